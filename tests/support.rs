@@ -7,7 +7,8 @@ use publish::files::{CategoryFile, ItemFile, StoreFiles};
 use serde_json::Value;
 use shared::clock::Clock;
 use shared::model::{
-    Cart, CommandTemplate, ItemId, Line, LineId, Server, ServerId, StoreConfig, StoreDelivery, UserId,
+    Cart, CommandTemplate, ItemId, Line, LineId, Money, Server, ServerId, StoreConfig, StoreDelivery,
+    SubscriptionStatus, User, UserId, UserSubscription,
 };
 use shared::store::{codec, keys};
 use std::time::Duration;
@@ -58,6 +59,21 @@ pub async fn fill_cart(store: &TestStore, user: u64, items: &[u64]) {
     let lines: Vec<Line> = (1..).zip(items).map(line).collect();
     let cart = Cart { version: 1, next_line: lines.len() as u64 + 1, lines, ..Cart::empty(user) };
     put(store, codec::encode_live(&keys::cart(user), &cart).expect("a cart can be written")).await;
+}
+
+/// Gives a user of the sample store subscriptions: of which item, in which state and until when.
+pub async fn subscribe(store: &TestStore, name: &str, subscriptions: &[(u64, SubscriptionStatus, i64)]) {
+    let user = TestStore::sample().live.users.iter().find(|user| user.username == name).expect("a sample user");
+    let subscription = |(item, status, until): &(u64, SubscriptionStatus, i64)| UserSubscription {
+        id: format!("sub_{item}"),
+        item: ItemId::new(*item),
+        name: format!("Item {item}"),
+        price: Money::from_minor(499),
+        status: *status,
+        until: *until,
+    };
+    let user = User { subscriptions: subscriptions.iter().map(subscription).collect(), ..user.clone() };
+    put(store, codec::encode_live(&keys::user(user.id), &user).expect("a user can be written")).await;
 }
 
 /// The top category with this id in the store's files.

@@ -75,12 +75,11 @@ async function codesThatAreRefused() {
   await owner.context().close();
 }
 
-/** What cannot be paid: virtual currency after a login by name, a subscription, an item that needs the chat. */
+/** What cannot be paid: virtual currency after a login by name, an item that needs the chat. */
 async function cartsThatCannotBePaid() {
   const page = await visitor();
   for (const [player, item, reason, choose] of [
     ["Bracklet", 511, /login proven in the game/],
-    ["Fennel", 602, /cannot be paid yet/],
     ["Yarroway", 403, /linked chat account/, () => page.getByLabel("Server").selectOption("Hearth")],
   ]) {
     await login(page, player);

@@ -9,7 +9,7 @@ use serde_json::json;
 use shared::model::{
     AppliedCoupon, AppliedGiftCard, Cart, Chosen, Code, CodeText, GiftCardPayment, Held, InternalId, Item, ItemId,
     Items, Ledger, Line, LineId, Login, Money, Order, OrderEffects, OrderLine, OrderNumber, OrderStatus, PaymentType,
-    Payments, PlayerName, PriceTier, PublishedItem, Sold, Units, UserId,
+    Payments, PlayerName, PriceTier, PublishedItem, Sold, SubscriptionStatus, Units, UserId, UserSubscription,
 };
 use shared::rules::cart::{PricedLine, price_lines};
 use shared::rules::checkout::{
@@ -18,10 +18,22 @@ use shared::rules::checkout::{
 use shared::rules::code::{AppliedCodes, CodeInputs, judge};
 use shared::rules::held::{held, release_code, release_units};
 use shared::rules::order::{by_beneficiary, spread, without_refunded};
+use shared::rules::pricing::Buyer;
 use std::sync::Arc;
 
 const NOW: i64 = 1_000;
-const RICH: Payer = Payer { is_proven: true, has_chat: true, virtual_currency: Money::from_minor(1_000_000) };
+const RICH: Payer<'_> = Payer {
+    is_proven: true,
+    has_chat: true,
+    virtual_currency: Money::from_minor(1_000_000),
+    subscriptions: &[],
+    now: NOW,
+};
+
+/// A buyer without subscriptions.
+const fn buyer(ledger: &Ledger) -> Buyer<'_> {
+    Buyer { ledger, subscriptions: &[], now: NOW }
+}
 
 fn money(minor: i64) -> Money {
     Money::from_minor(minor)
@@ -126,7 +138,7 @@ proptest! {
             if is_gift { gift(id, item, "Receiver") } else { line(id, item, count) }
         }).collect();
         let (sold, ledger) = (Sold::new(), Ledger::default());
-        let lines = price_lines(&lines, &items, &sold, &ledger);
+        let lines = price_lines(&lines, &items, &sold, buyer(&ledger));
         let codes = apply(&codes, &lines, money(least));
         // The coupon alone may leave too little.
         let sale = sale(&lines, &codes, &Payments::default(), RICH).unwrap();
@@ -204,11 +216,12 @@ fn each_refusal_is_found_once_the_ones_before_it_are_mended() {
     let mut faulty = limited(item(1, 60_000_000));
     faulty.needs_chat = true;
     faulty.active = false;
-    let mut bought = line(1, 1, 9);
-    bought.payment_type = PaymentType::Subscription;
+    let mut bought = gift(1, 1, "Receiver");
+    (bought.count, bought.gift_to) = (9, None);
+    faulty.gifting = true;
     let costly = Item { virtual_only: true, virtual_price: money(50), ..item(2, 10) };
     let mut payments = Payments { hold_units: 3, least: money(200), ..Payments::default() };
-    let mut payer = Payer { is_proven: false, has_chat: false, virtual_currency: Money::ZERO };
+    let mut payer = Payer { is_proven: false, has_chat: false, virtual_currency: Money::ZERO, ..RICH };
     let (sold, ledger) = (Sold::new(), Ledger::default());
     let (mut lines, mut found): (Vec<Line>, Vec<CheckoutRefusal>) = (Vec::new(), Vec::new());
     let mut units_sold = 5;
@@ -216,15 +229,11 @@ fn each_refusal_is_found_once_the_ones_before_it_are_mended() {
         let items = items([faulty.clone(), costly.clone()]);
         let mut sold = sold.clone();
         sold.extend([(ItemId::new(1), units_sold)]);
-        let priced = price_lines(&lines, &items, &sold, &ledger);
+        let priced = price_lines(&lines, &items, &sold, buyer(&ledger));
         let Err(refusal) = sale(&priced, &AppliedCodes::default(), &payments, payer) else { break };
         assert!(!found.contains(&refusal), "{refusal} again");
         match &refusal {
             CheckoutRefusal::Empty => lines = vec![bought.clone(), line(2, 2, 1)],
-            CheckoutRefusal::Subscription => {
-                (lines[0].payment_type, lines[0].gift_to) = (PaymentType::Gift, None);
-                faulty.gifting = true;
-            }
             CheckoutRefusal::Incomplete { .. } => lines[0].payment_type = PaymentType::OneOff,
             CheckoutRefusal::SoldOut { .. } => units_sold = 0,
             CheckoutRefusal::Unavailable { .. } => faulty.active = true,
@@ -248,7 +257,6 @@ fn each_refusal_is_found_once_the_ones_before_it_are_mended() {
         kinds,
         [
             "Your cart is empty.",
-            "Subscriptions cannot be paid yet.",
             "\"item 1\" is not complete: The player who receives the gift is missing.",
             "\"item 1\" is sold out.",
             "\"item 1\" cannot be bought now. Remove it from your cart.",
@@ -264,12 +272,104 @@ fn each_refusal_is_found_once_the_ones_before_it_are_mended() {
     );
 }
 
+/// A subscription of an item, which is over or not.
+fn subscribed(item: u64, is_over: bool) -> UserSubscription {
+    let (id, name, until) = ("sub_1".to_owned(), "Pass".to_owned(), if is_over { NOW } else { NOW + 1 });
+    let (item, status) = (ItemId::new(item), SubscriptionStatus::Cancelled);
+    UserSubscription { id, item, name, price: money(500), status, until }
+}
+
+/// What a checkout of these lines says, of which item 1 is a subscription at this price; the buyer has `subscriptions`.
+fn sale_of(
+    lines: &[Line],
+    price: i64,
+    is_proven: bool,
+    subscriptions: &[UserSubscription],
+) -> Result<Money, CheckoutRefusal> {
+    let items = items([Item { is_subscription: true, ..item(1, price) }, item(2, 300)]);
+    let (sold, ledger) = (Sold::new(), Ledger::default());
+    let priced = price_lines(lines, &items, &sold, Buyer { subscriptions, ..buyer(&ledger) });
+    let payer = Payer { is_proven, subscriptions, ..RICH };
+    let sale = sale(&priced, &AppliedCodes::default(), &Payments { least: money(50), ..Payments::default() }, payer)?;
+    assert!(sale.lines.iter().all(|line| line.count == 1 && line.payment_type == PaymentType::Subscription));
+    Ok(sale.price)
+}
+
+fn subscription(id: u64) -> Line {
+    Line { payment_type: PaymentType::Subscription, ..line(id, 1, 1) }
+}
+
+#[test]
+fn a_login_by_name_has_one_subscription_at_a_time_and_another_login_one_of_each_item() {
+    let lines = [subscription(1)];
+    for (subscriptions, by_name, proven) in [
+        (vec![], Ok(()), Ok(())),
+        (vec![subscribed(1, true), subscribed(9, true)], Ok(()), Ok(())),
+        (vec![subscribed(9, true), subscribed(9, false)], Err(CheckoutRefusal::OneSubscription), Ok(())),
+        (
+            vec![subscribed(9, false), subscribed(1, false)],
+            Err(CheckoutRefusal::AlreadySubscribed),
+            Err(CheckoutRefusal::AlreadySubscribed),
+        ),
+    ] {
+        let price = |result: Result<(), CheckoutRefusal>| result.map(|()| money(500));
+        assert_eq!(sale_of(&lines, 500, false, &subscriptions), price(by_name), "{subscriptions:?}");
+        assert_eq!(sale_of(&lines, 500, true, &subscriptions), price(proven), "{subscriptions:?}");
+    }
+    let subscriptions = [subscribed(9, false)];
+    let others = [line(1, 2, 1)];
+    let items = items([item(2, 300)]);
+    let (sold, ledger) = (Sold::new(), Ledger::default());
+    let priced = price_lines(&others, &items, &sold, Buyer { subscriptions: &subscriptions, ..buyer(&ledger) });
+    let payer = Payer { is_proven: false, subscriptions: &subscriptions, ..RICH };
+    assert!(
+        sale(&priced, &AppliedCodes::default(), &Payments::default(), payer).is_ok(),
+        "other items are for everyone"
+    );
+}
+
+#[test]
+fn a_subscription_is_paid_alone_as_one_and_never_for_nothing() {
+    let alone = Err(CheckoutRefusal::SubscriptionNotAlone);
+    assert_eq!(sale_of(&[line(1, 2, 1), subscription(2)], 500, true, &[]), alone);
+    assert_eq!(sale_of(&[subscription(1), subscription(2)], 500, true, &[]), alone);
+    let three = Line { count: 3, ..subscription(1) };
+    assert_eq!(sale_of(&[three], 500, true, &[]), Ok(money(500)));
+    for (price, least) in [(0, money(50)), (49, money(50))] {
+        assert_eq!(
+            sale_of(&[subscription(1)], price, true, &[]),
+            Err(CheckoutRefusal::BelowLeast { least }),
+            "{price}"
+        );
+    }
+    assert_eq!(sale_of(&[subscription(1)], 50, true, &[]), Ok(money(50)));
+    let unavailable = CheckoutRefusal::Unavailable { name: "item 1".to_owned() };
+    assert_eq!(sale_of(&[line(1, 1, 1)], 500, true, &[]), Err(unavailable), "it became one after it was added");
+    let unavailable = CheckoutRefusal::Unavailable { name: "item 2".to_owned() };
+    let was_one = Line { payment_type: PaymentType::Subscription, ..line(1, 2, 1) };
+    assert_eq!(sale_of(&[was_one], 500, true, &[]), Err(unavailable), "it is none any more");
+}
+
+#[test]
+fn a_subscription_of_nothing_is_refused_in_a_store_without_a_least_amount() {
+    let items = items([Item { is_subscription: true, ..item(1, 0) }, item(2, 0)]);
+    let (sold, ledger) = (Sold::new(), Ledger::default());
+    let payments = Payments { least: Money::ZERO, ..Payments::default() };
+    let of = |line: Line| {
+        let lines = [line];
+        let priced = price_lines(&lines, &items, &sold, buyer(&ledger));
+        sale(&priced, &AppliedCodes::default(), &payments, RICH).map(|sale| sale.price)
+    };
+    assert_eq!(of(subscription(1)), Err(CheckoutRefusal::BelowLeast { least: money(1) }));
+    assert_eq!(of(line(1, 2, 1)), Ok(Money::ZERO));
+}
+
 #[test]
 fn the_largest_charge_can_be_paid_and_one_minor_unit_more_cannot() {
     for (price, is_payable) in [(LARGEST_CHARGE, true), (LARGEST_CHARGE + money(1), false)] {
         let items = items([Item { price, ..item(1, 0) }]);
         let (lines, sold, ledger) = ([line(1, 1, 1)], Sold::new(), Ledger::default());
-        let priced = price_lines(&lines, &items, &sold, &ledger);
+        let priced = price_lines(&lines, &items, &sold, buyer(&ledger));
         assert_eq!(sale(&priced, &AppliedCodes::default(), &Payments::default(), RICH).is_ok(), is_payable);
     }
 }
@@ -330,7 +430,7 @@ fn everybody_may_own_what_their_limits_and_steps_allow() {
         line(7, 5, 1),
     ];
     let (sold, ledger) = (Sold::new(), Ledger::default());
-    let limits = may_own(&price_lines(&lines, &all, &sold, &ledger));
+    let limits = may_own(&price_lines(&lines, &all, &sold, buyer(&ledger)));
     let of = |who: &Beneficiary| -> Vec<(u64, u64, u64, Option<u32>)> {
         let limits = limits[who].iter();
         limits.map(|limit| (limit.item.get(), limit.most, limit.sold.get(), limit.limit)).collect()

@@ -7,14 +7,20 @@ use proptest::option;
 use proptest::prelude::*;
 use shared::model::{
     CategoryId, Code, CodeId, CodeText, Coupon, Discount, GiftCard, Item, ItemDelivery, ItemId, Items, Ledger, Line,
-    LineId, Money, PaymentType, Percent, PriceTier, Promotion, PublishedItem, Scope, Sold,
+    LineId, Money, PaymentType, Percent, PriceTier, Promotion, PublishedItem, Scope, Sold, SubscriptionStatus,
+    UserSubscription,
 };
 use shared::rules::cart::{PricedLine, price_lines, sums};
 use shared::rules::code::{CodeInputs, CodeRefusal, judge, taken_off, usable};
-use shared::rules::pricing::availability;
+use shared::rules::pricing::{Buyer, availability};
 use std::sync::Arc;
 
 const NOW: i64 = 1_000;
+
+/// A buyer without subscriptions.
+const fn buyer(ledger: &Ledger) -> Buyer<'_> {
+    Buyer { ledger, subscriptions: &[], now: NOW }
+}
 
 fn item(id: u64, price: i64, discount: i64) -> Item {
     let item = serde_json::json!({ "id": id, "name": "", "price": price, "discount": discount, "active": true });
@@ -62,9 +68,13 @@ fn arb_lines() -> impl Strategy<Value = Vec<Line>> {
     // Ids up to 9: some lines are of items that are no longer published.
     let one = (0_u64..10, 1_u32..5, option::of(0_i64..20_000), any::<bool>(), 0_u8..4);
     vec(one, 0..12).prop_map(|rows| {
-        let line = |((item, count, price, promoted, is_gift), id)| Line {
+        let line = |((item, count, price, promoted, kind), id)| Line {
             price: Option::map(price, Money::from_minor),
-            payment_type: if is_gift == 0 { PaymentType::Gift } else { PaymentType::OneOff },
+            payment_type: match kind {
+                0 => PaymentType::Gift,
+                1 => PaymentType::Subscription,
+                _ => PaymentType::OneOff,
+            },
             promoted,
             ..Line::new(LineId::new(id), ItemId::new(item), count)
         };
@@ -145,7 +155,7 @@ proptest! {
         items in arb_items(), sold in arb_sold(), ledger in arb_ledger(), logged_in in any::<bool>(),
     ) {
         for published in items.values() {
-            let availability = availability(&published.item, &published.price_tiers, &sold, logged_in.then_some(&ledger));
+            let availability = availability(&published.item, &published.price_tiers, &sold, logged_in.then_some(buyer(&ledger)));
             prop_assert!(availability.quote.price >= Money::ZERO);
             prop_assert!(availability.quote.discount >= Money::ZERO);
             prop_assert_eq!(availability.quote.original_price(), published.item.price);
@@ -157,7 +167,7 @@ proptest! {
         items in arb_items(), sold in arb_sold(), ledger in arb_ledger(), logged_in in any::<bool>(),
     ) {
         for published in items.values() {
-            let limits = availability(&published.item, &[], &sold, logged_in.then_some(&ledger)).limits;
+            let limits = availability(&published.item, &[], &sold, logged_in.then_some(buyer(&ledger))).limits;
             prop_assert_eq!(limits.global, published.item.global_limit);
             prop_assert_eq!(limits.global.is_some(), limits.global_current.is_some());
             prop_assert_eq!(limits.user.is_some(), limits.user_current.is_some());
@@ -171,7 +181,7 @@ proptest! {
     ) {
         for published in items.values() {
             let quote = |buyer| availability(&published.item, &published.price_tiers, &sold, buyer);
-            let (fresh, own) = (quote(None).quote, quote(Some(&ledger)));
+            let (fresh, own) = (quote(None).quote, quote(Some(buyer(&ledger))));
             let is_step = published.price_tiers.iter().any(|tier| tier.item == published.item.id) && !published.item.any_price;
             let credit: Money = published.price_tiers.iter().map(|tier| ledger.of(tier.item).paid).sum();
             let credit = if is_step && !own.unavailable { credit } else { Money::ZERO };
@@ -184,10 +194,41 @@ proptest! {
     fn owning_more_of_a_ladder_never_makes_it_dearer(items in arb_items(), ledger in arb_ledger()) {
         let sold = Sold::new();
         for published in items.values() {
-            let before = availability(&published.item, &published.price_tiers, &sold, Some(&Ledger::default()));
-            let after = availability(&published.item, &published.price_tiers, &sold, Some(&ledger));
+            let before = availability(&published.item, &published.price_tiers, &sold, Some(buyer(&Ledger::default())));
+            let after = availability(&published.item, &published.price_tiers, &sold, Some(buyer(&ledger)));
             prop_assert!(after.quote.price <= before.quote.price);
             prop_assert!(after.unavailable || !before.unavailable);
+        }
+    }
+
+    #[test]
+    fn only_a_subscription_that_the_buyer_has_becomes_unavailable_by_it(
+        items in arb_items(), sold in arb_sold(), ledger in arb_ledger(), item in 0_u64..8,
+        is_active in any::<bool>(), until in NOW - 2..NOW + 2,
+    ) {
+        let status = if is_active { SubscriptionStatus::Active } else { SubscriptionStatus::Cancelled };
+        let subscription = UserSubscription {
+            id: String::new(), item: ItemId::new(item), name: String::new(), price: Money::ZERO, status, until,
+        };
+        let own = Buyer { subscriptions: &[subscription], ..buyer(&ledger) };
+        for published in items.values() {
+            let of = |buyer| availability(&published.item, &published.price_tiers, &sold, Some(buyer));
+            let (before, after) = (of(buyer(&ledger)), of(own));
+            let has_it = published.item.id == ItemId::new(item) && published.item.is_subscription;
+            let has_it = has_it && (is_active || until > NOW);
+            prop_assert_eq!(after.unavailable, before.unavailable || has_it);
+            prop_assert_eq!((after.limits, after.quote.original_price()), (before.limits, before.quote.original_price()));
+        }
+    }
+
+    #[test]
+    fn a_line_is_bought_as_what_its_item_is_or_not_at_all(
+        items in arb_items(), sold in arb_sold(), ledger in arb_ledger(), lines in arb_lines(),
+    ) {
+        for line in price_lines(&lines, &items, &sold, buyer(&ledger)) {
+            let is_subscription = line.line.payment_type == PaymentType::Subscription;
+            prop_assert!(is_subscription == line.item().is_subscription || line.availability.unavailable);
+            prop_assert!(!line.item().is_subscription || line.count == 1);
         }
     }
 
@@ -197,8 +238,8 @@ proptest! {
         discount in arb_discount(), scope in arb_scope(),
     ) {
         let reversed: Vec<Line> = lines.iter().rev().cloned().collect();
-        let one = price_lines(&lines, &items, &sold, &ledger);
-        let other = price_lines(&reversed, &items, &sold, &ledger);
+        let one = price_lines(&lines, &items, &sold, buyer(&ledger));
+        let other = price_lines(&reversed, &items, &sold, buyer(&ledger));
         prop_assert_eq!(sums(&one), sums(&other));
         let coupon = Code::Coupon(coupon(discount, scope));
         prop_assert_eq!(off(&coupon, &one), off(&coupon, &other));
@@ -209,7 +250,7 @@ proptest! {
         items in arb_items(), sold in arb_sold(), ledger in arb_ledger(), lines in arb_lines(),
         discount in arb_discount(), scope in arb_scope(), balance in 0_i64..100_000,
     ) {
-        let priced = price_lines(&lines, &items, &sold, &ledger);
+        let priced = price_lines(&lines, &items, &sold, buyer(&ledger));
         let clear = sums(&priced).clear_price;
         prop_assert!(clear >= Money::ZERO);
         for code in [Code::Coupon(coupon(discount, scope)), Code::Gift(gift(balance))] {
@@ -217,7 +258,8 @@ proptest! {
             prop_assert!(sum >= Money::ZERO && sum <= clear, "{:?} of {:?}", sum, clear);
         }
         if let Some(sum) = off(&Code::Gift(gift(balance)), &priced) {
-            prop_assert_eq!(sum, Money::from_minor(balance).min(clear));
+            let once = priced.iter().filter(|line| line.is_payable() && !line.item().is_subscription);
+            prop_assert_eq!(sum, Money::from_minor(balance).min(once.map(PricedLine::total).sum()));
         }
     }
 
@@ -225,7 +267,7 @@ proptest! {
     fn a_narrower_scope_never_takes_off_more(
         items in arb_items(), ledger in arb_ledger(), lines in arb_lines(), discount in arb_discount(), scope in arb_scope(),
     ) {
-        let priced = price_lines(&lines, &items, &Sold::new(), &ledger);
+        let priced = price_lines(&lines, &items, &Sold::new(), buyer(&ledger));
         let wide = off(&Code::Coupon(coupon(discount, Scope::default())), &priced).unwrap_or(Money::ZERO);
         let narrow = off(&Code::Coupon(coupon(discount, scope)), &priced).unwrap_or(Money::ZERO);
         prop_assert!(narrow <= wide);
@@ -235,7 +277,7 @@ proptest! {
     fn lines_that_cannot_be_bought_count_in_no_sum(
         items in arb_items(), sold in arb_sold(), ledger in arb_ledger(), lines in arb_lines(), discount in arb_discount(),
     ) {
-        let priced = price_lines(&lines, &items, &sold, &ledger);
+        let priced = price_lines(&lines, &items, &sold, buyer(&ledger));
         let available: Vec<PricedLine<'_>> = priced.iter().filter(|line| !line.availability.unavailable).cloned().collect();
         prop_assert_eq!(sums(&priced), sums(&available));
         let coupon = Code::Coupon(coupon(discount, Scope::default()));
@@ -246,13 +288,13 @@ proptest! {
     fn a_line_costs_what_the_catalog_says_unless_the_buyer_or_a_promotion_says_otherwise(
         items in arb_items(), sold in arb_sold(), ledger in arb_ledger(), lines in arb_lines(),
     ) {
-        for line in price_lines(&lines, &items, &sold, &ledger) {
+        for line in price_lines(&lines, &items, &sold, buyer(&ledger)) {
             let item = line.item();
             let catalog = match line.line.payment_type {
                 PaymentType::Gift => item.price.less(item.discount),
                 // Also if only another step in the cart makes it unavailable.
                 _ if line.is_own_step() && line.availability.unavailable => item.price.less(item.discount),
-                _ => availability(item, &line.published.price_tiers, &sold, Some(&ledger)).quote.price,
+                _ => availability(item, &line.published.price_tiers, &sold, Some(buyer(&ledger))).quote.price,
             };
             prop_assert_eq!(line.availability.quote.price, catalog);
             let expected = match (&item.promotion, line.line.price) {
@@ -268,12 +310,12 @@ proptest! {
     fn of_several_steps_of_a_category_for_the_buyer_the_highest_that_can_be_bought_counts(
         items in arb_items(), sold in arb_sold(), ledger in arb_ledger(), lines in arb_lines(),
     ) {
-        let priced = price_lines(&lines, &items, &sold, &ledger);
+        let priced = price_lines(&lines, &items, &sold, buyer(&ledger));
         let counted: Vec<&PricedLine<'_>> =
             priced.iter().filter(|line| line.is_own_step() && !line.availability.unavailable).collect();
         // Only the first category is cumulative.
         prop_assert!(counted.len() <= 1, "{counted:?}");
-        let alone = |line: &Line| price_lines(std::slice::from_ref(line), &items, &sold, &ledger)
+        let alone = |line: &Line| price_lines(std::slice::from_ref(line), &items, &sold, buyer(&ledger))
             .first()
             .filter(|line| line.is_own_step() && !line.availability.unavailable)
             .map(|line| (line.item().price, line.line.id));
@@ -285,8 +327,8 @@ proptest! {
     fn lines_outside_of_cumulative_categories_do_not_change_each_other(
         items in arb_items(), sold in arb_sold(), ledger in arb_ledger(), lines in arb_lines(),
     ) {
-        for line in price_lines(&lines, &items, &sold, &ledger).iter().filter(|line| !line.is_own_step()) {
-            let alone = price_lines(std::slice::from_ref(line.line), &items, &sold, &ledger);
+        for line in price_lines(&lines, &items, &sold, buyer(&ledger)).iter().filter(|line| !line.is_own_step()) {
+            let alone = price_lines(std::slice::from_ref(line.line), &items, &sold, buyer(&ledger));
             prop_assert_eq!(line.availability, alone[0].availability);
         }
     }
@@ -296,8 +338,8 @@ proptest! {
         items in arb_items(), sold in arb_sold(), ledger in arb_ledger(), lines in arb_lines(),
     ) {
         let gifts: Vec<Line> = lines.into_iter().map(|line| Line { payment_type: PaymentType::Gift, ..line }).collect();
-        let one = price_lines(&gifts, &items, &sold, &ledger);
-        let other = price_lines(&gifts, &items, &sold, &Ledger::default());
+        let one = price_lines(&gifts, &items, &sold, buyer(&ledger));
+        let other = price_lines(&gifts, &items, &sold, buyer(&Ledger::default()));
         for (one, other) in one.iter().zip(&other) {
             prop_assert_eq!((one.availability, one.unit_price), (other.availability, other.unit_price));
             prop_assert_eq!(one.availability.quote.price, one.item().price.less(one.item().discount));
@@ -310,13 +352,13 @@ proptest! {
         items in arb_items(), sold in arb_sold(), ledger in arb_ledger(), lines in arb_lines(),
         discount in arb_discount(), scope in arb_scope(),
     ) {
-        let priced = price_lines(&lines, &items, &sold, &ledger);
+        let priced = price_lines(&lines, &items, &sold, buyer(&ledger));
         let coupon = coupon(discount, scope);
         let parts = taken_off(&coupon, &priced);
         prop_assert_eq!(parts.len(), priced.len());
         for (part, line) in parts.iter().zip(&priced) {
             prop_assert!(*part >= Money::ZERO && *part <= line.total());
-            prop_assert!(*part == Money::ZERO || line.is_payable());
+            prop_assert!(*part == Money::ZERO || line.is_payable() && !line.item().is_subscription);
         }
         let sum = off(&Code::Coupon(coupon.clone()), &priced).unwrap_or(Money::ZERO);
         prop_assert_eq!(parts.into_iter().sum::<Money>(), sum);
@@ -341,7 +383,7 @@ proptest! {
         let lines: Vec<Line> = (0..prices.len() as u64)
             .map(|id| serde_json::from_value(serde_json::json!({ "id": id, "item": id, "count": 1 })).unwrap())
             .collect();
-        let priced = price_lines(&lines, &items, &Sold::new(), &Ledger::default());
+        let priced = price_lines(&lines, &items, &Sold::new(), buyer(&Ledger::default()));
         let percentage = Discount::Percentage(Percent::from_hundredths(hundredths));
         let half_up = |price: &i64| (price * i64::from(hundredths) + 5_000).div_euclid(10_000);
         let expected = Money::from_minor(prices.iter().map(half_up).sum());
@@ -365,7 +407,7 @@ fn the_reasons_to_refuse_a_code_are_looked_for_in_their_order() {
     };
     let items: Items = [published(item(1, 1_000, 0))].into();
     let lines: Vec<Line> = vec![serde_json::from_value(serde_json::json!({ "id": 1, "item": 1, "count": 1 })).unwrap()];
-    let cart = price_lines(&lines, &items, &Sold::new(), &Ledger::default());
+    let cart = price_lines(&lines, &items, &Sold::new(), buyer(&Ledger::default()));
     // Everything is wrong with this one; each step corrects the reason that was given.
     let mut worst =
         coupon(Discount::Amount(Money::from_minor(1)), Scope { categories: vec![], items: vec![ItemId::new(9)] });
@@ -391,6 +433,16 @@ fn the_reasons_to_refuse_a_code_are_looked_for_in_their_order() {
     worst.minimum = Money::from_minor(1_000);
     assert_eq!(refusal(&worst, 0, &cart), CodeRefusal::NothingEligible);
     worst.scope.items.push(ItemId::new(1));
+    let monthly: Items = [published(Item { is_subscription: true, ..item(1, 1_000, 0) })].into();
+    let subscription = [Line { payment_type: PaymentType::Subscription, ..lines[0].clone() }];
+    let ledger = Ledger::default();
+    let of_subscription = price_lines(&subscription, &monthly, &Sold::new(), buyer(&ledger));
+    assert_eq!(refusal(&worst, 0, &of_subscription), CodeRefusal::Subscription);
+    worst.scope.items = vec![ItemId::new(9)];
+    assert_eq!(refusal(&worst, 0, &of_subscription), CodeRefusal::NothingEligible, "it would not apply anyway");
+    worst.scope.items.push(ItemId::new(1));
+    let card = judge(Some(&Code::Gift(gift(500))), 0, inputs(&of_subscription), NOW).map(|applied| applied.sum);
+    assert_eq!(card, Err(CodeRefusal::Subscription));
     assert_eq!(off(&Code::Coupon(worst), &cart), Some(Money::from_minor(1)));
     assert_eq!(usable(Some(&Code::Gift(gift(0))), 0, NOW), Err(CodeRefusal::NoBalance));
 }

@@ -62,6 +62,7 @@ async fn a_first_login_makes_an_account() {
         "created_at": "2026-06-15T12:00:06Z",
         "updated_at": "2026-06-15T12:00:06Z",
         "virtual_currency": 0,
+        "subscriptions": [],
     });
     assert_eq!(user, made);
     let again = self::token(&store.send(log_in("*quartz_7-ALT")).await);

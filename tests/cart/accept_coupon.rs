@@ -2,10 +2,10 @@
 
 use super::support::{
     NEW, RICH, WORN, amount, cart_of, coupon, gift, outcome, percent, put_cart, put_code, sample_code, stored, tell,
-    text, with_code,
+    text, view, with_code,
 };
 use serde_json::json;
-use shared::model::{Cart, CategoryId, Code, Coupon, GiftCard, ItemId, Money};
+use shared::model::{Cart, CategoryId, Code, Coupon, GiftCard, ItemId, Money, PaymentType};
 use std::collections::BTreeSet;
 use tests::{NOW, Reply, TestStore};
 
@@ -231,4 +231,42 @@ async fn applying_takes_neither_uses_nor_balance() {
         assert_eq!(store.db.get(&key, true).await.unwrap(), before);
     }
     assert!(store.calls.operations().iter().filter(|name| *name == "UpdateItem").count() == 2);
+}
+
+#[tokio::test]
+async fn no_code_can_be_used_for_a_subscription() {
+    let store = TestStore::open().await;
+    let mut scoped = coupon("boosts", percent(1_000));
+    scoped.scope.categories.push(CategoryId::new(4));
+    put_code(&store, &Code::Coupon(scoped)).await;
+    let mut minimum = coupon("much", percent(1_000));
+    minimum.minimum = Money::from_minor(800);
+    put_code(&store, &Code::Coupon(minimum)).await;
+    put_code(&store, &Code::Gift(gift("card", 2_000))).await;
+    let mut cart = cart_of(NEW, &[(602, 1)]);
+    cart.lines[0].payment_type = PaymentType::Subscription;
+    put_cart(&store, &cart).await;
+    let sentence = "This code cannot be used for a subscription.";
+    for (code, message) in [
+        ("EIGHTH", sentence),
+        ("card", sentence),
+        ("boosts", "This code applies to nothing in your cart."),
+        ("much", "This coupon applies to carts of 8.00 or more."),
+    ] {
+        assert_eq!(refusal(&store, NEW, code).await, message, "{code}");
+    }
+}
+
+#[tokio::test]
+async fn codes_that_were_on_the_cart_take_nothing_off_a_subscription() {
+    let store = TestStore::open().await;
+    put_code(&store, &Code::Gift(gift("card", 2_000))).await;
+    put_cart(&store, &cart_of(NEW, &[(201, 1)])).await;
+    assert!(outcome(&accept(&store, NEW, "EIGHTH").await).0 && outcome(&accept(&store, NEW, "card").await).0);
+    let mut cart = stored(&store, NEW).await.unwrap();
+    cart.lines = cart_of(NEW, &[(602, 1)]).lines;
+    cart.lines[0].payment_type = PaymentType::Subscription;
+    put_cart(&store, &cart).await;
+    let shown = view(&store, NEW).await["cart"].clone();
+    assert_eq!([&shown["coupon_sum"], &shown["gift_sum"], &shown["price"]], [&json!(0), &json!(0), &json!(7.99)]);
 }

@@ -4,11 +4,12 @@ use super::support::{
     NEW, RICH, ban, cart_of, cents, line, line_of, post, post_text, put_cart, reads_the_id, refusal, refuses_bodies,
     stored, view,
 };
-use crate::support::run_on_fifty_servers;
+use crate::support::{run_on_fifty_servers, subscribe};
 use futures_util::future::join_all;
 use serde_json::{Value, json};
+use shared::model::SubscriptionStatus::{Active, Cancelled, PastDue};
 use shared::model::{Cart, ItemId, Line, LineVariable, Money, PaymentType, ServerId};
-use tests::{Reply, TestStore};
+use tests::{NOW, Reply, TestStore};
 
 async fn add(store: &TestStore, name: &str, item: u64, body: &Value) -> Reply {
     post(store, &format!("/cart/add/{item}"), name, body).await
@@ -178,6 +179,17 @@ async fn a_subscription_is_alone_in_its_cart_and_bought_once() {
     added(&store, NEW, 602, &json!({ "payment_type": 1 })).await;
     assert!(refused(&store, NEW, 201, &json!({})).await.contains("bought separately"));
     assert!(refused(&store, NEW, 602, &json!({ "payment_type": 1 })).await.contains("Only one"));
+}
+
+#[tokio::test]
+async fn a_subscription_that_the_buyer_has_is_refused_until_it_is_over() {
+    let store = TestStore::open().await;
+    for (status, until) in [(Active, NOW - 1), (PastDue, NOW - 1), (Cancelled, NOW + 1)] {
+        subscribe(&store, NEW, &[(106, Cancelled, NOW), (602, status, until)]).await;
+        let message = refused(&store, NEW, 602, &json!({ "payment_type": 1 })).await;
+        assert_eq!(message, "You already have this subscription.", "{status:?}");
+    }
+    added(&store, NEW, 106, &json!({ "payment_type": 1 })).await;
 }
 
 #[tokio::test]

@@ -4,8 +4,11 @@ use super::support::{
     NEW, RICH, WORN, amount, cart_of, cents, coupon, gift, line_of, percent, put_cart, put_code, put_referral,
     republish, sample_code, sample_referral, stored, tell, text, user, view, with_code,
 };
+use crate::support::subscribe;
 use serde_json::{Value, json};
-use shared::model::{Cart, Code, CodeId, Coupon, GiftCard, ItemId, LineVariable, Money, PaymentType, PlayerName};
+use shared::model::{
+    Cart, Code, CodeId, Coupon, GiftCard, ItemId, LineVariable, Money, PaymentType, PlayerName, SubscriptionStatus,
+};
 use shared::store::keys;
 use std::time::Duration;
 use tests::{NOW, TestStore};
@@ -89,6 +92,25 @@ async fn a_subscription_is_shown_as_one() {
     let line = view(&store, NEW).await["items"][0].clone();
     assert_eq!([&line["is_subs"], &line["payment_type"], &line["price"]], [&json!(true), &json!(1), &json!(3.99)]);
     assert!(line.get("gift").is_none(), "{line}");
+}
+
+#[tokio::test]
+async fn a_subscription_that_the_buyer_has_is_unavailable_in_the_cart() {
+    let store = TestStore::open().await;
+    let mut cart = cart_of(NEW, &[(106, 1)]);
+    cart.lines[0].payment_type = PaymentType::Subscription;
+    put_cart(&store, &cart).await;
+    let shown = async || {
+        let view = view(&store, NEW).await;
+        (view["items"][0]["is_unavailable"].clone(), view["cart"]["price"].clone())
+    };
+    subscribe(&store, NEW, &[(106, SubscriptionStatus::Active, NOW)]).await;
+    assert_eq!(shown().await, (json!(true), json!(0)));
+    subscribe(&store, NEW, &[(106, SubscriptionStatus::Cancelled, NOW)]).await;
+    assert_eq!(shown().await, (json!(false), json!(3.99)));
+    cart.lines[0].payment_type = PaymentType::OneOff;
+    put_cart(&store, &cart).await;
+    assert_eq!(shown().await, (json!(true), json!(0)), "it was added before it became a subscription");
 }
 
 #[tokio::test]

@@ -1,11 +1,14 @@
 //! POST /categories/get/{url}: the items and their prices. `get_category_lookup` tests how a category is found.
 
-use crate::support::{STALE, all, by_id, fields, fill_cart, item, open_to_guests, republish};
+use crate::support::{STALE, all, by_id, fields, fill_cart, item, open_to_guests, republish, subscribe};
 use aws_sdk_dynamodb::types::AttributeValue;
-use publish::files::Decimal;
+use publish::files::{Decimal, IntervalFile};
 use serde_json::{Value, json};
+use shared::clock::Clock;
 use shared::model::ItemId;
+use shared::model::SubscriptionStatus::{Active, Cancelled};
 use shared::store::counters::SOLD;
+use std::time::Duration;
 use tests::{Call, TestStore};
 
 async fn detail(store: &TestStore, user: &str, url: &str) -> Value {
@@ -127,11 +130,30 @@ async fn a_rank_below_one_that_is_owned_is_unavailable() {
 #[tokio::test]
 async fn a_subscription_is_never_cumulative() {
     let store = TestStore::open().await;
-    republish(&store, |files| item(files, 105).subscription = true).await;
+    republish(&store, |files| item(files, 105).subscription = Some(IntervalFile::default())).await;
     let ranks = detail(&store, "Thornwick", "ranks/player").await;
     let phoenix = by_id(&ranks["items"], 105);
     assert_eq!(phoenix["is_subs"], true);
     assert_eq!(offer(phoenix), json!([69.99, 0, 69.99, false]));
+}
+
+#[tokio::test]
+async fn a_subscription_that_the_caller_has_is_unavailable_until_it_is_over() {
+    let store = open_to_guests().await;
+    let unavailable = async |user: &str| {
+        let passes = detail(&store, user, "ranks/passes").await;
+        by_id(&passes["items"], 106)["is_unavailable"].clone()
+    };
+    assert_eq!(unavailable("Pebble").await, false);
+    subscribe(&store, "Pebble", &[(602, Active, 0), (106, Cancelled, store.clock.seconds() + 1)]).await;
+    assert_eq!(unavailable("Pebble").await, true);
+    assert_eq!(unavailable("Thornwick").await, false, "the page of others");
+    let guest = store.send(Call::post("/categories/get/ranks/passes")).await.json();
+    assert_eq!(by_id(&guest["items"], 106)["is_unavailable"], false);
+    let call = Call::post("/items/get/106").token(&store.token("Pebble"));
+    assert_eq!(store.send(call).await.json()["is_unavailable"], true);
+    store.clock.advance(Duration::from_secs(1));
+    assert_eq!(unavailable("Pebble").await, false);
 }
 
 fn limits(item: &Value) -> Value {

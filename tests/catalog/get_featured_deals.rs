@@ -1,7 +1,8 @@
 //! POST /items/getFeaturedDeals.
 
-use crate::support::{all, by_id, fields, fill_cart, item, republish};
+use crate::support::{all, by_id, fields, fill_cart, item, republish, subscribe};
 use serde_json::{Value, json};
+use shared::model::SubscriptionStatus;
 use tests::{Call, TestStore};
 
 fn call() -> Call {
@@ -48,6 +49,17 @@ async fn the_deals_are_shown_logged_out_and_logged_in() {
     ];
     wanted.sort_unstable();
     assert_eq!(names, wanted);
+}
+
+#[tokio::test]
+async fn a_subscription_that_the_caller_has_is_unavailable() {
+    let store = TestStore::open().await;
+    republish(&store, |files| item(files, 106).featured = true).await;
+    subscribe(&store, "Pebble", &[(106, SubscriptionStatus::Active, 0)]).await;
+    let unavailable = |deals: &Value| by_id(deals, 106)["is_unavailable"].clone();
+    assert_eq!(unavailable(&of(&store, "Pebble").await), true);
+    assert_eq!(unavailable(&of(&store, "Thornwick").await), false);
+    assert_eq!(unavailable(&deals(&store, call()).await), false, "logged out");
 }
 
 #[tokio::test]

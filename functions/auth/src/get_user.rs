@@ -3,7 +3,7 @@
 use crate::State;
 use serde::Serialize;
 use shared::endpoint::{Endpoint, Error, Json, RoundTrips};
-use shared::model::UserId;
+use shared::model::{ItemId, SubscriptionStatus, UserId, UserSubscription};
 use shared::money::{self, CurrencyFormat, Decimal};
 use shared::store::{keys, users};
 use shared::token::Claim;
@@ -12,7 +12,7 @@ use std::convert::Infallible;
 
 pub struct GetUser;
 
-/// The account.
+/// The account; `subscriptions` is an addition (api.md, "Added fields").
 #[derive(Serialize, schemars::JsonSchema)]
 pub struct Account<'a> {
     /// The user's id.
@@ -35,6 +35,60 @@ pub struct Account<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Decimal")]
     virtual_currency: Option<Decimal>,
+    /// The subscriptions that are not over. Empty if there are none.
+    #[schemars(extend("x-beyond-contract" = true))]
+    subscriptions: Vec<SubscriptionBody<'a>>,
+}
+
+/// A subscription that is not over.
+#[derive(Serialize, schemars::JsonSchema)]
+struct SubscriptionBody<'a> {
+    /// The item's id.
+    item_id: ItemId,
+    /// The item's name when it was bought.
+    name: &'a str,
+    /// Money: what a period costs. Later changes of the item's price do not change it.
+    price: Decimal,
+    /// The state.
+    state: SubscriptionState,
+    /// The time of the next payment: ISO 8601 in UTC. Absent unless it is active.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String")]
+    renews_at: Option<String>,
+    /// The time at which access ends: ISO 8601 in UTC. Absent if it is active.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String")]
+    ends_at: Option<String>,
+}
+
+#[derive(Serialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum SubscriptionState {
+    /// It renews by itself.
+    Active,
+    /// The last renewal was not paid, and is tried again.
+    PastDue,
+    /// It does not renew.
+    Cancelled,
+}
+
+impl<'a> SubscriptionBody<'a> {
+    fn of(subscription: &'a UserSubscription, wire: CurrencyFormat) -> Self {
+        let is_active = subscription.status == SubscriptionStatus::Active;
+        let until = |is_shown: bool| is_shown.then(|| money::iso_8601(subscription.until));
+        Self {
+            item_id: subscription.item,
+            name: &subscription.name,
+            price: wire.money(subscription.price),
+            state: match subscription.status {
+                SubscriptionStatus::Active => SubscriptionState::Active,
+                SubscriptionStatus::PastDue => SubscriptionState::PastDue,
+                SubscriptionStatus::Cancelled | SubscriptionStatus::Ended => SubscriptionState::Cancelled,
+            },
+            renews_at: until(is_active),
+            ends_at: until(!is_active),
+        }
+    }
 }
 
 impl Endpoint for GetUser {
@@ -54,7 +108,8 @@ impl Endpoint for GetUser {
         let (active, rows) = tokio::join!(state.base.published.active_version(), read);
         let user = users::admit(&mut rows?, claim)?.ok_or(Error::Unauthorized)?;
         let config = &active?.config;
-        let balance = CurrencyFormat::new(config.digits).money(user.virtual_currency);
+        let (wire, now) = (CurrencyFormat::new(config.digits), state.base.clock.seconds());
+        let current = user.subscriptions.iter().filter(|subscription| !subscription.is_over(now));
         Ok(Json::of(&Account {
             id: user.id,
             username: &user.username,
@@ -64,7 +119,8 @@ impl Endpoint for GetUser {
             uuid: &user.uuid,
             created_at: money::iso_8601(user.created_at),
             updated_at: money::iso_8601(user.updated_at),
-            virtual_currency: config.is_virtual_currency.then_some(balance),
+            virtual_currency: config.is_virtual_currency.then(|| wire.money(user.virtual_currency)),
+            subscriptions: current.map(|subscription| SubscriptionBody::of(subscription, wire)).collect(),
         }))
     }
 }

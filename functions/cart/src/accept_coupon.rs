@@ -213,6 +213,7 @@ fn refused(refusal: CodeRefusal, wire: CurrencyFormat) -> AcceptCouponReply {
         CodeRefusal::BelowMinimum { minimum } => {
             format!("This coupon applies to carts of {} or more.", wire.money(minimum))
         }
+        CodeRefusal::Subscription => "This code cannot be used for a subscription.".to_owned(),
         CodeRefusal::NothingEligible => "This code applies to nothing in your cart.".to_owned(),
     };
     AcceptCouponReply::Refused { success: false, message }

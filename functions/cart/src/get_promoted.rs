@@ -61,7 +61,7 @@ impl Endpoint for GetPromoted {
         let (active, (promotions, sold)) = published?;
         let context = context::authenticate(claim, active, rows?)?.ok_or(Error::Unauthorized)?;
         let config = &context.active.config;
-        let offers = offers(&promotions, &context.cart, &sold, &context.ledger);
+        let offers = offers(&promotions, &context.cart, &sold, context.owner(state.base.clock.seconds()));
         let bodies: Vec<OfferBody<'_>> = offers.iter().map(|offer| body_of(offer, config)).collect();
         Ok(Json::of(&bodies))
     }

@@ -8,10 +8,10 @@ use shared::endpoint::{Endpoint, Error, Json, PathParameter, Refusal, RoundTrips
 use shared::http::reply::RenderedOnce;
 use shared::model::{
     ActiveVersion, CategoryId, CategoryPath, CategoryWithItems, Comparison, ComparisonValue, Item, ItemId, Ledger,
-    ParseSlugError, Server, Sold, StoreConfig,
+    ParseSlugError, Server, Sold, StoreConfig, UserSubscription,
 };
 use shared::money::{CurrencyFormat, Decimal};
-use shared::rules::pricing::{Availability, Limits, UpgradeCredit, availability_with_credit};
+use shared::rules::pricing::{Availability, Buyer, Limits, UpgradeCredit, availability_with_credit};
 use shared::store::categories::CategoryPage;
 use shared::store::{StoreError, keys, ledgers, users};
 use shared::token::Claim;
@@ -172,7 +172,7 @@ impl Endpoint for GetCategory {
 
     async fn handle(state: &State, caller: Visitor, PathParameter(url): Self::Input) -> Result<Self::Reply, Failure> {
         let path = url.map(|CategoryUrl(path)| path);
-        let (active, page, ledger) = match caller {
+        let (active, page, bought) = match caller {
             Visitor::Guest => {
                 let guest = state.base.published.at_current_for_guest(|active| load(state, active, path.as_ref()));
                 let (active, page) = guest.await?.ok_or(Error::Unauthorized)?;
@@ -180,17 +180,18 @@ impl Endpoint for GetCategory {
             }
             Visitor::User(claim) => {
                 let path = path.as_ref().ok_or(Error::Refused(UnknownCategory))?;
-                let (active, page, ledger) = load_for(state, claim, path).await?;
-                (active, page, Some(ledger))
+                let (active, page, bought) = load_for(state, claim, path).await?;
+                (active, page, Some(bought))
             }
         };
         let (page, sold) = page.ok_or(Error::Refused(UnknownCategory))?;
         let wire = CurrencyFormat::new(active.config.digits);
         let (own, subcategories) = page.categories.split_first().ok_or(Error::Refused(UnknownCategory))?;
-        let body = |category| section_body(category, &sold, ledger.as_ref(), &active.config);
+        let buyer = bought.as_ref().map(|bought| bought.at(state.base.clock.seconds()));
+        let body = |category| section_body(category, &sold, buyer, &active.config);
         let render = || Detail { own: body(own), subcategories: subcategories.iter().map(body).collect() };
-        let rendered = match &ledger {
-            Some(ledger) if has_bought(&page.categories, ledger) => return Ok(Json::of(&render())),
+        let rendered = match buyer {
+            Some(buyer) if has_bought(&page.categories, buyer) => return Ok(Json::of(&render())),
             Some(_) => &page.derived.to_buyers,
             None => &page.derived.to_guests,
         };
@@ -198,10 +199,23 @@ impl Endpoint for GetCategory {
     }
 }
 
-/// Whether the ledger has any item of a page. If not, the page is the same as with an empty ledger.
-fn has_bought(categories: &[CategoryWithItems], ledger: &Ledger) -> bool {
+/// What a caller with a token has bought.
+struct Bought {
+    ledger: Ledger,
+    subscriptions: Vec<UserSubscription>,
+}
+
+impl Bought {
+    fn at(&self, now: i64) -> Buyer<'_> {
+        Buyer { ledger: &self.ledger, subscriptions: &self.subscriptions, now }
+    }
+}
+
+/// Whether the buyer has any item of a page. If not, the page is the same as for one who has bought nothing.
+fn has_bought(categories: &[CategoryWithItems], buyer: Buyer<'_>) -> bool {
     let is_on_page = |id: ItemId| categories.iter().flat_map(|category| &category.items).any(|item| item.id == id);
-    ledger.iter().any(|(id, _)| is_on_page(id))
+    let mut subscribed = buyer.subscriptions.iter().map(|subscription| subscription.item);
+    buyer.ledger.iter().any(|(id, _)| is_on_page(id)) || subscribed.any(is_on_page)
 }
 
 /// The page for a caller with a token; user and ledger are read concurrently with it.
@@ -209,15 +223,15 @@ async fn load_for(
     state: &State,
     claim: Claim,
     path: &CategoryPath,
-) -> Result<(Arc<ActiveVersion>, Page, Ledger), Failure> {
+) -> Result<(Arc<ActiveVersion>, Page, Bought), Failure> {
     let published = state.base.published.at_current(|active| load(state, active, Some(path)));
     let own = state.base.db.batch_get(vec![keys::user(claim.user), keys::ledger(claim.user)]);
     let (published, rows) = tokio::join!(published, own);
     let mut rows = rows?;
-    users::admit(&mut rows, claim)?.ok_or(Error::Unauthorized)?;
-    let ledger = ledgers::take(&mut rows, claim.user)?;
+    let user = users::admit(&mut rows, claim)?.ok_or(Error::Unauthorized)?;
+    let bought = Bought { ledger: ledgers::take(&mut rows, claim.user)?, subscriptions: user.subscriptions };
     let (active, page) = published?;
-    Ok((active, page, ledger))
+    Ok((active, page, bought))
 }
 
 async fn load(state: &State, active: Arc<ActiveVersion>, path: Option<&CategoryPath>) -> Result<Page, StoreError> {
@@ -232,7 +246,7 @@ async fn load(state: &State, active: Arc<ActiveVersion>, path: Option<&CategoryP
 fn section_body<'a>(
     category: &'a CategoryWithItems,
     sold: &Sold,
-    buyer: Option<&Ledger>,
+    buyer: Option<Buyer<'_>>,
     config: &StoreConfig,
 ) -> SectionBody<'a> {
     let credit = UpgradeCredit::of(&category.price_tiers(), buyer);

@@ -66,7 +66,8 @@ impl Endpoint for GetFeaturedDeals {
         let (published, buyer) = tokio::join!(published, buyer(state, claim));
         let (active, (deals, sold)) = published?;
         let buyer = buyer?;
-        let shown = |deal| shown(deal, &sold, buyer.as_ref(), &active.config);
+        let now = state.base.clock.seconds();
+        let shown = |deal| shown(deal, &sold, buyer.as_ref(), now, &active.config);
         let deals: Vec<Deal<'_>> = deals.0.iter().map(shown).collect();
         Ok(Json::of(&deals))
     }
@@ -86,9 +87,9 @@ async fn buyer(state: &State, claim: Option<Claim>) -> Result<Option<Buyer>, Sto
     }
 }
 
-fn shown<'a>(deal: &'a PublishedItem, sold: &Sold, buyer: Option<&Buyer>, config: &StoreConfig) -> Deal<'a> {
+fn shown<'a>(deal: &'a PublishedItem, sold: &Sold, buyer: Option<&Buyer>, now: i64, config: &StoreConfig) -> Deal<'a> {
     let (item, wire) = (&deal.item, CurrencyFormat::new(config.digits));
-    let availability = availability(item, &deal.price_tiers, sold, buyer.map(|buyer| &buyer.ledger));
+    let availability = availability(item, &deal.price_tiers, sold, buyer.map(|buyer| buyer.at(now)));
     Deal {
         id: item.id,
         name: &item.name,

@@ -74,8 +74,9 @@ impl Endpoint for GetItem {
         }
         let (published, sold) = found.ok_or(Error::Refused(UnknownItem))?;
         let item = &published.item;
-        let ledger = buyer.as_ref().map(|buyer| &buyer.ledger);
-        let availability = availability(item, &published.price_tiers, &sold, ledger);
+        let now = state.base.clock.seconds();
+        let caller = buyer.as_ref().map(|buyer| buyer.at(now));
+        let availability = availability(item, &published.price_tiers, &sold, caller);
         Ok(Json::of(&Reply {
             item: item_body(item, availability, &active.config),
             gifting: item.gifting,

@@ -38,7 +38,7 @@ pub fn suggested(compiled: &Compiled, live: &Live, now: i64) -> Vec<String> {
 fn can_be_paid(compiled: &Compiled, line: &Line) -> bool {
     let found = compiled.items.iter().map(|published| &published.item).find(|item| item.id == line.item);
     found.is_some_and(|item| {
-        let needs_more = item.virtual_only || item.is_subscription || item.needs_chat;
+        let needs_more = item.virtual_only || item.needs_chat;
         item.active && !needs_more && missing(line, item).is_empty()
     })
 }

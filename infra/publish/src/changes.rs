@@ -6,7 +6,8 @@ use crate::files::Decimal;
 use serde::Serialize;
 use serde_json::Value;
 use shared::model::{
-    CategoryWithItems, CommandEvent, CommandTemplate, Money, PublishedItem, Rate, StoreConfig, StoreDelivery,
+    CategoryWithItems, CommandEvent, CommandTemplate, Item, Money, Plan, PublishedItem, Rate, StoreConfig,
+    StoreDelivery,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -214,10 +215,21 @@ fn configuration(config: &StoreConfig) -> Option<Value> {
 }
 
 fn item(entry: &PublishedItem) -> Option<Value> {
-    let value = with(serde_json::to_value(&entry.item).ok()?, "category", entry.category.get().into());
+    // As its owner writes it.
+    let rest = Item { is_subscription: false, plan: Plan::default(), ..entry.item.clone() };
+    let value = with(serde_json::to_value(rest).ok()?, "category", entry.category.get().into());
+    let plan = entry.item.is_subscription.then_some(entry.item.plan);
+    let value = with(value, "subscription", plan.map(every).into());
+    let value = with(value, "grace", plan.map(|plan| duration::text(plan.grace)).into());
     let value = with(value, "commands", commands(&entry.delivery.commands));
     let expires_after = entry.delivery.expires_after.map(duration::text);
     Some(with(value, "expires_after", expires_after.into()))
+}
+
+/// How often a subscription is paid, such as `every 3 months`.
+fn every(plan: Plan) -> String {
+    let ending = if plan.every == 1 { "" } else { "s" };
+    format!("every {} {}{ending}", plan.every, plan.unit.as_str())
 }
 
 /// Commands by their place, each as one text.

@@ -6,15 +6,15 @@ use crate::compile::{Compiled, CompiledCategory};
 use crate::duration;
 use crate::files::{
     AnnouncementFile, At, CategoryFile, ChatClientFile, ChatFile, CommandFile, ComparisonRow, CurrencyFile, Decimal,
-    FORMAT, GameServerFile, GoalFile, ItemFile, LanguageFile, LinkFile, MaintenanceFile, OnDisputeFile, PageFile,
-    PatronsFile, PaymentsFile, PlayersFile, PromotionFile, RateFile, ServerFile, Source, StaffEntry, StaffFile,
-    StoreFile, StoreFiles, StorefrontFile, VariableFile, VirtualCurrencyFile,
+    FORMAT, GameServerFile, GoalFile, IntervalFile, ItemFile, LanguageFile, LinkFile, MaintenanceFile, OnDisputeFile,
+    PageFile, PatronsFile, PaymentsFile, PlayersFile, PromotionFile, RateFile, ServerFile, Source, StaffEntry,
+    StaffFile, StoreFile, StoreFiles, StorefrontFile, VariableFile, VirtualCurrencyFile,
 };
 use crate::provider;
 use serde::Serialize;
 use shared::model::{
     Announcement, CategoryWithItems, CommandTemplate, Currency, Item, ItemDelivery, ItemId, Link, Money, Page,
-    Payments, Rate, Slug,
+    Payments, Plan, Rate, Slug,
 };
 use shared::money;
 use std::collections::{BTreeMap, BTreeSet};
@@ -335,7 +335,8 @@ fn item(item: &Item, sorting: i64, published: &Published<'_>) -> ItemFile {
         discount: amount(item.discount, digits),
         active: item.active,
         kind: item.kind,
-        subscription: item.is_subscription,
+        subscription: item.is_subscription.then(|| interval(item.plan)),
+        grace: (item.is_subscription && item.plan.grace != Plan::GRACE).then(|| duration::text(item.plan.grace).into()),
         any_price: item.any_price,
         min_price: amount(item.min_price, digits),
         global_limit: item.global_limit.map(At::from),
@@ -359,6 +360,10 @@ fn item(item: &Item, sorting: i64, published: &Published<'_>) -> ItemFile {
         expires_after: delivery.and_then(|delivery| delivery.expires_after).map(|time| duration::text(time).into()),
         sorting,
     }
+}
+
+fn interval(plan: Plan) -> IntervalFile {
+    IntervalFile { every: u32::from(plan.every).into(), unit: plan.unit }
 }
 
 fn page(page: &Page) -> PageFile {

@@ -222,6 +222,10 @@ fn other_kind(node: &Node, schema: &Value) -> Option<String> {
         Node::List(_) => "not a list",
         Node::Fields(_) if kinds.contains(&"object") => return None,
         Node::Fields(_) => "not fields in {…}",
+        // True and false are no text here.
+        Node::Scalar(text) if kinds.contains(&"boolean") && kinds.contains(&"object") => {
+            return (!text.is_empty()).then(|| format!("must be {expected}, or fields with values, not `{text}`"));
+        }
         Node::Scalar(text) if kinds.contains(&"integer") && !kinds.contains(&"string") => {
             let is_number = text.trim_start_matches('-').bytes().all(|byte| byte.is_ascii_digit());
             return (!is_number).then(|| format!("must be {expected}, not `{text}`"));

@@ -12,13 +12,13 @@ pub enum CommandEvent {
     /// The order is paid.
     #[default]
     Bought,
-    /// The item's `expires_after` has passed.
+    /// The item's `expires_after` has passed, or access to a subscription has ended.
     Expired,
     /// The order is refunded in full.
     Refunded,
     /// The payment is disputed.
     ChargedBack,
-    /// A subscription is renewed. No subscription can be paid yet, so these commands do not run.
+    /// A further period of a subscription is paid.
     Renewed,
 }
 

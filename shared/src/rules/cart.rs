@@ -1,7 +1,7 @@
 //! The price of a cart: its present lines, and the sums over them (rules.md, "Carts").
 
-use super::pricing::{Availability, Quote, availability, is_cumulative};
-use crate::model::{CategoryId, Item, Items, Ledger, Line, LineId, Money, PaymentType, PublishedItem, Sold};
+use super::pricing::{Availability, Buyer, Quote, availability, is_cumulative};
+use crate::model::{CategoryId, Item, Items, Line, LineId, Money, PaymentType, PublishedItem, Sold};
 use std::collections::BTreeMap;
 
 /// A line of a cart with its current price and availability.
@@ -10,7 +10,8 @@ pub struct PricedLine<'a> {
     pub line: &'a Line,
     pub published: &'a PublishedItem,
     pub availability: Availability,
-    /// Units; at most one if the item is cumulative (rules.md, "Cumulative categories").
+    /// Units; at most one if the item is cumulative or a subscription (rules.md, "Cumulative categories",
+    /// "Subscriptions").
     pub count: u32,
     /// The price of one unit in money. It counts in no sum if [`Item::virtual_only`].
     pub unit_price: Money,
@@ -37,7 +38,13 @@ impl PricedLine<'_> {
         (self.published.item.price, self.line.id)
     }
 
-    /// Whether the line counts in `clear_price` and for codes: available, and paid in money.
+    /// Whether a coupon or gift card can take something off: the line is payable, and paid once (rules.md,
+    /// "Subscriptions").
+    pub const fn takes_codes(&self) -> bool {
+        self.is_payable() && !self.published.item.is_subscription
+    }
+
+    /// Whether the line counts in `clear_price` and for a coupon's minimum: available, and paid in money.
     pub const fn is_payable(&self) -> bool {
         !self.availability.unavailable && !self.published.item.virtual_only
     }
@@ -49,22 +56,22 @@ pub fn is_own_step(line: &Line, published: &PublishedItem) -> bool {
 }
 
 /// Prices every line whose item is still published, in the order of the cart. What the owner bought counts for their
-/// own lines only: a gift costs the sale price, and its limit for one user is the recipient's, who is not known here.
-pub fn price_lines<'a>(lines: &'a [Line], items: &'a Items, sold: &Sold, ledger: &Ledger) -> Vec<PricedLine<'a>> {
+/// own lines only: a gift costs the sale price, and its limit for one user is the recipient's, who is not known here. A
+/// line is unavailable if its item has become a subscription since it was added, or is none any more.
+pub fn price_lines<'a>(lines: &'a [Line], items: &'a Items, sold: &Sold, owner: Buyer<'_>) -> Vec<PricedLine<'a>> {
     let priced = lines.iter().filter_map(|line| {
         let published = items.get(&line.item)?.as_ref();
-        let availability = match line.payment_type {
-            PaymentType::Gift => availability(&published.item, &[], sold, None),
-            _ => availability(&published.item, &published.price_tiers, sold, Some(ledger)),
+        let item = &published.item;
+        let mut availability = match line.payment_type {
+            PaymentType::Gift => availability(item, &[], sold, None),
+            _ => availability(item, &published.price_tiers, sold, Some(owner)),
         };
-        let count = if is_cumulative(&published.item, &published.price_tiers) { line.count.min(1) } else { line.count };
-        Some(PricedLine {
-            line,
-            published,
-            availability,
-            count,
-            unit_price: unit_price(line, &published.item, availability),
-        })
+        if (line.payment_type == PaymentType::Subscription) != item.is_subscription {
+            availability = Availability { quote: Quote::of_sale(item), unavailable: true, ..availability };
+        }
+        let is_single = item.is_subscription || is_cumulative(item, &published.price_tiers);
+        let count = if is_single { line.count.min(1) } else { line.count };
+        Some(PricedLine { line, published, availability, count, unit_price: unit_price(line, item, availability) })
     });
     let mut priced: Vec<PricedLine<'a>> = priced.collect();
     keep_one_step(&mut priced);

@@ -1,5 +1,6 @@
 //! The sale of a checkout: the lines, their totals and the bill (rules.md, "Checkout").
 
+use super::add_line::{ALREADY_SUBSCRIBED, SUBSCRIPTION_NOT_ALONE};
 use super::cart::PricedLine;
 use super::code::{Applied, AppliedCodes, taken_off};
 use super::command_servers::{MOST_COMMANDS, are_too_many};
@@ -7,7 +8,7 @@ use super::missing::missing;
 use super::pricing::is_cumulative;
 use crate::model::{
     Cart, Chosen, Code, CodeText, GiftCardPayment, ItemId, Money, OrderLine, PaymentType, Payments, PlayerName,
-    PriceTier, StoreDelivery,
+    PriceTier, StoreDelivery, UserSubscription,
 };
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -28,22 +29,30 @@ pub struct Sale {
 
 /// The payer, as far as that decides what can be bought.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Payer {
+pub struct Payer<'a> {
     /// Whether the login proves more than a name (rules.md, "Tokens").
     pub is_proven: bool,
     /// Whether the buyer has completed the chat login.
     pub has_chat: bool,
     pub virtual_currency: Money,
+    pub subscriptions: &'a [UserSubscription],
+    /// The current second.
+    pub now: i64,
 }
 
-/// The reason why a cart cannot be paid. First each line is checked by itself, then units, then amounts, in this order.
+/// The reason why a cart cannot be paid. First a subscription is checked, then each line by itself, units, and amounts.
 /// The text is a sentence for the buyer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CheckoutRefusal {
     #[error("Your cart is empty.")]
     Empty,
-    #[error("Subscriptions cannot be paid yet.")]
-    Subscription,
+    #[error("{SUBSCRIPTION_NOT_ALONE}")]
+    SubscriptionNotAlone,
+    #[error("{ALREADY_SUBSCRIBED}")]
+    AlreadySubscribed,
+    /// A login that proves only a name has one subscription at a time (rules.md, "Subscriptions").
+    #[error("You have a subscription already. Log in in the game to have more than one.")]
+    OneSubscription,
     #[error("\"{name}\" is not complete: {missing}")]
     Incomplete {
         name: String,
@@ -98,11 +107,12 @@ pub fn sale(
     lines: &[PricedLine<'_>],
     codes: &AppliedCodes<'_>,
     payments: &Payments,
-    payer: Payer,
+    payer: Payer<'_>,
 ) -> Result<Sale, CheckoutRefusal> {
     if lines.is_empty() {
         return Err(CheckoutRefusal::Empty);
     }
+    check_subscription(lines, payer)?;
     lines.iter().try_for_each(|line| check_line(line, payer))?;
     check_units(lines, payments)?;
     let sold = lines.iter().zip(discounts(lines, codes)).map(|(line, off)| order_line(line, off)).collect();
@@ -125,12 +135,25 @@ pub fn check_commands(lines: &[PricedLine<'_>], delivery: &StoreDelivery) -> Res
     if are_too_many { Err(CheckoutRefusal::TooManyCommands) } else { Ok(()) }
 }
 
-fn check_line(line: &PricedLine<'_>, payer: Payer) -> Result<(), CheckoutRefusal> {
+/// Checks what concerns only a cart with a subscription. A line whose item is a subscription no more is not one.
+fn check_subscription(lines: &[PricedLine<'_>], payer: Payer<'_>) -> Result<(), CheckoutRefusal> {
+    let Some(line) = lines.iter().find(|line| line.item().is_subscription) else { return Ok(()) };
+    let mut current = payer.subscriptions.iter().filter(|subscription| !subscription.is_over(payer.now));
+    if lines.len() > 1 {
+        return Err(CheckoutRefusal::SubscriptionNotAlone);
+    }
+    if current.clone().any(|subscription| subscription.item == line.item().id) {
+        return Err(CheckoutRefusal::AlreadySubscribed);
+    }
+    if !payer.is_proven && current.next().is_some() {
+        return Err(CheckoutRefusal::OneSubscription);
+    }
+    Ok(())
+}
+
+fn check_line(line: &PricedLine<'_>, payer: Payer<'_>) -> Result<(), CheckoutRefusal> {
     let item = line.item();
     let name = || item.name.clone();
-    if line.line.payment_type == PaymentType::Subscription {
-        return Err(CheckoutRefusal::Subscription);
-    }
     if let Some(missing) = missing(line.line, item).first() {
         return Err(CheckoutRefusal::Incomplete { name: name(), missing: missing.to_string() });
     }
@@ -176,7 +199,7 @@ fn check_units(lines: &[PricedLine<'_>], payments: &Payments) -> Result<(), Chec
     Ok(())
 }
 
-fn check_amounts(mut sale: Sale, payments: &Payments, payer: Payer) -> Result<Sale, CheckoutRefusal> {
+fn check_amounts(mut sale: Sale, payments: &Payments, payer: Payer<'_>) -> Result<Sale, CheckoutRefusal> {
     if sale.virtual_currency > Money::ZERO && !payer.is_proven {
         return Err(CheckoutRefusal::NotProven);
     }
@@ -188,8 +211,12 @@ fn check_amounts(mut sale: Sale, payments: &Payments, payer: Payer) -> Result<Sa
         return Err(CheckoutRefusal::TooLarge);
     }
     sale.price = sale.gift_card.as_ref().map_or(total, |payment| total.less(payment.amount));
-    if sale.price > Money::ZERO && sale.price < payments.least {
-        return Err(CheckoutRefusal::BelowLeast { least: payments.least });
+    // What costs nothing is not charged, but a subscription is charged again.
+    let is_free =
+        sale.price == Money::ZERO && !sale.lines.iter().any(|line| line.payment_type == PaymentType::Subscription);
+    let least = payments.least.max(Money::from_minor(1));
+    if !is_free && sale.price < least {
+        return Err(CheckoutRefusal::BelowLeast { least });
     }
     Ok(sale)
 }

@@ -25,6 +25,9 @@ pub enum CodeRefusal {
     },
     #[error("nothing in the cart that the code applies to")]
     NothingEligible,
+    /// All that the code would apply to are subscriptions.
+    #[error("a code takes nothing off a subscription")]
+    Subscription,
 }
 
 impl CodeRefusal {
@@ -38,6 +41,7 @@ impl CodeRefusal {
             Self::EmptyCart => "empty_cart",
             Self::BelowMinimum { .. } => "below_minimum",
             Self::NothingEligible => "nothing_eligible",
+            Self::Subscription => "subscription",
         }
     }
 }
@@ -136,20 +140,24 @@ fn judge_coupon(coupon: &Coupon, lines: &[PricedLine<'_>]) -> Result<Money, Code
     if sums(lines).clear_price < coupon.minimum {
         return Err(CodeRefusal::BelowMinimum { minimum: coupon.minimum });
     }
-    if !lines.iter().any(|line| is_eligible(coupon, line)) {
-        return Err(CodeRefusal::NothingEligible);
-    }
+    check_any(lines, |line| covers(&coupon.scope, line.published))?;
     Ok(taken_off(coupon, lines).into_iter().sum())
 }
 
-fn is_eligible(coupon: &Coupon, line: &PricedLine<'_>) -> bool {
-    line.is_payable() && covers(&coupon.scope, line.published)
+/// Checks that a code which covers these lines takes something off one of them.
+fn check_any(lines: &[PricedLine<'_>], covers: impl Fn(&PricedLine<'_>) -> bool) -> Result<(), CodeRefusal> {
+    let mut covered = lines.iter().filter(|line| line.is_payable() && covers(line));
+    if covered.clone().any(PricedLine::takes_codes) {
+        return Ok(());
+    }
+    Err(covered.next().map_or(CodeRefusal::NothingEligible, |_| CodeRefusal::Subscription))
 }
 
 /// The amount that a coupon takes off each line, in the order of the lines. An amount is shared in proportion to what
 /// the lines cost; the parts add up to it exactly, and none exceeds its line.
 pub fn taken_off(coupon: &Coupon, lines: &[PricedLine<'_>]) -> Vec<Money> {
-    let total = |line: &PricedLine<'_>| if is_eligible(coupon, line) { line.total() } else { Money::ZERO };
+    let is_eligible = |line: &PricedLine<'_>| line.takes_codes() && covers(&coupon.scope, line.published);
+    let total = |line: &PricedLine<'_>| if is_eligible(line) { line.total() } else { Money::ZERO };
     let all: Money = lines.iter().map(total).sum();
     let mut before = Money::ZERO;
     let parts = lines.iter().map(|line| match coupon.discount {
@@ -166,10 +174,9 @@ pub fn taken_off(coupon: &Coupon, lines: &[PricedLine<'_>]) -> Vec<Money> {
 }
 
 fn judge_gift(gift: &GiftCard, inputs: CodeInputs<'_>) -> Result<Money, CodeRefusal> {
-    if !inputs.lines.iter().any(PricedLine::is_payable) {
-        return Err(CodeRefusal::NothingEligible);
-    }
-    let due = sums(inputs.lines).clear_price.less(inputs.coupon_sum);
+    check_any(inputs.lines, |_| true)?;
+    let eligible = inputs.lines.iter().filter(|line| line.takes_codes());
+    let due = eligible.map(PricedLine::total).sum::<Money>().less(inputs.coupon_sum);
     let most = gift.balance.min(due);
     let is_too_little = most < due && due.less(most) < inputs.least;
     Ok(if is_too_little { due.less(inputs.least) } else { most })

@@ -1,8 +1,24 @@
 //! The price of an item for a caller, and whether the caller can buy it: the same in the catalog, the deals, the
 //! promotions and the cart (rules.md, "Limits and availability").
 
-use crate::model::{Item, Ledger, Money, PriceTier, Sold};
+use crate::model::{Item, ItemId, Ledger, Money, PriceTier, Sold, UserSubscription};
 use serde::Serialize;
+
+/// A buyer, as far as that decides about prices and about what they can buy.
+#[derive(Debug, Clone, Copy)]
+pub struct Buyer<'a> {
+    pub ledger: &'a Ledger,
+    pub subscriptions: &'a [UserSubscription],
+    /// The current second.
+    pub now: i64,
+}
+
+impl Buyer<'_> {
+    /// Whether the buyer has a subscription of the item that is not over.
+    pub fn subscribes_to(&self, item: ItemId) -> bool {
+        self.subscriptions.iter().any(|subscription| subscription.item == item && !subscription.is_over(self.now))
+    }
+}
 
 /// The price of one unit of an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,9 +67,9 @@ pub struct Limits {
 
 impl Limits {
     /// The limits of an item for a caller.
-    pub fn of(item: &Item, sold: &Sold, buyer: Option<&Ledger>) -> Self {
+    pub fn of(item: &Item, sold: &Sold, buyer: Option<Buyer<'_>>) -> Self {
         let user = item.user_limit.filter(|_| buyer.is_some());
-        let bought = buyer.map(|ledger| u64::from(ledger.of(item.id).units));
+        let bought = buyer.map(|buyer| u64::from(buyer.ledger.of(item.id).units));
         Self {
             global: item.global_limit,
             global_current: item.global_limit.map(|_| sold.get(&item.id).copied().unwrap_or_default()),
@@ -76,8 +92,8 @@ pub struct Availability {
     pub quote: Quote,
     /// Its limits and how much of each is used.
     pub limits: Limits,
-    /// Whether the caller cannot buy it: it is inactive, a limit is reached, or the caller owns it or a higher price
-    /// tier (rules.md, "Limits and availability").
+    /// Whether the caller cannot buy it: it is inactive, a limit is reached, or the caller owns it, a higher price tier
+    /// or the subscription (rules.md, "Limits and availability").
     pub unavailable: bool,
 }
 
@@ -92,8 +108,8 @@ pub struct UpgradeCredit {
 
 impl UpgradeCredit {
     /// The credit of `buyer` for these price tiers; `None` if there are no tiers or the caller is anonymous.
-    pub fn of(tiers: &[PriceTier], buyer: Option<&Ledger>) -> Option<Self> {
-        let ledger = buyer.filter(|_| !tiers.is_empty())?;
+    pub fn of(tiers: &[PriceTier], buyer: Option<Buyer<'_>>) -> Option<Self> {
+        let ledger = buyer.filter(|_| !tiers.is_empty())?.ledger;
         Some(tiers.iter().fold(Self::default(), |credit, tier| {
             let holding = ledger.of(tier.item);
             let owned = (holding.units > 0).then_some(tier.price);
@@ -103,8 +119,8 @@ impl UpgradeCredit {
 }
 
 /// The availability of `item` for a caller. `tiers` are the price tiers of its category, empty if the category is not
-/// cumulative; `buyer` is the ledger of a logged-in caller.
-pub fn availability(item: &Item, tiers: &[PriceTier], sold: &Sold, buyer: Option<&Ledger>) -> Availability {
+/// cumulative; `buyer` is a logged-in caller.
+pub fn availability(item: &Item, tiers: &[PriceTier], sold: &Sold, buyer: Option<Buyer<'_>>) -> Availability {
     availability_with_credit(item, UpgradeCredit::of(tiers, buyer), sold, buyer)
 }
 
@@ -113,13 +129,14 @@ pub fn availability_with_credit(
     item: &Item,
     credit: Option<UpgradeCredit>,
     sold: &Sold,
-    buyer: Option<&Ledger>,
+    buyer: Option<Buyer<'_>>,
 ) -> Availability {
     let limits = Limits::of(item, sold, buyer);
     let credit = credit.filter(|_| takes_credit(item));
     // The item itself, which is one of the tiers, or another whose regular price is not lower.
     let owned = credit.is_some_and(|credit| credit.highest >= Some(item.price));
-    let unavailable = !item.active || limits.reached() || owned;
+    let subscribes = item.is_subscription && buyer.is_some_and(|buyer| buyer.subscribes_to(item.id));
+    let unavailable = !item.active || limits.reached() || owned || subscribes;
     let sale = Quote::of_sale(item);
     // Reduced by what was paid, a rank that is owned would be shown as free.
     let reduced = credit.filter(|_| !unavailable).map(|credit| Quote::at(item, sale.price.less(credit.paid)));

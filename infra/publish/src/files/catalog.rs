@@ -2,6 +2,7 @@
 
 use super::Source;
 use super::commands::CommandFile;
+use super::interval::{self, IntervalFile};
 use super::scalar::{At, Decimal, is_default, is_yes, yes};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -112,9 +113,14 @@ pub struct ItemFile {
     /// `CMD` (delivered everywhere) or `CMD_SERVER` (delivered to the selected server).
     #[serde(rename = "type", default, skip_serializing_if = "is_default")]
     pub kind: ItemType,
-    /// Whether it is a subscription.
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub subscription: bool,
+    /// Whether it is a subscription: `true` if it is paid every month, or how often, such as `{every: 3, unit: month}`.
+    #[serde(default, with = "interval", skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "interval::schema")]
+    pub subscription: Option<IntervalFile>,
+    /// The time after the end of a paid period during which a subscription stays while its next payment is awaited: at
+    /// least `1 day`, and `3 days` if it is left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grace: Option<At<String>>,
     /// Whether the buyer names the price.
     #[serde(default, skip_serializing_if = "is_default")]
     pub any_price: bool,

@@ -6,12 +6,14 @@
 mod catalog;
 mod commands;
 mod content;
+mod interval;
 mod scalar;
 mod store;
 
 pub use catalog::{CategoryFile, ComparisonRow, ItemFile, PromotionFile, VariableFile};
 pub use commands::CommandFile;
 pub use content::{PageFile, StaffEntry, StaffFile};
+pub use interval::IntervalFile;
 pub use scalar::{At, Decimal, is_default, is_yes, yes};
 pub use store::{
     AnnouncementFile, ChatClientFile, ChatFile, CurrencyFile, GameServerFile, GoalFile, LanguageFile, LinkFile,

@@ -34,8 +34,10 @@ struct Scope<'a> {
     variables: Option<Vec<u64>>,
     /// The servers that the item, or any item, is delivered to.
     servers: &'a BTreeSet<u64>,
-    /// Whether the item, or any item, expires.
-    expires: bool,
+    /// Whether the item, or any item, ends: by `expires_after`, or as a subscription.
+    ends: bool,
+    /// Whether the item, or any item, is a subscription.
+    renews: bool,
 }
 
 /// Reads the commands of an item.
@@ -45,7 +47,8 @@ pub(super) fn of_item(reader: &mut ItemReader<'_>) -> ItemDelivery {
     let scope = Scope {
         variables: Some(file.variables.iter().map(|variable| *variable.id).collect()),
         servers: &servers,
-        expires: file.expires_after.is_some(),
+        ends: ends(file),
+        renews: file.subscription.is_some(),
     };
     let lowered = lower(&file.commands, &scope);
     for (line, field, problem) in &lowered.faults {
@@ -77,11 +80,17 @@ pub(super) fn of_store(
     } else {
         items().flat_map(|item| delivered_to(item, site)).collect()
     };
-    let expires = items().any(|item| item.expires_after.is_some());
-    let lowered = lower(&file.commands, &Scope { variables: None, servers: &servers, expires });
+    let renews = items().any(|item| item.subscription.is_some());
+    let scope = Scope { variables: None, servers: &servers, ends: items().any(ends), renews };
+    let lowered = lower(&file.commands, &scope);
     lowered.faults.into_iter().for_each(|(line, field, problem)| report.fault(line, field, problem));
     lowered.warnings.into_iter().for_each(|(line, field, problem)| report.warn(line, field, problem));
     lowered.commands
+}
+
+/// Whether commands run when a unit of the item ends.
+const fn ends(item: &ItemFile) -> bool {
+    item.expires_after.is_some() || item.subscription.is_some()
 }
 
 /// The servers that an item is delivered to: all of the store if it names none.
@@ -111,13 +120,7 @@ fn lower(files: &[CommandFile], scope: &Scope<'_>) -> Lowered {
     for file in files {
         check_text(&file.run, scope, &mut lowered);
         check_servers(file, scope, &mut lowered);
-        if file.on == CommandEvent::Expired && !scope.expires {
-            let problem = match scope.variables {
-                Some(_) => "needs expires_after on the item, such as expires_after: 30 days",
-                None => "never runs: no item has expires_after",
-            };
-            lowered.faults.push((file.run.line, "commands.on", problem.to_owned()));
-        }
+        check_event(file, scope, &mut lowered);
         let delay = file.delay.as_ref().map_or(Ok(0), |delay| duration::seconds(delay));
         if let (Err(error), Some(written)) = (&delay, &file.delay) {
             lowered.faults.push((written.line, "commands.delay", error.to_string()));
@@ -132,6 +135,26 @@ fn lower(files: &[CommandFile], scope: &Scope<'_>) -> Lowered {
         });
     }
     lowered
+}
+
+/// Refuses commands for the end of what never ends, and warns of those for renewals of what is not a subscription.
+fn check_event(file: &CommandFile, scope: &Scope<'_>, lowered: &mut Lowered) {
+    let (notes, problem) = match (file.on, &scope.variables) {
+        (CommandEvent::Expired, Some(_)) if !scope.ends => {
+            (&mut lowered.faults, "needs expires_after on the item, such as expires_after: 30 days")
+        }
+        (CommandEvent::Expired, None) if !scope.ends => {
+            (&mut lowered.faults, "never runs: no item has expires_after or is a subscription")
+        }
+        (CommandEvent::Renewed, Some(_)) if !scope.renews => {
+            (&mut lowered.warnings, "never runs: the item is not a subscription")
+        }
+        (CommandEvent::Renewed, None) if !scope.renews => {
+            (&mut lowered.warnings, "never runs: no item is a subscription")
+        }
+        _ => return,
+    };
+    notes.push((file.run.line, "commands.on", problem.to_owned()));
 }
 
 fn check_text(run: &At<String>, scope: &Scope<'_>, lowered: &mut Lowered) {
@@ -218,7 +241,11 @@ pub(super) fn check_deliveries(files: &StoreFiles, site: &Site, report: &mut Rep
 
 /// The commands of a line that expire on one server are moved together, in one transaction.
 fn too_many_expire(item: &ItemFile, of_store: &[CommandFile], site: &Site) -> Option<Note> {
-    let written = item.expires_after.as_ref()?;
+    let (field, line) = match &item.expires_after {
+        Some(written) => ("expires_after", written.line),
+        None if item.subscription.is_some() => ("subscription", item.id.line),
+        None => return None,
+    };
     let expired = |command: &&CommandFile| command.on == CommandEvent::Expired;
     let runs_on = |command: &CommandFile, server: u64| {
         command.servers.is_empty() || command.servers.iter().any(|id| id.value == server)
@@ -232,7 +259,7 @@ fn too_many_expire(item: &ItemFile, of_store: &[CommandFile], site: &Site) -> Op
         "runs {count} commands on server {server} when the item expires, those of every sale among them; at most \
          {MOST_EXPIRED} fit"
     );
-    (count > MOST_EXPIRED).then_some((written.line, "expires_after", problem))
+    (count > MOST_EXPIRED).then_some((line, field, problem))
 }
 
 fn forgotten(item: &ItemFile, of_store: &[CommandFile], has_any: bool) -> Vec<Note> {
@@ -245,6 +272,10 @@ fn forgotten(item: &ItemFile, of_store: &[CommandFile], has_any: bool) -> Vec<No
     let bought = item.commands.iter().find(|command| command.on == CommandEvent::Bought);
     if let Some(bought) = bought.filter(|_| !runs(CommandEvent::Refunded)) {
         let problem = "a refund takes nothing back: add a command with on: refunded";
+        notes.push((bought.run.line, "commands", problem.to_owned()));
+    }
+    if let Some(bought) = bought.filter(|_| item.subscription.is_some() && !runs(CommandEvent::Expired)) {
+        let problem = "a subscription's buyer keeps this after its end: add a command with on: expired";
         notes.push((bought.run.line, "commands", problem.to_owned()));
     }
     if let Some(written) = item.expires_after.as_ref().filter(|_| !runs(CommandEvent::Expired)) {

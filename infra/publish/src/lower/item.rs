@@ -3,13 +3,13 @@
 use super::commands;
 use super::prices::{prices, virtual_price};
 use super::site::Site;
+use super::subscription;
 use super::text::{check_image, check_long_text, check_name};
 use super::value::{amount, check_id};
 use crate::fault::{Report, Unique};
 use crate::files::{At, Decimal, ItemFile, VariableFile};
 use shared::model::{
-    Comparison, ComparisonValue, Item, ItemDelivery, ItemId, ItemType, Money, Plan, Server, ServerId, Variable,
-    VariableKind,
+    Comparison, ComparisonValue, Item, ItemDelivery, ItemId, ItemType, Money, Server, ServerId, Variable, VariableKind,
 };
 
 pub(super) struct CategoryContext<'a> {
@@ -80,8 +80,8 @@ pub(super) fn item(file: &ItemFile, category: &CategoryContext<'_>, report: &mut
         discount: prices.discount,
         active: file.active,
         kind: file.kind,
-        is_subscription: file.subscription,
-        plan: Plan::default(),
+        is_subscription: file.subscription.is_some(),
+        plan: subscription::plan(&mut reader),
         any_price: file.any_price,
         min_price: prices.min_price,
         global_limit: reader.limit(file.global_limit.as_ref(), "global_limit"),
@@ -91,7 +91,7 @@ pub(super) fn item(file: &ItemFile, category: &CategoryContext<'_>, report: &mut
         virtual_price,
         virtual_only: file.virtual_only,
         featured: file.featured,
-        gifting: gifting(&mut reader),
+        gifting: file.gifting,
         needs_chat: needs_chat(&mut reader),
         comparison: cells(&mut reader),
         variables: variables(&mut reader),
@@ -122,18 +122,6 @@ fn warn_of_contradictions(reader: &mut ItemReader<'_>) {
     if file.virtual_price.is_some() && !file.virtual_only && !config.is_virtual_currency {
         reader.warn(None, "virtual_price", "is not used without virtual_currency.enabled: true in store.yaml");
     }
-    if file.subscription && file.active && !config.payments.methods.is_empty() {
-        reader.warn(None, "subscription", "cannot be paid yet: subscriptions are only shown");
-    }
-}
-
-/// A gift is paid once, which a subscription is not (rules.md, "Gifts").
-fn gifting(reader: &mut ItemReader<'_>) -> bool {
-    let file = reader.file;
-    if file.gifting && file.subscription {
-        reader.fault(None, "gifting", "is not for a subscription; a gift is paid once");
-    }
-    file.gifting
 }
 
 /// Without the chat platform no buyer can link an account.

@@ -11,6 +11,7 @@ mod links;
 mod payments;
 mod prices;
 mod site;
+mod subscription;
 mod text;
 mod value;
 

@@ -27,12 +27,13 @@ pub(super) fn prices(reader: &mut ItemReader<'_>) -> Prices {
     if file.any_price && exceeds(min_price, price) {
         reader.fault(file.price.as_ref().and_then(Decimal::line), "price", "must not be below min_price");
     }
-    if price == Some(Money::ZERO) && file.active && !file.virtual_only && !file.any_price {
-        reader.warn(
-            file.price.as_ref().and_then(Decimal::line),
-            "price",
-            "is 0: every buyer gets the item for nothing",
-        );
+    if price == Some(Money::ZERO) && !file.virtual_only && !file.any_price {
+        let line = file.price.as_ref().and_then(Decimal::line);
+        if file.subscription.is_some() {
+            reader.fault(line, "price", "must be more than 0: a subscription is paid every period");
+        } else if file.active {
+            reader.warn(line, "price", "is 0: every buyer gets the item for nothing");
+        }
     }
     let discount = reader.money(file.discount.as_ref(), "discount");
     let discount_line = file.discount.as_ref().and_then(Decimal::line);

@@ -104,7 +104,7 @@ fn a_command_of_every_sale_names_what_every_item_has() {
     assert_eq!(of("{run: a, servers: [3]}", "active: true"), "");
     assert_eq!(
         of("{run: a, on: expired}", "active: true"),
-        format!("{at}commands.on: never runs: no item has expires_after\n")
+        format!("{at}commands.on: never runs: no item has expires_after or is a subscription\n")
     );
     assert_eq!(of("{run: a, on: expired}", "expires_after: 1 day"), "");
 }

@@ -91,15 +91,21 @@ prop_compose! {
         if let Some(description) = description {
             writeln!(yaml, "    description: {}", quoted(&description)).unwrap();
         }
-        if off > 0 {
+        // What a subscription cannot have as well.
+        let subscribes = on(2);
+        if off > 0 && !subscribes {
             writeln!(yaml, "    discount: 0.{off:02}").unwrap();
         }
         writeln!(yaml, "    sorting: {sorting}\n    featured: {}\n    active: {}", on(0), on(1)).unwrap();
-        writeln!(yaml, "    subscription: {}\n    comparison: {{1: {}}}", on(2), quoted(&cell)).unwrap();
+        let unit = ["day", "week", "month", "year"][usize::try_from(price % 4).unwrap()];
+        let interval = if on(7) { "true".to_owned() } else { format!("{{every: {}, unit: {unit}}}", 1 + off % 3) };
+        let grace = if on(8) { "\n    grace: 36 hours" } else { "" };
+        let interval = if subscribes { format!("{interval}{grace}") } else { "false".to_owned() };
+        writeln!(yaml, "    subscription: {interval}\n    comparison: {{1: {}}}", quoted(&cell)).unwrap();
         if on(3) {
             writeln!(yaml, "    any_price: true\n    min_price: {euro}.00").unwrap();
         }
-        if on(4) {
+        if on(4) && !subscribes {
             writeln!(yaml, "    virtual_only: true\n    virtual_price: 12.5").unwrap();
         }
         if on(5) {
@@ -110,16 +116,18 @@ prop_compose! {
         }
         if !on(6) && on(0) {
             let kind = if on(1) { "number" } else { "text" };
-            writeln!(yaml, "    gifting: {}\n    variables:\n      - {{id: 2, name: {}, kind: {kind}}}", !on(2), quoted(&name)).unwrap();
+            writeln!(yaml, "    gifting: {}\n    variables:\n      - {{id: 2, name: {}, kind: {kind}}}", !subscribes, quoted(&name)).unwrap();
         }
-        if on(7) {
+        if on(7) && !subscribes {
             writeln!(yaml, "    promotion: {{price: 0, sorting: {sorting}}}").unwrap();
         }
         if on(3) && on(4) {
-            writeln!(yaml, "    expires_after: {} days", 1 + sorting.unsigned_abs()).unwrap();
-            writeln!(yaml, "    commands: [{{run: {}, once: {}}}, {{run: b, on: expired, delay: 90 minutes}}]", quoted(&format!("say {{player}} {}", name.replace('{', "{{"))), on(2)).unwrap();
+            if !subscribes {
+                writeln!(yaml, "    expires_after: {} days", 1 + sorting.unsigned_abs()).unwrap();
+            }
+            writeln!(yaml, "    commands: [{{run: {}, once: {}}}, {{run: b, on: expired, delay: 90 minutes}}]", quoted(&format!("say {{player}} {}", name.replace('{', "{{"))), subscribes).unwrap();
         }
-        if let Some(limit) = limit {
+        if let Some(limit) = limit.filter(|_| !subscribes) {
             writeln!(yaml, "    global_limit: {limit}\n    user_limit: {limit}").unwrap();
         }
         yaml

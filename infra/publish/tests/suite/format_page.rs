@@ -43,6 +43,7 @@ fn the_page_names_every_field_under_its_file() {
         ("categories/*.yaml", fields::<files::CategoryFile>()),
         ("categories/*.yaml", fields::<files::ComparisonRow>()),
         ("categories/*.yaml", fields::<files::ItemFile>()),
+        ("categories/*.yaml", fields::<files::IntervalFile>()),
         ("categories/*.yaml", fields::<files::VariableFile>()),
         ("categories/*.yaml", fields::<files::PromotionFile>()),
         ("pages/*.yaml", fields::<files::PageFile>()),

@@ -15,4 +15,5 @@ mod reading;
 mod removing;
 mod sample_store;
 mod schemas;
+mod subscriptions;
 mod support;

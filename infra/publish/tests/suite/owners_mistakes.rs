@@ -353,16 +353,6 @@ fn a_least_amount_above_most_prices_is_one_fault() {
 }
 
 #[test]
-fn a_subscription_is_warned_of_while_payments_cannot_take_it() {
-    let (faults, warned) = paid("", "  - {id: 7, name: A, price: 4, subscription: true}\n");
-    let problem = "cannot be paid yet: subscriptions are only shown";
-    assert_eq!(
-        (faults.as_str(), warned),
-        ("", format!("categories/a.yaml, line 5, items[7].subscription: {problem}\n"))
-    );
-}
-
-#[test]
 fn one_typo_in_a_file_with_cells_is_one_fault() {
     let category = |item: &str| {
         of_category(&format!(

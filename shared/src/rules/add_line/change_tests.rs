@@ -3,13 +3,16 @@
 use super::place_tests::wanted;
 use super::*;
 use crate::model::{
-    CategoryId, CommandTemplate, ItemDelivery, Items, Ledger, PublishedItem, Sold, StoreDelivery, UserId,
+    CategoryId, CommandTemplate, ItemDelivery, Items, Ledger, PublishedItem, Sold, StoreDelivery, SubscriptionStatus,
+    UserId, UserSubscription,
 };
 use crate::rules::missing::{Missing, missing};
+use crate::rules::pricing::Buyer;
 use crate::rules::variable::WrongValue;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
+const NOW: i64 = 1_000;
 const PLAIN: u64 = 1;
 const GIVEN: u64 = 2;
 const MONTHLY: u64 = 3;
@@ -56,6 +59,7 @@ struct Shop {
     items: Items,
     sold: Sold,
     ledger: Ledger,
+    subscriptions: Vec<UserSubscription>,
     cart: Cart,
     delivery: StoreDelivery,
 }
@@ -66,18 +70,19 @@ impl Shop {
             items: items(),
             sold: Sold::new(),
             ledger: Ledger::default(),
+            subscriptions: Vec::new(),
             cart: Cart::empty(UserId::new(1)),
             delivery: StoreDelivery::default(),
         }
     }
 
     fn inputs(&self) -> CartInputs<'_> {
-        let Self { items, sold, ledger, cart, .. } = self;
+        let Self { items, sold, ledger, subscriptions, cart, .. } = self;
         CartInputs {
             cart,
             items,
             sold,
-            ledger,
+            owner: Buyer { ledger, subscriptions, now: NOW },
             buyer: "Thornwick",
             has_virtual_currency: false,
             delivery: &self.delivery,
@@ -174,6 +179,29 @@ fn a_subscription_is_bought_as_one_alone_and_once() {
     let mut shop = Shop::open();
     shop.add(&one(PLAIN)).unwrap();
     assert_eq!(shop.add(&subscription(MONTHLY)), Err(LineRefusal::SubscriptionNotAlone));
+}
+
+#[test]
+fn a_subscription_that_the_buyer_has_is_not_added_until_it_is_over() {
+    use SubscriptionStatus::{Active, Cancelled, Ended, PastDue};
+    for (item, status, until, has_it) in [
+        (MONTHLY, Active, NOW + 1, true),
+        (MONTHLY, Active, NOW - 1, true), // its renewal is on its way
+        (MONTHLY, PastDue, NOW - 1, true),
+        (MONTHLY, Cancelled, NOW + 1, true),
+        (MONTHLY, Cancelled, NOW, false),
+        (MONTHLY, Ended, NOW, false),
+        (PLAIN, Active, NOW + 1, false),
+    ] {
+        let mut shop = Shop::open();
+        let (id, name) = ("sub_1".to_owned(), "I".to_owned());
+        shop.subscriptions =
+            vec![UserSubscription { id, item: ItemId::new(item), name, price: Money::ZERO, status, until }];
+        let expected = if has_it { Err(LineRefusal::AlreadySubscribed) } else { Ok(LineId::new(1)) };
+        assert_eq!(shop.add(&subscription(MONTHLY)), expected, "{item} {status:?} until {until}");
+        let mut shop = Shop { subscriptions: shop.subscriptions, ..Shop::open() };
+        assert_eq!(shop.add(&one(PLAIN)), Ok(LineId::new(1)), "what is not a subscription");
+    }
 }
 
 #[test]

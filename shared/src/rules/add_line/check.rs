@@ -92,7 +92,7 @@ fn check_limits(
     if single && alike.saturating_sub(replaced) + count > 1 {
         return Err(LineRefusal::OnlyOne);
     }
-    let buyer = (line.payment_type != PaymentType::Gift).then_some(inputs.ledger);
+    let buyer = (line.payment_type != PaymentType::Gift).then_some(inputs.owner);
     let limits = Limits::of(item, inputs.sold, buyer);
     // The units in the cart now are subtracted from what is left: the buyer has them already.
     let exceeded = |limit: Option<u32>, current: Option<u64>, units: u64| {
@@ -104,6 +104,9 @@ fn check_limits(
     }
     if let Some(left) = exceeded(limits.user, limits.user_current, alike) {
         return Err(LineRefusal::UserLimit { left });
+    }
+    if item.is_subscription && inputs.owner.subscribes_to(item.id) {
+        return Err(LineRefusal::AlreadySubscribed);
     }
     if availability(item, &published.price_tiers, inputs.sold, buyer).unavailable {
         return Err(LineRefusal::Owned);

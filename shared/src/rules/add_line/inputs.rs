@@ -1,6 +1,7 @@
 //! The inputs of a decision about a line of a cart.
 
-use crate::model::{Cart, ItemId, Items, Ledger, Line, PlayerName, Sold, StoreDelivery, UserName};
+use crate::model::{Cart, ItemId, Items, Line, PlayerName, Sold, StoreDelivery, UserName};
+use crate::rules::pricing::Buyer;
 
 /// Everything besides the line itself that decides about it.
 #[derive(Debug, Clone, Copy)]
@@ -10,7 +11,8 @@ pub struct CartInputs<'a> {
     pub items: &'a Items,
     /// Units sold of these items.
     pub sold: &'a Sold,
-    pub ledger: &'a Ledger,
+    pub owner: Buyer<'a>,
+    /// The owner's name.
     pub buyer: &'a str,
     pub has_virtual_currency: bool,
     /// The commands of every sale.

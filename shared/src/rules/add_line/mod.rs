@@ -6,6 +6,7 @@ mod refusal;
 
 pub use inputs::CartInputs;
 pub use refusal::LineRefusal;
+pub(in crate::rules) use refusal::{ALREADY_SUBSCRIBED, SUBSCRIPTION_NOT_ALONE};
 
 use super::cart::is_own_step;
 use super::command_servers::are_too_many;
@@ -24,7 +25,7 @@ pub struct LineToAdd {
     pub server: Option<ServerId>,
     pub price: Option<Money>,
     pub payment_type: PaymentType,
-    /// Whether it is added from a promotion; ignored if the item is not promoted, and for gifts.
+    /// Whether it is added from a promotion; ignored if the item is not promoted, and for gifts and subscriptions.
     pub promoted: bool,
     pub gift_to: Option<PlayerName>,
     pub is_recipient_banned: bool,
@@ -125,7 +126,7 @@ fn line(cart: &Cart, item: &Item, wanted: &LineToAdd) -> Line {
         server: wanted.server,
         price: wanted.price,
         payment_type: wanted.payment_type,
-        promoted: wanted.promoted && item.promotion.is_some() && wanted.payment_type != PaymentType::Gift,
+        promoted: wanted.promoted && item.promotion.is_some() && wanted.payment_type.is_one_off(),
         gift_to: wanted.gift_to.clone(),
     }
 }

@@ -1,10 +1,13 @@
 //! Adding and changing lines, by example and by property.
 
 use super::*;
-use crate::model::{CategoryId, ItemDelivery, Items, Ledger, PriceTier, PublishedItem, Sold, StoreDelivery};
+use crate::model::{
+    CategoryId, ItemDelivery, Items, Ledger, PriceTier, PublishedItem, Sold, StoreDelivery, SubscriptionStatus,
+    UserSubscription,
+};
 use crate::rules::cart::{PricedLine, price_lines, sums};
 use crate::rules::missing::{Missing, missing};
-use crate::rules::pricing::Limits;
+use crate::rules::pricing::{Buyer, Limits};
 use crate::rules::variable::WrongValue;
 use proptest::collection::vec;
 use proptest::option;
@@ -13,6 +16,7 @@ use proptest::sample::select;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+const NOW: i64 = 1_000;
 const BUYER: crate::model::UserId = crate::model::UserId::new(1);
 
 fn published(item: serde_json::Value, price_tiers: Vec<PriceTier>) -> PublishedItem {
@@ -150,10 +154,20 @@ prop_compose! {
     }
 }
 
+prop_compose! {
+    /// Of item 4, which may be a subscription, or of one before it.
+    fn some_subscription()(item in 3_u64..5, status in 0_usize..3, until in NOW - 1..=NOW + 1) -> UserSubscription {
+        use SubscriptionStatus::{Active, Cancelled, PastDue};
+        let status = [Active, PastDue, Cancelled][status];
+        let (id, name) = (String::new(), String::new());
+        UserSubscription { id, item: ItemId::new(item), name, price: Money::ZERO, status, until }
+    }
+}
+
 /// The invariants of every cart that was filled by the rules. The surroundings have not changed since.
 fn assert_sound(inputs: &CartInputs<'_>) -> Result<(), TestCaseError> {
     let cart = inputs.cart;
-    let priced = price_lines(&cart.lines, inputs.items, inputs.sold, inputs.ledger);
+    let priced = price_lines(&cart.lines, inputs.items, inputs.sold, inputs.owner);
     prop_assert_eq!(priced.len(), cart.lines.len());
     for line in &priced {
         prop_assert!(!line.availability.unavailable, "{:?}", line.line);
@@ -174,7 +188,7 @@ fn assert_sound(inputs: &CartInputs<'_>) -> Result<(), TestCaseError> {
     prop_assert_eq!(total.clear_price, priced.iter().filter(money).map(cost).sum::<Money>());
     for (id, published) in inputs.items {
         let units = |of: &dyn Fn(&Line) -> bool| inputs.units(*id, of);
-        let limits = Limits::of(&published.item, inputs.sold, Some(inputs.ledger));
+        let limits = Limits::of(&published.item, inputs.sold, Some(inputs.owner));
         let within = |limit: Option<u32>, current: Option<u64>, units: u64| {
             units == 0 || limit.is_none_or(|limit| current.unwrap_or_default() + units <= u64::from(limit))
         };
@@ -196,16 +210,18 @@ proptest! {
     fn a_line_that_is_accepted_is_priced_and_available(
         items in some_items(),
         ledger in some_ledger(),
+        subscriptions in vec(some_subscription(), 0..3),
         sold in vec(0_u64..4, 8),
         has_virtual_currency in any::<bool>(),
         steps in vec(some_step(), 1..40),
     ) {
         let sold: Sold = (0..).map(ItemId::new).zip(sold).collect();
         let delivery = StoreDelivery::default();
+        let owner = Buyer { ledger: &ledger, subscriptions: &subscriptions, now: NOW };
         let mut cart = Cart::empty(BUYER);
         for step in steps {
             let inputs = CartInputs {
-                cart: &cart, items: &items, sold: &sold, ledger: &ledger, buyer: "Buyer", has_virtual_currency,
+                cart: &cart, items: &items, sold: &sold, owner, buyer: "Buyer", has_virtual_currency,
                 delivery: &delivery,
             };
             let units = |cart: &Cart| cart.lines.iter().map(|line| u64::from(line.count)).sum::<u64>();
@@ -244,7 +260,7 @@ fn a_quantity_of_zero_and_a_price_above_the_largest_amount_are_refused() {
             cart: &cart,
             items: &items,
             sold: &sold,
-            ledger: &ledger,
+            owner: Buyer { ledger: &ledger, subscriptions: &[], now: NOW },
             buyer: "Buyer",
             has_virtual_currency: false,
             delivery: &StoreDelivery::default(),
@@ -277,6 +293,11 @@ fn every_refusal_is_a_sentence_that_a_buyer_can_read() {
         (LineRefusal::GlobalLimit { left: 2 }, "Only 2 more can be bought."),
         (LineRefusal::GlobalLimit { left: 0 }, "No more can be bought."),
         (LineRefusal::UserLimit { left: 1 }, "Only 1 more can be bought. The limit is per buyer."),
+        (LineRefusal::AlreadySubscribed, "You already have this subscription."),
+        (
+            LineRefusal::SubscriptionNotAlone,
+            "A subscription is bought separately: it cannot be in a cart with other items.",
+        ),
         (LineRefusal::TooManyUnits, "The quantity must be at most 1000."),
         (LineRefusal::TooManyRecipients, "A cart can have gifts for at most 10 players."),
         (LineRefusal::Full, "The cart is full: it has at most 50 lines."),

@@ -4,6 +4,11 @@ use crate::model::{Cart, Line, Money, ServerId};
 use crate::rules::command_servers::MOST_COMMANDS;
 use crate::rules::variable::WrongValue;
 
+/// What cart/add and a checkout say alike.
+pub(in crate::rules) const ALREADY_SUBSCRIBED: &str = "You already have this subscription.";
+pub(in crate::rules) const SUBSCRIPTION_NOT_ALONE: &str =
+    "A subscription is bought separately: it cannot be in a cart with other items.";
+
 /// The reason why a line is not placed or changed, in the order in which the reasons are checked. The text is a
 /// sentence for the buyer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -67,12 +72,15 @@ pub enum LineRefusal {
         /// The units that can still be added.
         left: u64,
     },
+    /// The buyer has the item as a subscription that is not over.
+    #[error("{ALREADY_SUBSCRIBED}")]
+    AlreadySubscribed,
     /// The buyer owns the item, or one of its category whose regular price is not lower.
     #[error("This item, or one that includes it, is owned already.")]
     Owned,
     #[error("This player cannot receive gifts.")]
     Banned,
-    #[error("A subscription is bought separately: it cannot be in a cart with other items.")]
+    #[error("{SUBSCRIPTION_NOT_ALONE}")]
     SubscriptionNotAlone,
     #[error("A cart can have gifts for at most {} players.", Cart::MAX_RECIPIENTS)]
     TooManyRecipients,

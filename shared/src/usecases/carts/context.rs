@@ -7,6 +7,7 @@ use crate::model::{
 use crate::rules::add_line::CartInputs;
 use crate::rules::cart::{PricedLine, price_lines};
 use crate::rules::held::{release_code, release_units};
+use crate::rules::pricing::Buyer;
 use crate::store::counters::Counters;
 use crate::store::items::ItemCache;
 use crate::store::keys::{self, Key};
@@ -47,11 +48,13 @@ pub struct CartItems {
     pub sold: Sold,
     /// The other rows that were read with them.
     pub rows: Rows,
+    /// The second at which they were read.
+    now: i64,
 }
 
 impl CartItems {
-    pub fn price<'a>(&'a self, cart: &'a Cart, ledger: &Ledger) -> Vec<PricedLine<'a>> {
-        price_lines(&cart.lines, &self.items, &self.sold, ledger)
+    pub fn price<'a>(&'a self, context: &'a CartContext) -> Vec<PricedLine<'a>> {
+        price_lines(&context.cart.lines, &self.items, &self.sold, context.owner(self.now))
     }
 }
 
@@ -67,6 +70,11 @@ impl CartContext {
         let ledger = ledgers::take(&mut rows, user.id)?;
         let User { id: user, username, virtual_currency, subscriptions, customer, .. } = user;
         Ok(Self { user, username, virtual_currency, subscriptions, customer, active, cart, ledger, rows })
+    }
+
+    /// The cart's owner, as prices and availability depend on them.
+    pub fn owner(&self, now: i64) -> Buyer<'_> {
+        Buyer { ledger: &self.ledger, subscriptions: &self.subscriptions, now }
     }
 
     /// A code that was read, and how often the user used it, without what the user's own checkout holds.
@@ -99,7 +107,7 @@ impl CartContext {
         if let Some(checkout) = &self.cart.checkout {
             release_units(&mut sold, &checkout.held);
         }
-        Ok(CartItems { items, sold, rows })
+        Ok(CartItems { items, sold, rows, now: sources.clock.seconds() })
     }
 
     /// Everything that decides about a line that is added or changed.
@@ -108,7 +116,7 @@ impl CartContext {
             cart: &self.cart,
             items: &items.items,
             sold: &items.sold,
-            ledger: &self.ledger,
+            owner: self.owner(items.now),
             buyer: &self.username,
             has_virtual_currency: self.active.config.is_virtual_currency,
             delivery: &self.active.config.delivery,

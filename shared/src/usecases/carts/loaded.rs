@@ -86,7 +86,7 @@ impl LoadedCart {
 
     /// The priced lines, in the order of the cart.
     pub fn lines(&self) -> Vec<PricedLine<'_>> {
-        self.items.price(&self.context.cart, &self.context.ledger)
+        self.items.price(&self.context)
     }
 
     /// The coupon on the cart, if it is known and still the one that was applied.

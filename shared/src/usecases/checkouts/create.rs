@@ -167,6 +167,8 @@ async fn begin<E>(
         is_proven: request.login.is_proven(),
         has_chat: request.chat.is_some(),
         virtual_currency: loaded.context.virtual_currency,
+        subscriptions: &loaded.context.subscriptions,
+        now,
     };
     let sale = sale(&lines, &codes, &payments, payer)?;
     check_commands(&lines, &loaded.context.active.config.delivery)?;

@@ -46,9 +46,11 @@ pub(super) async fn check(
         context.cart = placed.cart;
     }
     check_bans(&mut items.rows, lines)?;
-    let priced = items.price(&context.cart, &context.ledger);
+    let priced = items.price(&context);
     let payments = Payments { hold_units: u32::MAX, least: Money::ZERO, ..context.active.config.payments.clone() };
-    let payer = Payer { is_proven: true, has_chat: false, virtual_currency: context.virtual_currency };
+    let CartContext { virtual_currency, subscriptions, .. } = &context;
+    let (virtual_currency, now) = (*virtual_currency, clock.seconds());
+    let payer = Payer { is_proven: true, has_chat: false, virtual_currency, subscriptions, now };
     sale(&priced, &AppliedCodes::default(), &payments, payer)?;
     check_recipients(db, lines, &priced).await
 }

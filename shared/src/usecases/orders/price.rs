@@ -6,6 +6,7 @@ use crate::clock::Clock;
 use crate::model::{Code, CodeText, ItemId, Items, Ledger, Line, LineId, Money, OrderLine, Sold, UserId};
 use crate::rules::cart::{PricedLine, price_lines};
 use crate::rules::code::{CodeInputs, judge, taken_off};
+use crate::rules::pricing::Buyer;
 use crate::store::orders::StoredOrder;
 use crate::store::{Db, StoreError, codes, keys, ledgers};
 use std::sync::Arc;
@@ -36,7 +37,8 @@ pub async fn price(
     if let Some(missing) = missing {
         return Err(PriceError::NotPublished(missing.item));
     }
-    let priced = price_lines(&cart, &inputs.items, &Sold::new(), &inputs.ledger);
+    let buyer = Buyer { ledger: &inputs.ledger, subscriptions: &[], now: clock.seconds() };
+    let priced = price_lines(&cart, &inputs.items, &Sold::new(), buyer);
     let off = match coupon {
         Some(_) if !is_given || !order.is_past => inputs.taken_off(&priced, order.at)?,
         _ => vec![Money::ZERO; priced.len()],
@@ -77,7 +79,9 @@ fn total_of(line: &PricedLine<'_>, off: Money) -> Result<Money, PriceError> {
     if line.count != line.line.count {
         return Err(PriceError::OnlyOne(item.id));
     }
-    if line.availability.unavailable && !line.availability.limits.reached() {
+    // A cart would have a subscription in a line of another kind.
+    let is_available = !line.availability.unavailable || item.is_subscription && item.active;
+    if !is_available && !line.availability.limits.reached() {
         return Err(PriceError::Unavailable(item.id));
     }
     Ok(if item.virtual_only { Money::ZERO } else { line.total().less(off) })

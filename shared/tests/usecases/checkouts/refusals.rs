@@ -27,9 +27,9 @@ async fn every_refusal_of_a_line_names_it() {
     assert_refused(&market, "Your cart is empty.").await;
     market.fill(1, &[(GONE, 1)], None).await;
     assert_refused(&market, "Your cart is empty.").await;
-    let subscription = Line { payment_type: PaymentType::Subscription, ..line(1, PLAIN, 1) };
-    market.fill_with(1, vec![subscription], None).await;
-    assert_refused(&market, "Subscriptions cannot be paid yet.").await;
+    let was_subscription = Line { payment_type: PaymentType::Subscription, ..line(1, PLAIN, 1) };
+    market.fill_with(1, vec![was_subscription], None).await;
+    assert_refused(&market, "\"item 1\" cannot be bought now. Remove it from your cart.").await;
     let unknown = Line { gift_to: None, ..gift(1, GIFT, "Somebody") };
     market.fill_with(1, vec![unknown], None).await;
     assert_refused(&market, "\"item 21\" is not complete: The player who receives the gift is missing.").await;

@@ -189,13 +189,6 @@ fn comparison_cells_are_of_rows_of_their_own_category() {
 }
 
 #[test]
-fn a_subscription_cannot_be_given() {
-    let found = faults_of_item("price: 1\nsubscription: true\ngifting: true");
-    let problem = "is not for a subscription; a gift is paid once";
-    assert_eq!(found, format!("categories/a.yaml, line 5, items[7].gifting: {problem}\n"));
-}
-
-#[test]
 fn variables_are_unique_inside_their_item() {
     let found = faults_of_item("price: 1\nvariables: [{id: 1, name: A}, {id: 1, name: B}]");
     assert!(found.contains("items[7].variables.id: variable 1 is already used"), "{found}");
