@@ -133,7 +133,7 @@ class Payments:
             self.notify(checkout, "invoice.paid")
         renewed = self.subscription(shopper)
         expect(renewed["renews_at"] > begun["renews_at"], f"{renewed} is not later than {begun}")
-        orders = self.trial.json("order", "list", "--owner", shopper.name)["orders"]
+        orders = self.trial.json("order", "list", "--player", shopper.name)["orders"]
         expect_equal("the orders of a subscription that was renewed once", [order["status"] for order in orders], ["PAID"] * 2)
         self.stand_in.press(checkout, "cancel_at_period_end")
         self.notify(checkout, "customer.subscription.updated")
