@@ -222,6 +222,10 @@ impl Provider for Stripe {
     }
 
     async fn expire(&self, session: &str) -> Result<(), ProviderError> {
+        if is_invoice(session) {
+            // Its order is made once it is paid.
+            return Ok(());
+        }
         match self.send_about(stripe::Session::expire(&id(session)?)).await {
             // One that is not open any more cannot be ended.
             Ok(_) | Err(ProviderError::Refused(_)) => Ok(()),

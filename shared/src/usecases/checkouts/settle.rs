@@ -8,7 +8,7 @@ use super::refund::{note_failed, refund_in_part};
 use super::review::{end_review, ended_by, review};
 use super::status::{ChangeOutcome, SettleError, Settled, change, give_up, unknown_intent, write_paid};
 use crate::clock::Clock;
-use crate::model::{InternalId, Money, OrderStatus};
+use crate::model::{Cancellation, InternalId, Money, OrderStatus};
 use crate::rules::payment::{Decision, Origin, PaymentState, Progress, decide, is_own, origin};
 use crate::store::orders::{self, StoredOrder};
 use crate::store::transaction::{Sent, Write, send};
@@ -188,8 +188,14 @@ async fn write<P: Provider>(
     Ok(match decision {
         Decision::Nothing => true,
         Decision::Pay | Decision::PayOrRefund => pay_or_refund(db, clock, provider, stored, state).await?,
-        Decision::FinishRefund => refund_late(db, clock, provider, stored, state).await?,
-        Decision::End(to) => change(db, stored, &step(to)).await?.is_written(),
+        Decision::FinishRefund => {
+            abandon(provider, state).await?;
+            refund_late(db, clock, provider, stored, state).await?
+        }
+        Decision::End(to) => {
+            abandon(provider, state).await?;
+            change(db, stored, &step(to)).await?.is_written()
+        }
         Decision::Refund => change(db, stored, &step(OrderStatus::Refunded)).await?.is_written(),
         Decision::RefundInPart(refunds) => refund_in_part(db, clock, stored, &refunds).await?,
         Decision::RefundFailed(refunds) => note_failed(db, stored, &refunds).await?,
@@ -199,6 +205,15 @@ async fn write<P: Provider>(
         },
         Decision::Review(reason) => review(db, stored, unknown_intent(stored, state), reason).await?,
     })
+}
+
+/// Cancels the subscription of a first payment that does not become an order, because it was refunded before it was seen:
+/// nothing else knows of it, and it would be charged again.
+async fn abandon<P: Provider>(provider: &P, state: &PaymentState) -> Result<(), ProviderError> {
+    match state.period.as_ref().filter(|period| !period.renewal) {
+        Some(period) => provider.cancel_subscription(&period.subscription, Cancellation::Now).await,
+        None => Ok(()),
+    }
 }
 
 /// Writes the order of a payment as soon as the payment is known: later refunds and disputes name only the payment.
@@ -269,6 +284,9 @@ async fn pay_or_refund<P: Provider>(
     match write_paid(db, clock, stored, &step).await? {
         ChangeOutcome::Written => Ok(true),
         ChangeOutcome::Conflict => Ok(false),
-        ChangeOutcome::Refused => refund_late(db, clock, provider, stored, state).await,
+        ChangeOutcome::Refused => {
+            abandon(provider, state).await?;
+            refund_late(db, clock, provider, stored, state).await
+        }
     }
 }

@@ -143,6 +143,18 @@ async fn a_full_refund_of_the_newest_order_ends_subscription_and_access_at_once(
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_first_payment_that_was_refunded_before_it_was_seen_is_not_charged_again() {
+    let shop = Subscribers::open().await;
+    let (order, session) = shop.begin().await;
+    shop.till.stand_in.act(&session, &Action::Pay).unwrap();
+    shop.till.stand_in.act(&session, &Action::Refund(None)).unwrap();
+    let id = shop.till.says(&order).await.period.unwrap().subscription;
+    shop.hear(0).await;
+    assert_eq!(shop.till.order(&order).await.order.status, OrderStatus::Cancelled);
+    assert_eq!(shop.till.stripe.subscription(&id).await.unwrap().status, SubscriptionStatus::Ended);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_renewal_that_was_refunded_before_it_was_seen_ends_the_subscription() {
     let mut shop = Subscribers::open().await;
     let (first, session) = shop.subscribe().await;
