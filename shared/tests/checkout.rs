@@ -210,7 +210,6 @@ proptest! {
 
 /// A cart with every fault that its lines can have, and a buyer with every fault.
 #[test]
-#[expect(clippy::too_many_lines, reason = "one cart that is corrected step by step")]
 fn each_refusal_is_found_once_the_ones_before_it_are_mended() {
     let limited = |item: Item| Item { global_limit: Some(5), user_limit: Some(2), ..item };
     let mut faulty = limited(item(1, 60_000_000));

@@ -441,8 +441,8 @@ fn the_reasons_to_refuse_a_code_are_looked_for_in_their_order() {
     worst.scope.items = vec![ItemId::new(9)];
     assert_eq!(refusal(&worst, 0, &of_subscription), CodeRefusal::NothingEligible, "it would not apply anyway");
     worst.scope.items.push(ItemId::new(1));
-    let card = judge(Some(&Code::Gift(gift(500))), 0, inputs(&of_subscription), NOW).map(|applied| applied.sum);
-    assert_eq!(card, Err(CodeRefusal::Subscription));
+    let of_card = judge(Some(&Code::Gift(gift(500))), 0, inputs(&of_subscription), NOW).map(|applied| applied.sum);
+    assert_eq!(of_card, Err(CodeRefusal::Subscription));
     assert_eq!(off(&Code::Coupon(worst), &cart), Some(Money::from_minor(1)));
     assert_eq!(usable(Some(&Code::Gift(gift(0))), 0, NOW), Err(CodeRefusal::NoBalance));
 }

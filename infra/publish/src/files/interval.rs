@@ -51,6 +51,7 @@ pub(super) fn deserialize<'de, D: Deserializer<'de>>(field: D) -> Result<Option<
     field.deserialize_any(IntervalVisitor)
 }
 
+#[expect(clippy::ref_option, reason = "serde passes the field so")]
 pub(super) fn serialize<S: Serializer>(interval: &Option<IntervalFile>, serializer: S) -> Result<S::Ok, S::Error> {
     match interval {
         Some(interval) if *interval != IntervalFile::default() => interval.serialize(serializer),
