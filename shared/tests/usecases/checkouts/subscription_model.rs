@@ -5,7 +5,7 @@ use crate::subscribers::{DAY, Subscribers};
 use local::stripe::Action;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
-use shared::model::{InternalId, Money, OrderStatus, SubscriptionStatus};
+use shared::model::{InternalId, Money, OrderStatus, Standing, SubscriptionStatus};
 use shared::rules::dispute::takes_back;
 use shared::rules::subscription::access_until;
 use shared::usecases::checkouts::{Provider as _, act};
@@ -136,7 +136,7 @@ async fn agrees(shop: &mut Subscribers, first: &InternalId) -> Result<(), TestCa
     prop_assert_eq!(subscription.scheduled, access_until(&subscription));
     let newest = shop.till.order(&subscription.newest).await;
     let is_taken_back = newest.order.status != OrderStatus::Paid
-        || newest.effects.delivery.as_ref().is_some_and(|delivery| delivery.standing != Default::default());
+        || newest.effects.delivery.as_ref().is_some_and(|delivery| delivery.standing != Standing::default());
     prop_assert!(!is_taken_back || seen.status == SubscriptionStatus::Ended, "what is taken back does not renew");
     if orders.iter().any(|stored| stored.effects.dispute.as_deref().is_some_and(takes_back)) {
         prop_assert!(seen.cancelled || seen.status == SubscriptionStatus::Ended, "what is disputed does not renew");
