@@ -73,14 +73,15 @@ pub fn with_entry(entries: &[UserSubscription], subscription: &Subscription, now
     others.cloned().chain(entry(subscription, now)).collect()
 }
 
-/// The subscription after an order has paid it until a second. An older period changes nothing.
+/// The subscription after an order has paid it until a second. An older period changes nothing. One that was charged after
+/// the owner or a refund had ended it gives what was paid for, and is not charged again.
 #[must_use]
 pub fn paid(before: &Subscription, order: &InternalId, until: i64, now: i64) -> Subscription {
     if until <= before.paid_until {
         return before.clone();
     }
     let status = if before.status == PastDue { Active } else { before.status };
-    let next = Subscription { newest: order.clone(), paid_until: until, status, ..before.clone() };
+    let next = Subscription { newest: order.clone(), paid_until: until, status, stopped_at: None, ..before.clone() };
     let scheduled = access_until(&next);
     settled(Subscription { scheduled, ..next }, now)
 }
@@ -220,6 +221,9 @@ mod tests {
         let next = paid(&unpaid, &order, END + 500, END + 200);
         assert_eq!((next.paid_until, &next.newest, next.status), (END + 500, &order, Active));
         assert_eq!(next.scheduled, access_until(&next));
+        let stopped = cancelled(&subscription(), Cancellation::Now, END - 5);
+        let charged = paid(&stopped, &order, END + 500, END - 4);
+        assert_eq!((access_until(&charged), charged.requested), (END + 500, Some(Cancellation::Now)));
         assert_eq!(paid(&next, &InternalId::new("first"), END, END + 300), next);
     }
 

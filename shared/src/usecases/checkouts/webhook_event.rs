@@ -11,7 +11,7 @@ use crate::model::InternalId;
 use crate::rules::dispute::{FRAUD_WARNING, LOST};
 use crate::rules::payment::{PaymentState, Progress};
 use crate::store::Db;
-use crate::store::orders;
+use crate::store::orders::{self, StoredOrder};
 use crate::telemetry::{PaymentEvent, payment_event};
 
 /// Settles what a webhook event is about: fetches it from the provider, and writes what it says. A webhook event about
@@ -48,6 +48,7 @@ pub async fn act<P: Provider>(
             let Some(order) = orders::of_payment(db, intent).await? else { return Ok(()) };
             if let Some(stored) = orders::get(db, &order).await? {
                 settle(db, clock, provider, &stored).await?;
+                settle_own(db, clock, provider, &stored).await?;
             }
         }
         WebhookEvent::Dispute(dispute) => {
@@ -55,9 +56,11 @@ pub async fn act<P: Provider>(
             let Some(intent) = &dispute.intent else { return Ok(()) };
             let Some(order) = orders::of_payment(db, intent).await? else { return Ok(()) };
             let noted = note_dispute(db, clock, &order, &dispute).await?;
-            if let Some(stored) = noted.filter(|_| dispute.state == LOST) {
+            let Some(stored) = noted else { return Ok(()) };
+            if dispute.state == LOST {
                 settle(db, clock, provider, &stored).await?;
             }
+            settle_own(db, clock, provider, &stored).await?;
         }
         WebhookEvent::FraudWarning(intent) => {
             let Some(order) = orders::of_payment(db, intent).await? else { return Ok(()) };
@@ -65,6 +68,19 @@ pub async fn act<P: Provider>(
             let warning = DisputeState { id: intent.clone(), intent: None, state };
             note_dispute(db, clock, &order, &warning).await?;
         }
+    }
+    Ok(())
+}
+
+/// Settles the subscription of an order, which a refund or a dispute may have ended: it must not be charged again.
+async fn settle_own<P: Provider>(
+    db: &Db,
+    clock: &dyn Clock,
+    provider: &P,
+    stored: &StoredOrder,
+) -> Result<(), SettleError> {
+    if let Some(id) = stored.effects.subscription.as_ref().and_then(|own| own.id.as_deref()) {
+        settle_subscription(db, clock, provider, id).await?;
     }
     Ok(())
 }
