@@ -46,7 +46,7 @@ fn an_endpoint_without_a_section_gets_one() {
     let rendered = Page::Api.rendered(&format!("{before}\n### {after}"), &reference, &samples::run()).unwrap();
     let section = rendered.split_once("### POST /user\n").unwrap().1;
     assert!(section.contains("Returns the caller's account."), "{section}");
-    assert!(section.contains("Token: needed. Response: the account:\n"), "{section}");
+    assert!(section.contains("Token: needed. Response: the account; `subscriptions` is an addition"), "{section}");
     assert!(section.contains(r#""username":"Thornwick""#), "{section}");
 }
 
