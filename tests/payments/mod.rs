@@ -12,6 +12,7 @@ mod list_methods;
 mod logins;
 mod open_limited;
 mod paused;
+mod portal;
 mod rate_limit;
 mod stripe_webhook;
 pub mod support;

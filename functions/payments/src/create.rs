@@ -24,9 +24,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How many requests an address may send, refused ones included. What begins a checkout counts toward [`CHECKOUTS`]
+/// How many requests an address may send, refused ones and those to payments/portal included. What begins a checkout counts toward [`CHECKOUTS`]
 /// too.
-const REQUESTS: RateLimit = RateLimit { kind: "pay", requests: 60, seconds: 600 };
+pub const REQUESTS: RateLimit = RateLimit { kind: "pay", requests: 60, seconds: 600 };
 /// The most entries of `details`.
 const MAX_DETAILS: usize = 8;
 /// The most characters of an entry of `details`.

@@ -1,5 +1,5 @@
 //! The payments function: which methods there are, checkouts, webhooks, the state of orders and of
-//! their delivery, and the scheduled sweep.
+//! their delivery, the provider's page of subscriptions, and the scheduled sweep.
 //!
 //! Reads what a cart's price depends on. Writes orders, ledgers, users, codes, carts and stock inside transactions
 //! only; counters of rate limits and sequences by single updates.
@@ -8,6 +8,7 @@ mod check_status;
 mod create;
 mod delivery;
 mod list_methods;
+mod portal;
 mod stripe_webhook;
 mod sweep;
 
@@ -25,6 +26,7 @@ pub static ENDPOINTS: &[Route<State>] = &[
     Route::to::<create::Create>(),
     Route::to::<delivery::Delivery>(),
     Route::to::<list_methods::ListMethods>(),
+    Route::to::<portal::Portal>(),
     Route::to::<stripe_webhook::StripeWebhook>(),
     Route::to::<sweep::Sweep>(),
 ];

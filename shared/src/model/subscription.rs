@@ -104,6 +104,8 @@ pub enum SubscriptionStatus {
 }
 
 impl SubscriptionStatus {
+    pub const ALL: [Self; 4] = [Self::Active, Self::PastDue, Self::Cancelled, Self::Ended];
+
     /// The state as the API and lists show it.
     pub const fn as_str(self) -> &'static str {
         match self {

@@ -5,6 +5,7 @@ mod codes;
 mod delivery;
 mod orders;
 mod people;
+mod subscriptions;
 
 pub use accounts::{BanCommand, BanName, CreditUser, RenameUser, UnbanName};
 pub use codes::{
@@ -19,6 +20,7 @@ pub use people::{
     AddUser, CartCommand, EraseUser, ForLine, OneOrder, OneUser, OrderCommand, RecordOrder, SetStatus, UserCommand,
     WhichUser,
 };
+pub use subscriptions::{CancelSubscription, ListSubscriptions, OneSubscription, SubscriptionCommand};
 
 use crate::target::TargetOptions;
 use clap::{Arg, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
@@ -184,6 +186,9 @@ pub enum Command {
     /// Orders: those of checkouts, and those that were paid elsewhere.
     #[command(subcommand)]
     Order(OrderCommand),
+    /// Subscriptions.
+    #[command(subcommand)]
+    Subscription(SubscriptionCommand),
     /// The payment provider.
     #[command(subcommand)]
     Payments(PaymentsCommand),

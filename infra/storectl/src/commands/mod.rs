@@ -29,6 +29,7 @@ mod referrals;
 mod restore;
 mod restored;
 mod servers;
+mod subscriptions;
 mod tokens;
 mod upgrade;
 mod users;
@@ -37,7 +38,7 @@ mod versions;
 use crate::answer::Answer;
 use crate::cli::{
     BanCommand, CartCommand, ChatCommand, Cli, Command, CouponCommand, DeliveryCommand, GiftCommand, OrderCommand,
-    PaymentsCommand, ReferralCommand, ServerCommand, UserCommand,
+    PaymentsCommand, ReferralCommand, ServerCommand, SubscriptionCommand, UserCommand,
 };
 use crate::console::Console;
 use crate::error::Failure;
@@ -99,6 +100,7 @@ pub async fn on_table(command: &Command, target: &Target, console: &Console) -> 
         Command::Gift(command) => gift(command, target, console).await,
         Command::Referral(command) => referral(command, target).await,
         Command::Order(command) => Box::pin(order(command, target, console)).await,
+        Command::Subscription(command) => Box::pin(subscription(command, target, console)).await,
         Command::Payments(command) => Box::pin(pay(command, target, console)).await,
         Command::Server(command) => Box::pin(server(command, target, console)).await,
         Command::Delivery(command) => Box::pin(deliver(command, target, console)).await,
@@ -166,6 +168,14 @@ async fn order(command: &OrderCommand, target: &Target, console: &Console) -> Re
         OrderCommand::Refund(options) => orders::refund(target, console, options).await,
         OrderCommand::Accept(options) => orders::accept(target, console, options).await,
         OrderCommand::Cancel(options) => orders::cancel(target, console, options).await,
+    }
+}
+
+async fn subscription(command: &SubscriptionCommand, target: &Target, console: &Console) -> Result<Answer, Failure> {
+    match command {
+        SubscriptionCommand::List(options) => subscriptions::list(target, options).await,
+        SubscriptionCommand::Show(options) => subscriptions::show(target, &options.id).await,
+        SubscriptionCommand::Cancel(options) => subscriptions::cancel(target, console, options).await,
     }
 }
 

@@ -30,4 +30,5 @@ mod people;
 mod publishing;
 mod servers;
 mod slips;
+mod subscriptions;
 mod upgrading;

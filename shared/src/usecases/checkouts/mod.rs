@@ -9,6 +9,7 @@ mod attempt;
 mod batch;
 mod begin_limit;
 mod bought;
+mod cancel_subscription;
 mod compare;
 mod create;
 mod dispute;
@@ -34,6 +35,7 @@ mod webhook_event;
 mod write;
 
 pub use begin_limit::CHECKOUTS;
+pub use cancel_subscription::cancel_subscription;
 pub use compare::{Compared, Difference, compare, return_payment};
 pub use create::{CreateError, create};
 pub use dispute::note_dispute;

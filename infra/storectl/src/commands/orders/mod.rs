@@ -11,10 +11,10 @@ mod refund;
 
 pub(super) use evidence::evidence;
 pub(super) use list::list;
-pub(super) use provider::{cancel, end_order, settle};
+pub(super) use provider::{cancel, end_order, provider, settle};
 pub(super) use record::record;
 pub(super) use redeliver::redeliver;
-pub(super) use refund::{accept, refund};
+pub(super) use refund::{accept, give_back, refund};
 
 use crate::answer::{Answer, GOOD, STRONG, WARN, columns, paint};
 use crate::cli::SetStatus;

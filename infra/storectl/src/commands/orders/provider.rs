@@ -159,7 +159,7 @@ pub(super) async fn settle_recorded(target: &Target, id: &InternalId) -> Result<
     })
 }
 
-pub(super) async fn provider(target: &Target) -> Result<Stripe, Failure> {
+pub(in crate::commands) async fn provider(target: &Target) -> Result<Stripe, Failure> {
     target.payments.stripe().await?.ok_or_else(no_keys)
 }
 

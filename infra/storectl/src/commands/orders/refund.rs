@@ -11,6 +11,7 @@ use crate::error::{Exit, Failure};
 use crate::target::Target;
 use shared::model::{InternalId, Money, OrderStatus, RefundOutcome, ReviewOutcome};
 use shared::money::CurrencyFormat;
+use shared::providers::Stripe;
 use shared::rules::refund::RefundRefusal;
 use shared::store::orders::{self as store, StoredOrder};
 use shared::usecases::checkouts::{self, OperatorError, RefundKind, Refunded};
@@ -33,17 +34,29 @@ pub(in crate::commands) async fn refund(
         |total| format!("{} {} in all", format.money(total), order.currency),
     );
     console.confirm(&introduced(&stored, format), &format!("Refund {asked}?"), options.yes)?;
-    let refunded = checkouts::refund(&target.db, target.clock.as_ref(), &provider, &id, total).await;
-    let refunded = refunded.map_err(|error| match error {
-        OperatorError::Refund(refusal) => refused(refusal, &stored, format),
-        error => failed(error, NOT_REFUNDED),
-    })?;
+    let (refunded, text) = give_back(target, &provider, &stored, total, digits).await?;
     let amount = format.money(refunded.amount);
-    let mut text = told(&refunded, &id, format);
-    text.push_str(&after(&refunded.stored, format));
     let mut json = facts(&refunded.stored, digits);
     json["amount"] = serde_json::to_value(amount).unwrap_or_default();
     Ok(Answer::new(text, json))
+}
+
+/// Refunds the payment of an order, in full or up to a total: the outcome, also in words.
+pub(in crate::commands) async fn give_back(
+    target: &Target,
+    provider: &Stripe,
+    stored: &StoredOrder,
+    total: Option<Money>,
+    digits: u8,
+) -> Result<(Refunded, String), Failure> {
+    let (id, format) = (&stored.order.internal_id, format_of(stored, digits));
+    let refunded = checkouts::refund(&target.db, target.clock.as_ref(), provider, id, total).await;
+    let refunded = refunded.map_err(|error| match error {
+        OperatorError::Refund(refusal) => refused(refusal, stored, format),
+        error => failed(error, NOT_REFUNDED),
+    })?;
+    let text = format!("{}{}", told(&refunded, id, format), after(&refunded.stored, format));
+    Ok((refunded, text))
 }
 
 async fn read(target: &Target, id: &InternalId, what: &str) -> Result<StoredOrder, Failure> {

@@ -1,0 +1,115 @@
+//! POST /payments/portal: the provider's page of the buyer's subscriptions (api.md, "POST /payments/portal").
+
+use crate::create::REQUESTS;
+use crate::{DEADLINE, State};
+use lambda_http::http::StatusCode;
+use serde::Serialize;
+use shared::endpoint::{Endpoint, Error, Json, Refusal, RoundTrips, WithAddress, too_many_attempts};
+use shared::model::{Login, User};
+use shared::store::{keys, limiter, users};
+use shared::telemetry;
+use shared::token::Claim;
+use shared::usecases::checkouts::{Provider as _, ProviderError};
+use std::time::Duration;
+
+pub struct Portal;
+
+/// The page to send the buyer to.
+#[derive(Serialize, schemars::JsonSchema)]
+pub struct PortalReply {
+    /// The payment provider's page, which is valid for a few minutes. From it the buyer returns to the storefront's
+    /// `/subscriptions`.
+    url: String,
+}
+
+/// The reason why there is no page.
+#[derive(Debug, thiserror::Error)]
+pub enum PortalRefusal {
+    #[error("{}", too_many_attempts(*retry_seconds))]
+    TooManyAttempts { retry_seconds: u64 },
+    #[error(
+        "Please log in from within the game to manage your subscriptions here. The payment provider's e-mails have a link \
+         with which you can cancel them too."
+    )]
+    NameOnly,
+    #[error("You have no subscription that can be managed here.")]
+    NoCustomer,
+}
+
+impl Refusal for PortalRefusal {
+    fn status(&self) -> StatusCode {
+        match self {
+            Self::TooManyAttempts { .. } => StatusCode::TOO_MANY_REQUESTS,
+            Self::NameOnly => StatusCode::FORBIDDEN,
+            Self::NoCustomer => StatusCode::NOT_FOUND,
+        }
+    }
+
+    fn retry_seconds(&self) -> Option<u64> {
+        match self {
+            Self::TooManyAttempts { retry_seconds } => Some(*retry_seconds),
+            Self::NameOnly | Self::NoCustomer => None,
+        }
+    }
+
+    fn documented() -> Vec<(&'static str, Self)> {
+        vec![
+            (
+                "This address has sent 60 requests to payments/create and payments/portal in 10 minutes",
+                Self::TooManyAttempts { retry_seconds: 600 },
+            ),
+            ("The login is one by name, which is no proof", Self::NameOnly),
+            ("No login that proves the account has begun a subscription", Self::NoCustomer),
+        ]
+    }
+}
+
+type Failure = Error<PortalRefusal>;
+
+impl Endpoint for Portal {
+    type State = State;
+    type Caller = Claim;
+    type Input = WithAddress<()>;
+    type Reply = Json<PortalReply>;
+    type Refusal = PortalRefusal;
+
+    const ROUTES: &'static [&'static str] = &["POST /payments/portal"];
+    const SUMMARY: &'static str = "returns the payment provider's page of the buyer's subscriptions";
+    const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 1, cold: 1 };
+    const DEADLINE: Duration = DEADLINE;
+
+    async fn handle(state: &State, claim: Claim, WithAddress((), address): Self::Input) -> Result<Self::Reply, Failure> {
+        let base = &state.base;
+        let hit = limiter::hit(&base.db, REQUESTS, &address, base.clock.millis());
+        let user = base.db.batch_get(vec![keys::user(claim.user)]);
+        let (active, hit, user) = tokio::join!(base.published.active_version(), hit, user);
+        let (active, hit) = (active?, hit?);
+        if !hit.allowed {
+            telemetry::rate_limited();
+            return Err(Error::Refused(PortalRefusal::TooManyAttempts { retry_seconds: hit.reset_seconds }));
+        }
+        let user = users::admit(&mut user?, claim)?.ok_or(Error::Unauthorized)?;
+        if !claim.login().is_some_and(|login| Login::is_proven(&login)) {
+            return Err(Error::Refused(PortalRefusal::NameOnly));
+        }
+        let return_url = format!("{}/subscriptions", active.config.storefront_url);
+        let url = open(state, &user, &return_url).await?;
+        Ok(Json::of(&PortalReply { url }))
+    }
+}
+
+/// Opens the provider's page for the account's customer there.
+async fn open(state: &State, user: &User, return_url: &str) -> Result<String, Failure> {
+    let no_customer = || Error::Refused(PortalRefusal::NoCustomer);
+    let (provider, customer) = state.stripe.as_ref().zip(user.customer.as_ref()).ok_or_else(no_customer)?;
+    if customer.account != provider.account() {
+        return Err(no_customer());
+    }
+    provider.portal(&customer.id, return_url).await.map_err(|error| match error {
+        // It was deleted in the provider's dashboard.
+        ProviderError::NoCheckout(_) => no_customer(),
+        ProviderError::Unavailable(reason) | ProviderError::Refused(reason) | ProviderError::Key(reason) => {
+            Error::Provider(reason)
+        }
+    })
+}

@@ -1,0 +1,122 @@
+//! `subscription cancel`.
+
+use super::{Shown, found};
+use crate::answer::{Answer, GOOD, WARN, paint};
+use crate::cli::CancelSubscription;
+use crate::commands::codes;
+use crate::commands::common::shown_time;
+use crate::commands::orders::{give_back, provider};
+use crate::commands::payments::{of_settle, shown};
+use crate::console::Console;
+use crate::error::Failure;
+use crate::target::Target;
+use serde_json::Value;
+use shared::model::{Cancellation, ProviderAccount, Subscription, SubscriptionStatus};
+use shared::providers::Stripe;
+use shared::rules::subscription::{access_until, call_of, cancelled};
+use shared::store::orders;
+use shared::usecases::checkouts::{Provider as _, SettleError, cancel_subscription};
+
+pub(in crate::commands) async fn cancel(
+    target: &Target,
+    console: &Console,
+    options: &CancelSubscription,
+) -> Result<Answer, Failure> {
+    let before = found(target, &options.id).await?;
+    let how = if options.now || options.refund { Cancellation::Now } else { Cancellation::AtPeriodEnd };
+    let now = target.clock.seconds();
+    if is_over(&before.subscription, how, now) && !options.refund {
+        let text = format!("Nothing to do: subscription {} is over at the provider.", before.subscription.id);
+        return Ok(Answer::new(text, before.facts()));
+    }
+    let provider = provider(target).await?;
+    must_be_of(&before.subscription, &provider.account())?;
+    console.confirm(&introduced(&before, how, now), &question(&before, options), options.yes)?;
+    let refund = if options.refund { Some(refunded(target, &provider, &before.subscription).await?) } else { None };
+    let id = &before.subscription.id;
+    let outcome = cancel_subscription(&target.db, target.clock.as_ref(), &provider, id, how).await;
+    outcome.map_err(|error| not_cancelled(error, refund.is_some()))?;
+    let after = found(target, id).await?;
+    let mut lines: Vec<String> = refund.iter().map(|(text, _)| text.clone()).collect();
+    lines.push(told(&after, target.clock.seconds()));
+    let mut json = after.facts();
+    json["refunded"] = refund.map_or(Value::Null, |(_, amount)| amount);
+    Ok(Answer::new(lines.join("\n"), json))
+}
+
+/// Whether a subscription is over at the provider, with nothing left to be ended.
+fn is_over(subscription: &Subscription, how: Cancellation, now: i64) -> bool {
+    let keeps_access = how == Cancellation::Now && access_until(subscription) > now;
+    subscription.status == SubscriptionStatus::Ended && !keeps_access
+}
+
+/// Refuses a subscription that is certainly not one of the account that is connected.
+fn must_be_of(subscription: &Subscription, ours: &ProviderAccount) -> Result<(), Failure> {
+    let account = &subscription.account;
+    let is_other = account.id.as_ref().zip(ours.id.as_ref()).is_some_and(|(account, ours)| account != ours);
+    if account.live == ours.live && !is_other {
+        return Ok(());
+    }
+    let what = format!("The subscription is one of {}; the store is connected with {}.", shown(account), shown(ours));
+    Err(Failure::refused(what, "Cancel it in that account's dashboard, or connect that account again."))
+}
+
+fn introduced(found: &Shown, how: Cancellation, now: i64) -> String {
+    let subscription = &found.subscription;
+    let until = access_until(&cancelled(subscription, how, now));
+    let kept =
+        if until > now { format!("keeps it until {}", shown_time(until)) } else { "loses it at once".to_owned() };
+    format!(
+        "{} of {}, {}: the buyer {kept}, and is not charged again",
+        subscription.name,
+        found.player(),
+        found.price()
+    )
+}
+
+fn question(found: &Shown, options: &CancelSubscription) -> String {
+    if options.refund {
+        return format!("Cancel it at once, and refund the whole payment of order {}?", found.subscription.newest);
+    }
+    let at_once = if options.now { " at once" } else { "" };
+    format!("Cancel it{at_once}?")
+}
+
+/// Refunds the newest payment in full: the outcome in words, and the amount.
+async fn refunded(target: &Target, provider: &Stripe, subscription: &Subscription) -> Result<(String, Value), Failure> {
+    let digits = codes::digits(target).await?;
+    let id = &subscription.newest;
+    let stored = orders::get(&target.db, id).await?.ok_or_else(|| {
+        Failure::refused(format!("Its newest order, {id}, is missing."), "Cancel it without --refund.")
+    })?;
+    let (refunded, text) = give_back(target, provider, &stored, None, digits).await?;
+    let amount = crate::commands::orders::format_of(&stored, digits).money(refunded.amount);
+    Ok((text, serde_json::to_value(amount).unwrap_or_default()))
+}
+
+fn not_cancelled(error: SettleError, is_refunded: bool) -> Failure {
+    let done = match error {
+        SettleError::Provider(_) => {
+            "The cancellation is stored: the sweep asks the provider until it is done. Run the command again to ask now."
+        }
+        _ => "It is not known whether it is cancelled; run the same command again.",
+    };
+    let refund = if is_refunded { "The payment is refunded. " } else { "" };
+    of_settle(error).done(format!("{refund}{done}"))
+}
+
+/// The outcome, and what the buyer keeps.
+fn told(found: &Shown, now: i64) -> String {
+    let subscription = &found.subscription;
+    let until = access_until(subscription);
+    let kept = if until > now {
+        format!("{} keeps {} until {}", found.player(), subscription.name, shown_time(until))
+    } else {
+        format!("{} no longer has {}", found.player(), subscription.name)
+    };
+    if call_of(subscription).is_some() {
+        let note = "the provider has not confirmed it yet; the sweep asks again.";
+        return format!("{} Subscription {} is cancelled: {kept}; {note}", paint(WARN, "note"), subscription.id);
+    }
+    format!("{} Subscription {} is cancelled: {kept}, and is not charged again.", paint(GOOD, "ok"), subscription.id)
+}
