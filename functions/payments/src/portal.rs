@@ -78,7 +78,11 @@ impl Endpoint for Portal {
     const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 1, cold: 1 };
     const DEADLINE: Duration = DEADLINE;
 
-    async fn handle(state: &State, claim: Claim, WithAddress((), address): Self::Input) -> Result<Self::Reply, Failure> {
+    async fn handle(
+        state: &State,
+        claim: Claim,
+        WithAddress((), address): Self::Input,
+    ) -> Result<Self::Reply, Failure> {
         let base = &state.base;
         let hit = limiter::hit(&base.db, REQUESTS, &address, base.clock.millis());
         let user = base.db.batch_get(vec![keys::user(claim.user)]);

@@ -52,14 +52,14 @@ pub(super) async fn settle_invoice<P: Provider>(
     if state.is_refunded() { end_refunded(db, clock, period).await } else { Ok(()) }
 }
 
-/// Ends a subscription whose newest period was refunded before it was seen, so that no order of it is paid.
+/// Cancels a subscription whose newest period was refunded before it was seen: its order is not paid, and gives nothing.
 async fn end_refunded(db: &Db, clock: &dyn Clock, period: &PaidPeriod) -> Result<(), SettleError> {
     let Some(read) = subscriptions::get(db, &period.subscription).await? else { return Ok(()) };
-    if period.until <= read.paid_until || read.stopped_at.is_some() {
+    if period.until <= read.paid_until || read.cancelled {
         return Ok(());
     }
     let now = clock.seconds();
-    let writes: Vec<Write> = write(db, &read, &cancelled(&read, Cancellation::Now, now), now).await?;
+    let writes: Vec<Write> = write(db, &read, &cancelled(&read, Cancellation::AtPeriodEnd, now), now).await?;
     if send(db, writes).await? == Sent::Written { Ok(()) } else { Err(SettleError::Conflict) }
 }
 

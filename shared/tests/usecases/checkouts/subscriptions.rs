@@ -155,7 +155,7 @@ async fn a_first_payment_that_was_refunded_before_it_was_seen_is_not_charged_aga
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_renewal_that_was_refunded_before_it_was_seen_ends_the_subscription() {
+async fn a_renewal_that_was_refunded_before_it_was_seen_is_the_last() {
     let mut shop = Subscribers::open().await;
     let (first, session) = shop.subscribe().await;
     shop.wait(30);
@@ -165,11 +165,12 @@ async fn a_renewal_that_was_refunded_before_it_was_seen_ends_the_subscription() 
     shop.till.stand_in.act(&invoice, &Action::Refund(None)).unwrap();
     shop.hear(heard).await;
     shop.sweep().await;
-    shop.wait(1);
+    shop.wait(2);
     shop.run().await;
     let order = InternalId::of_invoice(&invoice);
     assert_eq!(shop.till.order(&order).await.order.status, OrderStatus::Cancelled);
-    assert_eq!(shop.subscription(&first).await.status, SubscriptionStatus::Ended);
+    let subscription = shop.subscription(&first).await;
+    assert!(shop.till.stripe.subscription(&subscription.id).await.unwrap().cancelled, "it is not charged again");
     assert!(!shop.has_access(), "{:?}", shop.ran);
 }
 
@@ -326,7 +327,8 @@ async fn a_cancellation_is_done_whenever_the_process_is_killed() {
             act(shop.db(), &shop.till.market.clock, &shop.till.stripe, &subscription).await.unwrap();
             let subscription = shop.subscription(&first).await;
             assert_eq!(subscription.scheduled, subscription.paid_until, "{nth} {is_written}");
-            shop.till.wait(std::time::Duration::from_secs(u64::try_from(subscription.paid_until - shop.now()).unwrap()));
+            shop.till
+                .wait(std::time::Duration::from_secs(u64::try_from(subscription.paid_until - shop.now()).unwrap()));
             shop.run().await;
             assert!(!shop.has_access(), "{nth} {is_written}");
         }
@@ -348,16 +350,19 @@ async fn renewal_cancellation_refund_and_dispute_at_once_end_as_the_provider_say
         let events = shop.events().await;
         let count = shop.till.stand_in.events().len() - heard;
         let instances = shop.till.market.instances(16);
-        let racing = instances.iter().zip(events.iter().take(count).cycle()).map(|(instance, event)| {
-            act(&instance.db, &shop.till.market.clock, &shop.till.stripe, event)
-        });
+        let racing = instances
+            .iter()
+            .zip(events.iter().take(count).cycle())
+            .map(|(instance, event)| act(&instance.db, &shop.till.market.clock, &shop.till.stripe, event));
         let _: Vec<_> = futures_util::future::join_all(racing).await;
         shop.hear(heard).await;
         shop.sweep().await;
-        shop.wait(1);
+        shop.wait(2);
         shop.sweep().await;
         let subscription = shop.subscription(&first).await;
-        assert_eq!(subscription.status, SubscriptionStatus::Ended);
+        assert!(
+            shop.till.stripe.subscription(&subscription.id).await.unwrap().cancelled || subscription.ended_at.is_some()
+        );
         assert_eq!(shop.orders().await.len(), 2);
         let newest = shop.till.order(&InternalId::of_invoice(&invoice)).await.order.status;
         assert!(matches!(newest, OrderStatus::Refunded | OrderStatus::Cancelled), "{newest:?}");
