@@ -6,9 +6,8 @@ use super::support::{
 };
 use crate::support::subscribe;
 use serde_json::{Value, json};
-use shared::model::{
-    Cart, Code, CodeId, Coupon, GiftCard, ItemId, LineVariable, Money, PaymentType, PlayerName, SubscriptionStatus,
-};
+use shared::model::SubscriptionStatus::{Active, Cancelled};
+use shared::model::{Cart, Code, CodeId, Coupon, GiftCard, ItemId, LineVariable, Money, PaymentType, PlayerName};
 use shared::store::keys;
 use std::time::Duration;
 use tests::{NOW, TestStore};
@@ -104,12 +103,11 @@ async fn a_subscription_that_the_buyer_has_is_unavailable_in_the_cart() {
         let view = view(&store, NEW).await;
         (view["items"][0]["is_unavailable"].clone(), view["cart"]["price"].clone())
     };
-    subscribe(&store, NEW, &[(106, SubscriptionStatus::Active, NOW)]).await;
-    assert_eq!(shown().await, (json!(true), json!(0)));
-    subscribe(&store, NEW, &[(106, SubscriptionStatus::Cancelled, NOW)]).await;
-    assert_eq!(shown().await, (json!(false), json!(3.99)));
-    cart.lines[0].payment_type = PaymentType::OneOff;
-    put_cart(&store, &cart).await;
+    for (status, expected) in [(Active, (json!(true), json!(0))), (Cancelled, (json!(false), json!(3.99)))] {
+        subscribe(&store, NEW, &[(106, status, NOW)]).await;
+        assert_eq!(shown().await, expected);
+    }
+    put_cart(&store, &cart_of(NEW, &[(106, 1)])).await;
     assert_eq!(shown().await, (json!(true), json!(0)), "it was added before it became a subscription");
 }
 

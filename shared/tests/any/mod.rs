@@ -1,0 +1,146 @@
+//! Any store, cart, buyer and code, for the properties of the rules.
+
+use crate::NOW;
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::*;
+use shared::model::{
+    CategoryId, Code, CodeId, CodeText, Coupon, Discount, GiftCard, Item, ItemDelivery, ItemId, Items, Ledger, Line,
+    LineId, Money, PaymentType, Percent, PriceTier, Promotion, PublishedItem, Scope, Sold,
+};
+use shared::rules::cart::PricedLine;
+use shared::rules::code::{CodeInputs, judge};
+use shared::rules::pricing::Buyer;
+use std::sync::Arc;
+
+/// A buyer without subscriptions.
+pub const fn buyer(ledger: &Ledger) -> Buyer<'_> {
+    Buyer { ledger, subscriptions: &[], now: NOW }
+}
+
+pub fn item(id: u64, price: i64, discount: i64) -> Item {
+    let item = serde_json::json!({ "id": id, "name": "", "price": price, "discount": discount, "active": true });
+    serde_json::from_value(item).unwrap()
+}
+
+/// Items 0..8 in two categories, the first of them cumulative.
+pub fn arb_items() -> impl Strategy<Value = Items> {
+    let one = (0_i64..10_000, 0_u32..=100, any::<[bool; 5]>(), option::of(0_u32..4), option::of(0_u32..4));
+    vec(one, 8).prop_map(|rows| {
+        let mut published: Vec<PublishedItem> = rows
+            .iter()
+            .zip(0..)
+            .map(|((price, percent, flags, global, user), id)| {
+                let [active, subscription, any_price, virtual_only, promoted] = *flags;
+                let mut item = item(id, *price, price * i64::from(*percent) / 100);
+                item.active = active || id % 2 == 0;
+                item.is_subscription = subscription && id % 3 == 0;
+                item.any_price = any_price && id % 3 == 1;
+                item.virtual_only = virtual_only && id % 4 == 0;
+                item.virtual_price = Money::from_minor(price * 3);
+                (item.global_limit, item.user_limit) = (*global, *user);
+                item.promotion = promoted.then_some(Promotion { price: Money::from_minor(price / 2), sorting: 0 });
+                let category = CategoryId::new(u64::from(id >= 4));
+                PublishedItem {
+                    item,
+                    category,
+                    parent: None,
+                    price_tiers: Vec::new(),
+                    delivery: ItemDelivery::default(),
+                }
+            })
+            .collect();
+        let tiers: Vec<PriceTier> = published[..4]
+            .iter()
+            .filter(|published| !published.item.is_subscription)
+            .map(|published| PriceTier { item: published.item.id, price: published.item.price })
+            .collect();
+        published[..4].iter_mut().for_each(|published| published.price_tiers.clone_from(&tiers));
+        published.into_iter().map(|published| (published.item.id, Arc::new(published))).collect()
+    })
+}
+
+pub fn arb_lines() -> impl Strategy<Value = Vec<Line>> {
+    // Ids up to 9: some lines are of items that are no longer published.
+    let one = (0_u64..10, 1_u32..5, option::of(0_i64..20_000), any::<bool>(), 0_u8..4);
+    vec(one, 0..12).prop_map(|rows| {
+        let line = |((item, count, price, promoted, kind), id)| Line {
+            price: Option::map(price, Money::from_minor),
+            payment_type: match kind {
+                0 => PaymentType::Gift,
+                1 => PaymentType::Subscription,
+                _ => PaymentType::OneOff,
+            },
+            promoted,
+            ..Line::new(LineId::new(id), ItemId::new(item), count)
+        };
+        rows.into_iter().zip(1..).map(line).collect()
+    })
+}
+
+pub fn arb_ledger() -> impl Strategy<Value = Ledger> {
+    vec((0_u64..8, 0_u32..3, 0_i64..10_000), 0..6).prop_map(|rows| {
+        let mut ledger = Ledger::default();
+        for (id, units, paid) in rows {
+            let holding = ledger.entry(ItemId::new(id));
+            holding.units = units;
+            holding.paid = Money::from_minor(if units == 0 { 0 } else { paid });
+        }
+        ledger
+    })
+}
+
+pub fn arb_sold() -> impl Strategy<Value = Sold> {
+    vec((0_u64..8, 0_u64..5), 0..8).prop_map(|rows| rows.into_iter().map(|(id, n)| (ItemId::new(id), n)).collect())
+}
+
+pub fn arb_scope() -> impl Strategy<Value = Scope> {
+    (vec(0_u64..2, 0..2), vec(0_u64..8, 0..3)).prop_map(|(categories, items)| Scope {
+        categories: categories.into_iter().map(CategoryId::new).collect(),
+        items: items.into_iter().map(ItemId::new).collect(),
+    })
+}
+
+pub fn arb_discount() -> impl Strategy<Value = Discount> {
+    prop_oneof![
+        (0_u32..=10_000).prop_map(|hundredths| Discount::Percentage(Percent::from_hundredths(hundredths))),
+        (0_i64..50_000).prop_map(|minor| Discount::Amount(Money::from_minor(minor))),
+    ]
+}
+
+pub fn coupon(discount: Discount, scope: Scope) -> Coupon {
+    Coupon {
+        id: CodeId::new(1),
+        code: CodeText::parse("code").unwrap(),
+        active: true,
+        starts_at: None,
+        ends_at: None,
+        discount,
+        scope,
+        minimum: Money::ZERO,
+        max_uses: None,
+        max_uses_per_user: None,
+        uses: 0,
+    }
+}
+
+pub fn gift(balance: i64) -> GiftCard {
+    GiftCard {
+        id: CodeId::new(2),
+        code: CodeText::parse("gift").unwrap(),
+        active: true,
+        starts_at: None,
+        ends_at: None,
+        balance: Money::from_minor(balance),
+        start_balance: None,
+    }
+}
+
+/// A cart without a coupon, in a store without a least amount.
+pub const fn inputs<'a>(lines: &'a [PricedLine<'a>]) -> CodeInputs<'a> {
+    CodeInputs { lines, coupon_sum: Money::ZERO, least: Money::ZERO }
+}
+
+pub fn off(code: &Code, lines: &[PricedLine<'_>]) -> Option<Money> {
+    judge(Some(code), 0, inputs(lines), NOW).ok().map(|applied| applied.sum)
+}
