@@ -235,14 +235,35 @@ async fn connecting_again_brings_the_events_of_the_endpoint_up_to_date() {
 }
 
 #[tokio::test]
+async fn the_portal_cancels_at_the_end_of_the_period_and_a_connection_without_it_takes_payments() {
+    let paying = Paying::open().await;
+    let connect = ["payments", "connect", "stripe", "--stripe-key", &paying.path("key.txt"), "--url", API];
+    let configurations = "/v1/billing_portal/configurations";
+    let connected = paying.ok(&connect).await;
+    let portal = connected["portal"].clone();
+    let sent = paying.stand_in.received();
+    let update = sent.iter().rev().find(|sent| sent.route.contains("billing_portal/configurations/bpc_")).unwrap();
+    let mode = ("features[subscription_cancel][mode]".to_owned(), "at_period_end".to_owned());
+    assert!(update.parameters.contains(&mode), "{:?}", update.parameters);
+    assert!(portal["login_page"].as_str().unwrap().starts_with("http"), "{connected}");
+    assert_eq!(paying.ok(&connect).await["portal"], portal);
+    assert_eq!(paying.ok(&["payments", "show"]).await["stripe"]["at_stripe"]["portal"], portal);
+    paying.stand_in.inject(Fault::before(FaultKind::Status(400)).on(configurations).for_ever());
+    assert_eq!(paying.ok(&connect).await["portal"], Value::Null);
+}
+
+#[tokio::test]
 async fn rights_that_the_key_lacks_are_named() {
     let paying = Paying::open().await;
-    for path in ["/v1/refunds", "/v1/events"] {
+    for path in ["/v1/refunds", "/v1/events", "/v1/subscriptions", "/v1/billing_portal/sessions"] {
         paying.stand_in.inject(Fault::before(FaultKind::Status(403)).on(path));
     }
     let connect = ["payments", "connect", "stripe", "--stripe-key", &paying.path("key.txt"), "--url", API];
     let refused = paying.fails(&connect).await;
-    assert_eq!((refused.exit, &*refused.what), (Exit::Denied, "The key lacks rights: Refunds write, Events read."));
+    assert_eq!(
+        (refused.exit, &*refused.what),
+        (Exit::Denied, "The key lacks rights: Refunds write, Events read, Subscriptions write, Customers read.")
+    );
     assert!(!paying.bench.path("payment-keys.json").exists());
     paying.ok(&connect).await;
     assert_eq!(paying.doctor("payment key").await["state"], "ok");

@@ -1,6 +1,7 @@
 //! `payments connect`: a key is checked, the endpoint of the webhooks created, and both secrets are kept.
 
 use super::account::{must_be_drained, of_key};
+use super::portal;
 use super::rights::must_have_all;
 use super::show::{Endpoint, endpoint_of};
 use super::{deploy, no_keys, of_stripe, shown, webhook_url};
@@ -71,6 +72,8 @@ pub(in crate::commands) async fn connect(
     lines.extend(
         webhook.added.iter().map(|added| format!("{} Its endpoint is now also sent {added}.", paint(GOOD, "ok"))),
     );
+    let portal = portal::set_up(&client).await;
+    lines.push(portal::line(&portal));
     if !is_restricted {
         lines.push(format!("{} A restricted key is safer: this one may do everything.", paint(WARN, "note")));
     }
@@ -85,6 +88,7 @@ pub(in crate::commands) async fn connect(
     let json = json!({
         "live": is_live, "account": own.id, "restricted": is_restricted, "charges_enabled": charges, "url": url,
         "created": webhook.created, "added_events": webhook.added, "overlap": overlap, "deploy": deploy,
+        "portal": portal::facts(&portal),
     });
     Ok(Answer::new(lines.join("\n"), json))
 }

@@ -4,6 +4,7 @@
 mod account;
 mod connect;
 mod drain;
+mod portal;
 mod reconcile;
 mod rights;
 mod show;

@@ -7,8 +7,9 @@ use futures_util::future::{BoxFuture, join_all};
 use serde::de::DeserializeOwned;
 use shared::random;
 use stripe::{
-    Balance, Call, Charge, Client, Dispute, Error, Event, EventKind, IdempotencyKey, Invalid, NewRefund, ObjectId,
-    PaymentIntent, Refund, RefusalKind, Session, WebhookEndpoint,
+    Balance, Call, Charge, Client, Dispute, Error, Event, EventKind, IdempotencyKey, Invalid, Invoice, NewRefund,
+    ObjectId, PaymentIntent, PortalConfiguration, PortalSession, Refund, RefusalKind, Session, Subscription,
+    WebhookEndpoint,
 };
 
 /// The rights that a key lacks, in the words of the dashboard.
@@ -18,7 +19,7 @@ pub(in crate::commands) async fn missing(client: &Client) -> Result<Vec<&'static
     let once = random::uuid().unwrap_or_else(|| "rights".to_owned());
     let new = NewRefund { payment_intent: &id("pi")?, amount: None, order: "none", attempt: 1 };
     let refund = Refund::create(&new, IdempotencyKey::parse(&once).map_err(unknown)?);
-    let tries: [Try<'_>; 8] = [
+    let tries: [Try<'_>; 12] = [
         attempt(client, "Checkout Sessions write", Session::expire(&id("cs")?)),
         attempt(client, "Refunds write", refund),
         attempt(client, "Webhook Endpoints write", WebhookEndpoint::delete(&id("we")?)),
@@ -31,6 +32,10 @@ pub(in crate::commands) async fn missing(client: &Client) -> Result<Vec<&'static
             Event::list(&[EventKind::SessionCompleted], (i64::from(i32::MAX), i64::from(i32::MAX)), None),
         ),
         attempt(client, "Balance read", Balance::retrieve()),
+        attempt(client, "Subscriptions write", Subscription::cancel(&id("sub")?)),
+        attempt(client, "Invoices read", Invoice::retrieve(&id("in")?)),
+        attempt(client, "Customer portal write", PortalConfiguration::update(&id("bpc")?)),
+        attempt(client, "Customers read", PortalSession::create(&id("cus")?, "https://shop.example")),
     ];
     let lacking: Result<Vec<Option<&'static str>>, Failure> = join_all(tries).await.into_iter().collect();
     Ok(lacking?.into_iter().flatten().collect())

@@ -1,6 +1,6 @@
 //! `payments show`: what is connected, without any secret.
 
-use super::{of_stripe, webhook_url};
+use super::{of_stripe, portal, webhook_url};
 use crate::answer::{Answer, BAD, GOOD, WARN, paint};
 use crate::commands::common::published;
 use crate::error::Failure;
@@ -65,6 +65,7 @@ struct AtStripe {
     account: Option<String>,
     charges_enabled: Option<bool>,
     endpoints: Vec<Value>,
+    portal: Value,
     #[serde(skip)]
     lines: Vec<String>,
 }
@@ -118,5 +119,7 @@ async fn ask(target: &Target, keys: &StripeKeys) -> Result<AtStripe, Failure> {
         lines.push(format!("{} No endpoint: webhooks are sent nowhere.", paint(BAD, "bad")));
     }
     let charges_enabled = account.as_ref().map(|account| account.charges_enabled);
-    Ok(AtStripe { account: id, charges_enabled, endpoints, lines })
+    let portal = portal::default(&client).await;
+    lines.push(portal::line(&portal));
+    Ok(AtStripe { account: id, charges_enabled, endpoints, portal: portal::facts(&portal), lines })
 }
