@@ -38,7 +38,7 @@ pub use load::{LoadError, damage, load, load_version};
 pub use publish::{Published, publish, publish_with, switch};
 pub use read::read;
 pub use remove::{KEPT, outdated, remove_outdated};
-pub use slips::{PriceChanges, Reassigned, Removals, price_changes, reassigned, removals};
+pub use slips::{PriceChanges, Reassigned, Removals, changed_subscriptions, price_changes, reassigned, removals};
 pub use version::{read_tree, store_of};
 
 use files::StoreFiles;

@@ -100,6 +100,16 @@ pub fn reassigned(before: Option<&Compiled>, after: &Compiled) -> Vec<Reassigned
     found
 }
 
+/// The subscriptions whose price or plan a publish changes, or that it no longer sells.
+pub fn changed_subscriptions(before: Option<&Compiled>, after: &Compiled) -> Vec<(ItemId, String)> {
+    let after = by_id(Some(after));
+    let is_same =
+        |old: &Item, new: &Item| new.active && new.is_subscription && (new.price, new.plan) == (old.price, old.plan);
+    let sold = by_id(before).into_values().filter(|old| old.is_subscription);
+    let changed = sold.filter(|old| !after.get(&old.id).is_some_and(|new| is_same(old, new)));
+    changed.map(|old| (old.id, old.name.clone())).collect()
+}
+
 fn by_id(store: Option<&Compiled>) -> BTreeMap<ItemId, &Item> {
     let items = store.map(|store| store.items.as_slice()).unwrap_or_default();
     items.iter().map(|entry| (entry.item.id, &entry.item)).collect()

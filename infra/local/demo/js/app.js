@@ -8,6 +8,7 @@ import { closed, loginPage, missing, needsLogin, page, patrons, staff } from "./
 import { home } from "./pages/home.js";
 import { item } from "./pages/item.js";
 import { order } from "./pages/order.js";
+import { subscriptions } from "./pages/subscriptions.js";
 import { add } from "./parts.js";
 import { currency, embers, loadStore, loadUser, store } from "./store.js";
 
@@ -33,6 +34,7 @@ function match(path, query) {
     case "checkout":
     case "cart": return () => cart(show);
     case "orders": return () => order(below, null, go, false);
+    case "subscriptions": return () => subscriptions(() => show({ isNew: true }));
     case "console": return gameServers;
     case "payment": return () => order(query.get("order_id"), query.get("checkout_id"), go, true);
     default: return missing;
@@ -125,7 +127,7 @@ function shell() {
     return h("a", { href: url, rel: isOutside ? "noopener" : null, "aria-current": inside ? "page" : null }, text);
   };
   byId("menu").replaceChildren(...store.categories.map((one) => link(one.name, `/category${one.url}`, here === `/category${one.url}` || here.startsWith(`/category${one.url}/`))));
-  const more = [["Staff", "/staff"], ...(hasPatrons ? [["Patrons", "/patrons"]] : []), ["Orders", "/orders"], ...(config.console ? [["Game servers", "/console"]] : [])];
+  const more = [["Staff", "/staff"], ...(hasPatrons ? [["Patrons", "/patrons"]] : []), ["Orders", "/orders"], ["Subscriptions", "/subscriptions"], ...(config.console ? [["Game servers", "/console"]] : [])];
   byId("footer").replaceChildren(
     h("nav", { "aria-label": "Pages" }, header.map((one) => link(one.name, one.url)), more.map(([text, url]) => link(text, url)), footer.map((one) => link(one.name, one.url))),
     h("nav", { "aria-label": "Elsewhere" }, Object.entries(socials).map(([text, url]) => h("a", { href: url, rel: "noopener", class: "capital" }, text))),
@@ -140,7 +142,7 @@ function shell() {
 }
 
 const account = () => [
-  h("span", { class: "player" }, picture(store.user.avatar || "/img/avatars/player.svg", 32),
+  h("a", { class: "player", href: "/subscriptions", title: "Your subscriptions" }, picture(store.user.avatar || "/img/avatars/player.svg", 32),
     h("span", { class: "player-name" }, store.user.username, store.user.virtual_currency !== undefined && h("small", {}, embers(store.user.virtual_currency)))),
   h("button", { type: "button", class: "link", onclick: () => { session.clear(); store.user = null; store.inCart = 0; say("You are logged out."); show({ isNew: true }); } }, "Log out", hidden(` ${store.user.username}`)),
 ];

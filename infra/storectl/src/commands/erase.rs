@@ -2,6 +2,7 @@
 
 use super::delivery;
 use super::orders::end_order;
+use super::subscriptions;
 use super::users::{find_which, read};
 use crate::answer::{Answer, GOOD, paint};
 use crate::cli::EraseUser;
@@ -41,6 +42,8 @@ pub(super) async fn erase(target: &Target, console: &Console, options: &EraseUse
         let next = format!("{} Then run `storectl user erase {id}` again: it completes the rest.", failure.next);
         failure.done("Some of it may be erased and some not.").next(next)
     };
+    // First of all: who is erased must not be charged again.
+    let ended = subscriptions::end_all(target, id).await?;
     let own = name.as_deref().and_then(|name| UserName::parse(name).ok());
     let rows = erase::name_rows(&target.db, id).await?;
     let held = rows.iter().filter_map(|key| UserName::parse(key.pk.strip_prefix(prefix::NAME)?).ok());
@@ -56,12 +59,16 @@ pub(super) async fn erase(target: &Target, console: &Console, options: &EraseUse
     let names = erase_names(&target.db, id).await.map_err(|error| unknown(error.into()))?;
     let mut text =
         format!("{} User {id} is erased; orders stay, without an account that could see them.", paint(GOOD, "ok"));
+    if ended > 0 {
+        _ = write!(text, "\n{ended} subscriptions are ended at the payment provider.");
+    }
     if stopped > 0 {
         _ = write!(text, "\n{stopped} commands for game servers are stopped.");
     }
     let json = json!({
         "user": id, "referral_codes": codes, "was_shown": names.was_shown, "was_patron": names.was_patron,
         "orders_and_carts": removed, "stopped_commands": stopped,
+        "ended_subscriptions": ended,
     });
     Ok(Answer::new(text, json))
 }

@@ -3,6 +3,7 @@
 use super::check;
 use super::currency::{self, Confirm};
 use super::queues;
+use super::subscriptions;
 use crate::answer::{Answer, BAD, GOOD, STRONG, WARN, paint};
 use crate::cli::Publish;
 use crate::console::Console;
@@ -81,7 +82,9 @@ impl Plan {
         let servers = |store: &Compiled| store.config.delivery.servers.clone();
         let before_servers = before.store.as_ref().map(servers).unwrap_or_default();
         let queues = queues::of_removed(target, &before_servers, &servers(store)).await?;
-        let warnings = warnings(target, publish::reassigned(before.store.as_ref(), store)).await?;
+        let mut warnings = warnings(target, publish::reassigned(before.store.as_ref(), store)).await?;
+        let subscriptions = publish::changed_subscriptions(before.store.as_ref(), store);
+        warnings.extend(subscriptions::kept(target, &subscriptions).await?);
         let shown = shown(target, &before, store, &changes, &warnings);
         let json = json!({
             "version": store.version, "previous": before.version, "changes": changes, "rows": store.parts("").len(),

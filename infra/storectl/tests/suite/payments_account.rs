@@ -1,6 +1,7 @@
 //! `payments connect` with another account or mode, `payments drain`, and what becomes of orders that are left behind.
 
 use crate::payments::{API, Paying};
+use crate::subscriptions::{put, subscription};
 use local::stripe::{ACCOUNT, Account, Action, Fault, FaultKind, KEY};
 use serde_json::{Value, json};
 use shared::model::{InternalId, OrderStatus};
@@ -102,6 +103,18 @@ async fn connecting_another_account_or_mode_names_the_open_orders_and_asks_to_dr
     }
     // The same account is not asked about.
     paying.ok(&with(connect(&paying, KEY), &["--new-secret"])).await;
+}
+
+#[tokio::test]
+async fn an_account_with_active_subscriptions_is_not_left_without_a_question() {
+    let paying = paying().await;
+    paying.ok(&["payments", "drain", "--yes"]).await;
+    paying.bench.clock.advance(Duration::from_secs(80));
+    put(&paying, subscription(&paying, "sub_1"), &[]).await;
+    let asked = paying.fails(&connect(&paying, OTHER)).await;
+    assert!(asked.exit == Exit::Declined && asked.what.contains("1 subscriptions are active there"), "{asked}");
+    paying.ok(&["subscription", "cancel", "sub_1", "--yes"]).await;
+    paying.ok(&connect(&paying, OTHER)).await;
 }
 
 #[tokio::test]

@@ -1,6 +1,7 @@
 //! `subscription …`, as an operator sees them. The provider is the stand-in, which has none of these subscriptions: what it
 //! does not have is over.
 
+use crate::bench::{Bench, copy, sample};
 use crate::payments::Paying;
 use serde_json::{Value, json};
 use shared::clock::Clock as _;
@@ -10,6 +11,7 @@ use shared::model::{
 use shared::rules::subscription::with_entry;
 use shared::store::transaction::{Sent, Write, send};
 use shared::store::{subscriptions, users};
+use storectl::console::Console;
 use storectl::error::Exit;
 
 const DAY: i64 = 86_400;
@@ -119,4 +121,70 @@ async fn access_ends_at_once_with_the_newest_payment_refunded_once() {
     assert_eq!(paying.ok(&["order", "show", newest.as_str()]).await["status"], "REFUNDED");
     assert_eq!(paying.ok(&cancel).await["refunded"], 0);
     assert_eq!(paying.refunds().len(), 1);
+}
+
+#[tokio::test]
+async fn erasing_a_user_first_ends_what_would_be_charged_again() {
+    let paying = Paying::connected().await;
+    put(&paying, subscription(&paying, "sub_1"), &[]).await;
+    assert_eq!(paying.bench.fails(&["user", "erase", "Newt", "--yes"]).await.exit, Exit::Denied, "without keys");
+    assert_eq!(paying.ok(&["user", "show", "Newt"]).await["user"]["id"], 1);
+    let erased = paying.ok(&["user", "erase", "Newt", "--yes"]).await;
+    assert_eq!(erased["ended_subscriptions"], 1);
+    let asked = paying.stand_in.received().iter().any(|sent| sent.route == "DELETE /v1/subscriptions/sub_1");
+    assert!(asked, "{:?}", paying.stand_in.received());
+    let left = paying.ok(&["subscription", "show", "sub_1"]).await;
+    assert_eq!((&left["status"], &left["player"]), (&json!("ended"), &Value::Null));
+    assert_eq!(paying.ok(&["user", "erase", "1", "--yes"]).await["ended_subscriptions"], 0);
+}
+
+#[tokio::test]
+async fn a_publish_says_how_many_keep_what_they_subscribed_to() {
+    let paying = Paying::connected().await;
+    let monthly = Subscription { item: ItemId::new(602), ..subscription(&paying, "sub_1") };
+    let ended = Subscription { id: "sub_2".to_owned(), status: SubscriptionStatus::Ended, ..monthly.clone() };
+    let entries = put(&paying, monthly, &[]).await;
+    put(&paying, ended, &entries).await;
+    let dir = paying.bench.path("store");
+    copy(std::path::Path::new(&sample()), &dir);
+    let file = dir.join("categories/support.yaml");
+    let text = std::fs::read_to_string(&file).unwrap();
+    let told = async |text: &str| {
+        std::fs::write(&file, text).unwrap();
+        let plan = paying.bench.ok(&["publish", &dir.display().to_string(), "--dry-run"]).await["plan"].clone();
+        plan["warnings"].as_array().unwrap().iter().filter(|line| line.to_string().contains("Item 602")).count()
+    };
+    assert_eq!(told(&text.replace("A cartload every", "One every")).await, 0);
+    let other_plan = text.replace("{every: 1, unit: month}", "{every: 2, unit: month}");
+    assert_ne!(other_plan, text);
+    assert_eq!(told(&other_plan).await, 1);
+}
+
+#[tokio::test]
+async fn the_doctor_writes_a_users_list_again_that_disagrees_with_the_subscriptions() {
+    let paying = Paying::connected().await;
+    assert_eq!(paying.doctor("subscriptions").await["state"], "ok");
+    let writes: Vec<Write> = subscriptions::put(None, subscription(&paying, "sub_1")).unwrap();
+    assert_eq!(send(&paying.bench.db, writes).await.unwrap(), Sent::Written);
+    let found = paying.doctor("subscriptions").await;
+    assert_eq!(found["state"], "bad");
+    assert!(found["said"].as_str().unwrap().contains("user 1"), "{found}");
+    paying.answer(&Console::nobody(), &["doctor", "--repair"]).await;
+    assert_eq!(paying.doctor("subscriptions").await["state"], "ok");
+    let rows = paying.bench.rows().await;
+    assert!(rows.iter().any(|row| row.contains("USER#1") && row.contains("sub_1")));
+    let overdue = paying.doctor("open orders").await;
+    assert!(overdue["said"].as_str().unwrap().contains("subscription sub_1"), "{overdue}");
+}
+
+#[tokio::test]
+async fn a_restore_brings_a_subscription_back_with_its_users_entry_and_for_the_sweep() {
+    let paying = Paying::connected().await;
+    put(&paying, subscription(&paying, "sub_1"), &[]).await;
+    let (file, other) = (paying.path("backup.gz"), Bench::empty().await);
+    paying.ok(&["backup", &file]).await;
+    other.ok(&["restore", &file, "--yes"]).await;
+    let with = |rows: Vec<String>| rows.into_iter().filter(|row| row.contains("sub_1")).collect::<Vec<_>>();
+    let rows = with(other.rows().await);
+    assert_eq!((rows.len(), &rows), (3, &with(paying.bench.rows().await)));
 }

@@ -8,6 +8,7 @@ mod payments;
 mod referrals;
 mod skew;
 mod stranded;
+mod subscriptions;
 mod sums;
 mod table;
 
@@ -47,6 +48,7 @@ pub(super) async fn run(target: &Target, options: &Doctor) -> Result<Answer, Fai
             findings.extend(sums::check(target, options.repair).await);
             findings.push(statistics(target).await);
             findings.push(referrals::check(target).await);
+            findings.push(subscriptions::check(target, options.repair).await);
             findings.extend(payments::check(target).await);
             findings.extend(delivery::check(target, options.repair).await);
         }

@@ -11,7 +11,7 @@ use shared::config::StripeKeys;
 use shared::store::connector;
 use shared::store::keys::due_second;
 use shared::store::published::read_active_version;
-use shared::store::unfinished::{self, DueRow};
+use shared::store::unfinished::{self, Due, DueRow};
 use shared::store::webhook_events::EventCursor;
 use shared::usecases::checkouts::OVERDUE;
 use stripe::WebhookEndpoint;
@@ -60,6 +60,7 @@ fn named(row: &DueRow) -> String {
     let since = due_second(&row.key).map(shown_time).unwrap_or_default();
     let name = match (&row.due, row.order()) {
         (Err(error), _) => return format!("the row {} {} cannot be read ({error})", row.key.pk, row.key.sk),
+        (Ok(Due::Subscription(id)), _) => format!("subscription {id}"),
         (Ok(_), order) => order.map(ToString::to_string).unwrap_or_default(),
     };
     let failed = match (&row.reason, row.again_at) {

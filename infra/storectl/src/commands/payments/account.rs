@@ -3,6 +3,7 @@
 use super::drain::is_settled;
 use super::of_stripe;
 use crate::commands::common::shown_time;
+use crate::commands::subscriptions::renewing;
 use crate::console::Console;
 use crate::error::{Exit, Failure};
 use crate::target::Target;
@@ -90,13 +91,18 @@ pub(super) async fn must_be_drained(
         stored.effects.provider.as_ref().is_some_and(|checkout| origin(checkout, to) != Origin::Own)
     };
     let open: Vec<StoredOrder> = open_orders(target).await?.into_iter().filter(is_left).collect();
+    let subscriptions = renewing(target).await?.iter().filter(|one| one.account != *to).count();
     let is_settled = is_settled(target, before).await?;
-    if yes || (open.is_empty() && is_settled) {
+    if yes || (open.is_empty() && subscriptions == 0 && is_settled) {
         return Ok(());
     }
     let mut what = format!("The key is of {}; the store is connected with {}.", shown(to), shown(before));
     if !open.is_empty() {
         what = format!("{what} {} orders are open there: {}.", open.len(), list(&open));
+    }
+    if subscriptions > 0 {
+        what =
+            format!("{what} {subscriptions} subscriptions are active there: they would be charged, and give nothing.");
     }
     if !is_settled {
         what = format!("{what} Until the deploy, checkouts can still begin there.");
@@ -104,7 +110,8 @@ pub(super) async fn must_be_drained(
     let question = "Connect all the same? What is open then is given up after its end, and marked for review";
     console.confirm(&what, question, false).map_err(|failure| {
         let next =
-            "First run `storectl payments drain`; or add --yes, and look at `storectl order list --review` later.";
+            "First run `storectl payments drain`, and cancel the subscriptions that `storectl subscription list` shows; or add \
+             --yes, and look at `storectl order list --review` later.";
         Failure::new(failure.exit, what.as_str(), next)
     })
 }

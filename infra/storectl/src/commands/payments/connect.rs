@@ -53,7 +53,7 @@ pub(in crate::commands) async fn connect(
     let own = ProviderAccount { id: Some(account.id), live: is_live };
     let kept = of_same_account(target, console, options, stored, (&client, &url, &own)).await?;
     let webhook = webhook(&client, &url, kept, options.new_secret).await?;
-    let overlap = webhook.secrets.len() > 1;
+    let (overlap, portal) = (webhook.secrets.len() > 1, portal::set_up(&client).await);
     let keys = PaymentKeys { stripe: Some(StripeKeys { key, webhook: webhook.secrets, account: own.id.clone() }) };
     let place = target.payments.write(&keys).await.map_err(|failure| {
         let created =
@@ -72,7 +72,6 @@ pub(in crate::commands) async fn connect(
     lines.extend(
         webhook.added.iter().map(|added| format!("{} Its endpoint is now also sent {added}.", paint(GOOD, "ok"))),
     );
-    let portal = portal::set_up(&client).await;
     lines.push(portal::line(&portal));
     if !is_restricted {
         lines.push(format!("{} A restricted key is safer: this one may do everything.", paint(WARN, "note")));

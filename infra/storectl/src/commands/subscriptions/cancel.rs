@@ -1,6 +1,6 @@
 //! `subscription cancel`.
 
-use super::{Shown, found};
+use super::{Shown, found, renewing};
 use crate::answer::{Answer, GOOD, WARN, paint};
 use crate::cli::CancelSubscription;
 use crate::commands::codes;
@@ -11,7 +11,7 @@ use crate::console::Console;
 use crate::error::Failure;
 use crate::target::Target;
 use serde_json::Value;
-use shared::model::{Cancellation, ProviderAccount, Subscription, SubscriptionStatus};
+use shared::model::{Cancellation, ProviderAccount, Subscription, SubscriptionStatus, UserId};
 use shared::providers::Stripe;
 use shared::rules::subscription::{access_until, call_of, cancelled};
 use shared::store::orders;
@@ -59,6 +59,24 @@ fn must_be_of(subscription: &Subscription, ours: &ProviderAccount) -> Result<(),
     }
     let what = format!("The subscription is one of {}; the store is connected with {}.", shown(account), shown(ours));
     Err(Failure::refused(what, "Cancel it in that account's dashboard, or connect that account again."))
+}
+
+/// Ends what a user is subscribed to, at once, before the account is erased. Returns how many were ended.
+pub(in crate::commands) async fn end_all(target: &Target, user: UserId) -> Result<usize, Failure> {
+    let own: Vec<Subscription> = renewing(target).await?.into_iter().filter(|one| one.user == user).collect();
+    if own.is_empty() {
+        return Ok(0);
+    }
+    let provider = provider(target).await?;
+    for subscription in &own {
+        must_be_of(subscription, &provider.account())?;
+    }
+    for subscription in &own {
+        let (clock, id) = (target.clock.as_ref(), &subscription.id);
+        let ended = cancel_subscription(&target.db, clock, &provider, id, Cancellation::Now).await;
+        ended.map_err(|error| not_cancelled(error, false))?;
+    }
+    Ok(own.len())
 }
 
 fn introduced(found: &Shown, how: Cancellation, now: i64) -> String {

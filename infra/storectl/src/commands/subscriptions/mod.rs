@@ -2,7 +2,7 @@
 
 mod cancel;
 
-pub(super) use cancel::cancel;
+pub(super) use cancel::{cancel, end_all};
 
 use super::codes;
 use super::common::shown_time;
@@ -14,7 +14,7 @@ use crate::error::Failure;
 use crate::target::Target;
 use publish::provider::at_stripe;
 use serde_json::{Value, json};
-use shared::model::{Cancellation, Plan, Subscription, SubscriptionStatus, User, UserId};
+use shared::model::{Cancellation, ItemId, Plan, Subscription, SubscriptionStatus, User, UserId};
 use shared::money::CurrencyFormat;
 use shared::rules::subscription::{access_until, shown_status};
 use shared::store::bulk::all;
@@ -122,6 +122,26 @@ pub(super) async fn list(target: &Target, options: &ListSubscriptions) -> Result
     let rows: Vec<Vec<String>> = found.iter().map(row).collect();
     let text = columns(&["ID", "STATUS", "PLAYER", "ITEM", "PRICE", "NEXT", ""], &rows);
     Ok(Answer::new(text, json!({ "subscriptions": found.iter().map(Shown::facts).collect::<Vec<_>>() })))
+}
+
+/// What a publish that changes these items, or withdraws them, leaves as it is: a line for each that has subscribers.
+pub(super) async fn kept(target: &Target, items: &[(ItemId, String)]) -> Result<Vec<String>, Failure> {
+    if items.is_empty() {
+        return Ok(Vec::new());
+    }
+    let renewing = renewing(target).await?;
+    let count = |item: &ItemId| renewing.iter().filter(|one| one.item == *item && !one.cancelled).count();
+    let counted = items.iter().map(|(item, name)| (item, name, count(item))).filter(|(_, _, count)| *count > 0);
+    let line = |(item, name, count)| {
+        format!("Item {item} {name} has {count} active subscriptions: they keep their price and plan, and renew.")
+    };
+    Ok(counted.map(line).collect())
+}
+
+/// The subscriptions that are not over at their provider.
+pub(super) async fn renewing(target: &Target) -> Result<Vec<Subscription>, Failure> {
+    let all = all::<Subscription>(&target.db, prefix::SUBSCRIPTION).await?.into_iter().map(|(_, one)| one);
+    Ok(all.filter(|one| one.status != SubscriptionStatus::Ended).collect())
 }
 
 /// A user's id: of an account that was erased only the id is left.
