@@ -98,8 +98,7 @@ impl Endpoint {
     /// The number of writes that count a request: one for a rate limit, two if it opens a window. payments/create counts
     /// its requests itself.
     pub fn counting_writes(&self) -> usize {
-        let counts_itself = ["payments/create", "payments/portal"].contains(&self.declaration.name);
-        if self.declaration.rate_limit.is_some() || counts_itself { 2 } else { 0 }
+        if self.declaration.rate_limit.is_some() || self.declaration.name == "payments/create" { 2 } else { 0 }
     }
 }
 

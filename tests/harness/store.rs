@@ -21,7 +21,7 @@ use local::stripe::{self, StandIn};
 use publish::files::StoreFiles;
 use serde_json::Value;
 use shared::clock::Clock;
-use shared::model::{ProviderAccount, ProviderCustomer, UserId};
+use shared::model::UserId;
 use shared::store::{Access, Db, connector};
 use shared::token::TokenKeys;
 use std::collections::BTreeMap;
@@ -31,8 +31,6 @@ use std::time::Duration;
 use template::Template;
 use tokio::net::TcpListener;
 
-/// The provider's customer that the user Thornwick is.
-const CUSTOMER: &str = "cus_thornwick";
 /// The origin of the sample store's storefront.
 const STOREFRONT: &str = "https://store.emberfall.example";
 
@@ -68,12 +66,7 @@ static SAMPLE: LazyLock<Store> = LazyLock::new(|| {
     let files = sample_files();
     let compiled = publish::compile(&files).expect("the sample store is sound");
     let live = local::live::read_live(&repository().join("infra/sample-store"), &files, NOW);
-    let mut live = live.expect("the sample store is sound");
-    for user in live.users.iter_mut().filter(|user| user.username == "Thornwick") {
-        let account = ProviderAccount { id: Some(stripe::ACCOUNT.to_owned()), live: false };
-        user.customer = Some(ProviderCustomer { id: CUSTOMER.to_owned(), account });
-    }
-    Store { compiled, live }
+    Store { compiled, live: live.expect("the sample store is sound") }
 });
 
 /// The sample store's files, without guest mode: the documented interface has none, and tests switch it on.
@@ -198,8 +191,7 @@ impl TestStore {
         let keys = TokenKeys::parse(&KEYS).expect("usable keys");
         let as_clock: Arc<dyn Clock> = Arc::clone(&clock) as Arc<dyn Clock>;
         // Webhooks are not sent by themselves: a test passes them on.
-        let customers = vec![CUSTOMER.to_owned()];
-        let options = stripe::Options { clock: Arc::clone(&as_clock), customers, ..stripe::Options::default() };
+        let options = stripe::Options { clock: Arc::clone(&as_clock), ..stripe::Options::default() };
         let payments = stripe::start(options).await.expect("a free port");
         let surroundings = Surroundings {
             outgoing: outgoing::TOTAL,

@@ -49,9 +49,6 @@ async fn a_proven_login_gets_the_page_of_its_customer_and_a_name_does_not() {
     assert_eq!(reply.status, 200, "{}", reply.text);
     assert_eq!(reply.header("cache-control"), "no-store");
     let url = reply.json()["url"].as_str().unwrap().to_owned();
-    let mut body = reply.json();
-    body["url"] = json!("[url]");
-    insta::assert_json_snapshot!("the_page_of_a_customer", body);
     assert!(url.starts_with(&store.payments.base_url()), "{url}");
     let sent = store.payments.received().into_iter().find(|sent| sent.route.ends_with(SESSIONS)).unwrap();
     let returned = ("return_url".to_owned(), "https://store.emberfall.example/subscriptions".to_owned());
@@ -73,7 +70,7 @@ async fn a_name_is_no_proof_also_of_an_account_that_is_a_customer() {
 #[tokio::test]
 async fn an_account_that_is_no_customer_of_the_connected_provider_account_has_no_page() {
     let store = TestStore::open().await;
-    let token = store.token("Quillfeather");
+    let token = store.token("Thornwick");
     assert_eq!(ask(&store, &token).await.status, 404);
     become_customer(&store, id_of(&store, &token).await, "acct_other").await;
     assert_eq!(ask(&store, &token).await.status, 404);
@@ -94,7 +91,7 @@ async fn while_the_provider_is_away_the_same_request_may_be_sent_again() {
 #[tokio::test]
 async fn an_address_has_sixty_requests_in_ten_minutes() {
     let store = TestStore::open().await;
-    let token = store.token("Quillfeather");
+    let token = store.token("Thornwick");
     for _ in 0..60 {
         assert_eq!(ask(&store, &token).await.status, 404);
     }

@@ -73,8 +73,6 @@ pub struct Options {
     pub account: String,
     /// Further accounts, or other modes of it, with their keys.
     pub others: Vec<Account>,
-    /// The ids of customers that the account has from the beginning.
-    pub customers: Vec<String>,
     /// The address that webhooks are posted to. More can be added by the API.
     pub webhook_url: Option<String>,
     /// The secret that webhooks to this address are signed with, and [`StandIn::signed`].
@@ -101,7 +99,6 @@ impl Default for Options {
             key: KEY.to_owned(),
             account: ACCOUNT.to_owned(),
             others: Vec::new(),
-            customers: Vec::new(),
             webhook_url: None,
             webhook_secret: WEBHOOK_SECRET.to_owned(),
             livemode: false,

@@ -1,7 +1,7 @@
 //! The state of the stand-in, and the actions of buyers and of the account's owner.
 
 use super::accounts::Account;
-use super::billing::{Billing, Customer};
+use super::billing::Billing;
 use super::deliver::{Posting, Switches};
 use super::faults::Faults;
 use super::idempotency::Responses;
@@ -115,11 +115,6 @@ impl State {
             counter: 0,
             changes: 0,
         };
-        for id in &options.customers {
-            let customer = Customer { id: id.clone(), created: options.clock.seconds(), livemode: options.livemode };
-            state.owners.insert(id.clone(), 0);
-            state.billing.customers.insert(id.clone(), customer);
-        }
         if let Some(url) = &options.webhook_url {
             let id = state.id("we");
             let endpoint = Endpoint {
