@@ -29,7 +29,7 @@ async fn every_route_has_a_handler() {
         let name = &endpoint.event;
         assert_eq!(name.split('/').next(), Some(endpoint.function), "{name} is in another function's folder");
         let reply = store.invoke_file(name).await;
-        assert_eq!(reply.status, 200, "{name}: {}", reply.text);
+        assert_eq!(reply.status, endpoint.status(), "{name}: {}", reply.text);
     }
 }
 

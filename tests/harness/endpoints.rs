@@ -1,6 +1,6 @@
 //! Every route with its declaration and its sample event, so that tests of all endpoints need no list of their own.
 
-use crate::request::{Call, event, event_names};
+use crate::request::{Call, event, event_file, event_names};
 use http::Method;
 use local::functions::Functions;
 use serde_json::Value;
@@ -95,10 +95,18 @@ impl Endpoint {
         self.declaration.input != InputKind::Signed && self.declaration.round_trips.cold > 0
     }
 
-    /// The number of writes that count a request: one for a rate limit, two if it opens a window. payments/create counts
-    /// its requests itself.
+    /// The status of the response to its sample event: 200 unless the event says otherwise.
+    pub fn status(&self) -> u16 {
+        let status = event_file(&self.event)["expected"]["status"].as_u64();
+        status.and_then(|status| status.try_into().ok()).unwrap_or(200)
+    }
+
+    /// The number of writes that count a request: one for a rate limit, two if it opens a window. payments/create and
+    /// payments/portal count their requests themselves.
     pub fn counting_writes(&self) -> usize {
-        if self.declaration.rate_limit.is_some() || self.declaration.name == "payments/create" { 2 } else { 0 }
+        let counts = self.declaration.rate_limit.is_some()
+            || ["payments/create", "payments/portal"].contains(&self.declaration.name);
+        if counts { 2 } else { 0 }
     }
 }
 

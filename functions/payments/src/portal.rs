@@ -75,7 +75,7 @@ impl Endpoint for Portal {
 
     const ROUTES: &'static [&'static str] = &["POST /payments/portal"];
     const SUMMARY: &'static str = "returns the payment provider's page of the buyer's subscriptions";
-    const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 1, cold: 1 };
+    const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 2, cold: 2 };
     const DEADLINE: Duration = DEADLINE;
 
     async fn handle(

@@ -76,7 +76,12 @@ async fn history(steps: &[Step]) -> Result<(), TestCaseError> {
     let mut lose = false;
     for step in steps {
         match step {
-            Step::Wait(days) => shop.wait(*days),
+            Step::Wait(days) => {
+                // The hourly look at the provider's events finds those that were lost.
+                shop.till.wait(std::time::Duration::from_mins(90));
+                shop.sweep().await;
+                shop.wait(*days);
+            }
             Step::At(action) => {
                 let id = shop.till.stand_in.invoices().pop().unwrap_or_else(|| session.clone());
                 // What is not possible now does not happen.
