@@ -16,9 +16,8 @@ from stack import LIMITED
 
 FUNCTION = "PaymentsFunction"
 KEY = "rk_test_deploy"
-# Of the sample store: a mount that can be given away, and what is paid every month.
+# Of the sample store: a mount that can be given away.
 GIFT = 311
-SUBSCRIPTION = 602
 GIFT_VARIABLES = {1: "Dust", 2: "Plain"}
 
 
@@ -116,33 +115,6 @@ class Payments:
         self.stand_in.press(checkout, "refund")
         self.notify(checkout, "charge.refunded")
         expect_equal("the state after a full refund", shopper.status(checkout), ("cancelled", "REFUNDED"))
-
-    def subscribed(self):
-        """Subscribed, renewed, cancelled: each by the webhook."""
-        shopper = Shopper(self.storefront, "Deploy_Subscriber")
-        shopper.add(SUBSCRIPTION, payment_type=1)
-        checkout = shopper.check_out()
-        self.secrets.append(checkout.session)
-        self.stand_in.press(checkout, "pay")
-        self.notify(checkout, "checkout.session.completed")
-        expect_equal("the state after the first payment", shopper.status(checkout), ("success", "PAID"))
-        begun = self.subscription(shopper)
-        expect_equal("the state of the subscription", begun["state"], "active")
-        self.stand_in.press(checkout, "renew")
-        for _ in range(2):
-            self.notify(checkout, "invoice.paid")
-        renewed = self.subscription(shopper)
-        expect(renewed["renews_at"] > begun["renews_at"], f"{renewed} is not later than {begun}")
-        orders = self.trial.json("order", "list", "--player", shopper.name)["orders"]
-        expect_equal("the orders of a subscription that was renewed once", [order["status"] for order in orders], ["PAID"] * 2)
-        self.stand_in.press(checkout, "cancel_at_period_end")
-        self.notify(checkout, "customer.subscription.updated")
-        ended = self.subscription(shopper)
-        expect_equal("the cancelled subscription", (ended["state"], ended["ends_at"]), ("cancelled", renewed["renews_at"]))
-
-    def subscription(self, shopper):
-        one, = shopper.user()["subscriptions"]
-        return one
 
     def begin(self, name):
         shopper = Shopper(self.storefront, name)

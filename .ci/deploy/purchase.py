@@ -87,11 +87,6 @@ class Shopper:
                 raise Failed(f"the order {checkout.order} is not paid after {seconds} seconds")
             time.sleep(5)
 
-    def user(self):
-        reply = self.storefront.call("POST", "/user", token=self.token)
-        expect_equal(f"the status of user ({reply.text[:200]})", reply.status, 200)
-        return reply.json()
-
     def cart(self):
         reply = self.storefront.call("POST", "/cart/get", token=self.token)
         expect_equal(f"the status of cart/get ({reply.text[:200]})", reply.status, 200)

@@ -224,7 +224,6 @@ def main():
             step("paid, by webhook", payments.by_webhook)
             step("paid, by the buyer's return; refunded in the dashboard", payments.refund_by_webhook)
             step("paid, by the sweep", payments.by_sweep)
-            step("subscribed, renewed, cancelled", payments.subscribed)
             step("not paid", payments.expired)
             step("refunded by storectl", payments.refund)
             step("delivered to a game server, and taken back", GameServer(trial, payments).delivers)
