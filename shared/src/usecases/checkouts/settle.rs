@@ -164,7 +164,12 @@ pub(super) async fn settle_known<P: Provider>(
             has_changed = true;
         } else {
             let period = state.period.as_ref();
-            follow_up(db, clock, if is_payment { bought::with_paid_status(stored, period) } else { stored }).await?;
+            let mut known = if is_payment { bought::with_paid_status(stored, period) } else { stored };
+            if known.effects.subscription.is_some() {
+                // What it gives was decided when it was paid.
+                known = orders::get(db, id).await?.unwrap_or(known);
+            }
+            follow_up(db, clock, known).await?;
             return Ok(Some(Settled::Changed));
         }
     }
@@ -200,20 +205,22 @@ async fn write<P: Provider>(
         Decision::RefundInPart(refunds) => refund_in_part(db, clock, stored, &refunds).await?,
         Decision::RefundFailed(refunds) => note_failed(db, stored, &refunds).await?,
         Decision::EndReview => match &ended {
-            Some(reviewed) => end_review(db, stored, reviewed).await?,
+            Some(reviewed) => {
+                abandon(provider, state).await?;
+                end_review(db, stored, reviewed).await?
+            }
             None => true,
         },
         Decision::Review(reason) => review(db, stored, unknown_intent(stored, state), reason).await?,
     })
 }
 
-/// Cancels the subscription of a first payment that does not become an order, because it was refunded before it was seen:
-/// nothing else knows of it, and it would be charged again.
+/// Cancels the subscription of a payment that does not become an order, because it was refunded before it was seen or after
+/// a review: it would be charged again. Nothing else knows of one whose first payment that is.
 async fn abandon<P: Provider>(provider: &P, state: &PaymentState) -> Result<(), ProviderError> {
-    match state.period.as_ref().filter(|period| !period.renewal) {
-        Some(period) => provider.cancel_subscription(&period.subscription, Cancellation::Now).await,
-        None => Ok(()),
-    }
+    let Some(period) = &state.period else { return Ok(()) };
+    let how = if period.renewal { Cancellation::AtPeriodEnd } else { Cancellation::Now };
+    provider.cancel_subscription(&period.subscription, how).await
 }
 
 /// Writes the order of a payment as soon as the payment is known: later refunds and disputes name only the payment.

@@ -32,7 +32,7 @@ pub async fn settle_subscription<P: Provider>(
         let next =
             if is_erased(db, &before).await? { cancelled(&before, Cancellation::Now, now) } else { before.clone() };
         let seen = carry_out(provider, &next).await?;
-        if seen.status == SubscriptionStatus::Active && seen.period_end > before.paid_until {
+        if seen.period_end > before.paid_until {
             renew_missed(db, clock, provider, &before).await?;
         }
         let Some(read) = subscriptions::get(db, id).await? else { return Ok(None) };

@@ -5,7 +5,7 @@ use super::follow::given_ids;
 use super::players::Players;
 use super::write::{Decided, pause_before, write_all};
 use crate::model::{Command, CommandEvent, CommandState, DeliveryStep, OrderStatus, Standing, Subscription};
-use crate::rules::delivery::Word;
+use crate::rules::delivery::{Word, may_have_run};
 use crate::rules::subscription::access_until;
 use crate::store::orders::{self, StoredOrder};
 use crate::store::transaction::{Sent, Write, send};
@@ -64,9 +64,13 @@ pub(in crate::usecases) async fn move_end(db: &Db, subscription: &Subscription, 
 pub(in crate::usecases) async fn withdraw(db: &Db, order: &StoredOrder, now: i64) -> Result<bool, StoreError> {
     let Some(delivery) = &order.effects.delivery else { return Ok(false) };
     let found: Vec<Command> = commands::read(db, given_ids(delivery).into_iter()).await?.into_values().collect();
-    let bought = found.into_iter().filter(|command| command.event == CommandEvent::Bought);
+    let bought: Vec<Command> = found.into_iter().filter(|command| command.event == CommandEvent::Bought).collect();
+    let has_any = |command: &Command| may_have_run(&command.delivery) || command.delivery.state == CommandState::Kept;
+    if bought.iter().any(has_any) {
+        return Ok(false);
+    }
     let decided: Vec<Decided> =
-        bought.map(|command| Decided::new(command, Word::Recall(Standing::Superseded), now)).collect();
+        bought.into_iter().map(|command| Decided::new(command, Word::Recall(Standing::Superseded), now)).collect();
     let is_any = decided.iter().any(|decided| {
         let after = &decided.after.delivery;
         after.state == CommandState::Recalled && after.standing == Standing::Superseded

@@ -31,6 +31,9 @@ pub(in crate::usecases) async fn begin(
     let own =
         OrderSubscription { id: Some(period.subscription.clone()), paid_until: Some(period.until), ..own.clone() };
     let read = subscriptions::get(db, &period.subscription).await?;
+    // Access may have ended since the order was made.
+    let restart = own.restart || (own.renewal && read.as_ref().is_some_and(|read| now >= access_until(read)));
+    let own = OrderSubscription { restart, ..own };
     let next = match &read {
         Some(read) => paid(read, &stored.order.internal_id, period.until, now),
         None => match new(stored, &own, period, now) {
