@@ -186,6 +186,21 @@ pub struct ProviderCheckout {
 }
 
 impl ProviderCheckout {
+    /// One that was paid at the provider before its order was made, at `at` (seconds since 1970 UTC).
+    pub fn paid(session: String, intent: Option<String>, account: ProviderAccount, at: i64) -> Self {
+        Self {
+            session: Some(session),
+            url: None,
+            intent,
+            expires_at: at,
+            storefront: String::new(),
+            delayed: false,
+            asked_at: None,
+            account: account.id,
+            live: Some(account.live),
+        }
+    }
+
     /// Whether its money is real: as stored, or as its id says (`cs_live_…`, `cs_test_…`).
     pub fn is_live(&self) -> Option<bool> {
         let of_id = |id: &str| match id {

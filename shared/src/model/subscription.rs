@@ -162,7 +162,7 @@ pub struct Subscription {
     /// When access ended before the paid period did: the newest order was refunded or disputed, or the owner ended it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stopped_at: Option<i64>,
-    /// What is still to be asked of the provider.
+    /// The cancellation that is still to be asked of the provider.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requested: Option<Cancellation>,
     /// The end of access for which the commands of `newest` are set.
@@ -196,7 +196,7 @@ impl UserSubscription {
     }
 }
 
-/// A buyer at the payment provider: all subscriptions of an account belong to one.
+/// A buyer at the payment provider: the subscriptions that an account's proven logins begin belong to one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProviderCustomer {
     /// The provider's id.

@@ -4,7 +4,6 @@
 use crate::clock::Clock;
 use crate::model::{Cart, CodeText, OrderStatus};
 use crate::rules::checkout::without_bought;
-use crate::rules::payment::PaidPeriod;
 use crate::store::orders::{self, StoredOrder};
 use crate::store::transaction::{Sent, Write, send};
 use crate::store::{Db, RETRIES, StoreError, carts, keys, read_live};
@@ -12,10 +11,7 @@ use crate::usecases::delivery::follow_or_leave;
 use crate::usecases::orders::pause_before;
 
 /// The order after its status became PAID, as far as [`follow_up`] needs it.
-pub(super) fn with_paid_status(mut stored: StoredOrder, period: Option<&PaidPeriod>) -> StoredOrder {
-    if let Some((own, period)) = stored.effects.subscription.as_mut().zip(period) {
-        (own.id, own.paid_until) = (Some(period.subscription.clone()), Some(period.until));
-    }
+pub(super) fn with_paid_status(mut stored: StoredOrder) -> StoredOrder {
     stored.order.status = OrderStatus::Paid;
     stored.effects.cart_cleared = Some(false);
     stored

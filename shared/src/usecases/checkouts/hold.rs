@@ -82,7 +82,7 @@ pub(super) fn writes(
     let mut writes = vec![order.put_new()?.into()];
     writes.extend(order.effects.due.map(|due| Unfinished::put(&order.order, due)).transpose()?.map(Guarded::from));
     writes.push(carts::write(&with_checkout(&context.cart, order))?.into());
-    // Another subscription of the buyer would have to be known to the checks of this one.
+    // A subscription is checked against the others that were read.
     let mut written = order.order.owner.filter(|_| order.effects.subscription.is_some());
     let subscribed = written.map(|owner| users::must_have_subscriptions(owner, &context.subscriptions)).transpose()?;
     writes.extend(subscribed.map(Guarded::from));

@@ -5,19 +5,17 @@ use super::settle::{settle, settle_known};
 use super::status::SettleError;
 use crate::clock::Clock;
 use crate::model::{
-    Cancellation, InternalId, ItemId, Order, OrderEffects, OrderLine, OrderStatus, OrderSubscription, ProviderCheckout,
-    PublishedItem, Subscription,
+    InternalId, Order, OrderDelivery, OrderEffects, OrderLine, OrderStatus, OrderSubscription, ProviderAccount,
+    ProviderCheckout, PublishedItem, Subscription,
 };
 use crate::rules::payment::{PaidPeriod, PaymentState, Progress};
-use crate::rules::subscription::{access_until, cancelled};
 use crate::store::orders::{self, StoredOrder};
 use crate::store::transaction::{Sent, Write, send};
 use crate::store::unfinished::Unfinished;
-use crate::store::{Db, StoreError, deliveries, keys, published, subscriptions};
+use crate::store::{Db, StoreError, deliveries, keys, published, read_published, subscriptions};
 use crate::telemetry::{PaymentEvent, payment_event};
 use crate::usecases::delivery::{freeze, withdraw};
 use crate::usecases::orders::next_number;
-use crate::usecases::orders::subscription::write;
 use std::collections::BTreeMap;
 
 /// Writes what an invoice of a subscription says: of the first one on the order that the subscription began with, of a paid
@@ -49,18 +47,7 @@ pub(super) async fn settle_invoice<P: Provider>(
         create(db, clock, provider, &renewed, period, state).await?;
     }
     settle_known(db, clock, provider, order, state).await?;
-    if state.is_refunded() { end_refunded(db, clock, period).await } else { Ok(()) }
-}
-
-/// Cancels a subscription whose newest period was refunded before it was seen: its order is not paid, and gives nothing.
-async fn end_refunded(db: &Db, clock: &dyn Clock, period: &PaidPeriod) -> Result<(), SettleError> {
-    let Some(read) = subscriptions::get(db, &period.subscription).await? else { return Ok(()) };
-    if period.until <= read.paid_until || read.cancelled {
-        return Ok(());
-    }
-    let now = clock.seconds();
-    let writes: Vec<Write> = write(db, &read, &cancelled(&read, Cancellation::AtPeriodEnd, now), now).await?;
-    if send(db, writes).await? == Sent::Written { Ok(()) } else { Err(SettleError::Conflict) }
+    Ok(())
 }
 
 /// The subscription of a period. The order that it began with may not be paid here yet.
@@ -105,13 +92,9 @@ async fn create<P: Provider>(
     };
     let now = clock.seconds();
     // What was never delivered of the purchase is not delivered twice: it is withdrawn, and the renewal gives it.
-    let restart = now >= access_until(subscription) || withdraw(db, &before, now).await?;
-    let mut order = draft(subscription, period, state, &before, (restart, now));
+    let restart = withdraw(db, &before, now).await?;
+    let mut order = draft(subscription, period, state, &before, provider.account(), restart, now);
     order.order.id = next_number(db).await?;
-    let account = provider.account();
-    if let Some(checkout) = &mut order.effects.provider {
-        (checkout.account, checkout.live) = (account.id, Some(account.live));
-    }
     let commands = commands(db, &mut order, &before).await?;
     let due = Unfinished::put(&order.order, now)?;
     let writes: Vec<Write> = [order.put_new()?, due].into_iter().chain(commands).collect();
@@ -125,7 +108,9 @@ fn draft(
     period: &PaidPeriod,
     state: &PaymentState,
     before: &StoredOrder,
-    (restart, now): (bool, i64),
+    account: ProviderAccount,
+    restart: bool,
+    now: i64,
 ) -> StoredOrder {
     let lines = before.order.lines.iter().take(1);
     let lines = lines.map(|line| OrderLine { total: subscription.price, renewal: true, ..line.clone() }).collect();
@@ -139,17 +124,6 @@ fn draft(
         lines,
         ..before.order.clone()
     };
-    let provider = ProviderCheckout {
-        session: Some(state.session.clone()),
-        url: None,
-        intent: None,
-        expires_at: now,
-        storefront: String::new(),
-        delayed: false,
-        asked_at: None,
-        account: None,
-        live: None,
-    };
     let effects = OrderEffects {
         recorded_as: Some(OrderStatus::Pending),
         counted: Some(false),
@@ -157,7 +131,7 @@ fn draft(
         chat: before.effects.chat.clone(),
         // Nothing is left to be taken once it is paid.
         held: true,
-        provider: Some(provider),
+        provider: Some(ProviderCheckout::paid(state.session.clone(), None, account, now)),
         due: Some(now),
         subscription: Some(OrderSubscription {
             plan: subscription.plan,
@@ -175,23 +149,19 @@ fn draft(
 /// The commands of a renewal: those that are published now, and of an item that no longer is, those of the order before.
 async fn commands(db: &Db, order: &mut StoredOrder, before: &StoredOrder) -> Result<Option<Write>, StoreError> {
     let active = published::read_active_version(db).await?.unwrap_or_default();
-    let ids: Vec<ItemId> = order.order.lines.iter().map(|line| line.item).collect();
-    let mut rows = db.batch_get(ids.iter().map(|id| keys::item(&active.version, *id)).collect()).await?;
-    let mut items: BTreeMap<ItemId, PublishedItem> = BTreeMap::new();
-    for id in &ids {
-        let key = keys::item(&active.version, *id);
-        if let Some(row) = rows.take(&key) {
-            items.insert(*id, row.published(&key)?.0);
-        }
-    }
-    let is_sold = |id: &ItemId| items.get(id).is_some_and(|published| published.item.is_subscription);
-    if ids.iter().all(is_sold) {
+    let item = order.order.lines.first().map(|line| line.item);
+    let published: Option<PublishedItem> = match item {
+        Some(item) => read_published(db, &keys::item(&active.version, item)).await?,
+        None => None,
+    };
+    if let Some(published) = published.filter(|published| published.item.is_subscription) {
+        let items = BTreeMap::from([(published.item.id, published)]);
         return freeze(order, &items, &active.config.delivery);
     }
     if before.effects.delivery.is_none() {
         return Ok(None);
     }
     let frozen = deliveries::frozen(db, &before.order.internal_id).await?;
-    order.effects.delivery = Some(crate::model::OrderDelivery::default());
+    order.effects.delivery = Some(OrderDelivery::default());
     deliveries::put_frozen(&order.order.internal_id, &frozen).map(Some)
 }

@@ -163,13 +163,14 @@ pub(super) async fn settle_known<P: Provider>(
             // It is seen for the first time when a part is refunded already.
             has_changed = true;
         } else {
-            let period = state.period.as_ref();
-            let mut known = if is_payment { bought::with_paid_status(stored, period) } else { stored };
-            if known.effects.subscription.is_some() {
+            let known = match stored.effects.subscription {
                 // What it gives was decided when it was paid.
-                known = orders::get(db, id).await?.unwrap_or(known);
+                Some(_) => orders::get(db, id).await?,
+                None => Some(if is_payment { bought::with_paid_status(stored) } else { stored }),
+            };
+            if let Some(known) = known {
+                follow_up(db, clock, known).await?;
             }
-            follow_up(db, clock, known).await?;
             return Ok(Some(Settled::Changed));
         }
     }
@@ -246,7 +247,7 @@ pub(super) async fn complete(db: &Db, clock: &dyn Clock, stored: &StoredOrder) -
         match is_paid {
             ChangeOutcome::Written => {
                 if let Err(error) =
-                    follow_up(db, clock, if is_pending { bought::with_paid_status(stored, None) } else { stored }).await
+                    follow_up(db, clock, if is_pending { bought::with_paid_status(stored) } else { stored }).await
                 {
                     tracing::warn!(order = %id, %error, "left to the sweep");
                 }

@@ -32,11 +32,8 @@ pub async fn settle_subscription<P: Provider>(
         let next =
             if is_erased(db, &before).await? { cancelled(&before, Cancellation::Now, now) } else { before.clone() };
         let seen = carry_out(provider, &next).await?;
-        if seen.period_end > before.paid_until {
-            renew_missed(db, clock, provider, &before).await?;
-        }
-        let Some(read) = subscriptions::get(db, id).await? else { return Ok(None) };
-        if (read.newest != before.newest) || (read.version != before.version) {
+        if seen.period_end > before.paid_until && renew_missed(db, clock, provider, &before).await? {
+            // Their orders have changed it.
             continue;
         }
         let next = observed(&next, &seen, now);
@@ -45,10 +42,10 @@ pub async fn settle_subscription<P: Provider>(
         } else {
             Subscription { due: Some(now + SOON), ..next }
         };
-        if next == read {
-            return Ok(Some(read));
+        if next == before {
+            return Ok(Some(before));
         }
-        let writes: Vec<Write> = write(db, &read, &next, now).await?;
+        let writes: Vec<Write> = write(db, &before, &next, now).await?;
         if send(db, writes).await? == Sent::Written {
             return Ok(Some(next));
         }
@@ -57,8 +54,7 @@ pub async fn settle_subscription<P: Provider>(
 }
 
 async fn is_erased(db: &Db, subscription: &Subscription) -> Result<bool, StoreError> {
-    let mut rows = db.batch_get(vec![keys::user(subscription.user)]).await?;
-    Ok(rows.take(&keys::user(subscription.user)).is_none())
+    Ok(db.get(&keys::user(subscription.user), true).await?.is_none())
 }
 
 /// Asks for what is requested, and then for the state. A subscription that the provider no longer has is over.
@@ -90,23 +86,21 @@ async fn carry_out<P: Provider>(
     }
 }
 
-/// Makes the orders of paid invoices that have none, the oldest first.
+/// Makes the orders of paid invoices that have none, the oldest first. Whether there were any.
 async fn renew_missed<P: Provider>(
     db: &Db,
     clock: &dyn Clock,
     provider: &P,
     subscription: &Subscription,
-) -> Result<(), SettleError> {
+) -> Result<bool, SettleError> {
     let mut missed: Vec<PaymentState> = Vec::new();
     let mut after = None;
     'pages: loop {
         let page = provider.invoices(&subscription.id, after.as_deref()).await?;
         for invoice in page.payments {
-            let is_known = match &invoice.order {
-                Some(order) => orders::get(db, order).await?.is_some(),
-                None => false,
-            };
-            if is_known {
+            let renews = invoice.period.as_ref().is_some_and(|period| period.renewal);
+            let Some(order) = invoice.order.as_ref().filter(|_| renews) else { continue };
+            if orders::get(db, order).await?.is_some() {
                 break 'pages;
             }
             missed.push(invoice);
@@ -119,5 +113,5 @@ async fn renew_missed<P: Provider>(
     for invoice in missed.iter().rev() {
         settle_invoice(db, clock, provider, invoice).await?;
     }
-    Ok(())
+    Ok(!missed.is_empty())
 }

@@ -210,10 +210,10 @@ async fn finish<P: Provider>(db: &Db, clock: &dyn Clock, provider: Option<&P>, r
 async fn failed(db: &Db, clock: &dyn Clock, row: &DueRow, error: SettleError, stop: Stop) -> Outcome {
     let id = row.order().map(ToString::to_string).unwrap_or_default();
     if stop.has_come() {
-        tracing::warn!(order = id, %error, "the time of the sweep was up");
+        tracing::warn!(order = id, row = row.key.sk, %error, "the time of the sweep was up");
         return Outcome::Late;
     }
-    tracing::error!(order = id, %error, "an order could not be finished");
+    tracing::error!(order = id, row = row.key.sk, %error, "an order could not be finished");
     let again = clock.seconds().saturating_add(again_in(row.failed));
     let write: Write = row.try_again(again, &error.to_string());
     match send(db, vec![write]).await {

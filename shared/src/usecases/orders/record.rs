@@ -217,17 +217,8 @@ fn draft(new: NewOrder, now: i64) -> Result<StoredOrder, RecordError> {
         owner: new.owner,
         lines: new.lines,
     };
-    let provider = new.payment.map(|paid| ProviderCheckout {
-        session: Some(paid.session),
-        url: None,
-        intent: Some(paid.intent),
-        expires_at: order.created_at,
-        storefront: String::new(),
-        delayed: false,
-        asked_at: None,
-        account: paid.account.id,
-        live: Some(paid.account.live),
-    });
+    let at = order.created_at;
+    let provider = new.payment.map(|paid| ProviderCheckout::paid(paid.session, Some(paid.intent), paid.account, at));
     let effects = OrderEffects {
         provider,
         recorded_as: Some(order.status),
