@@ -3,21 +3,34 @@
 use crate::State;
 use shared::model::{Cart, ItemId, Ledger, UserSubscription};
 use shared::rules::pricing;
-use shared::store::{StoreError, carts, keys, ledgers, users};
+use shared::store::{Rows, StoreError, carts, keys, ledgers, users};
 use shared::token::Claim;
 
-pub struct Buyer {
+/// The purchases of a caller with a token.
+pub struct Purchases {
     ledger: Ledger,
     subscriptions: Vec<UserSubscription>,
-    cart: Cart,
 }
 
-impl Buyer {
+impl Purchases {
+    /// Takes them out of the rows of user and ledger; `None` if the token is not valid for the account.
+    pub fn take(rows: &mut Rows, claim: Claim) -> Result<Option<Self>, StoreError> {
+        let Some(user) = users::admit(rows, claim)? else { return Ok(None) };
+        Ok(Some(Self { ledger: ledgers::take(rows, user.id)?, subscriptions: user.subscriptions }))
+    }
+
     /// The caller, as prices and availability depend on them.
     pub fn at(&self, now: i64) -> pricing::Buyer<'_> {
         pricing::Buyer { ledger: &self.ledger, subscriptions: &self.subscriptions, now }
     }
+}
 
+pub struct Buyer {
+    pub purchases: Purchases,
+    cart: Cart,
+}
+
+impl Buyer {
     pub fn has_in_cart(&self, item: ItemId) -> bool {
         self.cart.lines.iter().any(|line| line.item == item)
     }
@@ -28,8 +41,7 @@ impl State {
     pub async fn buyer(&self, claim: Claim) -> Result<Option<Buyer>, StoreError> {
         let keys = vec![keys::user(claim.user), keys::ledger(claim.user), keys::cart(claim.user)];
         let mut rows = self.base.db.batch_get(keys).await?;
-        let Some(user) = users::admit(&mut rows, claim)? else { return Ok(None) };
-        let (ledger, cart) = (ledgers::take(&mut rows, user.id)?, carts::take(&mut rows, user.id)?);
-        Ok(Some(Buyer { ledger, subscriptions: user.subscriptions, cart }))
+        let Some(purchases) = Purchases::take(&mut rows, claim)? else { return Ok(None) };
+        Ok(Some(Buyer { purchases, cart: carts::take(&mut rows, claim.user)? }))
     }
 }

@@ -2,18 +2,19 @@
 //! (rules.md, "Category urls"; rules.md, "Cumulative categories").
 
 use crate::State;
+use crate::buyer::Purchases;
 use lambda_http::http::StatusCode;
 use serde::Serialize;
 use shared::endpoint::{Endpoint, Error, Json, PathParameter, Refusal, RoundTrips, Visitor};
 use shared::http::reply::RenderedOnce;
 use shared::model::{
-    ActiveVersion, CategoryId, CategoryPath, CategoryWithItems, Comparison, ComparisonValue, Item, ItemId, Ledger,
-    ParseSlugError, Server, Sold, StoreConfig, UserSubscription,
+    ActiveVersion, CategoryId, CategoryPath, CategoryWithItems, Comparison, ComparisonValue, Item, ItemId,
+    ParseSlugError, Server, Sold, StoreConfig,
 };
 use shared::money::{CurrencyFormat, Decimal};
 use shared::rules::pricing::{Availability, Buyer, Limits, UpgradeCredit, availability_with_credit};
 use shared::store::categories::CategoryPage;
-use shared::store::{StoreError, keys, ledgers, users};
+use shared::store::{StoreError, keys};
 use shared::token::Claim;
 use std::borrow::Cow;
 use std::str::FromStr;
@@ -199,18 +200,6 @@ impl Endpoint for GetCategory {
     }
 }
 
-/// What a caller with a token has bought.
-struct Bought {
-    ledger: Ledger,
-    subscriptions: Vec<UserSubscription>,
-}
-
-impl Bought {
-    fn at(&self, now: i64) -> Buyer<'_> {
-        Buyer { ledger: &self.ledger, subscriptions: &self.subscriptions, now }
-    }
-}
-
 /// Whether the buyer has any item of a page. If not, the page is the same as for one who has bought nothing.
 fn has_bought(categories: &[CategoryWithItems], buyer: Buyer<'_>) -> bool {
     let is_on_page = |id: ItemId| categories.iter().flat_map(|category| &category.items).any(|item| item.id == id);
@@ -223,13 +212,12 @@ async fn load_for(
     state: &State,
     claim: Claim,
     path: &CategoryPath,
-) -> Result<(Arc<ActiveVersion>, Page, Bought), Failure> {
+) -> Result<(Arc<ActiveVersion>, Page, Purchases), Failure> {
     let published = state.base.published.at_current(|active| load(state, active, Some(path)));
     let own = state.base.db.batch_get(vec![keys::user(claim.user), keys::ledger(claim.user)]);
     let (published, rows) = tokio::join!(published, own);
     let mut rows = rows?;
-    let user = users::admit(&mut rows, claim)?.ok_or(Error::Unauthorized)?;
-    let bought = Bought { ledger: ledgers::take(&mut rows, claim.user)?, subscriptions: user.subscriptions };
+    let bought = Purchases::take(&mut rows, claim)?.ok_or(Error::Unauthorized)?;
     let (active, page) = published?;
     Ok((active, page, bought))
 }

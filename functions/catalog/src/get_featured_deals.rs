@@ -89,7 +89,7 @@ async fn buyer(state: &State, claim: Option<Claim>) -> Result<Option<Buyer>, Sto
 
 fn shown<'a>(deal: &'a PublishedItem, sold: &Sold, buyer: Option<&Buyer>, now: i64, config: &StoreConfig) -> Deal<'a> {
     let (item, wire) = (&deal.item, CurrencyFormat::new(config.digits));
-    let availability = availability(item, &deal.price_tiers, sold, buyer.map(|buyer| buyer.at(now)));
+    let availability = availability(item, &deal.price_tiers, sold, buyer.map(|buyer| buyer.purchases.at(now)));
     Deal {
         id: item.id,
         name: &item.name,

@@ -75,7 +75,7 @@ impl Endpoint for GetItem {
         let (published, sold) = found.ok_or(Error::Refused(UnknownItem))?;
         let item = &published.item;
         let now = state.base.clock.seconds();
-        let caller = buyer.as_ref().map(|buyer| buyer.at(now));
+        let caller = buyer.as_ref().map(|buyer| buyer.purchases.at(now));
         let availability = availability(item, &published.price_tiers, &sold, caller);
         Ok(Json::of(&Reply {
             item: item_body(item, availability, &active.config),
