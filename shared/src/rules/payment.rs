@@ -118,10 +118,13 @@ pub fn origin(checkout: &ProviderCheckout, ours: &ProviderAccount) -> Origin {
 
 /// Whether no checkout may begin in the account of our keys: it is drained, unless it is certainly another one.
 pub fn is_drained(drained: Option<&Drained>, ours: &ProviderAccount) -> bool {
-    drained.is_some_and(|Drained { account, .. }| {
-        let is_other = account.id.as_ref().zip(ours.id.as_ref()).is_some_and(|(account, ours)| account != ours);
-        account.live == ours.live && !is_other
-    })
+    drained.is_some_and(|Drained { account, .. }| may_be_same(account, ours))
+}
+
+/// Whether an account is that of our keys, as far as is known: the same mode, and no other id.
+pub fn may_be_same(account: &ProviderAccount, ours: &ProviderAccount) -> bool {
+    let is_other = account.id.as_ref().zip(ours.id.as_ref()).is_some_and(|(account, ours)| account != ours);
+    account.live == ours.live && !is_other
 }
 
 pub fn decide(order: &Order, effects: &OrderEffects, state: &PaymentState) -> Decision {

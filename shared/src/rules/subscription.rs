@@ -112,6 +112,13 @@ pub fn observed(before: &Subscription, seen: &ProviderSubscription, now: i64) ->
     settled(Subscription { status: seen.status, cancelled, ended_at, requested, ..before.clone() }, now)
 }
 
+/// Whether a cancellation changes nothing: it has ended at the provider, and gives nothing that could be ended.
+#[must_use]
+pub fn is_over_for(subscription: &Subscription, how: Cancellation, now: i64) -> bool {
+    let keeps_access = how == Cancellation::Now && access_until(subscription) > now;
+    subscription.status == Ended && !keeps_access
+}
+
 /// The call that a request of the store is made by. What is not paid is ended at once: it must not be charged any more.
 #[must_use]
 pub fn call_of(subscription: &Subscription) -> Option<Cancellation> {

@@ -4,8 +4,8 @@ use super::provider::Provider;
 use super::status::SettleError;
 use super::subscription::settle_subscription;
 use crate::clock::Clock;
-use crate::model::{Cancellation, Subscription, SubscriptionStatus};
-use crate::rules::subscription::{access_until, cancelled};
+use crate::model::{Cancellation, Subscription};
+use crate::rules::subscription::{cancelled, is_over_for};
 use crate::store::transaction::{Sent, Write, send};
 use crate::store::{Db, RETRIES, subscriptions};
 use crate::usecases::orders::pause_before;
@@ -41,8 +41,7 @@ pub async fn cancel_subscription<P: Provider>(
 
 /// The subscription with its cancellation; `None` if that changes nothing.
 fn after(read: &Subscription, how: Cancellation, now: i64) -> Option<Subscription> {
-    let is_over = read.status == SubscriptionStatus::Ended;
-    if is_over && (how == Cancellation::AtPeriodEnd || access_until(read) <= now) {
+    if is_over_for(read, how, now) {
         return None;
     }
     let next = cancelled(read, how, now);

@@ -11,9 +11,10 @@ use crate::console::Console;
 use crate::error::Failure;
 use crate::target::Target;
 use serde_json::Value;
-use shared::model::{Cancellation, ProviderAccount, Subscription, SubscriptionStatus, UserId};
+use shared::model::{Cancellation, ProviderAccount, Subscription, UserId};
 use shared::providers::Stripe;
-use shared::rules::subscription::{access_until, call_of, cancelled};
+use shared::rules::payment::may_be_same;
+use shared::rules::subscription::{access_until, call_of, cancelled, is_over_for};
 use shared::store::orders;
 use shared::usecases::checkouts::{Provider as _, SettleError, cancel_subscription};
 
@@ -25,7 +26,7 @@ pub(in crate::commands) async fn cancel(
     let before = found(target, &options.id).await?;
     let how = if options.now || options.refund { Cancellation::Now } else { Cancellation::AtPeriodEnd };
     let now = target.clock.seconds();
-    if is_over(&before.subscription, how, now) && !options.refund {
+    if is_over_for(&before.subscription, how, now) && !options.refund {
         let text = format!("Nothing to do: subscription {} is over at the provider.", before.subscription.id);
         return Ok(Answer::new(text, before.facts()));
     }
@@ -44,17 +45,10 @@ pub(in crate::commands) async fn cancel(
     Ok(Answer::new(lines.join("\n"), json))
 }
 
-/// Whether a subscription is over at the provider, with nothing left to be ended.
-fn is_over(subscription: &Subscription, how: Cancellation, now: i64) -> bool {
-    let keeps_access = how == Cancellation::Now && access_until(subscription) > now;
-    subscription.status == SubscriptionStatus::Ended && !keeps_access
-}
-
 /// Refuses a subscription that is certainly not one of the account that is connected.
 fn must_be_of(subscription: &Subscription, ours: &ProviderAccount) -> Result<(), Failure> {
     let account = &subscription.account;
-    let is_other = account.id.as_ref().zip(ours.id.as_ref()).is_some_and(|(account, ours)| account != ours);
-    if account.live == ours.live && !is_other {
+    if may_be_same(account, ours) {
         return Ok(());
     }
     let what = format!("The subscription is one of {}; the store is connected with {}.", shown(account), shown(ours));
