@@ -44,7 +44,7 @@ fn subscribed(item: u64, is_over: bool) -> UserSubscription {
     UserSubscription { id, item, name, price: money(500), status, until }
 }
 
-/// What a checkout of these lines says, of which item 1 is a subscription at this price; the buyer has `subscriptions`.
+/// The outcome of a checkout of these lines, of which item 1 is a subscription at this price; the buyer has `subscriptions`.
 fn sale_of(
     lines: &[Line],
     price: i64,

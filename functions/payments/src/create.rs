@@ -24,8 +24,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How many requests an address may send, refused ones and those to payments/portal included. What begins a checkout counts toward [`CHECKOUTS`]
-/// too.
+/// The requests that an address may send, with refused ones and those to payments/portal. Those that begin a checkout
+/// count toward [`CHECKOUTS`] as well.
 pub const REQUESTS: RateLimit = RateLimit { kind: "pay", requests: 60, seconds: 600 };
 /// The most entries of `details`.
 const MAX_DETAILS: usize = 8;

@@ -58,7 +58,7 @@ impl Refusal for PortalRefusal {
                 "This address has sent 60 requests to payments/create and payments/portal in 10 minutes",
                 Self::TooManyAttempts { retry_seconds: 600 },
             ),
-            ("The login is one by name, which is no proof", Self::NameOnly),
+            ("The login is one by name, which is not a proof", Self::NameOnly),
             ("No login that proves the account has begun a subscription", Self::NoCustomer),
         ]
     }

@@ -1,5 +1,5 @@
-//! The data directory: the table's file, the token keys, the clock and the payment provider's state, kept across restarts. One process
-//! at a time has it open.
+//! The data directory: the table's file, the token keys, the clock and the payment provider's state, kept across
+//! restarts. One process at a time has it open.
 
 use crate::error::StartError;
 use serde::de::DeserializeOwned;

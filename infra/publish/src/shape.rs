@@ -222,7 +222,7 @@ fn other_kind(node: &Node, schema: &Value) -> Option<String> {
         Node::List(_) => "not a list",
         Node::Fields(_) if kinds.contains(&"object") => return None,
         Node::Fields(_) => "not fields in {…}",
-        // True and false are no text here.
+        // True and false are not text here.
         Node::Scalar(text) if kinds.contains(&"boolean") && kinds.contains(&"object") => {
             return (!text.is_empty()).then(|| format!("must be {expected}, or fields with values, not `{text}`"));
         }

@@ -87,7 +87,7 @@ impl Recurring {
     }
 }
 
-/// What a subscription and its invoices have in common.
+/// The fields that a subscription and its invoices share.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Terms {
     pub(super) subscription: String,

@@ -4,7 +4,7 @@ use crate::model::{Cart, Line, Money, ServerId};
 use crate::rules::command_servers::MOST_COMMANDS;
 use crate::rules::variable::WrongValue;
 
-/// What cart/add and a checkout say alike.
+/// Sentences of both cart/add and a checkout.
 pub(in crate::rules) const ALREADY_SUBSCRIBED: &str = "You already have this subscription.";
 pub(in crate::rules) const SUBSCRIPTION_NOT_ALONE: &str =
     "A subscription is bought separately: it cannot be in a cart with other items.";

@@ -2,7 +2,7 @@
 //!
 //! Game servers speak in [`poll`], [`paynow`], [`delivered`], [`executed`] and [`validated`], each with its [`ServerKey`].
 //! The consequences of a payment, a refund or a dispute are carried out by [`follow`], in steps that are marked on the order.
-//! What any of it means for a command is decided in [`crate::rules::delivery`].
+//! The consequences for a command are decided in [`crate::rules::delivery`].
 
 mod expiry;
 mod follow;

@@ -12,8 +12,8 @@ use crate::store::transaction::{Sent, Write, send};
 use crate::store::{Db, RETRIES, StoreError, commands, deliveries};
 use std::collections::BTreeSet;
 
-/// Moves the end of what a subscription gives to where it is now. `false` if its newest order is still being delivered, so
-/// that it has to be done later.
+/// Moves the commands for the end of a subscription to the present end of access. `false` if its newest order is still being
+/// delivered, so that it has to be done later.
 ///
 /// # Errors
 /// [`StoreError`] if the database does not respond; the same call may be repeated.

@@ -20,7 +20,7 @@ const STEPS: usize = 10;
 enum Step {
     /// So many days pass.
     Wait(i64),
-    /// What the provider does, by the newest invoice.
+    /// An action at the provider, on the newest invoice.
     At(Action),
     /// The event of the last step is lost; otherwise it is heard.
     Lose,
@@ -161,7 +161,7 @@ async fn agrees(shop: &mut Subscribers, first: &InternalId) -> Result<(), TestCa
     if is_taken_back {
         prop_assert!(!shop.has_access(), "what is taken back gives nothing: {:?}", shop.ran);
     }
-    // At its end it gives nothing, whatever came before.
+    // At its end it gives nothing, after every history.
     shop.wait(((access_until(&subscription) - shop.now()) / DAY).max(0) + 1);
     shop.run().await;
     prop_assert!(!shop.has_access(), "{:?}", shop.ran);

@@ -7,6 +7,15 @@ use shared::rules::subscription::access_until;
 use shared::store::keys;
 use shared::usecases::checkouts::{Provider as _, WebhookEvent, act, settle_subscription};
 
+/// A subscription that was renewed after thirty days: its first order, and the session of its checkout.
+async fn renewed() -> (Subscribers, InternalId, String) {
+    let mut shop = Subscribers::open().await;
+    let (first, session) = shop.subscribe().await;
+    shop.wait(30);
+    shop.after(&session, Action::Renew).await;
+    (shop, first, session)
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_paid_checkout_begins_a_subscription_of_the_buyer() {
     let mut shop = Subscribers::open().await;
@@ -124,10 +133,7 @@ async fn a_cancellation_that_is_taken_back_leaves_everything_as_it_was() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_full_refund_of_the_newest_order_ends_subscription_and_access_at_once() {
-    let mut shop = Subscribers::open().await;
-    let (first, session) = shop.subscribe().await;
-    shop.wait(30);
-    shop.after(&session, Action::Renew).await;
+    let (mut shop, first, _) = renewed().await;
     let newest = shop.subscription(&first).await.newest;
     shop.till.refund(&newest, None).await.unwrap();
     shop.run().await;
@@ -176,10 +182,7 @@ async fn a_renewal_that_was_refunded_before_it_was_seen_is_the_last() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_refund_of_an_older_order_returns_money_and_takes_nothing() {
-    let mut shop = Subscribers::open().await;
-    let (first, session) = shop.subscribe().await;
-    shop.wait(30);
-    shop.after(&session, Action::Renew).await;
+    let (mut shop, first, _) = renewed().await;
     shop.till.refund(&first, None).await.unwrap();
     shop.sweep().await;
     shop.wait(1);
@@ -191,10 +194,7 @@ async fn a_refund_of_an_older_order_returns_money_and_takes_nothing() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_dispute_of_the_newest_order_ends_it_and_one_of_an_older_order_lets_it_run_out() {
-    let mut shop = Subscribers::open().await;
-    let (first, session) = shop.subscribe().await;
-    shop.wait(30);
-    shop.after(&session, Action::Renew).await;
+    let (mut shop, first, session) = renewed().await;
     shop.after(&session, Action::Dispute(None)).await;
     shop.sweep().await;
     let subscription = shop.subscription(&first).await;

@@ -37,7 +37,7 @@ pub(super) async fn set_up(client: &Client) -> Result<Option<PortalConfiguration
     Ok(Some(created).filter(|created| created.is_default))
 }
 
-/// The portal in words. Buyers can pay without it: that it is missing is no fault of the connection.
+/// The portal in words. Buyers can pay without it, so that the connection is sound if it is missing.
 pub(super) fn line(portal: &Result<Option<PortalConfiguration>, Failure>) -> String {
     match portal {
         Ok(Some(configuration)) => {

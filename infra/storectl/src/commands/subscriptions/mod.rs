@@ -124,7 +124,7 @@ pub(super) async fn list(target: &Target, options: &ListSubscriptions) -> Result
     Ok(Answer::new(text, json!({ "subscriptions": found.iter().map(Shown::facts).collect::<Vec<_>>() })))
 }
 
-/// What a publish that changes these items, or withdraws them, leaves as it is: a line for each that has subscribers.
+/// A line for each item that has subscribers and that a publish changes or withdraws: they keep what they have.
 pub(super) async fn kept(target: &Target, items: &[(ItemId, String)]) -> Result<Vec<String>, Failure> {
     if items.is_empty() {
         return Ok(Vec::new());
