@@ -107,7 +107,7 @@ async fn only_the_chat_callback_responds_with_a_page() {
 #[test]
 fn the_demo_never_parses_what_the_api_sends_as_html() {
     let mut read = 0;
-    for folder in ["infra/local/demo/js", "infra/local/demo/js/pages", "infra/local/reference"] {
+    for folder in ["infra/shop/assets/js", "infra/shop/assets/js/pages", "infra/local/reference"] {
         for file in std::fs::read_dir(repository().join(folder)).unwrap().flatten() {
             if file.path().extension().is_none_or(|extension| extension != "js") {
                 continue;

@@ -49,7 +49,7 @@ pub struct Options {
     #[arg(long, value_name = "DIR", default_value_os_t = repository().join("infra/sample-store"), hide_default_value = true)]
     pub store: PathBuf,
     /// Directory of the demo storefront's files; default: the repository's.
-    #[arg(long, value_name = "DIR", default_value_os_t = repository().join("infra/local/demo"), hide_default_value = true)]
+    #[arg(long, value_name = "DIR", default_value_os_t = repository().join("infra/shop/assets"), hide_default_value = true)]
     pub demo: PathBuf,
     /// Publish the store if it differs from the published one; carts, users, codes and orders do not change.
     #[arg(long)]
