@@ -25,7 +25,7 @@ use tokio::time::timeout;
 pub const CONNECT: Duration = Duration::from_secs(2);
 /// How long a request may take in all, with its connection and the whole response.
 pub const TOTAL: Duration = Duration::from_secs(6);
-/// The largest body of a response, in bytes.
+/// The largest body of a response in bytes, if [`Client::at_most`] says nothing else.
 pub const MAX_BODY: usize = 256 * 1024;
 
 /// The reason why there is no response.
@@ -40,9 +40,9 @@ pub enum OutgoingError {
     /// The response took too long. The request may have been received.
     #[error("there was no response within {} s", .0.as_secs())]
     Timeout(Duration),
-    /// The response's body is larger than [`MAX_BODY`]. The request was received.
-    #[error("the response is larger than {} KiB", MAX_BODY / 1024)]
-    TooLarge,
+    /// The response's body is larger than this many bytes. The request was received.
+    #[error("the response is larger than {} KiB", .0 / 1024)]
+    TooLarge(usize),
     /// The connection broke. The request may have been received.
     #[error("the connection broke")]
     Broken(#[source] Box<dyn Error + Send + Sync>),
@@ -59,12 +59,13 @@ impl OutgoingError {
 pub struct Client {
     connector: Connector,
     total: Duration,
+    largest: usize,
     kept: Option<Arc<Kept>>,
 }
 
 impl Client {
     pub fn new(roots: RootCertStore) -> Self {
-        Self { connector: Connector::new(roots, Some(CONNECT)), total: TOTAL, kept: None }
+        Self { connector: Connector::new(roots, Some(CONNECT)), total: TOTAL, largest: MAX_BODY, kept: None }
     }
 
     /// The same client, which keeps its connections for the requests that follow. They are closed when the last clone
@@ -78,6 +79,12 @@ impl Client {
     #[must_use]
     pub fn within(self, total: Duration) -> Self {
         Self { total, ..self }
+    }
+
+    /// The same client, which reads responses of up to `largest` bytes in place of [`MAX_BODY`].
+    #[must_use]
+    pub fn at_most(self, largest: usize) -> Self {
+        Self { largest, ..self }
     }
 
     /// Sends a request and reads its whole response, with any status.
@@ -108,7 +115,7 @@ impl Client {
             };
             match sender.try_send_request(request).await {
                 Ok(response) => {
-                    let response = whole(response).await?;
+                    let response = whole(response, self.largest).await?;
                     if let Some(kept) = &self.kept {
                         kept.keep(origin, sender);
                     }
@@ -130,10 +137,10 @@ impl Client {
     }
 }
 
-async fn whole(response: Response<Incoming>) -> Result<Response<Bytes>, OutgoingError> {
+async fn whole(response: Response<Incoming>, largest: usize) -> Result<Response<Bytes>, OutgoingError> {
     let (head, body) = response.into_parts();
-    let body = Limited::new(body, MAX_BODY).collect().await.map_err(|error| {
-        if error.is::<LengthLimitError>() { OutgoingError::TooLarge } else { OutgoingError::Broken(error) }
+    let body = Limited::new(body, largest).collect().await.map_err(|error| {
+        if error.is::<LengthLimitError>() { OutgoingError::TooLarge(largest) } else { OutgoingError::Broken(error) }
     })?;
     Ok(Response::from_parts(head, body.to_bytes()))
 }

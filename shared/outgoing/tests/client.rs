@@ -177,7 +177,7 @@ async fn a_response_may_have_as_many_bytes_as_are_allowed_and_no_more() {
     let (response, _) = send(reply("200 OK", MAX_BODY, &"a".repeat(MAX_BODY))).await;
     assert_eq!(response.unwrap().body().len(), MAX_BODY);
     let (response, _) = send(reply("200 OK", MAX_BODY + 1, &"a".repeat(MAX_BODY + 1))).await;
-    assert!(matches!(response.unwrap_err(), OutgoingError::TooLarge));
+    assert!(matches!(response.unwrap_err(), OutgoingError::TooLarge(_)));
 }
 
 #[tokio::test]

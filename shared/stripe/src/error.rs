@@ -40,7 +40,7 @@ impl Error {
             Self::Busy(_) => true,
             Self::Failed(failure) => !failure.replayed,
             // An address that is not allowed is still not allowed the next time.
-            Self::NoResponse(error) => !matches!(error, OutgoingError::Address | OutgoingError::TooLarge),
+            Self::NoResponse(error) => !matches!(error, OutgoingError::Address | OutgoingError::TooLarge(_)),
         }
     }
 

@@ -9,6 +9,7 @@ mod console;
 mod live;
 pub mod plugin;
 mod process;
+pub mod rcon;
 
 pub use console::run;
 pub use process::GameServers;

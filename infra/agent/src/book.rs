@@ -1,0 +1,285 @@
+//! The commands that the agent knows, and what became of each. It is made of the journal's records, and of nothing else that
+//! has to survive a restart.
+
+use crate::players::Online;
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+/// For how long a command may run after the store served it or said that it may: after that the store is asked.
+pub const FRESH: Duration = Duration::from_secs(60);
+/// How many seconds the ids of commands that are over are kept.
+const KEPT: i64 = 30 * 24 * 60 * 60;
+
+/// A command as the store serves it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Row {
+    pub id: u32,
+    pub player: String,
+    pub text: String,
+    /// Whether it runs only while its player is on the server.
+    pub online: bool,
+    pub order: String,
+    /// The buyer's id on the game server, if the store compares ids and not names.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub player_id: Option<String>,
+    /// The older command that the owner sent again as this one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_of: Option<u32>,
+}
+
+/// What became of a command that was begun.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// The game server responded.
+    Done,
+    /// It may have run or not.
+    Unknown,
+}
+
+/// Something that happened; the journal is a list of these.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Record {
+    /// The agent's own id.
+    Agent(String),
+    Served(Row),
+    /// The store knows that these are kept for their players.
+    Delivered(Vec<u32>),
+    /// The store said that these must not run.
+    Recalled(Vec<u32>),
+    /// It is about to be sent to the game server.
+    Begun(u32),
+    Ended {
+        id: u32,
+        state: Outcome,
+        output: String,
+    },
+    /// The store knows what became of these.
+    Reported(Vec<u32>),
+}
+
+#[derive(Debug)]
+enum Command {
+    Waiting(Box<Waiting>),
+    Begun,
+    Ended {
+        state: Outcome,
+        output: Box<str>,
+    },
+    /// Nothing is left to do; `None` if it was recalled.
+    Over {
+        state: Option<Outcome>,
+        at: i64,
+    },
+}
+
+#[derive(Debug)]
+struct Waiting {
+    row: Row,
+    /// Commands run in the order in which they came.
+    place: u64,
+    is_delivered: bool,
+    /// Until when it may run without a question, on the clock that never goes back.
+    fresh: Option<Duration>,
+}
+
+/// A command that can run now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Due {
+    pub id: u32,
+    pub online: bool,
+    place: u64,
+}
+
+/// How many commands there are in each state.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    pub waiting: usize,
+    /// Those of the waiting ones that wait for their player.
+    pub for_players: usize,
+    pub to_report: usize,
+    pub over: usize,
+}
+
+#[derive(Debug, Default)]
+pub struct Book {
+    commands: BTreeMap<u32, Command>,
+    agent: Option<String>,
+    served: u64,
+}
+
+impl Book {
+    pub fn agent(&self) -> Option<&str> {
+        self.agent.as_deref()
+    }
+
+    pub fn apply(&mut self, record: &Record, at: i64) {
+        match record {
+            Record::Agent(id) => self.agent = Some(id.clone()),
+            Record::Served(row) => {
+                self.served += 1;
+                let waiting = Waiting { row: row.clone(), place: self.served, is_delivered: false, fresh: None };
+                self.commands.entry(row.id).or_insert(Command::Waiting(Box::new(waiting)));
+            }
+            Record::Delivered(ids) => ids.iter().for_each(|id| {
+                if let Some(waiting) = self.waiting_mut(*id) {
+                    (waiting.is_delivered, waiting.fresh) = (true, None);
+                }
+            }),
+            Record::Recalled(ids) => self.close(ids, at),
+            Record::Begun(id) => _ = self.commands.insert(*id, Command::Begun),
+            Record::Ended { id, state, output } => {
+                let output = output.as_str().into();
+                self.commands.insert(*id, Command::Ended { state: *state, output });
+            }
+            Record::Reported(ids) => self.close(ids, at),
+        }
+    }
+
+    fn close(&mut self, ids: &[u32], at: i64) {
+        for id in ids {
+            if let Some(command) = self.commands.get_mut(id) {
+                let state = if let Command::Ended { state, .. } = command { Some(*state) } else { None };
+                *command = Command::Over { state, at };
+            }
+        }
+    }
+
+    fn waiting_mut(&mut self, id: u32) -> Option<&mut Waiting> {
+        match self.commands.get_mut(&id) {
+            Some(Command::Waiting(waiting)) => Some(waiting),
+            _ => None,
+        }
+    }
+
+    fn all_waiting(&self) -> impl Iterator<Item = &Waiting> {
+        self.commands.values().filter_map(|command| match command {
+            Command::Waiting(waiting) => Some(waiting.as_ref()),
+            _ => None,
+        })
+    }
+
+    /// Notes that a row was served at `elapsed`. Returns whether it is new; then it has to be recorded first.
+    pub fn is_new(&mut self, id: u32, elapsed: Duration) -> bool {
+        match self.commands.get_mut(&id) {
+            None => return true,
+            Some(Command::Waiting(waiting)) => {
+                (waiting.is_delivered, waiting.fresh) = (false, Some(elapsed + FRESH));
+            }
+            // The store lost what it was told: it is told again.
+            Some(command @ Command::Over { state: Some(_), .. }) => {
+                if let Command::Over { state: Some(state), .. } = *command {
+                    *command = Command::Ended { state, output: "".into() };
+                }
+            }
+            Some(Command::Begun | Command::Ended { .. }) => {}
+            Some(Command::Over { state: None, .. }) => {
+                tracing::warn!(id, "a recalled command was served again: it does not run")
+            }
+        }
+        false
+    }
+
+    /// Notes that these may run without a question for some time.
+    pub fn refresh(&mut self, ids: &[u32], elapsed: Duration) {
+        for id in ids {
+            if let Some(waiting) = self.waiting_mut(*id) {
+                waiting.fresh = Some(elapsed + FRESH);
+            }
+        }
+    }
+
+    pub fn is_fresh(&self, id: u32, elapsed: Duration) -> bool {
+        match self.commands.get(&id) {
+            Some(Command::Waiting(waiting)) => waiting.fresh.is_some_and(|until| elapsed < until),
+            _ => false,
+        }
+    }
+
+    pub fn row(&self, id: u32) -> Option<&Row> {
+        match self.commands.get(&id) {
+            Some(Command::Waiting(waiting)) => Some(&waiting.row),
+            _ => None,
+        }
+    }
+
+    pub fn has_waiting(&self) -> bool {
+        self.all_waiting().next().is_some()
+    }
+
+    /// What can run now: first what needs no player, then what is for players who are there; each in the order in which it came.
+    pub fn due(&self, online: &Online) -> Vec<Due> {
+        let is_there = |row: &Row| !row.online || online.has(&row.player, row.player_id.as_deref());
+        let due = self.all_waiting().filter(|waiting| is_there(&waiting.row));
+        let mut due: Vec<Due> =
+            due.map(|Waiting { row, place, .. }| Due { id: row.id, online: row.online, place: *place }).collect();
+        due.sort_unstable_by_key(|due| (due.online, due.place));
+        due
+    }
+
+    /// Commands for players who are away, of which the store does not know yet that they are kept.
+    pub fn undelivered(&self, online: &Online) -> Vec<u32> {
+        let is_away = |row: &Row| row.online && !online.has(&row.player, row.player_id.as_deref());
+        let kept = self.all_waiting().filter(|waiting| !waiting.is_delivered && is_away(&waiting.row));
+        kept.map(|waiting| waiting.row.id).collect()
+    }
+
+    /// Commands of which the store does not know yet what became of them.
+    pub fn unreported(&self) -> impl Iterator<Item = (u32, Outcome, &str)> {
+        self.commands.iter().filter_map(|(id, command)| match command {
+            Command::Ended { state, output } => Some((*id, *state, output.as_ref())),
+            _ => None,
+        })
+    }
+
+    /// Commands that were begun and not ended: after a restart it is not known whether they ran.
+    pub fn begun(&self) -> Vec<u32> {
+        let begun = self.commands.iter().filter(|(_, command)| matches!(command, Command::Begun));
+        begun.map(|(id, _)| *id).collect()
+    }
+
+    /// The ids that need not be known any longer. A clock that went back keeps them.
+    pub fn old(&self, now: i64) -> BTreeSet<u32> {
+        let old =
+            self.commands.iter().filter(|(_, command)| matches!(command, Command::Over { at, .. } if at + KEPT < now));
+        old.map(|(id, _)| *id).collect()
+    }
+
+    pub fn forget(&mut self, ids: &BTreeSet<u32>) {
+        self.commands.retain(|id, _| !ids.contains(id));
+    }
+
+    pub fn counts(&self) -> Counts {
+        let mut counts = Counts::default();
+        for command in self.commands.values() {
+            match command {
+                Command::Waiting(waiting) => {
+                    counts.waiting += 1;
+                    counts.for_players += usize::from(waiting.row.online);
+                }
+                Command::Begun | Command::Ended { .. } => counts.to_report += 1,
+                Command::Over { .. } => counts.over += 1,
+            }
+        }
+        counts
+    }
+}
+
+impl Record {
+    /// The record without these ids; `None` if nothing is left of it.
+    pub fn without(self, ids: &BTreeSet<u32>) -> Option<Self> {
+        let kept = |list: Vec<u32>| {
+            let left: Vec<u32> = list.into_iter().filter(|id| !ids.contains(id)).collect();
+            (!left.is_empty()).then_some(left)
+        };
+        match self {
+            Self::Delivered(list) => kept(list).map(Self::Delivered),
+            Self::Recalled(list) => kept(list).map(Self::Recalled),
+            Self::Reported(list) => kept(list).map(Self::Reported),
+            Self::Served(Row { id, .. }) | Self::Begun(id) | Self::Ended { id, .. } if ids.contains(&id) => None,
+            record => Some(record),
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! `agent check`: tries everything that the agent needs, one after another, and says what to write instead.
+
+use crate::cli::Failure;
+use crate::clock::{Clock as _, SystemClock};
+use crate::config::Config;
+use crate::journal::{Journal, JournalError};
+use crate::run::causes;
+use crate::store::{Store, StoreError};
+use rcon::{Connection, RconError};
+use std::error::Error;
+use std::io::{self, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
+
+/// Prints a line for each step.
+struct Report {
+    failed: usize,
+}
+
+impl Report {
+    fn line(&mut self, mark: &str, text: &str) {
+        // Standard output may be closed.
+        _ = writeln!(io::stdout(), "{mark:4} {text}");
+    }
+
+    fn ok(&mut self, text: &str) {
+        self.line("ok", text);
+    }
+
+    fn fail(&mut self, error: &dyn Error, advice: &str) {
+        self.failed += 1;
+        let causes = causes(error);
+        let separator = if causes.is_empty() { "" } else { ": " };
+        self.line("FAIL", &format!("{error}{separator}{causes}\n     {advice}"));
+    }
+}
+
+pub(crate) async fn check(config: Config) -> Result<(), Failure> {
+    let mut report = Report { failed: 0 };
+    report.ok("the configuration and the secrets can be read");
+    files(&config, &mut report);
+    console(&config, &mut report).await;
+    store(&config, &mut report).await;
+    match report.failed {
+        0 => Ok(()),
+        failed => Err(Failure::Text(format!("{failed} of the checks failed"))),
+    }
+}
+
+fn files(config: &Config, report: &mut Report) {
+    for file in &config.secret_files {
+        if std::fs::metadata(file).is_ok_and(|found| found.permissions().mode() & 0o077 != 0) {
+            let file = file.display();
+            report.line("warn", &format!("other users can read {file}: chmod 600 {file}"));
+        }
+    }
+    match Journal::open(&config.journal, SystemClock::default().seconds()) {
+        Ok(_) => report.ok("the journal can be written"),
+        Err(JournalError::Locked(_)) => report.ok("the journal is in use by a running agent"),
+        Err(error @ JournalError::Damaged { .. }) => report.fail(&error, "see operations.md, \"Agent or plugin\""),
+        Err(error) => report.fail(&error, "journal: must be a folder that the agent's user can write, on a local disk"),
+    }
+}
+
+async fn console(config: &Config, report: &mut Report) {
+    let rcon = &config.rcon;
+    if rcon.is_remote() {
+        report.line("warn", "rcon.address is not of this machine: RCON is plain text, use a tunnel");
+    }
+    let opened = Connection::open(rcon.protocol, &rcon.address, rcon.password.expose(), rcon.limit).await;
+    let mut console = match opened {
+        Ok(console) => console,
+        Err(error) => return report.fail(&error, advice(&error)),
+    };
+    report.ok("the game server accepts the RCON password");
+    let Some(players) = &config.players else {
+        return report.line("warn", "players: is not set, so that commands with `online: true` never run");
+    };
+    match console.run(&players.command).await {
+        Ok(response) => {
+            let found = players.read(&response);
+            report.ok(&format!("the list of players can be asked for: {} of them were understood", found.len()));
+            if players.is_minecraft() && found.iter().any(|player| !player.is_known_by_name) {
+                report.line(
+                    "warn",
+                    "names are not authenticated: set online-mode=true, or the proxy's forwarding of UUIDs",
+                );
+            }
+        }
+        Err(error) => report.fail(&error, advice(&error)),
+    }
+}
+
+const fn advice(error: &RconError) -> &'static str {
+    match error {
+        RconError::Password => {
+            "rcon.password: must be that of the game server (Minecraft: rcon.password in server.properties)"
+        }
+        RconError::Connect(_) => {
+            "rcon.address: see that the game server runs and has RCON on (Minecraft: enable-rcon=true, rcon.port)"
+        }
+        RconError::Timeout(_) | RconError::Broken(_) | RconError::Malformed(_) | RconError::Refused(_) => {
+            "rcon.protocol: must be websocket for Rust, source for other games; rcon.address: must be RCON's port"
+        }
+    }
+}
+
+async fn store(config: &Config, report: &mut Report) {
+    let store = Store::new(&config.store, config.key.clone());
+    match store.version().await {
+        Ok(_) => report.ok("the store responds"),
+        Err(error) => {
+            return report.fail(
+                &error,
+                "store: must be the address that `storectl server add` printed, with /plugin/ at its end",
+            );
+        }
+    }
+    // A call about nothing changes nothing.
+    match store.delivered(&[]).await {
+        Ok(_) => report.ok("the store knows the key"),
+        Err(error @ StoreError::Key) => {
+            report.fail(&error, "key: copy it again from what `storectl server add` printed")
+        }
+        Err(error) => report.fail(&error, "the key was not checked; try again"),
+    }
+}

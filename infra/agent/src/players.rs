@@ -1,0 +1,236 @@
+//! Who is on the game server: the command that lists the players, and how its response is read.
+
+use regex_lite::Regex;
+use serde::Deserialize;
+use serde::de::{Deserializer, Error as _, MapAccess, Visitor, value::MapAccessDeserializer};
+use serde_json::Value;
+use std::collections::HashSet;
+use std::fmt;
+
+/// Names as Minecraft's authenticated players have them; those of Bedrock begin with a dot or the like.
+const MINECRAFT: &str = r"(?P<name>[.*+-]?[A-Za-z0-9_]{1,32}) \((?P<id>[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\)";
+
+/// How the list of players is asked for and read.
+#[derive(Debug)]
+pub struct Players {
+    pub command: String,
+    each: Each,
+    /// Whether names are unique and authenticated.
+    names: bool,
+}
+
+#[derive(Debug)]
+enum Each {
+    Matches(Regex),
+    Json { name: String, id: String },
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Player {
+    pub name: String,
+    pub id: String,
+    /// Whether the name proves who it is.
+    pub is_known_by_name: bool,
+}
+
+/// Who is there now.
+#[derive(Debug, Default)]
+pub struct Online {
+    names: HashSet<String>,
+    ids: HashSet<String>,
+}
+
+impl Players {
+    fn minecraft() -> Result<Self, String> {
+        Ok(Self { command: "minecraft:list uuids".to_owned(), each: matches(MINECRAFT)?, names: true })
+    }
+
+    fn rust() -> Self {
+        let each = Each::Json { name: "DisplayName".to_owned(), id: "SteamID".to_owned() };
+        Self { command: "playerlist".to_owned(), each, names: false }
+    }
+
+    #[must_use]
+    pub const fn is_minecraft(&self) -> bool {
+        self.names
+    }
+
+    /// The players that a response lists.
+    #[must_use]
+    pub fn read(&self, response: &str) -> Vec<Player> {
+        match &self.each {
+            Each::Matches(each) => {
+                let text = without_colors(response);
+                let found =
+                    each.captures_iter(&text).filter_map(|found| Some((found.name("name")?, found.name("id")?)));
+                found.map(|(name, id)| self.player(name.as_str(), id.as_str())).collect()
+            }
+            Each::Json { name, id } => {
+                let list: Vec<Value> = serde_json::from_str(response).unwrap_or_default();
+                let text = |value: &Value| match value {
+                    Value::String(text) => Some(text.clone()),
+                    Value::Number(number) => Some(number.to_string()),
+                    _ => None,
+                };
+                let fields = |entry: &Value| Some((text(entry.get(name)?)?, text(entry.get(id)?)?));
+                list.iter().filter_map(fields).map(|(name, id)| self.player(&name, &id)).collect()
+            }
+        }
+    }
+
+    fn player(&self, name: &str, id: &str) -> Player {
+        // Servers that do not authenticate make UUIDs of version 3, from the name.
+        let is_authenticated = id.as_bytes().get(14) != Some(&b'3');
+        Player { name: name.to_owned(), id: id.to_owned(), is_known_by_name: self.names && is_authenticated }
+    }
+}
+
+impl Online {
+    #[must_use]
+    pub fn of(players: &[Player]) -> Self {
+        let named = players.iter().filter(|player| player.is_known_by_name);
+        Self {
+            names: named.map(|player| player.name.to_lowercase()).collect(),
+            ids: players.iter().map(|player| same_id(&player.id)).collect(),
+        }
+    }
+
+    /// Whether a buyer is there: by the id, or by the name if the store compares names.
+    #[must_use]
+    pub fn has(&self, name: &str, id: Option<&str>) -> bool {
+        match id.map(same_id) {
+            Some(id) => !id.is_empty() && self.ids.contains(&id),
+            None => self.names.contains(&name.to_lowercase()),
+        }
+    }
+}
+
+/// An id in the form in which it is compared: UUIDs are written with and without hyphens.
+fn same_id(id: &str) -> String {
+    id.chars().filter(|character| *character != '-').flat_map(char::to_lowercase).collect()
+}
+
+/// A text without Minecraft's colors, § and a character.
+fn without_colors(text: &str) -> String {
+    let mut parts = text.split('§');
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |text, part| text + part.get(part.chars().next().map_or(0, char::len_utf8)..).unwrap_or_default())
+}
+
+fn matches(each: &str) -> Result<Each, String> {
+    let each = Regex::new(each).map_err(|error| format!("players.each: {error}"))?;
+    let has = |wanted| each.capture_names().flatten().any(|name| name == wanted);
+    if !has("name") || !has("id") {
+        return Err("players.each: must have the groups (?P<name>…) and (?P<id>…)".to_owned());
+    }
+    Ok(Each::Matches(each))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Custom {
+    command: String,
+    #[serde(default)]
+    each: Option<String>,
+    #[serde(default)]
+    json: Option<JsonFields>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct JsonFields {
+    name: String,
+    id: String,
+}
+
+impl TryFrom<Custom> for Players {
+    type Error = String;
+
+    fn try_from(Custom { command, each, json }: Custom) -> Result<Self, String> {
+        rcon::check(&command).map_err(|why| format!("players.command: {why}"))?;
+        let each = match (each, json) {
+            (Some(each), None) => matches(&each)?,
+            (None, Some(JsonFields { name, id })) => Each::Json { name, id },
+            _ => return Err("players: one of each: or json: is missing, or both are there".to_owned()),
+        };
+        Ok(Self { command, each, names: false })
+    }
+}
+
+impl<'de> Deserialize<'de> for Players {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct PresetOrOwn;
+        impl<'de> Visitor<'de> for PresetOrOwn {
+            type Value = Players;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str(
+                    "minecraft, rust, or {command: …, each: a regular expression} or {command: …, json: {name, id}}",
+                )
+            }
+
+            fn visit_str<E: serde::de::Error>(self, preset: &str) -> Result<Players, E> {
+                match preset {
+                    "minecraft" => Players::minecraft().map_err(E::custom),
+                    "rust" => Ok(Players::rust()),
+                    _ => Err(E::custom(format_args!(
+                        "players: `{preset}` is not a preset; write minecraft or rust, or {{command: …, each: …}}"
+                    ))),
+                }
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Players, A::Error> {
+                let own = Custom::deserialize(MapAccessDeserializer::new(map))?;
+                Players::try_from(own).map_err(A::Error::custom)
+            }
+        }
+        deserializer.deserialize_any(PresetOrOwn)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn named(players: &[Player]) -> Vec<(&str, &str)> {
+        players.iter().map(|player| (player.name.as_str(), player.id.as_str())).collect()
+    }
+
+    #[test]
+    fn minecrafts_list_names_who_is_there_and_who_is_authenticated() {
+        let list = "There are 3 of a max of 20 players online: Alex (069a79f4-44e9-4726-a5be-fca90e38aaf5), \
+                    .Bedrock_1 (00000000-0000-0000-0009-01f6c7b5b2ab), §6Fake§r (8667ba71-b85a-3004-af54-457a9734eed7)";
+        let players = Players::minecraft().unwrap().read(list);
+        assert_eq!(named(&players)[1], (".Bedrock_1", "00000000-0000-0000-0009-01f6c7b5b2ab"));
+        let online = Online::of(&players);
+        assert!(online.has("alex", None) && online.has(".bedrock_1", None));
+        assert!(!online.has("Fake", None), "anybody may take a name where nothing authenticates it");
+        assert!(online.has("x", Some("8667BA71B85A3004AF54457A9734EED7")) && !online.has("Alex", Some("")));
+        for nobody in ["There are 0 of a max of 20 players online: ", "", "Unknown or incomplete command<--[HERE]"] {
+            assert_eq!(Players::minecraft().unwrap().read(nobody), []);
+        }
+    }
+
+    #[test]
+    fn rusts_list_is_compared_by_steam_ids_only() {
+        let list = r#"[{"SteamID": "76561198135242017", "OwnerSteamID": "0", "DisplayName": "Alex \"(x)\"", "Ping": 24,
+            "Address": "127.0.0.1:1", "ConnectedSeconds": 7, "VoiationLevel": 0.0, "Health": 63.0}, {"SteamID": 5, "DisplayName": "B"}]"#;
+        let players = Players::rust().read(list);
+        assert_eq!(named(&players), [("Alex \"(x)\"", "76561198135242017"), ("B", "5")]);
+        let online = Online::of(&players);
+        assert!(online.has("", Some("76561198135242017")) && !online.has("B", None));
+        assert_eq!(Players::rust().read("[]"), []);
+    }
+
+    proptest! {
+        #[test]
+        fn no_list_makes_the_agent_panic_and_none_but_listed_names_are_there(text in "(Alex|§|\\(|\\)| |[0-9a-f]{8}|-|,|\\PC){0,60}") {
+            for players in [Players::minecraft().unwrap(), Players::rust()] {
+                for player in players.read(&text) {
+                    prop_assert!(without_colors(&text).contains(&player.name) && !player.name.is_empty());
+                }
+            }
+        }
+    }
+}

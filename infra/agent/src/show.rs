@@ -1,0 +1,124 @@
+//! What the commands print.
+
+use crate::book::{Book, Outcome, Record, Row};
+use crate::cli::Failure;
+use crate::config::Config;
+use crate::journal::{self, End};
+use rcon::Connection;
+use std::collections::HashMap;
+use std::io::{self, BufWriter, Write as _};
+use std::path::Path;
+
+/// Who is on the game server.
+pub(crate) async fn players(config: &Config) -> Result<(), Failure> {
+    let players =
+        config.players.as_ref().ok_or_else(|| Failure::Text("the configuration has no players:".to_owned()))?;
+    let rcon = &config.rcon;
+    let mut console = Connection::open(rcon.protocol, &rcon.address, rcon.password.expose(), rcon.limit).await?;
+    let response = console.run(&players.command).await?;
+    let mut out = io::stdout().lock();
+    writeln!(out, "{}", response.trim())?;
+    for player in players.read(&response) {
+        let by = if player.is_known_by_name { "its name or its id" } else { "its id only" };
+        writeln!(out, "{}\t{}\tknown by {by}", player.name, player.id)?;
+    }
+    Ok(())
+}
+
+/// Rows of the store, with whether each would run.
+pub(crate) fn rows(rows: &[(Row, bool)]) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    for (row, runs) in rows {
+        let would = if *runs { "would run" } else { "would wait for the player" };
+        writeln!(out, "{}\torder {}\t{}\t{}\t{would}", row.id, row.order, row.player, row.text)?;
+    }
+    Ok(writeln!(out, "{} commands; they were given back to the store", rows.len())?)
+}
+
+pub(crate) fn status(folder: &Path) -> Result<(), Failure> {
+    let (mut book, mut last) = (Book::default(), None);
+    let End { damaged, .. } = journal::read(&journal::file_in(folder), |record, at| {
+        book.apply(&record, at);
+        last = Some(at);
+    })?;
+    let (counts, running) = (book.counts(), if journal::is_locked(folder) { "running" } else { "not running" });
+    let mut out = io::stdout().lock();
+    writeln!(out, "agent {}: {running}", book.agent().unwrap_or("without a journal yet"))?;
+    writeln!(out, "waiting: {}, of these {} for their players", counts.waiting, counts.for_players)?;
+    writeln!(out, "ended and not reported to the store: {}", counts.to_report)?;
+    writeln!(out, "over: {}", counts.over)?;
+    if let Some(last) = last {
+        writeln!(out, "last entry: {}", time(last))?;
+    }
+    if damaged > 0 {
+        writeln!(out, "{damaged} bytes at the end are damaged or being written")?;
+    }
+    Ok(())
+}
+
+/// The journal, or what it has about an order.
+pub(crate) fn log(folder: &Path, order: Option<&str>) -> Result<(), Failure> {
+    let (mut rows, mut result) = (HashMap::new(), Ok(()));
+    let mut out = BufWriter::new(io::stdout().lock());
+    journal::read(&journal::file_in(folder), |record, at| {
+        for (id, what) in lines(record, &mut rows) {
+            let Some(Row { order: of, player, .. }) = rows.get(&id) else { continue };
+            if result.is_ok() && order.is_none_or(|order| order == of) {
+                result = writeln!(out, "{}\t{id}\torder {of}\t{player}\t{what}", time(at));
+            }
+        }
+    })?;
+    Ok(result.and_then(|()| out.flush())?)
+}
+
+fn lines(record: Record, rows: &mut HashMap<u32, Row>) -> Vec<(u32, String)> {
+    let all = |ids: Vec<u32>, what: &str| ids.into_iter().map(|id| (id, what.to_owned())).collect();
+    match record {
+        Record::Agent(_) => Vec::new(),
+        Record::Served(row) => {
+            let retry = row.retry_of.map(|id| format!(", in place of {id}")).unwrap_or_default();
+            let line = (row.id, format!("served{retry}: {}", row.text));
+            rows.insert(row.id, row);
+            vec![line]
+        }
+        Record::Delivered(ids) => all(ids, "kept for the player"),
+        Record::Recalled(ids) => all(ids, "recalled by the store"),
+        Record::Begun(id) => vec![(id, "begun".to_owned())],
+        Record::Ended { id, state: Outcome::Done, output } => {
+            vec![(id, format!("done: {}", output.replace('\n', " ")))]
+        }
+        Record::Ended { id, output, .. } => vec![(id, format!("unknown: {output}"))],
+        Record::Reported(ids) => all(ids, "reported to the store"),
+    }
+}
+
+/// Seconds since 1970 UTC as a date and a time.
+fn time(at: i64) -> String {
+    let (days, second) = (at.div_euclid(86_400), at.rem_euclid(86_400));
+    // Years begin in March here, so that a leap day is the last of its year.
+    let days = days + 719_468;
+    let (era, day) = (days.div_euclid(146_097), days.rem_euclid(146_097));
+    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
+    let day = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * day + 2) / 153;
+    let (date, month) = (day - (153 * month + 2) / 5 + 1, if month < 10 { month + 3 } else { month - 9 });
+    let year = year + era * 400 + i64::from(month <= 2);
+    format!("{year}-{month:02}-{date:02}T{:02}:{:02}:{:02}Z", second / 3_600, second / 60 % 60, second % 60)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_written_as_dates() {
+        for (at, text) in [
+            (0, "1970-01-01T00:00:00Z"),
+            (951_782_400, "2000-02-29T00:00:00Z"),
+            (1_795_550_399, "2026-11-24T19:59:59Z"),
+            (4_107_542_400, "2100-03-01T00:00:00Z"),
+        ] {
+            assert_eq!(time(at), text);
+        }
+    }
+}

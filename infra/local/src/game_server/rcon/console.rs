@@ -1,0 +1,130 @@
+//! The stand-in's console: its players, and the responses that Minecraft gives.
+
+use serde::Serialize;
+use sha2::{Digest as _, Sha256};
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// The most players.
+const SLOTS: usize = 5_000;
+
+/// A command that ran.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Ran {
+    pub text: String,
+    pub response: String,
+}
+
+/// A console, and who is on the server.
+#[derive(Debug, Default)]
+pub struct Console(Mutex<Inner>);
+
+#[derive(Debug, Default)]
+struct Inner {
+    /// By their names in small letters.
+    online: BTreeMap<String, String>,
+    ran: Vec<Ran>,
+}
+
+impl Console {
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn join(&self, player: &str) {
+        self.inner().online.insert(player.to_lowercase(), player.to_owned());
+    }
+
+    pub fn leave(&self, player: &str) {
+        self.inner().online.remove(&player.to_lowercase());
+    }
+
+    pub fn all_leave(&self) {
+        self.inner().online.clear();
+    }
+
+    #[must_use]
+    pub fn players(&self) -> Vec<String> {
+        self.inner().online.values().cloned().collect()
+    }
+
+    /// What ran, without questions for the list of players; the oldest first.
+    #[must_use]
+    pub fn ran(&self) -> Vec<Ran> {
+        self.inner().ran.clone()
+    }
+
+    /// Runs a command and returns the response.
+    pub fn run(&self, text: &str) -> String {
+        let command = bare(text);
+        let words: Vec<&str> = command.split_whitespace().collect();
+        let mut inner = self.inner();
+        if is_question(text) {
+            return inner.list(words.get(1) == Some(&"uuids"));
+        }
+        let response = inner.respond(command, &words);
+        inner.ran.push(Ran { text: text.to_owned(), response: response.clone() });
+        response
+    }
+}
+
+fn bare(text: &str) -> &str {
+    let command = text.strip_prefix('/').unwrap_or(text);
+    command.strip_prefix("minecraft:").unwrap_or(command)
+}
+
+/// Whether a command asks for the list of players.
+pub(super) fn is_question(text: &str) -> bool {
+    bare(text).split_whitespace().next() == Some("list")
+}
+
+impl Inner {
+    fn list(&self, uuids: bool) -> String {
+        let shown = |name: &String| if uuids { format!("{name} ({})", uuid(name)) } else { name.clone() };
+        let names: Vec<String> = self.online.values().map(shown).collect();
+        format!("There are {} of a max of {SLOTS} players online: {}", names.len(), names.join(", "))
+    }
+
+    fn respond(&self, command: &str, words: &[&str]) -> String {
+        let known = |name: &str| self.online.get(&name.to_lowercase());
+        match words {
+            ["give", player, item, rest @ ..] => match known(player) {
+                Some(player) => format!("Gave {} [{}] to {player}", rest.first().unwrap_or(&"1"), title(item)),
+                None => "No player was found".to_owned(),
+            },
+            ["clear", player, item, ..] => match known(player) {
+                Some(player) => format!("Removed 1 item(s) [{}] from player {player}", title(item)),
+                None => "No player was found".to_owned(),
+            },
+            ["lp", "user", player, "parent", "add", group] => {
+                format!("[LP] {} now inherits permissions from {group} in context global.", player.to_lowercase())
+            }
+            ["lp", "user", player, "parent", "remove", group] => {
+                format!("[LP] {} no longer inherits permissions from {group} in context global.", player.to_lowercase())
+            }
+            ["say", ..] => String::new(),
+            // Minecraft joins the lines of a response without a separator.
+            ["help", ..] => (1..=400).map(|number| format!("/command{number} (<targets>|<ä>)")).collect(),
+            _ => format!("Unknown or incomplete command, see below for error{command}<--[HERE]"),
+        }
+    }
+}
+
+/// `firework_rocket` as `Firework Rocket`.
+fn title(item: &str) -> String {
+    let words = item.rsplit(':').next().unwrap_or(item).split('_').map(|word| {
+        let mut letters = word.chars();
+        letters.next().map(|first| first.to_uppercase().chain(letters).collect::<String>()).unwrap_or_default()
+    });
+    words.collect::<Vec<_>>().join(" ")
+}
+
+/// A UUID of the version that accounts have, always the same for a name.
+fn uuid(name: &str) -> String {
+    let mut bytes: [u8; 16] = std::array::from_fn(|_| 0);
+    bytes.copy_from_slice(&Sha256::digest(name.to_lowercase())[..16]);
+    bytes[6] = bytes[6] & 0x0f | 0x40;
+    bytes[8] = bytes[8] & 0x3f | 0x80;
+    let text = hex::encode(bytes);
+    format!("{}-{}-{}-{}-{}", &text[..8], &text[8..12], &text[12..16], &text[16..20], &text[20..])
+}
