@@ -48,83 +48,6 @@ const REFUNDED: &str = "{run: undo, on: refunded}";
 const TIMED: &str = "expires_after: 1 day, ";
 
 #[test]
-fn a_text_that_is_not_a_command_is_named() {
-    let of = |run: &str| faults_of_item(&format!("commands: [{{run: {run}}}, {REFUNDED}]"));
-    assert_eq!(
-        of("'give {username} diamond'"),
-        "commands.run: {username} is not a placeholder; there are {player}, {buyer}, {item}, {count}, {price}, {currency}, \
-         {order}, {server}, {chat_id}, {var:ID}; write {{ for a brace\n"
-    );
-    assert_eq!(of("'say {var:1}'"), "commands.run: {var:1} is not known: the item has no variables\n");
-    let problem = "must be one line without control characters; write each command as an entry of its own";
-    assert_eq!(of("\"say a\\nsay b\""), format!("commands.run: {problem}\n"));
-    assert_eq!(of("'say {player'"), "commands.run: the brace before `player` is not closed; write {{ for a brace\n");
-    assert_eq!(of("' '"), "commands.run: is empty; write the command that the console runs\n");
-    assert_eq!(of("'give {player} stone{{Damage:3}'"), "");
-    let variables = "variables: [{id: 4, name: V}, {id: 7, name: W}]";
-    let known = faults_of_item(&format!("{variables}, commands: [{{run: 'say {{var:4}} {{var:5}}'}}, {REFUNDED}]"));
-    assert_eq!(known, "commands.run: {var:5} is not known: the item's variables are 4, 7\n");
-}
-
-#[test]
-fn a_command_runs_only_on_servers_of_its_item() {
-    let of = |rest: &str| faults_of_item(&format!("{rest}, commands: [{{run: a, servers: [3, 9, 3]}}, {REFUNDED}]"));
-    assert_eq!(
-        of("active: true"),
-        "commands.servers: the item is not delivered to server 9, but to 1, 2, 3\n\
-         commands.servers: server 3 is named twice\n"
-    );
-    assert_eq!(
-        of("servers: [1, 2]"),
-        "commands.servers: the item is not delivered to server 3, but to 1, 2\n\
-         commands.servers: the item is not delivered to server 9, but to 1, 2\n\
-         commands.servers: server 3 is named twice\n"
-    );
-    let dir = store(&[
-        ("store.yaml", STORE),
-        ("categories/a.yaml", "id: 1\nslug: a\nname: A\nitems: [{id: 1, name: I, price: 1, commands: [{run: a}]}]\n"),
-    ]);
-    let problem = "has no server to run on: add servers to store.yaml, such as servers: [{id: 1, name: Survival}]";
-    let expected = format!("categories/a.yaml, line 4, items[1].commands: {problem}\n");
-    assert_eq!(lines(&check(&read(dir.path()).unwrap())), expected);
-}
-
-#[test]
-fn a_command_of_every_sale_names_what_every_item_has() {
-    let of = |command: &str, item: &str| found(&format!("commands:\n  - {command}\n"), &[item]).0;
-    let at = "store.yaml, line 6, ";
-    assert_eq!(
-        of("{run: 'say {var:1}'}", "active: true"),
-        format!("{at}commands.run: {{var:1}} is not for a command of every sale: variables belong to an item\n")
-    );
-    assert_eq!(
-        of("{run: a, servers: [3]}", "servers: [1, 2]"),
-        format!("{at}commands.servers: no item is delivered to server 3; items are delivered to 1, 2\n")
-    );
-    assert_eq!(of("{run: a, servers: [3]}", "active: true"), "");
-    assert_eq!(
-        of("{run: a, on: expired}", "active: true"),
-        format!("{at}commands.on: never runs: no item has expires_after or is a subscription\n")
-    );
-    assert_eq!(of("{run: a, on: expired}", "expires_after: 1 day"), "");
-}
-
-#[test]
-fn a_duration_is_in_days_or_shorter_units() {
-    assert_eq!(
-        faults_of_item("expires_after: 1 month, commands: [{run: a, delay: soon}]"),
-        "commands.delay: must be a duration such as `30 days`, `3 hours` or `90 seconds`\n\
-         expires_after: must be in days or shorter units, because months and years differ in length: write `30 days`\n"
-    );
-    let problem = "needs expires_after on the item, such as expires_after: 30 days";
-    assert_eq!(faults_of_item("commands: [{run: a, on: expired}]"), format!("commands.on: {problem}\n"));
-    assert_eq!(
-        faults_of_item("commands: [{run: a, on: sold}]"),
-        "categories/a.yaml, line 5, on: `sold` is not one of bought, expired, refunded, charged_back, renewed\n"
-    );
-}
-
-#[test]
 fn an_item_has_at_most_20_commands_of_1024_characters_and_4_kib() {
     let commands = |count: usize, length: usize| {
         let command = format!("{{run: {}}}", "a".repeat(length));
@@ -159,31 +82,6 @@ fn a_text_with_too_many_placeholders_is_named() {
     let of = |count: usize| faults_of_item(&format!("commands: [{{run: '{}'}}, {REFUNDED}]", "{item}".repeat(count)));
     assert_eq!(of(25), "");
     assert_eq!(of(26), "commands.run: has 26 placeholders; at most 25 fit\n");
-}
-
-#[test]
-fn a_delivery_that_looks_forgotten_is_a_warning() {
-    let warned = |items: &[&str]| {
-        let (faults, warnings) = found("", items);
-        assert_eq!(faults, "");
-        warnings
-    };
-    assert_eq!(warned(&["active: true"]), "", "a store without commands delivers nothing");
-    let whole = format!("commands: [{{run: a}}, {REFUNDED}]");
-    assert_eq!(warned(&[&whole, "active: false"]), "");
-    assert_eq!(
-        warned(&[&whole, "active: true"]),
-        "categories/a.yaml, line 6, items[2].commands: are missing: the item is on sale, and nothing is delivered for it\n"
-    );
-    assert_eq!(
-        warned(&["commands: [{run: /a}]"]),
-        "categories/a.yaml, line 5, items[1].commands.run: begins with a slash, which consoles do not know: leave it out\n\
-         categories/a.yaml, line 5, items[1].commands: a refund takes nothing back: add a command with on: refunded\n"
-    );
-    assert_eq!(
-        warned(&[&format!("expires_after: 1 day, {whole}")]),
-        "categories/a.yaml, line 5, items[1].expires_after: nothing ends when it expires: add a command with on: expired\n"
-    );
 }
 
 const FULL: &str = "promotion: {price: 1}, featured: true, expires_after: 30 days, commands: [{run: 'give {player} a'}, \

@@ -2,18 +2,17 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a helper that fails fails its test")]
 
+mod cases;
 mod commands;
 mod compiling;
 mod export;
-mod faults;
 mod format_page;
-mod live_faults;
-mod owners_mistakes;
 mod payments;
 mod publishing;
 mod reading;
 mod removing;
 mod sample_store;
 mod schemas;
+mod sizes;
 mod subscriptions;
 mod support;

@@ -46,61 +46,12 @@ fn a_method_brings_the_stores_currency_and_the_providers_minimum() {
 }
 
 #[test]
-fn every_setting_that_cannot_be_is_named() {
-    for (rest, fault) in [
-        ("methods: [stripe]", "methods: there is no method stripe; did you mean Stripe?"),
-        ("methods: [PayPal]", "methods: there is no method PayPal; there are Stripe"),
-        ("methods: [Stripe, Stripe]", "methods: method Stripe is already used in store.yaml, line 6"),
-        ("hold_minutes: 29", "hold_minutes: must be 0, which holds nothing, or from 30 to 1400"),
-        ("hold_minutes: 1401", "hold_minutes: must be 0, which holds nothing, or from 30 to 1400"),
-        ("hold_units: 0", "hold_units: must be at least 1"),
-        ("least: 0.505", "least: has more than 2 digits after the point"),
-    ] {
-        let found = faults("code: EUR", &format!("payments:\n  {rest}\n"));
-        assert_eq!(found, format!("store.yaml, line 6, payments.{fault}\n"), "{rest}");
-    }
-    for rest in ["hold_minutes: 0", "hold_minutes: 30", "hold_minutes: 1400", "hold_units: 1"] {
-        assert_eq!(faults("code: EUR", &format!("payments: {{methods: [Stripe], {rest}}}\n")), "", "{rest}");
-    }
-}
-
-#[test]
-fn buyers_need_an_address_to_return_to() {
-    let (found, _) = told("format: 1\nname: T\ncurrency: {code: EUR}\npayments: {methods: [Stripe]}\n");
-    let problem = "need storefront.url, to which buyers return from the payment page";
-    assert_eq!(found, format!("store.yaml, line 4, payments.methods: {problem}\n"));
-}
-
-#[test]
-fn amounts_have_the_digits_that_the_provider_charges() {
-    let on = "payments: {methods: [Stripe]}\n";
-    let found = faults("code: JPY", on);
-    let must = |digits, code| format!("must be {digits} if buyers pay through Stripe: it charges {code} so");
-    assert_eq!(found, format!("store.yaml, line 3, currency.digits: {}\n", must(0, "JPY")));
-    let found = faults("code: EUR, digits: 4", on);
-    assert_eq!(found, format!("store.yaml, line 3, currency.digits: {}\n", must(2, "EUR")));
-    assert_eq!(faults("code: JPY, digits: 0", on), "");
-    assert!(faults("code: KWD, digits: 3", on).contains("buyers cannot pay KWD through Stripe: currencies with three"));
-    assert!(faults("code: ISK", on).contains("buyers cannot pay ISK through Stripe: Stripe charges only whole"));
-    for currency in ["code: KWD, digits: 3", "code: ISK", "code: JPY", "code: EUR, digits: 4"] {
-        assert_eq!(faults(currency, ""), "", "{currency} without payments");
-    }
-}
-
-#[test]
 fn a_currency_without_a_known_minimum_needs_one() {
     let found = faults("code: RSD", "payments: {methods: [Stripe]}\n");
     let problem = "is missing: the least amount that Stripe charges in RSD is not known here";
     assert_eq!(found, format!("store.yaml, line 5, payments.least: {problem}\n"));
     let paid = payments("code: RSD", "payments: {methods: [Stripe], least: 60}\n");
     assert_eq!(paid.least, Money::from_minor(6_000));
-}
-
-#[test]
-fn a_minimum_below_the_providers_is_warned_of() {
-    let (found, warned) = told(&yaml("code: EUR", "payments: {methods: [Stripe], least: 0.49}\n"));
-    let problem = "is below 0.50, the least amount that Stripe charges in EUR";
-    assert_eq!((found.as_str(), warned), ("", format!("store.yaml, line 5, payments.least: {problem}\n")));
 }
 
 #[test]

@@ -14,7 +14,7 @@ use shared::store::versions::read_version;
 use shared::store::{Db, codec, keys};
 use std::fmt::Write;
 use std::sync::{Arc, Barrier};
-use tests::{Cut, TestTable};
+use tests::TestTable;
 
 /// 2031-03-15T12:00:00Z.
 const NOW: i64 = 1_931_342_400;
@@ -56,57 +56,6 @@ async fn what_is_published_is_pointed_to_and_whole() {
     assert_whole(&table.db, &store).await;
     let record = read_version(&table.db, &store.version).await.unwrap().unwrap();
     assert_eq!((record.published_at, record.config), (NOW, store.config));
-}
-
-#[tokio::test]
-async fn an_unchanged_store_writes_nothing() {
-    let table = TestTable::empty().await;
-    let store = compiled("One");
-    publish(&table.db, &store, NOW).await.unwrap();
-    let line = Cut::never();
-    let db = table.through(line.clone());
-    assert_eq!(publish(&db, &store, NOW + 60).await.unwrap(), Published::Unchanged);
-    assert_eq!(line.writes(), 0);
-}
-
-#[tokio::test]
-async fn a_second_store_replaces_the_first_and_leaves_it_whole() {
-    let table = TestTable::empty().await;
-    let (one, two) = (compiled("One"), compiled("Two"));
-    publish(&table.db, &one, NOW).await.unwrap();
-    let outcome = publish(&table.db, &two, NOW).await.unwrap();
-    let (version, previous) = (two.version.clone(), Some(one.version.clone()));
-    assert_eq!(outcome, Published::Switched { version, previous, rows: two.parts("").len() });
-    assert_whole(&table.db, &one).await;
-    assert_whole(&table.db, &two).await;
-}
-
-/// How many writes it takes to publish `two` over `one`.
-async fn writes_of_a_second_publish(one: &Compiled, two: &Compiled) -> usize {
-    let table = TestTable::empty().await;
-    publish(&table.db, one, NOW).await.unwrap();
-    let line = Cut::never();
-    publish(&table.through(line.clone()), two, NOW).await.unwrap();
-    line.writes()
-}
-
-#[tokio::test]
-async fn cut_off_at_any_write_the_old_store_stays_and_the_next_run_completes() {
-    let (one, two) = (compiled("One"), compiled("Two"));
-    let writes = writes_of_a_second_publish(&one, &two).await;
-    assert!(writes > two.parts("").len() / 25 + 2, "{writes}");
-    for let_through in 0..writes {
-        let table = TestTable::empty().await;
-        publish(&table.db, &one, NOW).await.unwrap();
-        let cut = table.through(Cut::after(let_through));
-        assert!(matches!(publish(&cut, &two, NOW).await, Err(PublishError::Store(_))), "write {let_through}");
-        assert_eq!(published(&table).await.as_ref(), Some(&one.version), "write {let_through}");
-        assert!(read_version(&table.db, &two.version).await.unwrap().is_none(), "write {let_through}");
-        assert_whole(&table.db, &one).await;
-        let resumed = publish(&table.db, &two, NOW).await.unwrap();
-        assert!(matches!(resumed, Published::Switched { .. }), "write {let_through}");
-        assert_whole(&table.db, &two).await;
-    }
 }
 
 /// Holds every publisher back before it moves the active version until all have come that far.

@@ -86,88 +86,11 @@ fn a_period_is_from_one_unit_to_three_years() {
 }
 
 #[test]
-fn what_is_not_an_interval_is_named() {
-    for (written, problem) in [
-        ("subscription: monthly", "items[7].subscription: must be true or false, or fields with values, not `monthly`"),
-        ("subscription: {every: 1, unit: fortnight}", "unit: `fortnight` is not one of day, week, month, year"),
-        ("subscription: {every: 2}", "items[7].subscription.unit: is missing"),
-        ("subscription: {evry: 2, unit: day}", "items[7].subscription.evry: is not a field here; did you mean every?"),
-        ("subscription: [month]", "items[7].subscription: must be true or false, not a list"),
-    ] {
-        assert_eq!(faults(written), format!("categories/a.yaml, line 8, {problem}\n"), "{written}");
-    }
-}
-
-#[test]
-fn grace_is_at_least_a_day_and_for_a_subscription() {
-    let grace = |grace: &str| faults(&format!("subscription: true\ngrace: {grace}"));
-    let problem = "must be at least 1 day: payment providers charge about an hour after the end of a period";
-    assert_eq!(grace("23 hours"), fault(9, &format!("grace: {problem}")));
-    assert_eq!(grace("24 hours"), "");
-    let problem = "must be a duration such as `30 days`, `3 hours` or `90 seconds`";
-    assert_eq!(grace("soon"), fault(9, &format!("grace: {problem}")));
-    let problem = "is for a subscription: remove it, or add subscription: true";
-    assert_eq!(faults("grace: 3 days"), fault(8, &format!("grace: {problem}")));
-}
-
-#[test]
-fn a_subscription_cannot_be_what_would_renew_for_ever_or_is_counted() {
-    let reduced = "is not for a subscription, which would renew at the reduced price for ever";
-    for (line, field, written, problem) in [
-        (9, "discount", "discount: 1", reduced),
-        (9, "promotion", "promotion: {price: 3}", reduced),
-        (9, "global_limit", "global_limit: 5", "is not for a subscription, whose renewals are not counted as units"),
-        (9, "user_limit", "user_limit: 1", "is not for a subscription, of which a player has one at a time"),
-        (9, "expires_after", "expires_after: 30 days", "is not for a subscription, which lasts as long as it is paid"),
-        (5, "gifting", "gifting: true", "is not for a subscription; a gift is paid once"),
-    ] {
-        assert_eq!(faults(&format!("subscription: true\n{written}")), fault(line, &format!("{field}: {problem}")));
-        assert_eq!(faults(&format!("subscription: false\n{written}")), "", "{field} of another item");
-    }
-    let virtual_only = "virtual_only: true\nvirtual_price: 3";
-    let in_store = |subscription: &str| {
-        found("virtual_currency: {enabled: true, name: Embers}\n", &format!("{subscription}\n{virtual_only}")).0
-    };
-    let problem = "virtual_only: is not for a subscription, which is paid in money";
-    assert_eq!((in_store("subscription: true"), in_store("active: true")), (fault(5, problem), String::new()));
-}
-
-#[test]
 fn a_subscription_costs_something() {
     let category = "id: 1\nslug: a\nname: A\nitems: [{id: 7, name: I, price: 0, active: false, subscription: true}]\n";
     let dir = store(&[("store.yaml", STORE), ("categories/a.yaml", category)]);
     let problem = "must be more than 0: a subscription is paid every period";
     assert_eq!(lines(&check(&read(dir.path()).unwrap())), fault(4, &format!("price: {problem}")));
-}
-
-#[test]
-fn the_commands_of_a_subscription_end_it() {
-    let of = |commands: &str, kind: &str| found("", &format!("subscription: {kind}\ncommands: [{commands}]"));
-    let whole = "{run: a}, {run: b, on: renewed}, {run: c, on: expired}, {run: d, on: refunded}";
-    assert_eq!(of(whole, "true"), (String::new(), String::new()), "on: expired needs no expires_after");
-    let problem = "a subscription's buyer keeps this after its end: add a command with on: expired";
-    let (faults, warned) = of("{run: a}, {run: d, on: refunded}", "true");
-    assert_eq!((faults, warned), (String::new(), fault(9, &format!("commands: {problem}"))));
-    assert_eq!(of("{run: d, on: refunded}", "true"), (String::new(), String::new()), "nothing to keep");
-    let (faults, warned) = of("{run: b, on: renewed}", "false");
-    let problem = "never runs: the item is not a subscription";
-    assert_eq!((faults, warned), (String::new(), fault(9, &format!("commands.on: {problem}"))));
-}
-
-#[test]
-fn commands_of_every_sale_run_for_subscriptions_if_there_are_any() {
-    let of = |event: &str, item: &str| found(&format!("commands:\n  - {{run: a, on: {event}}}\n"), item);
-    let nothing = (String::new(), String::new());
-    for event in ["expired", "renewed"] {
-        let (faults, warned) = of(event, "subscription: true");
-        assert_eq!(faults, "", "{event}");
-        assert!(!warned.contains("never runs"), "{event}: {warned}");
-    }
-    let at = "store.yaml, line 6, commands.on: never runs: no item";
-    assert_eq!(of("expired", "active: false"), (format!("{at} has expires_after or is a subscription\n"), nothing.1));
-    assert_eq!(of("renewed", "active: false"), (nothing.0, format!("{at} is a subscription\n")));
-    let ended = found("commands: [{run: a, on: expired}]\n", "subscription: true\ncommands: [{run: a}]").1;
-    assert!(!ended.contains("after its end"), "a command of every sale ends it: {ended}");
 }
 
 #[test]
