@@ -1,10 +1,8 @@
-//! The crate `stripe` against the stand-in: every call, every state, and what goes wrong on the way.
+//! The stand-in for Stripe, by the crate `stripe`: its pages, accounts and limits.
 
 #![expect(clippy::unwrap_used, reason = "a helper that fails fails its test")]
 
 mod accounts;
-mod faults;
-mod objects;
 mod pages;
 mod sessions;
 mod subscriptions;

@@ -1,88 +1,10 @@
-//! Sessions: every state that a buyer can bring about.
+//! What a session allows, and limits. Every state and object is compared by Stripe's own package (`.ci/provider`).
 
-use crate::support::{NOW, ORDER, Store, intent, refused, session_of};
-use local::stripe::Action;
+use crate::support::{NOW, Store, intent, refused, session_of};
+use local::stripe::{Action, TEST_MODE};
 use std::sync::atomic::Ordering;
-use stripe::{Charge, EventKind, IntentStatus, Line, PaymentStatus, RefusalKind, Session, SessionStatus};
-
-#[tokio::test]
-async fn a_session_has_what_it_was_created_with() {
-    let store = Store::open().await;
-    let session = store.session("order-1", false).await;
-    assert_eq!(session.status, Some(SessionStatus::Open));
-    assert_eq!(session.payment_status, PaymentStatus::Unpaid);
-    assert_eq!((session.amount_total, session.currency.as_deref()), (Some(2_500), Some("eur")));
-    assert_eq!(session.client_reference_id.as_deref(), Some(ORDER));
-    assert_eq!(session.metadata.order.as_deref(), Some(ORDER));
-    assert_eq!((session.livemode, session.expires_at), (false, NOW + 3_600));
-    assert_eq!(session.payment_intent, None);
-    assert_eq!(session.url.as_deref(), Some(&*format!("{}/c/pay/{}", store.stand_in.base_url(), session.id)));
-    assert_eq!(store.fetch(&session).await, session);
-}
-
-#[tokio::test]
-async fn a_paid_session_leads_to_its_payment_and_charge() {
-    let store = Store::open().await;
-    let session = store.after(false, &[Action::Pay]).await;
-    assert_eq!(
-        (session.status.as_ref(), &session.payment_status),
-        (Some(&SessionStatus::Complete), &PaymentStatus::Paid)
-    );
-    assert_eq!(session.url, None);
-    let payment = intent(&session);
-    assert_eq!((&payment.status, payment.amount, payment.amount_received), (&IntentStatus::Succeeded, 2_500, 2_500));
-    assert_eq!(payment.metadata.order.as_deref(), Some(ORDER));
-    let charge = store.charge(&session).await;
-    assert_eq!((charge.amount, charge.amount_refunded, charge.refunded, charge.disputed), (2_500, 0, false, false));
-    assert_eq!(charge.payment_intent.as_ref(), Some(&payment.id));
-    assert_eq!(store.client.send(&Charge::retrieve(&charge.id)).await.unwrap(), charge);
-    assert_eq!(store.kinds().await, [EventKind::SessionCompleted]);
-}
-
-#[tokio::test]
-async fn a_delayed_payment_succeeds_later() {
-    let store = Store::open().await;
-    let session = store.after(true, &[Action::PayDelayed]).await;
-    assert_eq!(
-        (session.status.as_ref(), &session.payment_status),
-        (Some(&SessionStatus::Complete), &PaymentStatus::Unpaid)
-    );
-    assert_eq!(intent(&session).status, IntentStatus::Processing);
-    store.stand_in.act(session.id.as_str(), &Action::Succeed).unwrap();
-    let session = store.fetch(&session).await;
-    assert_eq!((&session.payment_status, &intent(&session).status), (&PaymentStatus::Paid, &IntentStatus::Succeeded));
-    assert_eq!(store.kinds().await, [EventKind::SessionCompleted, EventKind::SessionPaymentSucceeded]);
-}
-
-#[tokio::test]
-async fn a_delayed_payment_fails_or_is_canceled() {
-    for (actions, status) in [
-        (&[Action::PayDelayed, Action::Fail][..], IntentStatus::RequiresPaymentMethod),
-        (&[Action::PayDelayed, Action::Fail, Action::CancelPayment], IntentStatus::Canceled),
-        (&[Action::PayDelayed, Action::CancelPayment], IntentStatus::Canceled),
-    ] {
-        let store = Store::open().await;
-        let session = store.after(true, actions).await;
-        assert_eq!(
-            (session.status.as_ref(), &session.payment_status),
-            (Some(&SessionStatus::Complete), &PaymentStatus::Unpaid)
-        );
-        assert_eq!(intent(&session).status, status);
-        assert_eq!(store.kinds().await.contains(&EventKind::SessionPaymentFailed), actions.contains(&Action::Fail));
-    }
-}
-
-#[tokio::test]
-async fn a_declined_card_leaves_the_session_open() {
-    let store = Store::open().await;
-    let session = store.after(false, &[Action::Decline]).await;
-    assert_eq!(session.status, Some(SessionStatus::Open));
-    assert_eq!(intent(&session).status, IntentStatus::RequiresPaymentMethod);
-    assert_eq!(store.kinds().await, []);
-    store.stand_in.act(session.id.as_str(), &Action::Pay).unwrap();
-    let paid = store.fetch(&session).await;
-    assert_eq!((intent(&paid).id.clone(), &paid.payment_status), (intent(&session).id.clone(), &PaymentStatus::Paid));
-}
+use std::time::Duration;
+use stripe::{Balance, EventKind, IntentStatus, Line, PaymentStatus, RefusalKind, SessionStatus};
 
 #[tokio::test]
 async fn a_session_with_nothing_to_pay_is_complete_without_a_payment() {
@@ -92,19 +14,6 @@ async fn a_session_with_nothing_to_pay_is_complete_without_a_payment() {
     store.stand_in.act(session.id.as_str(), &Action::Pay).unwrap();
     let session = store.fetch(&session).await;
     assert_eq!((session.payment_status, session.payment_intent), (PaymentStatus::NoPaymentRequired, None));
-}
-
-#[tokio::test]
-async fn a_session_is_expired_by_a_call_once() {
-    let store = Store::open().await;
-    let session = store.session("order-1", false).await;
-    let expired = store.client.send(&Session::expire(&session.id)).await.unwrap();
-    assert_eq!((expired.status, expired.url), (Some(SessionStatus::Expired), None));
-    refused(store.client.send(&Session::expire(&session.id)).await, RefusalKind::Request, None, None);
-    assert!(store.stand_in.act(session.id.as_str(), &Action::Pay).is_err());
-    assert_eq!(store.kinds().await, [EventKind::SessionExpired]);
-    let paid = store.after(false, &[Action::Pay]).await;
-    refused(store.client.send(&Session::expire(&paid.id)).await, RefusalKind::Request, None, None);
 }
 
 #[tokio::test]
@@ -157,4 +66,29 @@ async fn a_delayed_method_is_offered_only_if_it_was_asked_for() {
     let store = Store::open().await;
     let session = store.session("order-1", false).await;
     assert!(store.stand_in.act(session.id.as_str(), &Action::PayDelayed).is_err());
+}
+
+#[tokio::test]
+async fn a_payment_that_did_not_succeed_cannot_be_refunded() {
+    let store = Store::open().await;
+    for actions in [&[Action::Decline][..], &[Action::PayDelayed]] {
+        let session = store.after(true, actions).await;
+        refused(store.refund(&session, None, "refund").await, RefusalKind::Request, None, None);
+    }
+}
+
+#[tokio::test]
+async fn above_the_limit_of_test_mode_calls_are_refused_for_the_rest_of_the_second() {
+    let store = Store::open().await;
+    store.stand_in.slow_down(Some(TEST_MODE), Duration::from_millis(5));
+    let mut refused = 0;
+    for _ in 0..TEST_MODE {
+        store.client.send(&Balance::retrieve()).await.unwrap();
+    }
+    while let Err(error) = store.client.send(&Balance::retrieve()).await {
+        assert!(error.is_rate_limited(), "{error}");
+        refused += 1;
+    }
+    assert_eq!(store.stand_in.rate_limited(), refused);
+    assert!(refused > 0);
 }

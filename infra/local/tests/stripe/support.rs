@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 use stripe::{
-    ApiBase, Charge, Client, Error, Event, EventKind, IdempotencyKey, Line, NewRefund, NewSession, NewSubscription,
+    ApiBase, Client, Error, Event, EventKind, IdempotencyKey, Line, NewRefund, NewSession, NewSubscription,
     PaymentIntent, Refund, RefusalKind, SecretKey, Session,
 };
 
@@ -59,21 +59,11 @@ impl Store {
         events.into_iter().rev().map(|event| event.kind).collect()
     }
 
-    pub async fn charge(&self, session: &Session) -> Charge {
-        let intent = session.payment_intent.as_ref().unwrap().object().unwrap();
-        let intent = self.client.send(&PaymentIntent::retrieve(&intent.id)).await.unwrap();
-        intent.latest_charge.unwrap().object().unwrap().clone()
-    }
-
     /// Refunds a session, as the order's owner does.
     pub async fn refund(&self, session: &Session, amount: Option<i64>, name: &str) -> Result<Refund, Error> {
         let payment_intent = session.payment_intent.as_ref().unwrap().id();
         let new = NewRefund { payment_intent, amount, order: ORDER, attempt: 1 };
         self.client.send(&Refund::create(&new, key(name))).await
-    }
-
-    pub fn calls(&self, route: &str) -> usize {
-        self.stand_in.received().iter().filter(|received| received.route == route).count()
     }
 }
 
@@ -91,7 +81,6 @@ pub fn new_session(name: &str, delayed: bool) -> stripe::Call<Session> {
     session_of(&lines, NOW + 3_600, name, delayed)
 }
 
-/// A session of a subscription.
 pub fn subscription_of(name: &str, subscription: NewSubscription<'_>) -> stripe::Call<Session> {
     session_with(&[Line { name: "Squire", amount: 1_998 }], NOW + 3_600, name, false, Some(subscription))
 }
