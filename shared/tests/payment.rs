@@ -79,19 +79,7 @@ type Change = fn(&mut PaymentState);
 #[test]
 fn every_state_of_a_payment_and_an_order_is_decided() {
     let progresses = [Progress::Open, Progress::Expired, Progress::Processing, Progress::Failed, Progress::Paid];
-    let right = |progress: Progress, refunded: i64| PaymentState {
-        session: "session".to_owned(),
-        order: Some(InternalId::new("order")),
-        amount: money(300),
-        currency: "eur".to_owned(),
-        same_mode: true,
-        progress,
-        intent: Some("intent".to_owned()),
-        refunded: money(refunded),
-        failed_refunds: Money::ZERO,
-        attempts: Vec::new(),
-        period: None,
-    };
+    let right = |progress, refunded| PaymentState { progress, ..payment(refunded, 0) };
     let wrong: [(Agrees, Change); 4] = [
         (Agrees::NotAtAll, |state| state.order = Some(InternalId::new("another"))),
         (Agrees::NotInSum, |state| state.amount = Money::from_minor(299)),
@@ -126,19 +114,7 @@ fn every_state_of_a_payment_and_an_order_is_decided() {
 #[test]
 fn a_refund_that_is_noted_already_changes_nothing() {
     let order = order(OrderStatus::Paid, money(300));
-    let state = PaymentState {
-        session: "session".to_owned(),
-        order: Some(InternalId::new("order")),
-        amount: money(300),
-        currency: "EUR".to_owned(),
-        same_mode: true,
-        progress: Progress::Paid,
-        intent: None,
-        refunded: money(100),
-        failed_refunds: Money::ZERO,
-        attempts: Vec::new(),
-        period: None,
-    };
+    let state = payment(100, 0);
     let noted = |refunded: i64| OrderEffects { refunded: money(refunded), ..OrderEffects::default() };
     assert_eq!(
         decide(&order, &noted(99), &state),

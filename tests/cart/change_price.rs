@@ -1,7 +1,7 @@
 //! POST /cart/changePrice/{cid}: sets the price of an any-price line (api.md, "POST /cart/changePrice/{cid}").
 
 use super::changes::{refused, set};
-use super::support::{RICH, line, line_of, post_text, refuses_bodies, stored, view};
+use super::support::{RICH, line, line_of, post_text, refuses_values, stored, view};
 use serde_json::json;
 use shared::model::{Cart, Money};
 use tests::TestStore;
@@ -62,26 +62,12 @@ async fn a_price_that_the_item_does_not_have_is_a_422() {
 #[tokio::test]
 async fn a_body_with_a_wrong_field_is_a_400_that_names_it() {
     let store = TestStore::open().await;
-    let cases = [
-        ("[]", "request body"),
-        ("", "price field"),
-        ("{\"price\":null}", "price field"),
-        ("{\"price\":\"\"}", "price field"),
-        ("{\"price\":true}", "price field"),
-        ("{\"price\":[1]}", "price field"),
-        ("{\"price\":\"1e3\"}", "price field"),
-        ("{\"price\":1e3}", "price field"),
-        ("{\"price\":1e400}", "price field"),
-        ("{\"price\":\"-0\"}", "price field"),
-        ("{\"price\":-0}", "price field"),
-        ("{\"price\":-1.5}", "price field"),
-        ("{\"price\":\"0.001\"}", "price field"),
-        ("{\"price\":1.001}", "price field"),
-        ("{\"price\":\"\u{661}\"}", "price field"),
-        ("{\"price\":\"1,50\"}", "price field"),
-        ("{\"price\":\"+1\"}", "price field"),
-        ("{\"price\":\"017\"}", "price field"),
-        ("{\"price\":\"NaN\"}", "price field"),
+    let fields: &[(&str, &[&str])] = &[
+        (
+            "price",
+            &["null", "\"\"", "true", "[1]", "\"1e3\"", "1e3", "1e400", "\"-0\"", "-0", "-1.5", "\"0.001\"", "1.001"],
+        ),
+        ("price", &["\"\u{661}\"", "\"1,50\"", "\"+1\"", "\"017\"", "\"NaN\""]),
     ];
-    refuses_bodies(&store, "/cart/changePrice/6", RICH, &cases).await;
+    refuses_values(&store, "/cart/changePrice/6", RICH, fields).await;
 }

@@ -1,6 +1,6 @@
 //! POST /cart/removeCoupon: removes the coupon from the cart (api.md, "POST /cart/removeCoupon").
 
-use super::support::{NEW, RICH, WORN, ask, outcome, stored, view};
+use super::support::{NEW, RICH, WORN, ask, stored, view};
 use serde_json::json;
 use shared::model::Cart;
 use tests::TestStore;
@@ -29,11 +29,4 @@ async fn if_there_is_none_the_message_says_so_and_nothing_is_written() {
     }
     assert_eq!(store.calls.writes(), 0);
     assert!(stored(&store, WORN).await.unwrap().gift_card.is_some(), "a code of the other kind stays");
-}
-
-#[tokio::test]
-async fn it_is_removed_once() {
-    let store = TestStore::open().await;
-    assert!(outcome(&ask(&store, PATH, RICH).await).0);
-    assert!(!outcome(&ask(&store, PATH, RICH).await).0);
 }

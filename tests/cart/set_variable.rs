@@ -1,7 +1,7 @@
 //! POST /cart/setVariable/{cid}: sets a variable of a line (api.md, "POST /cart/setVariable/{cid}").
 
 use super::changes::{refused, set};
-use super::support::{NEW, RICH, cart_of, line, line_of, post_text, put_cart, refuses_bodies, stored, view};
+use super::support::{NEW, RICH, cart_of, line, line_of, post_text, put_cart, refuses_values, stored, view};
 use serde_json::json;
 use shared::model::{Cart, LineVariable};
 use tests::TestStore;
@@ -67,19 +67,23 @@ async fn a_value_that_is_not_right_for_its_variable_is_a_422() {
 #[tokio::test]
 async fn a_body_with_a_wrong_field_is_a_400_that_names_it() {
     let store = TestStore::open().await;
-    let cases = [
-        ("[]", "request body"),
-        ("", "var_id field"),
-        ("{\"var_id\":2}", "var_value field"),
-        ("{\"var_value\":\"Ash\"}", "var_id field"),
-        ("{\"var_id\":\"2\",\"var_value\":\"Ash\"}", "var_id field"),
-        ("{\"var_id\":-2,\"var_value\":\"Ash\"}", "var_id field"),
-        ("{\"var_id\":2.5,\"var_value\":\"Ash\"}", "var_id field"),
-        ("{\"var_id\":1e400,\"var_value\":\"Ash\"}", "var_id field"),
-        ("{\"var_id\":2,\"var_value\":null}", "var_value field"),
-        ("{\"var_id\":2,\"var_value\":true}", "var_value field"),
-        ("{\"var_id\":2,\"var_value\":[\"Ash\"]}", "var_value field"),
-        ("{\"var_id\":2,\"var_value\":{}}", "var_value field"),
-    ];
-    refuses_bodies(&store, "/cart/setVariable/3", RICH, &cases).await;
+    for (field, other, values) in [
+        ("var_id", "\"var_value\":\"Ash\"", ["null", "\"2\"", "-2", "2.5", "1e400"].as_slice()),
+        ("var_value", "\"var_id\":2", &["null", "true", "[\"Ash\"]", "{}"]),
+    ] {
+        let values: Vec<String> = values.iter().map(|value| format!("{value},{other}")).collect();
+        let values: Vec<&str> = values.iter().map(String::as_str).collect();
+        refuses_values(&store, "/cart/setVariable/3", RICH, &[(field, &values)]).await;
+    }
+}
+
+#[tokio::test]
+async fn choices_that_the_item_no_longer_has_do_not_keep_the_buyer_from_choosing_again() {
+    let store = TestStore::open().await;
+    let mut cart = cart_of(NEW, &[(301, 1)]);
+    cart.lines[0].variables =
+        [(2, "Gold"), (9, "x")].map(|(id, value)| LineVariable { id, value: value.to_owned() }).into();
+    put_cart(&store, &cart).await;
+    assert_eq!(set(&store, CALL, NEW, 1, &json!({ "var_id": 2, "var_value": "Ash" })).await.status, 200);
+    assert_eq!(line(&store, NEW, 1).await.variables, [LineVariable { id: 2, value: "Ash".to_owned() }]);
 }

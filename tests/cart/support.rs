@@ -53,13 +53,16 @@ pub fn refusal(reply: &Reply, status: u16) -> String {
     body["message"].as_str().expect("a message").to_owned()
 }
 
-/// Expects that nothing was written, and that each body is refused with 400 and a message that names its field.
-pub async fn refuses_bodies(store: &TestStore, path: &str, name: &str, bodies: &[(&str, &str)]) {
+/// Expects that nothing was written, and that each value of a field is refused with 400 and a message that names the field.
+pub async fn refuses_values(store: &TestStore, path: &str, name: &str, fields: &[(&str, &[&str])]) {
     let before = stored(store, name).await;
     store.calls.clear();
-    for (body, field) in bodies {
-        let message = refusal(&post_text(store, path, name, body).await, 400);
-        assert!(message.starts_with(&format!("The {field} ")), "{body}: {message}");
+    for (field, values) in fields {
+        for value in *values {
+            let body = format!("{{\"{field}\":{value}}}");
+            let message = refusal(&post_text(store, path, name, &body).await, 400);
+            assert!(message.starts_with(&format!("The {field}")), "{body}: {message}");
+        }
     }
     assert_eq!(store.calls.writes(), 0);
     assert_eq!(stored(store, name).await, before);

@@ -17,7 +17,6 @@ pub fn operation(request: &HttpRequest) -> &str {
     target.rsplit('.').next().unwrap_or_default()
 }
 
-/// Whether an operation writes.
 pub fn writes(operation: &str) -> bool {
     !READS.contains(&operation)
 }

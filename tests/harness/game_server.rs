@@ -13,7 +13,6 @@ use shared::usecases::delivery::ServerKey;
 
 /// The key of the events.
 pub const SERVER_KEY: &str = "4-7c1e9a4b2f8d6035e1a7c94b8d2f60357c1e9a4b";
-/// The server that has it.
 pub const SERVER: ServerId = ServerId::new(4);
 
 /// Gives the server its key.
@@ -93,7 +92,6 @@ impl TestStore {
         write(&self.db, vec![Lease::see(SERVER, self.clock.seconds())]).await;
     }
 
-    /// The state of a command.
     pub async fn command_state(&self, id: u32) -> CommandState {
         let id = CommandId::new(id).expect("an id");
         commands::get(&self.db, id).await.expect("the database responds").expect("a command").delivery.state

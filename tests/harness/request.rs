@@ -46,7 +46,6 @@ impl Call {
         self.header("content-type", "application/json").bytes(body.to_string())
     }
 
-    /// With any body.
     #[must_use]
     pub fn bytes(mut self, body: impl Into<Vec<u8>>) -> Self {
         self.body = body.into();

@@ -143,7 +143,6 @@ fn versions(record: &Record, records: &[Record]) -> Vec<Version> {
     during.map(|((version, _, _), _)| VERSIONS[*version]).collect()
 }
 
-/// The history as a timeline.
 pub fn timeline(records: &[Record]) -> String {
     records.iter().fold(String::new(), |mut text, record| {
         let end = record.ret.map_or("never".to_owned(), |ret| ret.to_string());

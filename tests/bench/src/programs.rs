@@ -14,7 +14,6 @@ use std::process::Command;
 #[derive(Debug, Clone)]
 pub struct Program {
     pub name: &'static str,
-    /// Whether it is one of the functions.
     pub is_function: bool,
     pub start: Start,
     pub deployed: Vec<PathBuf>,

@@ -186,7 +186,6 @@ impl Bench {
         self.ok(&["token", user]).await["token"].as_str().unwrap().to_owned()
     }
 
-    /// Logs in by name.
     pub async fn log_in(&self, name: &str) -> (StatusCode, Value) {
         self.api(Method::POST, "/auth/username", None, &format!(r#"{{"username":"{name}"}}"#)).await
     }

@@ -1,26 +1,9 @@
 //! `order` on the command line; its effect on counters and statistics is tested with the library.
 
 use crate::bench::Bench;
-use http::{Method, StatusCode};
 use serde_json::json;
 use storectl::error::Exit;
 use tests::Cut;
-
-#[tokio::test]
-async fn a_paid_order_is_shown_by_check_status() {
-    let bench = Bench::published().await;
-    bench.ok(&["user", "add", "Newt"]).await;
-    let made = bench.ok(&["order", "record", "--owner", "Newt", "--gateway", "cardhouse", "--line", "201:2"]).await;
-    let token = bench.token("1").await;
-    let body = serde_json::json!({ "order_id": made["internal_id"] }).to_string();
-    let (status, answer) = bench.api(Method::POST, "/payments/checkStatus", Some(&token), &body).await;
-    assert_eq!(status, StatusCode::OK);
-    assert_eq!((&answer["status"], &answer["order_data"]["status"]), (&"success".into(), &"PAID".into()));
-    assert_eq!((answer["order_data"]["price"].to_string(), made["price"].to_string()), ("3.98".into(), "3.98".into()));
-    assert_eq!(answer["order_data"]["currency"], made["currency"]);
-    let (status, _) = bench.api(Method::POST, "/payments/checkStatus", None, &body).await;
-    assert_eq!(status, StatusCode::UNAUTHORIZED, "it has an owner");
-}
 
 #[tokio::test]
 async fn the_same_id_again_has_no_second_effect_and_a_refund_takes_it_back_once() {

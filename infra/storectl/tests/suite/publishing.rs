@@ -147,15 +147,6 @@ async fn changes_are_shown_and_nothing_is_written_before_somebody_agrees() {
 }
 
 #[tokio::test]
-async fn a_second_publish_of_an_unchanged_store_writes_nothing_and_says_so() {
-    let bench = Bench::published().await;
-    let before = bench.rows().await;
-    let answer = bench.run(&["publish", &sample(), "--yes"]).await.unwrap();
-    assert!(answer.text().starts_with("Nothing to do"), "{}", answer.text());
-    assert_eq!(bench.rows().await, before);
-}
-
-#[tokio::test]
 async fn rollback_points_back_and_every_version_is_listed() {
     let bench = Bench::empty().await;
     let (alder, birch) = (named(&bench, "Alder"), named(&bench, "Birch"));
@@ -258,18 +249,6 @@ async fn functions_that_cached_an_altered_row_learn_of_its_repair() {
 }
 
 #[tokio::test]
-async fn rows_that_only_carts_and_lists_read_are_repaired_too() {
-    use shared::store::keys::{deals, item, promotions};
-    let bench = Bench::published().await;
-    let version = bench.ok(&["versions"]).await["versions"][0]["version"].as_str().unwrap().to_owned();
-    let gone = [item(&version, shared::model::ItemId::new(201)), deals(&version), promotions(&version)];
-    shared::store::bulk::delete_each(&bench.db, gone.into_iter(), &|_| {}).await.unwrap();
-    assert_eq!(bench.run(&["doctor"]).await.unwrap().trouble(), Some(Exit::Faults));
-    assert_eq!(bench.ok(&["publish", &sample(), "--yes"]).await["repaired"], true);
-    assert_eq!(bench.run(&["doctor"]).await.unwrap().trouble(), None);
-}
-
-#[tokio::test]
 async fn an_export_goes_on_after_an_interrupted_one_and_keeps_nothing_of_it() {
     let bench = Bench::published().await;
     bench.write(".out.storectl-export/store.yaml", "half");
@@ -287,18 +266,6 @@ async fn a_publish_says_that_it_leaves_live_out() {
     let bench = Bench::empty().await;
     let answer = bench.run(&["publish", &sample(), "--yes"]).await.unwrap();
     assert!(answer.text().contains("live/ is not published"), "{}", answer.text());
-}
-
-#[tokio::test]
-async fn old_versions_go_with_a_later_publish_and_the_last_three_stay() {
-    let bench = Bench::empty().await;
-    let store = bench.path("s");
-    for number in 0..6 {
-        bench.write("s/store.yaml", &format!("format: 1\nname: N{number}\ncurrency: {{code: EUR}}\n"));
-        bench.ok(&["publish", &store.display().to_string(), "--yes"]).await;
-        bench.clock.advance(Duration::from_hours(1));
-    }
-    assert_eq!(bench.ok(&["versions"]).await["versions"].as_array().unwrap().len(), 4);
 }
 
 #[tokio::test]

@@ -186,6 +186,4 @@ fn with(inputs: &CartInputs<'_>, placed: Line) -> Result<Placed, LineRefusal> {
 }
 
 #[cfg(test)]
-mod change_tests;
-#[cfg(test)]
 mod place_tests;

@@ -8,7 +8,6 @@ use crate::model::{
 use crate::rules::cart::{PricedLine, price_lines, sums};
 use crate::rules::missing::{Missing, missing};
 use crate::rules::pricing::{Buyer, Limits};
-use crate::rules::variable::WrongValue;
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
@@ -31,7 +30,7 @@ fn published(item: serde_json::Value, price_tiers: Vec<PriceTier>) -> PublishedI
 }
 
 /// A line that is bought once, with nothing chosen.
-pub(super) fn wanted(item: u64, count: u32) -> LineToAdd {
+fn wanted(item: u64, count: u32) -> LineToAdd {
     LineToAdd {
         item: ItemId::new(item),
         count,
@@ -271,39 +270,4 @@ fn a_quantity_of_zero_and_a_price_above_the_largest_amount_are_refused() {
     assert_eq!(add(&wanted(1, 0)), Err(LineRefusal::NoUnits));
     assert_eq!(add(&priced(Money::LARGEST.minor() + 1)), Err(LineRefusal::PriceTooHigh));
     assert_eq!(add(&priced(Money::LARGEST.minor())), Ok(1));
-}
-
-#[test]
-fn every_refusal_is_a_sentence_that_a_buyer_can_read() {
-    let name = || "Colour".to_owned();
-    for (refusal, text) in [
-        (LineRefusal::NotPublished, "This item is not available."),
-        (LineRefusal::Inactive, "This item is not on sale."),
-        (LineRefusal::UnknownVariable(3), "This item has no variable 3."),
-        (LineRefusal::DuplicateVariable { name: name() }, "\"Colour\" is given twice."),
-        (
-            LineRefusal::WrongValue { name: name(), wrong: WrongValue::Option("red, blue".to_owned()) },
-            "\"Colour\" must be one of: red, blue.",
-        ),
-        (
-            LineRefusal::WrongValue { name: name(), wrong: WrongValue::Word },
-            "\"Colour\" must be 1 to 32 letters (a to z), digits, \"_\" or \"-\".",
-        ),
-        (LineRefusal::BelowMinimum { minimum: Money::ZERO }, "The price is below this item's minimum."),
-        (LineRefusal::GlobalLimit { left: 2 }, "Only 2 more can be bought."),
-        (LineRefusal::GlobalLimit { left: 0 }, "No more can be bought."),
-        (LineRefusal::UserLimit { left: 1 }, "Only 1 more can be bought. The limit is per buyer."),
-        (LineRefusal::AlreadySubscribed, "You already have this subscription."),
-        (
-            LineRefusal::SubscriptionNotAlone,
-            "A subscription is bought separately: it cannot be in a cart with other items.",
-        ),
-        (LineRefusal::TooManyUnits, "The quantity must be at most 1000."),
-        (LineRefusal::TooManyRecipients, "A cart can have gifts for at most 10 players."),
-        (LineRefusal::Full, "The cart is full: it has at most 50 lines."),
-    ] {
-        assert_eq!(refusal.to_string(), text);
-    }
-    let lack = Missing::Variable { id: 3, name: name() };
-    assert_eq!(lack.to_string(), "\"Colour\" is missing.");
 }
