@@ -208,7 +208,6 @@ impl<'de> Deserializer<'de> for &'de Attribute {
 }
 
 impl RawItem {
-    /// The members of an attribute that is a map.
     fn members(&self) -> MapDeserializer<'_, impl Iterator<Item = (&str, &Attribute)>, Error> {
         MapDeserializer::new(self.0.iter().map(|(name, value)| (name.as_str(), value)))
     }

@@ -20,7 +20,6 @@ struct State {
 }
 
 impl Pace {
-    /// At most so many calls a second.
     pub(super) fn per_second(calls: u32) -> Self {
         let now = Instant::now();
         let state = State { next: now, paused_until: now };

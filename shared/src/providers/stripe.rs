@@ -155,7 +155,6 @@ impl Stripe {
         self.client.key().is_live()
     }
 
-    /// The state of a payment at Stripe.
     fn state(&self, paid: &Paid<'_>, refunds: &[Refund]) -> PaymentState {
         let sum = |failed: bool| {
             let amounts = refunds.iter().filter(|refund| refund.has_failed() == failed).map(|refund| refund.amount);

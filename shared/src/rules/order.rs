@@ -15,7 +15,6 @@ pub const fn may_become(from: OrderStatus, to: OrderStatus) -> bool {
     matches!((from, to), (Pending, Paid | Failed | Cancelled) | (Failed | Cancelled, Paid) | (Paid, Refunded))
 }
 
-/// Units and a sum of money.
 pub type UnitsAndSum = (u64, Money);
 
 /// Units and sums of lines by a key. Lines without a key are left out.

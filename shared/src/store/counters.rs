@@ -15,7 +15,6 @@ use std::time::Duration;
 
 /// The attribute that is counted.
 pub const SOLD: &str = "sold";
-/// How many counters are remembered.
 const REMEMBERED: usize = 10_000;
 
 /// Counters with the times when they were read.
@@ -79,7 +78,6 @@ impl Counters {
     }
 }
 
-/// The write that adds to the units sold of an item.
 pub fn add_sold(item: ItemId, units: u64) -> Write {
     Write::update(keys::count(item), "ADD #added :added, #version :one")
         .name("#added", SOLD)

@@ -50,7 +50,6 @@ impl Lease {
         write.number(":next", self.number + 1).number(":now", now).value(":ids", AttributeValue::L(ids))
     }
 
-    /// The write that ends this lease.
     pub fn end(&self, server: ServerId) -> Write {
         let write = Write::update(keys::lease(server), "SET #over = :yes").only_if("#number = :number");
         let write = write.name("#number", "number").name("#over", "over");

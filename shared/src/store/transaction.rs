@@ -259,7 +259,6 @@ impl<G: Guard> Part for Guarded<G> {
 /// The reason why a transaction of these parts is refused.
 type RefusalOf<P> = <<P as Part>::Guard as Guard>::Refusal;
 
-/// The writes of a transaction, and their guards.
 fn split<P: Part>(parts: Vec<P>) -> (Vec<Write>, Vec<Option<P::Guard>>) {
     parts.into_iter().map(Into::into).map(|part| (part.write, part.guard)).unzip()
 }

@@ -116,7 +116,6 @@ pub enum Switched {
     Written,
     /// The active version points elsewhere, or did in the meantime.
     Moved,
-    /// The version is being removed, or was.
     BeingRemoved,
 }
 

@@ -32,7 +32,6 @@ impl ServerFigures {
     }
 }
 
-/// The line of a server.
 pub(super) struct Line<'a> {
     pub(super) emitter: &'a Emitter,
     pub(super) request: Request<'a>,

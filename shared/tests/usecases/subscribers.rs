@@ -18,7 +18,6 @@ use std::time::Duration;
 
 /// The subscription of the shop: a month, three days of grace.
 pub const MONTHLY: u64 = 30;
-/// Its price.
 pub const PRICE: i64 = 499;
 pub const DAY: i64 = 86_400;
 pub const GRACE: i64 = 3 * DAY;
@@ -164,7 +163,6 @@ impl Subscribers {
         self.user().await.subscriptions
     }
 
-    /// The subscription of an order.
     pub async fn subscription(&self, order: &InternalId) -> Subscription {
         let id = self.till.order(order).await.effects.subscription.unwrap().id.unwrap();
         subscriptions::get(self.db(), &id).await.unwrap().unwrap()

@@ -72,7 +72,6 @@ pub(super) async fn servers(target: &Target) -> Result<BTreeSet<ServerId>, Failu
     Ok(servers)
 }
 
-/// The server in whose queue a place is.
 pub(super) fn server_of(place: &Key) -> Option<ServerId> {
     place.pk.strip_prefix(prefix::QUEUE)?.parse().ok()
 }

@@ -65,7 +65,6 @@ pub fn expiry(name: &UserName, item: ItemId, server: ServerId) -> Key {
     key(expiries(name), &format!("{item}#{server}"))
 }
 
-/// The logins in the game of a name.
 pub fn game_login(name: &UserName) -> Key {
     key(format!("LOGIN#{name}"), "LOGIN")
 }

@@ -17,14 +17,12 @@ pub struct LineRequest {
     pub total: Option<Money>,
     /// The account that a gift is for; `None` on every other line, and of a player who has no account yet.
     pub recipient: Option<UserId>,
-    /// The name of the player that a gift is for.
     pub gift_to: Option<PlayerName>,
     pub variables: Vec<LineVariable>,
     pub server: Option<ServerId>,
 }
 
 impl LineRequest {
-    /// Whether it is a gift.
     pub(super) const fn is_gift(&self) -> bool {
         self.recipient.is_some() || self.gift_to.is_some()
     }

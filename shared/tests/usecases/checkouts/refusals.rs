@@ -9,7 +9,6 @@ use shared::store::keys;
 use shared::usecases::checkouts::Request;
 use shared::usecases::orders::{NewOrder, record};
 
-/// A request of a login by name.
 fn by_name(login: &str) -> Request<'static> {
     let login = Login::Name(LoginId::parse(login).unwrap());
     Request { gateway: "Stripe", login, chat: None, has_consented: true, address: None }

@@ -127,7 +127,6 @@ async fn differing(target: &Target, found: &Found) -> Result<(Vec<Command>, Vec<
     Ok((lost, stray))
 }
 
-/// The id of a command in the key of its place.
 fn id_of(place: &Key) -> Option<CommandId> {
     place.sk.rsplit('#').next()?.parse::<u32>().ok().and_then(|number| CommandId::new(number).ok())
 }

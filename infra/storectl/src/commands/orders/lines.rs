@@ -28,7 +28,6 @@ pub(super) async fn requests(target: &Target, options: &RecordOrder, digits: u8)
     Ok(lines)
 }
 
-/// The line that an option is about.
 fn of<'a, T>(lines: &'a mut [LineRequest], option: &str, about: &ForLine<T>) -> Result<&'a mut LineRequest, Failure> {
     let count = lines.len();
     let place = match (about.line, count) {
