@@ -20,6 +20,11 @@ impl Cut {
         Self { let_through, seen: Arc::default() }
     }
 
+    /// The numbers of writes after which a long command is cut off: every third, and all with `FAULTS=all`.
+    pub fn places() -> impl Iterator<Item = usize> {
+        (0..).step_by(if std::env::var("FAULTS").is_ok_and(|value| value == "all") { 1 } else { 3 })
+    }
+
     /// A connection that never fails and only counts.
     pub fn never() -> Self {
         Self::after(usize::MAX)
