@@ -77,7 +77,7 @@ fn everything_is_said_as_the_cases_have_it() {
             if is != was {
                 write!(wrong, "{was}is now\n{is}").unwrap();
             }
-            now += &format!("== {is}");
+            write!(now, "== {is}").unwrap();
         }
         if std::env::var("CASES").is_ok_and(|value| value == "write") {
             std::fs::write(&file, now).unwrap();
