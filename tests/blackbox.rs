@@ -17,6 +17,7 @@ mod contract;
 mod coverage;
 mod dashboard;
 mod delivery;
+mod edge;
 mod events;
 mod faults;
 mod faults_wire;

@@ -104,7 +104,9 @@ class Stack:
         tokens = {"buyer": self.token(buyer), "stranger": self.token(stranger), "revoked": self.token(revoked)}
         self.storectl("revoke", revoked)
         server_key = self.json("server", "add", "1", "--deliver")["key"]
-        self.storefront = Storefront(self.outputs["ApiUrl"], tokens, self.account.port, server_key)
+        own = self.outputs["ApiUrl"]
+        address = f"{self.outputs['ShopUrl']}/api" if "ShopUrl" in self.outputs else own
+        self.storefront = Storefront(address, tokens, self.account.port, server_key, own)
         for item, more in CART.items():
             self.storefront.done(f"/cart/add/{item}", {"payment_type": 0, "promoted": 0, **more}, tokens["buyer"])
 
@@ -118,4 +120,4 @@ class Stack:
         self.storefront.addresses_and_caching()
         self.storefront.access()
         self.storefront.preflight("https://store.emberfall.example", "*")
-        self.storefront.chat_login_needs("AllowedOrigins")
+        self.storefront.chat_login_needs("storectl chat connect")

@@ -1,4 +1,4 @@
-"""Checks template.yaml, infra/monitoring.yaml and samconfig.toml, offline and without an AWS account.
+"""Checks template.yaml, the stacks below it and samconfig.toml, offline and without an AWS account.
 
     python .ci/template/check.py          compares the expanded template with expanded.yaml, and lints everything
     python .ci/template/check.py --renew  writes expanded.yaml first; its diff is what a reviewer reads
@@ -11,6 +11,7 @@ import difflib
 import json
 import logging
 import os
+import subprocess
 import sys
 import tomllib
 from pathlib import Path
@@ -30,7 +31,20 @@ ROOT = Path(__file__).resolve().parents[2]
 SNAPSHOT = Path(__file__).with_name("expanded.yaml")
 # Parameters that change what SAM itself expands; all others are left to CloudFormation.
 VARIANTS = {"AllowedOrigins": "https://store.example.com,http://localhost:3000", "Tracing": "Active"}
-# Mistakes that have to be found, each in template.yaml or samconfig.toml: a text and what replaces it.
+# The stacks below template.yaml.
+BELOW = ("infra/monitoring.yaml", "infra/shop.yaml")
+# What the edge makes of a path: the one that the origins are asked for, or none, which is 404.
+PATHS = {
+    "/": "/shop/index", "/ranks/vip": "/shop/ranks/vip", "/api": "/shop/api", "/apis/x": "/shop/apis/x", "/img": "/shop/img",
+    "/ranks/": "/shop/ranks/", "/%C3%A9": "/shop/%C3%A9", "/a..b/.c": "/shop/a..b/.c", "/shop/x": "/shop/shop/x",
+    "/api/": "/", "/api/cart/get": "/cart/get", "/api/profile/A%20b": "/profile/A%20b", "/api/api/x": "/api/x",
+    "/api/plugins": "/plugins", "/api/x/plugin/y": "/x/plugin/y", "/plugin/api/getVersion": "/shop/plugin/api/getVersion",
+    "/assets/1f/app.css": "/assets/1f/app.css", "/img/9c-320.webp": "/img/9c-320.webp",
+    **dict.fromkeys(["/api/plugin/api/getVersion", "/api/plugin", "/api/%70lugin/api/getVersion", "/api//plugin/x", "/api/shop/x",
+                     "/api/plugin%2Fx", "/api/../user", "/api/%2e%2e/user", "/img/..%2Fassets/x", "/img/../api/user", "/..", "/a/.",
+                     "/%", "/%ff"]),
+}
+# Mistakes that have to be found, each in a template or samconfig.toml: a text and what replaces it.
 MISTAKES = [
     ("Method: POST, Path: /cart/setReferral", "Method: POST, Path: /cart/get"),
     ("Value: !Ref FunctionLogs", "Value: !Ref FunctionLog"),
@@ -38,6 +52,11 @@ MISTAKES = [
     ("Value: !Ref FunctionLogs", "Value: !Ref StorefrontApiStage"),
     ("        SlowMilliseconds: !Ref SlowMilliseconds\n", ""),
     ("TRUSTED_PROXIES: ", "STRIPE_API_BASE: "),
+    ("        OriginKeys: !Ref OriginKeys\n", ""),
+    ("CachePolicyId: !Ref AsTheResponseSays", "CachePolicyId: !Ref AsTheAnswerSays"),
+    ("value: event.viewer.ip", "value: request.headers['x-viewer-address'].value"),
+    ("(plugin|shop)", "(shop)"),
+    ("decodeURIComponent(uri)", "uri"),
     ("MemorySize=512", "Memory=512"),
     ("MemorySize=512", "MemorySize=500"),
 ]
@@ -74,8 +93,25 @@ def snapshot(text):
     return "".join(shown)
 
 
-def faults(template, monitoring, samconfig):
-    """Lines of cfn-lint about the expanded template with the values of every environment, and about the alarms."""
+def edge(shop):
+    """What is wrong with the edge's function: every path is asked of it, by a caller who names another address."""
+    code = yaml_parse(shop)["Resources"]["Rewrite"]["Properties"]["FunctionCode"]
+    asked = "const said = []; for (const uri of JSON.parse(process.argv[1])) said.push(handler({viewer: {ip: '192.0.2.1'}, request: \
+        {uri, headers: {'x-viewer-address': {value: '203.0.113.9'}}}})); console.log(JSON.stringify(said))"
+    done = subprocess.run(["node", "-e", f"{code};{asked}", json.dumps(list(PATHS))], capture_output=True, text=True)
+    if done.returncode:
+        yield f"infra/shop.yaml: {done.stderr}"
+        return
+    for (path, wanted), said in zip(PATHS.items(), json.loads(done.stdout)):
+        if wanted is None and said.get("statusCode") != 404 or wanted is not None and said.get("uri") != wanted:
+            yield f"infra/shop.yaml: the edge makes {said} of {path}, not {wanted}"
+        if wanted is not None and said["headers"]["x-viewer-address"] != {"value": "192.0.2.1"}:
+            yield f"infra/shop.yaml: the edge believes the address that a caller of {path} names"
+
+
+def faults(template, *others):
+    """Lines of cfn-lint about the expanded template with the values of every environment, and about the stacks below."""
+    *below, samconfig = others
     environments = {name: value for name, value in tomllib.loads(samconfig).items() if name != "version"}
     overrides = {name: value["deploy"]["parameters"]["parameter_overrides"] for name, value in environments.items()}
     values = {name: dict(one.split("=", 1) for one in given) for name, given in overrides.items()}
@@ -93,13 +129,18 @@ def faults(template, monitoring, samconfig):
         texts[f"template.yaml, {name}"] = json.dumps(expanded, indent=1)
     if "STRIPE_API_BASE" in template:
         yield "template.yaml: STRIPE_API_BASE is for tests; a key would be sent to that address"
-    (nested,) = (r for r in expanded["Resources"].values() if r["Type"] == "AWS::CloudFormation::Stack")
-    if different := set(nested["Properties"]["Parameters"]) ^ set(yaml_parse(monitoring)["Parameters"]):
-        yield f"given to infra/monitoring.yaml or taken by it, and not both: {sorted(different)}"
+    stacks = (r["Properties"] for r in expanded["Resources"].values() if r["Type"] == "AWS::CloudFormation::Stack")
+    given = {stack["TemplateURL"]: set(stack["Parameters"]) for stack in stacks}
+    for file, text in zip(BELOW, below, strict=True):
+        if different := given.pop(file) ^ set(yaml_parse(text)["Parameters"]):
+            yield f"given to {file} or taken by it, and not both: {sorted(different)}"
+    if given:
+        yield f"not checked: {sorted(given)}"
+    yield from edge(below[1])
     # W2001: SAM has already written in the parameters that only it reads. W3002: `sam package` replaces the path of the
     # stack below by an S3 address.
     config = ManualArgs(regions=["us-east-1"], ignore_checks=["W2001", "W3002"])
-    for what, text in [*texts.items(), ("infra/monitoring.yaml", monitoring)]:
+    for what, text in [*texts.items(), *zip(BELOW, below)]:
         for match in lint(text, config=config):
             yield f"{what}: {match.rule.id} {match.message[:160]}"
 
@@ -112,7 +153,7 @@ def first_fault(*texts):
 
 
 def main():
-    texts = [(ROOT / file).read_text() for file in ("template.yaml", "infra/monitoring.yaml", "samconfig.toml")]
+    texts = [(ROOT / file).read_text() for file in ("template.yaml", *BELOW, "samconfig.toml")]
     if found := first_fault(*texts):
         sys.exit(found)
     expanded = snapshot(texts[0])

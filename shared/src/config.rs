@@ -4,6 +4,8 @@ mod payment_keys;
 
 pub use payment_keys::{PaymentKeys, PaymentKeysError, StripeKeys, is_account};
 
+use crate::http::address::Proxies;
+use crate::http::edge::OriginKeys;
 use crate::token::{KeysError, TokenKeys};
 use ipnet::IpNet;
 use std::time::Duration;
@@ -20,9 +22,8 @@ pub struct Config {
     pub cache: Duration,
     /// The keys that tokens are verified with (`TOKEN_KEYS`).
     pub keys: TokenKeys,
-    /// Networks whose `X-Forwarded-For` is trusted (`TRUSTED_PROXIES`, CIDRs separated by commas;
-    /// rules.md, "Client address").
-    pub trusted_proxies: Vec<IpNet>,
+    /// Proxies in front of the API (`TRUSTED_PROXIES`, `ORIGIN_KEYS`; rules.md, "Client address" and "The edge").
+    pub proxies: Proxies,
     /// The keys of payment providers (`PAYMENT_KEYS`); none unless it is set.
     pub payment_keys: PaymentKeys,
     /// Whether checkouts may begin (`TAKES_PAYMENTS`); true unless it is set. Open ones are settled in any case.
@@ -74,7 +75,10 @@ impl Config {
             table: set("TABLE_NAME").ok_or(ConfigError::Missing("TABLE_NAME"))?,
             cache: set("CACHE_SECONDS").map_or(Ok(Duration::from_secs(CACHE_SECONDS)), |text| seconds(&text))?,
             keys: TokenKeys::parse(&keys).map_err(ConfigError::Keys)?,
-            trusted_proxies: set("TRUSTED_PROXIES").map_or(Ok(Vec::new()), |text| networks(&text))?,
+            proxies: Proxies {
+                trusted: set("TRUSTED_PROXIES").map_or(Ok(Vec::new()), |text| networks(&text))?,
+                edge: set("ORIGIN_KEYS").map(|text| origin_keys(&text)).transpose()?,
+            },
             payment_keys: set("PAYMENT_KEYS").map_or(Ok(PaymentKeys::default()), |text| payment_keys(&text))?,
             takes_payments: set("TAKES_PAYMENTS").map_or(Ok(true), |text| flag("TAKES_PAYMENTS", &text))?,
             stripe_base: set("STRIPE_API_BASE").map(|text| stripe_base(&text)).transpose()?,
@@ -103,6 +107,11 @@ fn networks(text: &str) -> Result<Vec<IpNet>, ConfigError> {
             })
         })
         .collect()
+}
+
+fn origin_keys(text: &str) -> Result<OriginKeys, ConfigError> {
+    let problem = "not a JSON object with current, and perhaps previous, of at least 32 bytes each";
+    OriginKeys::parse(text).ok_or_else(|| ConfigError::Invalid { name: "ORIGIN_KEYS", problem: problem.to_owned() })
 }
 
 fn payment_keys(text: &str) -> Result<PaymentKeys, ConfigError> {
@@ -139,7 +148,7 @@ mod tests {
     fn a_table_and_keys_are_enough() {
         let config = read(&[]).unwrap();
         assert_eq!(config.cache, Duration::from_secs(5));
-        assert!(config.trusted_proxies.is_empty());
+        assert!(config.proxies.trusted.is_empty() && config.proxies.edge.is_none());
         assert_eq!((config.payment_keys, config.stripe_base), (PaymentKeys::default(), None));
         assert!(config.takes_payments);
         assert!(!read(&[("TAKES_PAYMENTS", "false")]).unwrap().takes_payments);
@@ -163,6 +172,7 @@ mod tests {
         assert!(read(&[("TRUSTED_PROXIES", "10.0.0.0/8, host")]).unwrap_err().contains("\"host\""));
         assert!(read(&[("TOKEN_KEYS", "{}")]).unwrap_err().contains("TOKEN_KEYS"));
         assert!(read(&[("TAKES_PAYMENTS", "yes")]).unwrap_err().contains("TAKES_PAYMENTS"));
+        assert!(read(&[("ORIGIN_KEYS", "{}")]).unwrap_err().contains("ORIGIN_KEYS"));
         assert!(read(&[("PAYMENT_KEYS", "[]")]).unwrap_err().contains("PAYMENT_KEYS"));
         for base in ["https://stripe.example", "https://api.stripe.com", "http://10.0.0.1:80"] {
             assert!(read(&[("STRIPE_API_BASE", base)]).unwrap_err().contains("STRIPE_API_BASE"), "{base}");

@@ -342,9 +342,14 @@ async fn the_page_says_what_a_store_is_missing() {
 }
 
 #[tokio::test]
-async fn the_storefronts_origin_must_be_named() {
+async fn the_storefronts_origin_must_be_named_or_have_the_callback_under_it() {
     for origins in ["*", "https://other.example", "http://store.emberfall.example"] {
         let store = TestStore::open_with(&[("AllowedOrigins", origins)]).await;
+        let login = Login::begin(&store).await;
+        let back = login.choose(&store, PEBBLE).await;
+        assert_eq!(login.come_back(&store, &back).await.status, 200, "the sample store has both under one origin");
+        let elsewhere = "https://store.emberfall.example:8443/auth/chat/callback";
+        configure(&store, |config| elsewhere.clone_into(&mut config.chat.redirect_url)).await;
         let login = Login::begin(&store).await;
         assert!(refusal(&login.with_code(&store, "sample-code").await).contains("AllowedOrigins"), "{origins}");
     }

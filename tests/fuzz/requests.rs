@@ -10,7 +10,7 @@ use proptest::sample::select;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use shared::endpoint::Declaration;
-use shared::http::address::counted_as;
+use shared::http::address::{Proxies, counted_as};
 use shared::http::body::{self, BodyFault, Flag, Written, text};
 use shared::http::route;
 use shared::model::{CategoryPath, CodeText, ItemId, PlayerName, ServerId};
@@ -31,15 +31,16 @@ fn forwarded_for() {
     };
     let header = (vec(address(), 0..5), select(vec![", ", ","])).prop_map(|(entries, comma)| entries.join(comma));
     let trusted: Vec<IpNet> = ["10.0.0.0/8", "fd00::/8"].map(|network| network.parse().unwrap()).to_vec();
+    let (none, some) = (Proxies::default(), Proxies { trusted: trusted.clone(), edge: None });
     tries("forwarded-for", 2 * PARSER, (address(), vec(header, 0..3)), |(source, values)| {
         let values = values.iter().filter_map(|value| HeaderValue::from_str(value).ok());
         let headers: HeaderMap = values.map(|value| (HeaderName::from_static("x-forwarded-for"), value)).collect();
-        let direct = counted_as(&source, &HeaderMap::new(), &[]);
-        prop_assert_eq!(&direct, &counted_as(&source, &headers, &[]), "without a trusted proxy");
-        let behind = counted_as(&source, &headers, &trusted);
+        let direct = counted_as(&source, &HeaderMap::new(), &none);
+        prop_assert_eq!(&direct, &counted_as(&source, &headers, &none), "without a trusted proxy");
+        let behind = counted_as(&source, &headers, &some);
         for counted in [&direct, &behind] {
             prop_assert!(is_canonical(counted), "counted for {counted:?}");
-            let again = counted_as(counted.trim_end_matches("/64"), &HeaderMap::new(), &[]);
+            let again = counted_as(counted.trim_end_matches("/64"), &HeaderMap::new(), &none);
             prop_assert_eq!(&again, counted);
         }
         let proxy = direct.trim_end_matches("/64").parse::<IpAddr>();

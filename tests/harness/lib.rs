@@ -40,7 +40,7 @@ pub use instances::{Instance, spread};
 pub use prepared::Prepared;
 pub use proxy::{Exchange, Proxy};
 pub use request::{Call, Reply, event, event_file, event_names};
-pub use store::{TestStore, repository, sample_files, template};
+pub use store::{FORMER_ORIGIN_KEY, ORIGIN_KEY, TestStore, repository, sample_files, template};
 pub use table::{Dump, Stable};
 pub use test_table::{TestTable, delete};
 pub use wire::WireFault;

@@ -19,7 +19,7 @@ use local::gateway::Gateway;
 use local::store::Store;
 use local::stripe::{self, StandIn};
 use publish::files::StoreFiles;
-use serde_json::Value;
+use serde_json::{Value, json};
 use shared::clock::Clock;
 use shared::model::UserId;
 use shared::store::{Access, Db, connector};
@@ -33,6 +33,10 @@ use tokio::net::TcpListener;
 
 /// The origin of the sample store's storefront.
 const STOREFRONT: &str = "https://store.emberfall.example";
+
+/// The secret of the shop's edge, and the one before it: functions have them with the parameter Shop.
+pub const ORIGIN_KEY: &str = "an-origin-key-of-more-than-32-bytes";
+pub const FORMER_ORIGIN_KEY: &str = "the-origin-key-before-it-of-32-bytes";
 
 pub fn repository() -> PathBuf {
     PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
@@ -113,6 +117,7 @@ struct Surroundings {
     token_keys: String,
     chat_secret: String,
     payment_keys: String,
+    origin_keys: String,
     stripe: Option<String>,
     /// The HTTP client of a new process.
     connect: fn() -> SharedHttpClient,
@@ -198,6 +203,7 @@ impl TestStore {
             token_keys: KEYS.clone(),
             chat_secret: chat::secret(),
             payment_keys: stripe::payment_keys(),
+            origin_keys: json!({"current": ORIGIN_KEY, "previous": FORMER_ORIGIN_KEY}).to_string(),
             stripe: Some(payments.base_url()),
             connect: connector::plain_client,
         };
@@ -381,6 +387,7 @@ fn functions(template: &Template, db: &Db, clock: &Arc<TestClock>, surroundings:
     let secrets = Secrets {
         chat: &surroundings.chat_secret,
         payments: &surroundings.payment_keys,
+        origin: &surroundings.origin_keys,
         stripe: surroundings.stripe.as_deref(),
         ..Secrets::new(&surroundings.token_keys)
     };

@@ -23,6 +23,8 @@ pub struct Secrets<'a> {
     pub chat: &'a str,
     /// `PAYMENT_KEYS`.
     pub payments: &'a str,
+    /// `ORIGIN_KEYS`, of a template with a shop.
+    pub origin: &'a str,
     /// `STRIPE_API_BASE`: the stand-in for Stripe. No deployment has it.
     pub stripe: Option<&'a str>,
     /// Addresses on this machine, in place of those of the published store.
@@ -32,7 +34,7 @@ pub struct Secrets<'a> {
 impl<'a> Secrets<'a> {
     /// Secrets as a new stack has them: token keys, and neither a chat client nor a payment provider.
     pub const fn new(token_keys: &'a str) -> Self {
-        Self { token_keys, chat: "{}", payments: "{}", stripe: None, addresses: None }
+        Self { token_keys, chat: "{}", payments: "{}", origin: "", stripe: None, addresses: None }
     }
 }
 
@@ -182,6 +184,7 @@ fn config(
         "TABLE_NAME" => Some(table.to_owned()),
         "TOKEN_KEYS" => Some(secrets.token_keys.to_owned()),
         "PAYMENT_KEYS" if function == "payments" => Some(secrets.payments.to_owned()),
+        "ORIGIN_KEYS" => environment.get(name).map(|_| secrets.origin.to_owned()),
         "STRIPE_API_BASE" if function == "payments" => secrets.stripe.map(str::to_owned),
         name => environment.get(name).cloned(),
     })

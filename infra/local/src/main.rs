@@ -89,11 +89,11 @@ async fn run(options: &Options) -> Result<(), StartError> {
     let chat_secret = chat.as_ref().map_or_else(environments_secret, |chat| chat.chat_secret.clone());
     let payments = payment_provider(options, &database.access.endpoint, &base_url, movable).await?;
     let secrets = Secrets {
-        token_keys: &token_keys,
         chat: &chat_secret,
         payments: &payments.keys,
         stripe: payments.base_url.as_deref(),
         addresses: addresses.as_ref(),
+        ..Secrets::new(&token_keys)
     };
     let functions = Arc::new(Functions::with_secrets(&template, &db, secrets, &clock)?);
     tokio::spawn(sweep(Arc::clone(&functions)));

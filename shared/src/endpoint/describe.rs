@@ -4,9 +4,10 @@
 
 use super::reply::Content;
 use super::{Access, Cache, Endpoint, Error, Input, Received, Refusal, Reply, RequestSchemas};
+use crate::http::address::Proxies;
 use crate::http::body::BodyFault;
-use crate::http::reply;
 use crate::http::route::parameter_names;
+use crate::http::{edge, reply};
 use lambda_http::http::HeaderValue;
 use lambda_http::http::header::{CONTENT_TYPE, RETRY_AFTER};
 use lambda_http::{Body, Request, Response};
@@ -103,6 +104,12 @@ fn others<E: Endpoint>() -> Vec<OtherResponse> {
         let response = OtherResponse::of(when, &response(Error::Unauthorized));
         others.push(OtherResponse { common: E::UNAUTHORIZED.is_none(), ..response });
     }
+    if !E::ROUTES.iter().all(|route| edge::is_open(route)) {
+        others.push(OtherResponse::common(
+            "With a shop: the request did not come through its edge",
+            &reply::past_the_edge(),
+        ));
+    }
     if E::RATE_LIMIT.is_some() {
         let limited = response(Error::TooManyAttempts { retry_seconds: RETRY_SECONDS });
         others.push(OtherResponse::of("Too many requests from this address", &limited));
@@ -128,7 +135,7 @@ fn example_fault<E: Endpoint>() -> BodyFault {
 fn fault_of<E: Endpoint>(body: Body) -> Option<BodyFault> {
     let mut request = Request::new(body);
     request.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    E::Input::read(Received { request: &request, routes: E::ROUTES, trusted_proxies: &[] }).err()
+    E::Input::read(Received { request: &request, routes: E::ROUTES, proxies: &Proxies::default() }).err()
 }
 
 fn unauthorized<E: Endpoint>() -> Option<&'static str> {

@@ -1,8 +1,8 @@
 //! The input of handlers, as types.
 
+use crate::http::address::{self, Proxies};
 use crate::http::body::{self, BodyFault};
-use crate::http::{address, bearer, cookie, route};
-use ipnet::IpNet;
+use crate::http::{bearer, cookie, route};
 use lambda_http::Request;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
@@ -37,13 +37,13 @@ pub struct Received<'a> {
     pub request: &'a Request,
     /// The endpoint's route keys; the request came in by one of them.
     pub routes: &'static [&'static str],
-    pub trusted_proxies: &'a [IpNet],
+    pub proxies: &'a Proxies,
 }
 
 impl Received<'_> {
     /// The address that the request is counted for (rules.md, "Client address").
     pub fn address(&self) -> String {
-        address::counted_as(route::source_ip(self.request), self.request.headers(), self.trusted_proxies)
+        address::counted_as(route::source_ip(self.request), self.request.headers(), self.proxies)
     }
 }
 

@@ -1,4 +1,4 @@
-//! The wrapper that runs every endpoint. It refuses requests in one order: rate limit, token, body, data.
+//! The wrapper that runs every endpoint. It refuses requests in one order: edge, rate limit, token, body, data.
 
 use super::{CallFuture, Caller, Declaration, Endpoint, Error, Input, Received, Reply, Route};
 use crate::base::Base;
@@ -34,11 +34,14 @@ pub async fn respond<S: AsRef<Base>>(route: &Route<S>, state: &S, request: &Requ
     observed(&route.declaration, state.as_ref(), request, call).await
 }
 
-/// The part that all endpoints have in common, so that it is compiled once: the deadline, the rate limit, panics and
-/// the log line.
+/// The part that all endpoints have in common, so that it is compiled once: the edge, the deadline, the rate limit, panics
+/// and the log line.
 async fn observed(endpoint: &Declaration, base: &Base, request: &Request, call: CallFuture<'_>) -> Response<Body> {
     let (name, request_id) = (endpoint.name, route::request_id(request));
     let respond = async {
+        if base.config.proxies.edge.as_ref().is_some_and(|edge| !edge.admit(endpoint.routes, request.headers())) {
+            return reply::past_the_edge();
+        }
         // An endpoint that reads nothing responds also to earlier data.
         if endpoint.round_trips.cold > 0
             && let Err(error) = base.published.refuse_outdated().await
@@ -97,7 +100,7 @@ fn input<E: Endpoint>(base: &Base, request: &Request) -> Result<E::Input, BodyFa
     if *request.method() != Method::GET {
         body::check_size(request, E::BODY_LIMIT)?;
     }
-    E::Input::read(Received { request, routes: E::ROUTES, trusted_proxies: &base.config.trusted_proxies })
+    E::Input::read(Received { request, routes: E::ROUTES, proxies: &base.config.proxies })
 }
 
 /// Counts a request against the rate limit of its address, and then runs its endpoint if the limit allows it.
@@ -110,7 +113,7 @@ async fn limited(
 ) -> Response<Body> {
     let request_id = route::request_id(request);
     let source = route::source_ip(request);
-    let address = address::counted_as(source, request.headers(), &base.config.trusted_proxies);
+    let address = address::counted_as(source, request.headers(), &base.config.proxies);
     let hit = match limiter::hit(&base.db, limit, &address, base.clock.millis()).await {
         Ok(hit) => hit,
         Err(error) => return rendered(endpoint, &request_id, Err(error.into())),

@@ -1,5 +1,6 @@
 //! The client's address, as the rate limiter counts it (rules.md, "Client address").
 
+use super::edge::OriginKeys;
 use ipnet::IpNet;
 use lambda_http::http::HeaderMap;
 use std::net::{IpAddr, Ipv6Addr};
@@ -7,10 +8,22 @@ use std::net::{IpAddr, Ipv6Addr};
 /// The header in which proxies list the addresses that they forward for.
 const FORWARDED_FOR: &str = "x-forwarded-for";
 
+/// The proxies that may be in front of the API, and are trusted to name the address that they call for.
+#[derive(Debug, Clone, Default)]
+pub struct Proxies {
+    /// Networks whose `X-Forwarded-For` is trusted (`TRUSTED_PROXIES`, CIDRs separated by commas).
+    pub trusted: Vec<IpNet>,
+    /// The secrets of the shop's edge (`ORIGIN_KEYS`); `None` without a shop.
+    pub edge: Option<OriginKeys>,
+}
+
 /// The text under which a caller is counted: the address, or the /64 of an IPv6 address. `source_ip` is the address
-/// that the gateway saw. `X-Forwarded-For` applies only behind a trusted proxy, from right to left.
-pub fn counted_as(source_ip: &str, headers: &HeaderMap, trusted: &[IpNet]) -> String {
-    parse(source_ip).map_or_else(|| "unknown".to_owned(), |source| group(client(source, headers, trusted)))
+/// that the gateway saw; the edge's word comes first. `X-Forwarded-For` applies only behind a trusted proxy, from right to
+/// left.
+pub fn counted_as(source_ip: &str, headers: &HeaderMap, proxies: &Proxies) -> String {
+    let viewer = proxies.edge.as_ref().and_then(|edge| edge.viewer(headers)).and_then(parse);
+    let direct = || parse(source_ip).map(|source| client(source, headers, &proxies.trusted));
+    viewer.or_else(direct).map_or_else(|| "unknown".to_owned(), group)
 }
 
 fn client(source: IpAddr, headers: &HeaderMap, trusted: &[IpNet]) -> IpAddr {
@@ -61,8 +74,8 @@ mod tests {
         for value in forwarded {
             headers.append(FORWARDED_FOR, HeaderValue::from_str(value).unwrap());
         }
-        let trusted: Vec<IpNet> = trusted.iter().map(|network| network.parse().unwrap()).collect();
-        counted_as(source, &headers, &trusted)
+        let trusted = trusted.iter().map(|network| network.parse().unwrap()).collect();
+        counted_as(source, &headers, &Proxies { trusted, edge: None })
     }
 
     #[test]

@@ -5,6 +5,7 @@ pub mod address;
 pub mod bearer;
 pub mod body;
 pub mod cookie;
+pub mod edge;
 pub mod entity_tag;
 pub mod lambda;
 pub mod reply;

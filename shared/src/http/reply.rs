@@ -69,6 +69,11 @@ pub fn no_route() -> Response<Body> {
     message(StatusCode::NOT_FOUND, "Not Found")
 }
 
+/// 403 for a request that did not come through the shop's edge.
+pub fn past_the_edge() -> Response<Body> {
+    message(StatusCode::FORBIDDEN, "Please call the API at the address of the shop, below /api.")
+}
+
 /// 401 with the body of every endpoint except checkStatus.
 pub fn unauthorized() -> Response<Body> {
     let body = Refused { status: false, message: "Unauthorized: a valid access token is required." };

@@ -67,7 +67,9 @@ pub enum Reason {
     NoEndpoints,
     #[error("Chat login is not complete: storefront.url must be set in store.yaml.")]
     NoStorefront,
-    #[error("Chat login is not complete: AllowedOrigins must name the origin of storefront.url.")]
+    #[error(
+        "Chat login is not complete: AllowedOrigins must name the origin of storefront.url, or chat.client.redirect_url be under it."
+    )]
     NoOrigin,
     #[error("Chat login is not complete: the client secret is missing, see storectl chat connect.")]
     NoSecret,
@@ -129,7 +131,10 @@ impl Refusal for NotLoggedIn {
             ("Chat login is disabled or not configured", Reason::Disabled),
             ("`chat.client.token_url` or `chat.client.user_url` is missing in store.yaml", Reason::NoEndpoints),
             ("`storefront.url` is missing in store.yaml; nothing is posted", Reason::NoStorefront),
-            ("`AllowedOrigins` is `*`, or does not name the storefront's origin", Reason::NoOrigin),
+            (
+                "`AllowedOrigins` does not name the storefront's origin, and the redirect URL is not under it",
+                Reason::NoOrigin,
+            ),
             ("The store has no client secret yet", Reason::NoSecret),
             ("`state` is missing, not valid, or has expired", Reason::InvalidState),
             ("The browser did not send the cookie of GET /auth/chat", Reason::NoCookie),
@@ -189,7 +194,9 @@ fn configured<'s>(
         return Err(Reason::NoEndpoints);
     }
     let storefront = storefront.ok_or(Reason::NoStorefront)?;
-    if !state.chat.origins.iter().any(|allowed| allowed == storefront) {
+    // A storefront with the API under its own origin, as the shop's edge has it, needs no cross-origin calls.
+    let is_own = || origin(&config.chat.redirect_url).as_deref() == Some(storefront);
+    if !state.chat.origins.iter().any(|allowed| allowed == storefront) && !is_own() {
         return Err(Reason::NoOrigin);
     }
     Ok((state.chat.secret.as_ref().ok_or(Reason::NoSecret)?, storefront))
