@@ -1,4 +1,5 @@
-"""The emulated AWS account, as a process of its own: ministack, with three things added that it does not do.
+"""The emulated AWS account, as a process of its own: ministack, with things added that it does not do. Those of CloudFront are in
+edge.py.
 
 IAM's condition key `dynamodb:LeadingKeys` has the partition keys that a request names. The template's policies use it, so
 that without it every role would be refused everything. It is computed here as AWS documents it, and ministack's own
@@ -9,12 +10,15 @@ into the places where it does not leave a reference.
 
 An alarm may look at several metrics. ministack's CloudFormation makes none of those; here it makes them on their first.
 What they look at is checked without an account, by tests/dashboard.rs.
+
+A resource of a stack below another loses its attributes in an update that does not change it. Here it keeps them.
 """
 
 import contextvars
 import json
 import re
 
+import edge
 from ministack import app
 from ministack.core import iam_actions
 from ministack.services.cloudformation import changesets, engine, handlers, provisioners
@@ -95,11 +99,26 @@ def with_several_metrics(record_of):
     return record
 
 
+attributes = {}
+
+
+def keeping_attributes(act):
+    def acted(*arguments):
+        name, found = act(*arguments)
+        attributes[name] = found or attributes.get(name, {})
+        return name, attributes[name]
+
+    return acted
+
+
+provisioners._provision_resource = keeping_attributes(provisioners._provision_resource)
+provisioners._update_resource = keeping_attributes(provisioners._update_resource)
 provisioners._cw_metric_alarm_record = with_several_metrics(provisioners._cw_metric_alarm_record)
 iam_actions.dynamodb_service_context = with_leading_keys(iam_actions.dynamodb_service_context)
 for module in (changesets, handlers):
     module._apply_transforms = remembering_parameters(module._apply_transforms)
 transform.transform = with_parameters(transform.transform)
+edge.add()
 
 if __name__ == "__main__":
     app.main()

@@ -90,11 +90,17 @@ class Emulator(Account):
                           "AWS_SHARED_CREDENTIALS_FILE": os.devnull, "AWS_EC2_METADATA_DISABLED": "true"}, REGION)
         WORK.mkdir(parents=True, exist_ok=True)
         self.log = WORK / "account.log"
+        self.edge_clock = Path(self.home.name, "edge-clock")
+        self.set_edge_clock()
+
+    def set_edge_clock(self, seconds=None):
+        """Stops the clock of the edge at a time, or lets it be the system's."""
+        self.edge_clock.write_text("" if seconds is None else str(seconds))
 
     def __enter__(self):
         settings = {"AUTH": str(self.enforced).lower(), "BIND_HOST": "127.0.0.1", "LAMBDA_EXECUTOR": "local",
                     "GATEWAY_PORT": str(self.port), "MINISTACK_REGION": REGION, "TMPDIR": self.home.name,
-                    "SFTP_ENABLED": "0", "IOT_MTLS_ENABLED": "0"}
+                    "SFTP_ENABLED": "0", "IOT_MTLS_ENABLED": "0", "EDGE_CLOCK": str(self.edge_clock)}
         with self.log.open("wb") as log:
             self.process = subprocess.Popen([sys.executable, HERE / "account.py"], stdout=log, stderr=log,
                                             env={**self.environment, **settings}, start_new_session=True)

@@ -51,31 +51,40 @@ class Reply:
 class Storefront:
     """A deployed API, called as its clients call it."""
 
-    def __init__(self, url, tokens=None, port=None, server_key=None):
-        """`port`: of an emulator on this machine, which finds the API by the name of the host. `server_key`: of a game server."""
+    def __init__(self, url, tokens=None, port=None, server_key=None, own=None):
+        """`port`: of an emulator on this machine, which finds the API by the name of the host. `server_key`: of a game server.
+        `own`: the API's own address, for those who do not call it through the shop."""
         self.url = urllib.parse.urlsplit(url)
-        self.host = self.url.netloc
+        self.own = urllib.parse.urlsplit(own or url)
         self.port = port
         self.tokens = tokens or {}
         self.server_key = server_key
 
-    def _connection(self):
+    def _connection(self, url, source):
         if self.port:
-            return http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
-        kind = http.client.HTTPSConnection if self.url.scheme == "https" else http.client.HTTPConnection
-        return kind(self.host, timeout=30)
+            return http.client.HTTPConnection("127.0.0.1", self.port, timeout=60, source_address=(source, 0))
+        kind = http.client.HTTPSConnection if url.scheme == "https" else http.client.HTTPConnection
+        return kind(url.netloc, timeout=30)
 
-    def call(self, method, path, body=None, token=None, headers=(), raw=None):
-        """`body` is sent as JSON, `raw` unchanged."""
-        sent = {"Host": self.host, **dict(headers)}
+    def call(self, method, path, body=None, token=None, headers=(), raw=None, source="127.0.0.1", own=False):
+        """`body` is sent as JSON, `raw` unchanged. `source`: the caller's address, before an emulator. `own`: at the API's own
+        address."""
+        url = self.own if own or path.startswith(("/plugin/", "/payments/webhook/")) else self.url
+        if url.path == "/api" and path.startswith("/shop/"):
+            # The edge has pages at the root, and nowhere else.
+            url, path = url._replace(path=""), path.removeprefix("/shop")
+        sent = {"Host": url.netloc, **dict(headers)}
+        if self.port and url.scheme == "https":
+            # An emulator has no certificate: what would arrive encrypted says so.
+            sent["X-Forwarded-Proto"] = "https"
         data = raw if body is None else json.dumps(body)
         if data is not None:
             sent["Content-Type"] = "application/json"
         if token:
             sent["Authorization"] = f"Bearer {token}"
-        connection = self._connection()
+        connection = self._connection(url, source)
         try:
-            connection.request(method, self.url.path.rstrip("/") + path, data, sent)
+            connection.request(method, url.path.rstrip("/") + path, data, sent)
             return Reply(connection.getresponse())
         finally:
             connection.close()

@@ -3,6 +3,7 @@
     python .ci/deploy/test.py               build, then everything
     python .ci/deploy/test.py --only-build  the build, and checks of the binaries
     python .ci/deploy/test.py --no-build    with what the last `sam build` left in target/deploy/build
+    python .ci/deploy/test.py --only-shop   the part with the shop, with what the last `sam build` left
 
 One line per step; the first thing that does not hold ends it with a non-zero code.
 """
@@ -24,6 +25,7 @@ from cloud import WORK, Emulator  # noqa: E402
 from game_server import GameServer  # noqa: E402
 from payments import KEY, Payments  # noqa: E402
 from purchase import StandIn  # noqa: E402
+from shop import Shop  # noqa: E402
 from stack import BUILD, TEMPLATE, Stack, build  # noqa: E402
 from storefront import ORDER  # noqa: E402
 
@@ -135,7 +137,8 @@ class Trial(Stack):
         # What the command line tool asks CloudFormation, without its own ten seconds.
         formation = self.account.client("cloudformation")
         for name, value, named in (("MemorySize", "300", "MemorySize"), ("ExistingTable", "a-name", "ExistingTable"),
-                                   ("DomainName", "api.example.com", "CertificateArn")):
+                                   ("DomainName", "api.example.com", "CertificateArn"),
+                                   ("ShopDomainName", "store.example.com", "Shop=true")):
             values = {**self.parameters, name: value}.items()
             try:
                 formation.create_change_set(
@@ -202,19 +205,43 @@ class Trial(Stack):
         return f"{items} items stay"
 
 
+def shop(account, stand_in):
+    """A second stack, with the shop."""
+    trial = Shop(account, PROCESSOR)
+    step("a shop: first deploy", trial.first_deploy)
+    step("one way in", trial.one_way_in)
+    step("the bucket", trial.bucket)
+    step("ten buyers at once", trial.mixed)
+    step("kept by the path alone", trial.by_path)
+    step("shown after a publish", trial.ages)
+    step("not modified", trial.unchanged)
+    step("errors are not kept", trial.errors)
+    step("planted mistakes", trial.mistakes)
+    payments = Payments(trial, stand_in)
+    step("payments are connected", payments.connect)
+    step("paid, through the edge", payments.by_webhook)
+    step("the edge's key is rotated", trial.rotate)
+    step("delete", trial.delete)
+
+
 def main():
     arguments = argparse.ArgumentParser(description="Deploys into an emulated account and uses what comes out.")
     arguments.add_argument("--no-build", action="store_true", help="take what the last `sam build` left")
+    arguments.add_argument("--only-shop", action="store_true", help="deploy the stack with the shop only, without a build")
     arguments.add_argument("--only-build", action="store_true", help="build, check the binaries, and deploy nothing")
     options = arguments.parse_args()
     WORK.mkdir(parents=True, exist_ok=True)
     try:
-        if not options.no_build:
+        if not options.no_build and not options.only_shop:
             step("sam build", lambda: build(PROCESSOR))
-        step("binaries", binaries)
+        if not options.only_shop:
+            step("binaries", binaries)
         if options.only_build:
             return
         with Emulator() as account, StandIn(KEY) as stand_in:
+            if options.only_shop:
+                shop(account, stand_in)
+                return
             trial = Trial(account)
             step("first deploy", trial.first_deploy)
             step("publish, accounts, codes, orders", trial.fill)
@@ -237,6 +264,7 @@ def main():
             step("a restored table is taken into service", trial.existing_table)
             step("a fault is rolled back", trial.faulty_template)
             step("delete", trial.delete)
+            shop(account, stand_in)
     except Failed as failure:
         sys.exit(f"FAULT {failure}")
 
