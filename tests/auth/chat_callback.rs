@@ -348,17 +348,14 @@ async fn the_storefronts_origin_must_be_named_or_have_the_callback_under_it() {
         let login = Login::begin(&store).await;
         let back = login.choose(&store, PEBBLE).await;
         assert_eq!(login.come_back(&store, &back).await.status, 200, "the sample store has both under one origin");
-        let elsewhere = "https://store.emberfall.example:8443/auth/chat/callback";
-        configure(&store, |config| elsewhere.clone_into(&mut config.chat.redirect_url)).await;
-        let login = Login::begin(&store).await;
+        configure(&store, |config| config.chat.redirect_url.insert_str("https://store".len(), "s")).await;
         assert!(refusal(&login.with_code(&store, "sample-code").await).contains("AllowedOrigins"), "{origins}");
     }
     let both = "https://other.example,https://store.emberfall.example";
     let store = TestStore::open_with(&[("AllowedOrigins", both)]).await;
     configure(&store, |config| "https://STORE.emberfall.example:443".clone_into(&mut config.storefront_url)).await;
     let login = Login::begin(&store).await;
-    let back = login.choose(&store, PEBBLE).await;
-    let reply = login.come_back(&store, &back).await;
+    let reply = login.come_back(&store, &login.choose(&store, PEBBLE).await).await;
     assert_eq!(posted(&reply)["storefront"], "https://store.emberfall.example", "an origin as browsers write it");
 }
 
