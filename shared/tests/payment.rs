@@ -140,6 +140,7 @@ fn payment(refunded: i64, failed: i64) -> PaymentState {
         refunded: money(refunded),
         failed_refunds: money(failed),
         attempts: Vec::new(),
+        disputes: Vec::new(),
         period: None,
     }
 }

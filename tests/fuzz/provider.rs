@@ -83,6 +83,7 @@ fn state(session: &Session) -> PaymentState {
         refunded: Money::from_minor(charge.map_or(0, |charge| charge.amount_refunded)),
         failed_refunds: Money::ZERO,
         attempts: Vec::new(),
+        disputes: Vec::new(),
         period: None,
     }
 }

@@ -5,6 +5,7 @@ use super::{
     OrderSubscription, PaymentType, PlayerName, RefundAttempt, Reviewed, ServerId, UserId,
 };
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// The state of an order (rules.md, "Who may see an order").
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -291,12 +292,12 @@ pub struct OrderEffects {
     /// How the last such look ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reviewed: Option<Reviewed>,
-    /// The state of a dispute, in the provider's words, or `early_fraud_warning`.
+    /// The state of the dispute that decides, in the provider's words, or `early_fraud_warning`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dispute: Option<String>,
-    /// The provider's id of the dispute.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub dispute_id: Option<String>,
+    /// The state of each dispute of the payment, by the provider's ids. A warning has the id of the payment.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub disputes: BTreeMap<String, String>,
     /// The period that it pays, if it is a subscription's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subscription: Option<OrderSubscription>,

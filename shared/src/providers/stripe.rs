@@ -131,24 +131,27 @@ impl Stripe {
         Ok(all)
     }
 
-    /// The amount of a payment that the store lost in disputes.
-    async fn lost(&self, intent: Option<&PaymentIntent>) -> Result<Money, ProviderError> {
+    /// Writes the disputes of a payment into its state, and the amount that the store lost in them.
+    async fn with_disputes(
+        &self,
+        state: PaymentState,
+        intent: Option<&PaymentIntent>,
+    ) -> Result<PaymentState, ProviderError> {
         let found = intent.filter(|intent| charge(intent).is_some_and(|charge| charge.disputed));
-        let Some(intent) = found else { return Ok(Money::ZERO) };
-        let disputes = self.send(Dispute::list(&intent.id)).await?.data;
-        let lost = disputes.iter().filter(|dispute| dispute.status == DisputeStatus::Lost);
+        let Some(intent) = found else { return Ok(state) };
+        let all = self.send(Dispute::list(&intent.id)).await?.data;
         // One in another currency is the bank's, of the whole payment.
-        let amount =
-            |dispute: &Dispute| if dispute.currency == intent.currency { dispute.amount } else { intent.amount };
-        Ok(lost.map(|dispute| Money::from_minor(amount(dispute))).sum())
+        let amount = |one: &Dispute| if one.currency == intent.currency { one.amount } else { intent.amount };
+        let lost = all.iter().filter(|one| one.status == DisputeStatus::Lost);
+        let lost: Money = lost.map(|one| Money::from_minor(amount(one))).sum();
+        let disputes = all.iter().map(|one| (one.id.to_string(), one.status.as_str().to_owned()));
+        Ok(PaymentState { refunded: (state.refunded + lost).min(state.amount), disputes: disputes.collect(), ..state })
     }
 
     async fn state_of(&self, paid: &Paid<'_>) -> Result<PaymentState, ProviderError> {
         let intent = paid.intent().and_then(Expandable::object);
         let refunds = self.refunds(intent).await?;
-        let mut state = self.state(paid, &refunds);
-        state.refunded = (state.refunded + self.lost(intent).await?).min(state.amount);
-        Ok(state)
+        self.with_disputes(self.state(paid, &refunds), intent).await
     }
 
     fn is_live(&self) -> bool {
@@ -171,6 +174,7 @@ impl Stripe {
             refunded: sum(false),
             failed_refunds: sum(true),
             attempts: refunds.iter().filter_map(attempt_of).collect(),
+            disputes: Vec::new(),
             period: paid.period(),
         }
     }

@@ -12,6 +12,13 @@ pub fn takes_back(state: &str) -> bool {
     state != FRAUD_WARNING && !state.starts_with("warning_") && !matches!(state, "won" | "prevented")
 }
 
+/// The state that decides of those of all disputes of a payment: what is open before what is lost, that before an inquiry,
+/// and what is won or warned of last.
+#[must_use]
+pub fn decisive<'a>(states: impl Iterator<Item = &'a str>) -> &'a str {
+    states.max_by_key(|state| (takes_back(state), *state != FRAUD_WARNING, !is_over(state))).unwrap_or_default()
+}
+
 /// Whether it is decided: it never changes again.
 #[must_use]
 pub fn is_over(state: &str) -> bool {
@@ -27,5 +34,10 @@ mod tests {
         assert!(["needs_response", "under_review", "lost"].into_iter().all(takes_back));
         let marks = ["warning_needs_response", "warning_closed", "won", "prevented", FRAUD_WARNING];
         assert!(!marks.into_iter().any(takes_back));
+        let by_weight = ["under_review", LOST, "warning_under_review", "won", FRAUD_WARNING];
+        for (place, state) in by_weight.into_iter().enumerate() {
+            assert_eq!(decisive(by_weight.into_iter().skip(place)), state);
+            assert_eq!(decisive(by_weight.into_iter().rev().take(by_weight.len() - place)), state);
+        }
     }
 }

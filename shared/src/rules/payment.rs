@@ -37,6 +37,8 @@ pub struct PaymentState {
     pub failed_refunds: Money,
     /// The attempts of ours that it has refunds of, by number, with the present state of each.
     pub attempts: Vec<(u32, RefundOutcome)>,
+    /// The disputes of it: the provider's id, and the state in the provider's words.
+    pub disputes: Vec<(String, String)>,
     /// The period of a subscription that it is for.
     pub period: Option<PaidPeriod>,
 }

@@ -10,6 +10,7 @@ use super::unfinished::Unfinished;
 use crate::model::{InternalId, Order, OrderEffects, OrderLine, OrderStatus, OrderSubscription, Reviewed};
 use aws_sdk_dynamodb::types::AttributeValue;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// The attribute with the mark of the statistics, see [`OrderEffects::counted`].
 pub const COUNTED: &str = "counted";
@@ -158,18 +159,22 @@ impl StoredOrder {
             .number(":before", before)
     }
 
-    /// The write that notes the state of a dispute, on the condition that the noted one is as it was read. `with` is the
-    /// beginning of a step of the delivery, in the same write.
-    pub fn set_dispute(&self, id: &str, state: &str, with: Option<Write>) -> Write {
-        let set = "dispute = :dispute, dispute_id = :dispute_id";
+    /// The write that notes the states of the disputes, and of them the one that decides, on the condition that the noted
+    /// ones are as they were read. `with` is the beginning of a step of the delivery, in the same write.
+    pub fn set_disputes(&self, disputes: &BTreeMap<String, String>, decides: &str, with: Option<Write>) -> Write {
+        let set = "dispute = :dispute, disputes = :disputes";
         let write = match with {
             Some(write) => write.also(&format!(", {set}")),
             None => Write::update(self.key(), format!("SET {set}")).only_if_present(),
         };
-        let write = write.text(":dispute", state).text(":dispute_id", id);
-        match &self.effects.dispute {
-            Some(read) => write.and_if("dispute = :read_dispute").text(":read_dispute", read),
-            None => write.and_if("attribute_not_exists(dispute)"),
+        let map = |states: &BTreeMap<String, String>| {
+            let states = states.iter().map(|(id, state)| (id.clone(), AttributeValue::S(state.clone())));
+            AttributeValue::M(states.collect())
+        };
+        let write = write.text(":dispute", decides).value(":disputes", map(disputes));
+        match &self.effects.disputes {
+            none if none.is_empty() => write.and_if("attribute_not_exists(disputes)"),
+            read => write.and_if("disputes = :read_disputes").value(":read_disputes", map(read)),
         }
     }
 

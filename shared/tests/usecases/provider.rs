@@ -206,6 +206,7 @@ impl Provider for TestProvider {
                 refunded: Money::ZERO,
                 failed_refunds: Money::ZERO,
                 attempts: Vec::new(),
+                disputes: Vec::new(),
                 period: None,
             });
             Ok(Session { url: format!("https://pay.example/{id}"), id })

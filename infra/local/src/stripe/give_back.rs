@@ -88,11 +88,17 @@ impl State {
     ) -> Result<(), String> {
         let charge = self.charge_of(session)?;
         let id = self.id("du");
-        let Some(charge) = self.charges.get_mut(&charge).filter(|charge| !charge.disputed) else {
-            return Err("The charge is disputed already.".to_owned());
+        let is_open = self.disputes.values().any(|dispute| dispute.charge == charge && dispute.is_open());
+        let lost = self.disputes.values().filter(|dispute| dispute.charge == charge && dispute.status == "lost");
+        let lost: i64 = lost.map(|dispute| dispute.amount).sum();
+        let Some(charge) = self.charges.get_mut(&charge).filter(|_| !is_open) else {
+            return Err("The charge has a dispute that is open.".to_owned());
         };
+        let left = charge.amount - charge.refunded - lost;
+        if left <= 0 {
+            return Err("Nothing is left of the charge.".to_owned());
+        }
         charge.disputed = true;
-        let left = charge.amount - charge.refunded;
         let dispute = Dispute {
             id: id.clone(),
             created: now,

@@ -4,7 +4,7 @@ use super::provider::DisputeState;
 use super::status::SettleError;
 use crate::clock::Clock;
 use crate::model::{DeliveryStep, InternalId, LoginKind, OrderDelivery, OrderStatus, Standing, User, UserName};
-use crate::rules::dispute::{FRAUD_WARNING, is_over, takes_back};
+use crate::rules::dispute::{decisive, is_over, takes_back};
 use crate::store::orders::{self, StoredOrder};
 use crate::store::published::read_active_version;
 use crate::store::transaction::{Sent, Write, send};
@@ -30,7 +30,10 @@ pub async fn note_dispute(
     if !is_news(&stored, dispute) {
         return Ok(Some(stored));
     }
-    let takes_back = takes_back(&dispute.state);
+    let mut disputes = stored.effects.disputes.clone();
+    disputes.insert(dispute.id.clone(), dispute.state.clone());
+    let decides = decisive(disputes.values().map(String::as_str));
+    let takes_back = takes_back(decides);
     if takes_back && !stored.effects.dispute.as_deref().is_some_and(self::takes_back) {
         // Before it is noted, so that a repeated call does it again.
         ban_buyer(db, clock, &stored).await?;
@@ -40,7 +43,7 @@ pub async fn note_dispute(
     let (with, others) = begun.map_or((None, Vec::new()), |(own, others)| (Some(own), others));
     let ended = if takes_back { end(db, &stored, true, clock.seconds()).await? } else { Vec::new() };
     let writes: Vec<Write> =
-        [stored.set_dispute(&dispute.id, &dispute.state, with)].into_iter().chain(others).chain(ended).collect();
+        [stored.set_disputes(&disputes, decides, with)].into_iter().chain(others).chain(ended).collect();
     if send(db, writes).await? != Sent::Written {
         return Err(SettleError::Conflict);
     }
@@ -50,12 +53,10 @@ pub async fn note_dispute(
     Ok(Some(stored))
 }
 
-/// Whether the order does not say it yet. A decided dispute stays so, and a warning is less than every dispute.
+/// Whether the order does not say it yet. A decided dispute stays so.
 fn is_news(stored: &StoredOrder, dispute: &DisputeState) -> bool {
-    let Some(noted) = &stored.effects.dispute else { return true };
-    let is_same = stored.effects.dispute_id.as_ref() == Some(&dispute.id);
-    let is_older = is_same && is_over(noted) && !is_over(&dispute.state);
-    dispute.state != FRAUD_WARNING && *noted != dispute.state && !is_older
+    let noted = stored.effects.disputes.get(&dispute.id);
+    noted.is_none_or(|noted| *noted != dispute.state && (!is_over(noted) || is_over(&dispute.state)))
 }
 
 /// The delivery of a paid order that begins to be taken back. `None` if nothing is delivered, or it is taken back already.

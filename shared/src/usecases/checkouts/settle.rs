@@ -2,8 +2,9 @@
 
 use super::attempt::{note_attempt, refund_late};
 use super::bought::{self, clear_cart, follow_up};
+use super::dispute::note_dispute;
 use super::gone::{EndsGone, or_gone};
-use super::provider::{Provider, ProviderError, Session};
+use super::provider::{DisputeState, Provider, ProviderError, Session};
 use super::refund::{note_failed, refund_in_part};
 use super::review::{end_review, ended_by, review};
 use super::status::{ChangeOutcome, SettleError, Settled, change, give_up, unknown_intent, write_paid};
@@ -122,8 +123,26 @@ pub async fn settle_with<P: Provider>(
     Ok(settled.unwrap_or(Settled::Unchanged))
 }
 
-/// [`settle_with`]; `None` if there is no such order.
+/// [`settle_with`]; `None` if there is no such order. The disputes of the payment are noted too: their events may have come
+/// before the order was known as its own.
 pub(super) async fn settle_known<P: Provider>(
+    db: &Db,
+    clock: &dyn Clock,
+    provider: &P,
+    id: &InternalId,
+    state: &PaymentState,
+) -> Result<Option<Settled>, SettleError> {
+    let settled = settle_payment(db, clock, provider, id, state).await?;
+    if settled.is_some() && state.order.as_ref() == Some(id) {
+        for (dispute, words) in &state.disputes {
+            let dispute = DisputeState { id: dispute.clone(), intent: None, state: words.clone() };
+            note_dispute(db, clock, id, &dispute).await?;
+        }
+    }
+    Ok(settled)
+}
+
+async fn settle_payment<P: Provider>(
     db: &Db,
     clock: &dyn Clock,
     provider: &P,

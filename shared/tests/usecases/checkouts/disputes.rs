@@ -109,19 +109,34 @@ async fn a_dispute_of_a_payment_by_a_login_by_name_bans_nobody() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_older_state_of_a_decided_dispute_is_not_noted() {
+async fn every_dispute_of_a_payment_is_followed_and_the_one_that_decides_is_shown() {
     let till = Till::open().await;
     let paid = till.paid().await;
-    after(&till, &paid, Action::Dispute(None)).await;
+    after(&till, &paid, Action::Dispute(Some(100))).await;
     after(&till, &paid, Action::CloseDispute { won: true }).await;
-    let WebhookEvent::Dispute(id) = newest(&till).await else { panic!("it is a dispute") };
-    let note = async |id: &str| {
-        let dispute = DisputeState { id: id.to_owned(), intent: None, state: "under_review".to_owned() };
-        note_dispute(till.db(), &till.market.clock, &paid.0, &dispute).await.unwrap();
-        till.order(&paid.0).await.effects.dispute.unwrap()
-    };
-    assert_eq!(note(&id).await, "won");
-    assert_eq!(note("du_other").await, "under_review", "another dispute of the same payment");
+    let first = newest(&till).await;
+    let WebhookEvent::Dispute(id) = &first else { panic!("it is a dispute") };
+    let older = DisputeState { id: id.clone(), intent: None, state: "under_review".to_owned() };
+    note_dispute(till.db(), &till.market.clock, &paid.0, &older).await.unwrap();
+    assert_eq!(till.order(&paid.0).await.effects.dispute.as_deref(), Some("won"), "it is decided");
+    assert_eq!(after(&till, &paid, Action::Dispute(Some(200))).await, "needs_response");
+    act(till.db(), &till.market.clock, &till.stripe, &first).await.unwrap();
+    assert_eq!(till.order(&paid.0).await.effects.dispute.as_deref(), Some("needs_response"), "the other is open");
+    assert_eq!(after(&till, &paid, Action::CloseDispute { won: false }).await, "lost");
+    let stored = till.order(&paid.0).await;
+    assert_eq!((stored.effects.disputes.len(), stored.effects.refunded), (2, money(200)));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_dispute_that_is_heard_of_before_its_order_is_paid_is_noted_with_the_payment() {
+    let till = Till::open().await;
+    let (order, session) = till.checkout().await;
+    till.stand_in.act(&session, &Action::Pay).unwrap();
+    till.stand_in.act(&session, &Action::Dispute(None)).unwrap();
+    hear(&till).await;
+    till.settle(&order).await;
+    let stored = till.order(&order).await;
+    assert_eq!((stored.order.status, stored.effects.dispute.as_deref()), (OrderStatus::Paid, Some("needs_response")));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -149,6 +149,7 @@ async fn what_was_said_of_a_payment_may_arrive_in_any_order() {
         refunded: Money::ZERO,
         failed_refunds: Money::ZERO,
         attempts: Vec::new(),
+        disputes: Vec::new(),
         period: None,
     };
     let paid = PaymentState { progress: Progress::Paid, intent: Some("intent".to_owned()), ..open.clone() };

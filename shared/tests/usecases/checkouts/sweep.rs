@@ -246,6 +246,7 @@ fn foreign(order: &InternalId, amount: i64) -> PaymentState {
         refunded: Money::ZERO,
         failed_refunds: Money::ZERO,
         attempts: Vec::new(),
+        disputes: Vec::new(),
         period: None,
     }
 }

@@ -175,8 +175,8 @@ fn checkout_lines(stored: &StoredOrder, format: CurrencyFormat) -> Vec<String> {
     }
     lines.extend(refund::lines(stored, format));
     lines.extend(effects.dispute.iter().map(|dispute| {
-        let id = effects.dispute_id.as_deref().unwrap_or("without an id");
-        paint(WARN, &format!("dispute: {dispute} ({id})"))
+        let all = effects.disputes.iter().map(|(id, state)| format!("{id} {state}")).collect::<Vec<_>>();
+        paint(WARN, &format!("dispute: {dispute} ({})", all.join(", ")))
     }));
     lines
 }
@@ -232,7 +232,7 @@ fn facts(stored: &StoredOrder, digits: u8) -> Value {
             json!({ "session": checkout.session, "intent": checkout.intent, "until": shown_time(checkout.expires_at) })
         }),
         "refunded": format.money(refunded(stored)), "over_limit": effects.over_limit, "review": effects.review,
-        "dispute": effects.dispute, "dispute_id": effects.dispute_id, "refund": effects.refund.as_ref().map(|last| {
+        "dispute": effects.dispute, "disputes": effects.disputes, "refund": effects.refund.as_ref().map(|last| {
             json!({
                 "number": last.number, "before": format.money(last.before), "after": format.money(last.after),
                 "at": shown_time(last.at), "outcome": last.outcome, "reason": last.reason,
