@@ -97,6 +97,14 @@ pub fn cancelled(before: &Subscription, how: Cancellation, now: i64) -> Subscrip
     settled(Subscription { cancelled: true, stopped_at, requested, ..before.clone() }, now)
 }
 
+/// The subscription after access, which was stopped, lasts to the end of what is paid again.
+#[must_use]
+pub fn resumed(before: &Subscription, now: i64) -> Subscription {
+    let next = Subscription { stopped_at: None, ..before.clone() };
+    let scheduled = access_until(&next);
+    settled(Subscription { scheduled, ..next }, now)
+}
+
 /// The subscription after its provider was asked.
 #[must_use]
 pub fn observed(before: &Subscription, seen: &ProviderSubscription, now: i64) -> Subscription {

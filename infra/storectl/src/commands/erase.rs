@@ -43,7 +43,7 @@ pub(super) async fn erase(target: &Target, console: &Console, options: &EraseUse
         failure.done("Some of it may be erased and some not.").next(next)
     };
     // First of all: who is erased must not be charged again.
-    let ended = subscriptions::end_all(target, id).await?;
+    let mut ended = subscriptions::end_all(target, id).await?;
     let own = name.as_deref().and_then(|name| UserName::parse(name).ok());
     let rows = erase::name_rows(&target.db, id).await?;
     let held = rows.iter().filter_map(|key| UserName::parse(key.pk.strip_prefix(prefix::NAME)?).ok());
@@ -56,6 +56,7 @@ pub(super) async fn erase(target: &Target, console: &Console, options: &EraseUse
     // A checkout may have begun in between.
     removed += remove_traces(target, &player).await.map_err(unknown)?;
     stopped += delivery::stop_erased(target, &player).await.map_err(unknown)?;
+    ended += subscriptions::end_all(target, id).await.map_err(unknown)?;
     let names = erase_names(&target.db, id).await.map_err(|error| unknown(error.into()))?;
     let mut text =
         format!("{} User {id} is erased; orders stay, without an account that could see them.", paint(GOOD, "ok"));

@@ -2,7 +2,7 @@
 
 use super::provider::{Provider, ProviderError};
 use super::status::SettleError;
-use crate::model::{InternalId, Money, OrderStatus};
+use crate::model::{Cancellation, InternalId, Money, OrderStatus};
 use crate::rules::payment::{PaymentState, Progress, is_own};
 use crate::store::Db;
 use crate::store::orders::{self, StoredOrder};
@@ -117,11 +117,16 @@ async fn missing_payment<P: Provider>(provider: &P, session: Option<&str>) -> Re
     }
 }
 
-/// Refunds all that is left of a payment that is not an order's own, once. Returns what the provider says of it then.
+/// Refunds all that is left of a payment that is not an order's own, once, and ends the subscription that it began. Returns
+/// what the provider says of it then.
 ///
 /// # Errors
 /// [`SettleError`] if the provider refuses or does not respond; the same call may be repeated.
 pub async fn return_payment<P: Provider>(provider: &P, payment: &PaymentState) -> Result<PaymentState, SettleError> {
+    if let Some(period) = &payment.period {
+        // No order here would know of its renewals.
+        provider.cancel_subscription(&period.subscription, Cancellation::Now).await?;
+    }
     provider.return_payment(payment).await?;
     Ok(provider.fetch(&payment.session).await?)
 }

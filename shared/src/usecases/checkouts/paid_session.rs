@@ -28,6 +28,9 @@ pub enum NotPaid {
     NotPaid,
     #[error("the payment was refunded in full")]
     Refunded,
+    /// Its renewals could not be followed.
+    #[error("the checkout began a subscription")]
+    Subscription,
     #[error(transparent)]
     Provider(#[from] ProviderError),
 }
@@ -38,6 +41,9 @@ pub async fn paid_checkout<P: Provider>(provider: &P, session: &str) -> Result<P
     let order = state.order.ok_or(NotPaid::NotOurs)?;
     if !state.same_mode {
         return Err(NotPaid::OtherMode);
+    }
+    if state.period.is_some() {
+        return Err(NotPaid::Subscription);
     }
     let intent = state.intent.filter(|_| state.progress == Progress::Paid).ok_or(NotPaid::NotPaid)?;
     if state.refunded >= state.amount {

@@ -5,8 +5,8 @@ use super::provider::{Provider, ProviderError};
 use super::renew::settle_invoice;
 use super::status::SettleError;
 use crate::clock::Clock;
-use crate::model::{Cancellation, Subscription, SubscriptionStatus};
-use crate::rules::payment::PaymentState;
+use crate::model::{Cancellation, ProviderAccount, Subscription, SubscriptionStatus};
+use crate::rules::payment::{PaymentState, may_be_same};
 use crate::rules::subscription::{ProviderSubscription, SOON, access_until, call_of, cancelled, observed, settled};
 use crate::store::transaction::{Sent, Write, send};
 use crate::store::{Db, RETRIES, StoreError, keys, orders, subscriptions};
@@ -31,7 +31,10 @@ pub async fn settle_subscription<P: Provider>(
         let now = clock.seconds();
         let next =
             if is_erased(db, &before).await? { cancelled(&before, Cancellation::Now, now) } else { before.clone() };
-        let seen = carry_out(provider, &next).await?;
+        let seen = match elsewhere(&next, &provider.account(), now) {
+            Some(seen) => seen,
+            None => carry_out(provider, &next).await?,
+        };
         if seen.period_end > before.paid_until && renew_missed(db, clock, provider, &before).await? {
             // Their orders have changed it.
             continue;
@@ -55,6 +58,22 @@ pub async fn settle_subscription<P: Provider>(
 
 async fn is_erased(db: &Db, subscription: &Subscription) -> Result<bool, StoreError> {
     Ok(db.get(&keys::user(subscription.user), true).await?.is_none())
+}
+
+/// The state of a subscription that is certainly one of another account or mode, in which no key can ask: it is given up
+/// once it gives no access any more.
+fn elsewhere(subscription: &Subscription, ours: &ProviderAccount, now: i64) -> Option<ProviderSubscription> {
+    if may_be_same(&subscription.account, ours) {
+        return None;
+    }
+    tracing::warn!(subscription = subscription.id, "a subscription is one of another account of the payment provider");
+    let is_over = now >= access_until(subscription);
+    Some(ProviderSubscription {
+        status: if is_over { SubscriptionStatus::Ended } else { subscription.status },
+        cancelled: subscription.cancelled,
+        period_end: subscription.paid_until,
+        ended_at: None,
+    })
 }
 
 /// Asks for what is requested, and then for the state. A subscription that the provider no longer has is over.

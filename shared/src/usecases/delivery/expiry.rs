@@ -42,12 +42,17 @@ pub(super) async fn extend(
         seconds
     };
     ends_at = ends_at.saturating_add(seconds);
-    let order = making.stored.order.internal_id.clone();
-    holders.push(Holder { order, line: entry.line.line, seconds, renews });
     let set: Vec<CommandId> = read.as_ref().map(|read| read.commands.clone()).unwrap_or_default();
     let found: Vec<Command> = commands::read(db, set.iter().copied()).await?.into_values().collect();
+    let are_waiting = !set.is_empty() && found.len() == set.len() && found.iter().all(|command| waits(command, now));
+    if ends_at <= now && !are_waiting {
+        // A period that is over gives nothing that would have to end.
+        return Ok(Vec::new());
+    }
+    let order = making.stored.order.internal_id.clone();
+    holders.push(Holder { order, line: entry.line.line, seconds, renews });
     let (mut writes, mut ids) = (Vec::new(), set.clone());
-    if !set.is_empty() && found.len() == set.len() && found.iter().all(|command| waits(command, now)) {
+    if are_waiting {
         for command in found {
             writes.extend(moved(&command, ends_at)?);
         }

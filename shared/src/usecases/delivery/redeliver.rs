@@ -8,6 +8,7 @@ use crate::rules::delivery::Word;
 use crate::rules::dispute::takes_back;
 use crate::store::transaction::{Sent, send};
 use crate::store::{Db, StoreError, commands, orders};
+use crate::usecases::orders::subscription::resume;
 
 /// The reason for which an order is not delivered again.
 #[derive(Debug, thiserror::Error)]
@@ -44,10 +45,16 @@ pub async fn redeliver(db: &Db, clock: &dyn Clock, id: &InternalId) -> Result<()
     }
     let over = stored.effects.delivery.as_ref().filter(|delivery| delivery.step == DeliveryStep::Over);
     let delivery = over.ok_or(RedeliverError::NotTakenBack)?;
-    recall(db, back_ids(delivery), clock.seconds()).await?;
+    let now = clock.seconds();
+    recall(db, back_ids(delivery), now).await?;
     let next = OrderDelivery { version: delivery.version, earlier: blocks(delivery), ..OrderDelivery::default() };
-    let (own, others) = stored.begin_delivery(next, clock.seconds())?;
-    if send(db, [own].into_iter().chain(others).collect()).await? != Sent::Written {
+    let (mut own, others) = stored.begin_delivery(next, now)?;
+    if stored.effects.subscription.is_some() {
+        // What a subscription gives at its beginning was taken back with it.
+        own = own.also(", subscription.#restart = :restart").name("#restart", "restart").flag(":restart", true);
+    }
+    let resumed = resume(db, &stored, now).await?;
+    if send(db, [own].into_iter().chain(others).chain(resumed).collect()).await? != Sent::Written {
         return Err(RedeliverError::Conflict);
     }
     follow(db, clock, &stored).await?;

@@ -6,7 +6,7 @@ use crate::model::{
     SubscriptionStatus, User, UserId,
 };
 use crate::rules::payment::PaidPeriod;
-use crate::rules::subscription::{access_until, cancelled, paid, settled, with_entry};
+use crate::rules::subscription::{access_until, cancelled, paid, resumed, settled, with_entry};
 use crate::store::orders::StoredOrder;
 use crate::store::transaction::Write;
 use crate::store::{Db, StoreError, keys, read_live, subscriptions, users};
@@ -122,9 +122,7 @@ pub(in crate::usecases) async fn end(
     is_disputed: bool,
     now: i64,
 ) -> Result<Vec<Write>, StoreError> {
-    let id = stored.effects.subscription.as_ref().and_then(|own| own.id.as_deref());
-    let Some(id) = id else { return Ok(Vec::new()) };
-    let Some(read) = subscriptions::get(db, id).await? else { return Ok(Vec::new()) };
+    let Some(read) = of_order(db, stored).await? else { return Ok(Vec::new()) };
     let is_newest = read.newest == stored.order.internal_id;
     let how = match (is_newest, is_disputed) {
         (true, _) => Cancellation::Now,
@@ -133,4 +131,21 @@ pub(in crate::usecases) async fn end(
     };
     let next = cancelled(&read, how, now);
     if next == read { Ok(vec![subscriptions::unchanged(&read)]) } else { write(db, &read, &next, now).await }
+}
+
+/// The writes with which the newest order of a subscription that is delivered again gives access to the end of what is paid.
+/// The subscription stays cancelled.
+pub(in crate::usecases) async fn resume(db: &Db, stored: &StoredOrder, now: i64) -> Result<Vec<Write>, StoreError> {
+    let Some(read) = of_order(db, stored).await? else { return Ok(Vec::new()) };
+    if read.newest != stored.order.internal_id || read.stopped_at.is_none() {
+        return Ok(vec![subscriptions::unchanged(&read)]);
+    }
+    write(db, &read, &resumed(&read, now), now).await
+}
+
+async fn of_order(db: &Db, stored: &StoredOrder) -> Result<Option<Subscription>, StoreError> {
+    match stored.effects.subscription.as_ref().and_then(|own| own.id.as_deref()) {
+        Some(id) => subscriptions::get(db, id).await,
+        None => Ok(None),
+    }
 }

@@ -142,6 +142,10 @@ pub(super) async fn paid_checkout(target: &Target, session: &str) -> Result<Paid
         let what = format!("The order is not recorded: {error}.");
         match error {
             NotPaid::Provider(error) => of_settle(error.into()),
+            NotPaid::Subscription => {
+                let next = "`storectl payments reconcile --refund SESSION` refunds it, and ends the subscription.";
+                Failure::refused(what, next)
+            }
             NotPaid::NotOurs | NotPaid::OtherMode | NotPaid::NotPaid | NotPaid::Refunded => {
                 Failure::refused(what, "`storectl payments reconcile` lists the payments that have no order.")
             }
