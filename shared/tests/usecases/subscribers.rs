@@ -1,6 +1,6 @@
 //! A shop that sells a subscription, at the stand-in for Stripe, with a game server that runs its commands.
 
-use crate::market::{line, request};
+use crate::market::{Instance, line, request};
 use crate::till::Till;
 use local::stripe::Action;
 use serde_json::json;
@@ -21,7 +21,7 @@ pub const MONTHLY: u64 = 30;
 pub const PRICE: i64 = 499;
 pub const DAY: i64 = 86_400;
 pub const GRACE: i64 = 3 * DAY;
-const BUYER: UserId = UserId::new(1);
+pub const BUYER: UserId = UserId::new(1);
 
 /// A shop with a buyer and a game server.
 pub struct Subscribers {
@@ -35,10 +35,12 @@ fn command(run: &str, on: &str) -> serde_json::Value {
     json!({ "run": format!("{run} {{player}}"), "on": on })
 }
 
-fn monthly() -> serde_json::Value {
+/// The item of the subscription, paid every so many units.
+fn item(every: u16, unit: &str) -> serde_json::Value {
     json!({
         "item": {
             "id": MONTHLY, "name": "Squire", "price": PRICE, "active": true, "is_subscription": true,
+            "plan": { "every": every, "unit": unit, "grace": GRACE },
             "servers": [{ "id": 1, "name": "Survival" }],
         },
         "category": 1,
@@ -57,9 +59,15 @@ impl Subscribers {
         let delivery = StoreDelivery { servers, commands: Vec::new() };
         let config = StoreConfig { delivery, ..active.config };
         till.market.put(&keys::active_version(), &ActiveVersion { config, ..active }).await;
-        till.market.write_all(vec![crate::shop::published_item("v1", &monthly())]).await;
         let (_, key) = add_key(till.db(), &till.market.clock, ServerId::new(1)).await.unwrap();
-        Self { till, key, ran: Vec::new() }
+        let shop = Self { till, key, ran: Vec::new() };
+        shop.publish(1, "month").await;
+        shop
+    }
+
+    /// Publishes the subscription with a plan.
+    pub async fn publish(&self, every: u16, unit: &str) {
+        self.till.market.write_all(vec![crate::shop::published_item("v1", &item(every, unit))]).await;
     }
 
     pub fn db(&self) -> &Db {
@@ -82,9 +90,13 @@ impl Subscribers {
     }
 
     pub async fn create(&self) -> Result<Checkout, crate::market::Refused> {
+        self.create_by(&self.till.market.instance()).await
+    }
+
+    pub async fn create_by(&self, instance: &Instance) -> Result<Checkout, crate::market::Refused> {
         let line = Line { payment_type: PaymentType::Subscription, ..line(1, MONTHLY, 1) };
         self.till.market.fill_with(1, vec![line], None).await;
-        self.till.market.create_at(&self.till.stripe, &self.till.market.instance(), 1, request(None)).await
+        self.till.market.create_at(&self.till.stripe, instance, 1, request(None)).await
     }
 
     /// A paid subscription; the order that it began with, and the provider's id of its session.
@@ -179,6 +191,17 @@ impl Subscribers {
                 return invoices;
             }
         }
+    }
+
+    pub async fn is_erased(&self) -> bool {
+        read_live::<User>(self.db(), &keys::user(BUYER)).await.unwrap().is_none()
+    }
+
+    /// The order that the newest subscription began with.
+    pub async fn newest_first(&self) -> InternalId {
+        let all = bulk::all::<Subscription>(self.db(), keys::prefix::SUBSCRIPTION).await.unwrap();
+        let newest = all.into_iter().max_by_key(|(_, one)| one.id.clone());
+        newest.unwrap().1.first
     }
 
     /// All orders, with their effects.

@@ -34,7 +34,7 @@ enum Flow {
 
 /// How a database call fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Database {
+pub(super) enum Database {
     Fails(DatabaseFault),
     /// The process is killed: this call and all later ones never arrive.
     Killed,
@@ -47,7 +47,7 @@ const RESPONSE_LOST: Database = Database::Fails(DatabaseFault::ResponseLost);
 
 impl Database {
     /// The faults of a call. A read that is lost was done or not, which is the same: `FAULTS=all` tries both all the same.
-    fn of(operation: &str) -> Vec<Self> {
+    pub(super) fn of(operation: &str) -> Vec<Self> {
         let mut faults = vec![NEVER_ARRIVES, Self::Killed];
         if writes(operation) || with_all() {
             faults.extend([RESPONSE_LOST, Self::KilledAfter]);
@@ -56,6 +56,25 @@ impl Database {
             faults.extend([Self::Fails(DatabaseFault::Cancelled), Self::Fails(DatabaseFault::CancelledByItself)]);
         }
         faults
+    }
+
+    /// The rule by which the call at `place` fails. `fired` says whether there was one.
+    pub(super) fn rule(
+        self,
+        place: usize,
+        fired: &Arc<AtomicBool>,
+    ) -> impl FnMut(usize, &str) -> Option<DatabaseFault> + Send + 'static {
+        let trigger = Arc::clone(fired);
+        move |at, _| {
+            let injected = match self {
+                Self::Fails(fault) if at == place => fault,
+                Self::KilledAfter if at == place => DatabaseFault::ResponseLost,
+                Self::Killed | Self::KilledAfter if at >= place => DatabaseFault::Internal,
+                _ => return None,
+            };
+            trigger.store(true, Ordering::SeqCst);
+            Some(injected)
+        }
     }
 }
 
@@ -171,17 +190,7 @@ async fn fail_at(flow: Flow, place: usize, fault: Database, again: bool) {
     let market = Market::open().await;
     prepare(&market, flow).await;
     let fired = Arc::new(AtomicBool::new(false));
-    let trigger = Arc::clone(&fired);
-    let instance = market.failing(move |at, _| {
-        let injected = match fault {
-            Database::Fails(fault) if at == place => fault,
-            Database::KilledAfter if at == place => DatabaseFault::ResponseLost,
-            Database::Killed | Database::KilledAfter if at >= place => DatabaseFault::Internal,
-            _ => return None,
-        };
-        trigger.store(true, Ordering::SeqCst);
-        Some(injected)
-    });
+    let instance = market.failing(fault.rule(place, &fired));
     if matches!(fault, Database::Killed | Database::KilledAfter) {
         let dead = Arc::clone(&fired);
         market.provider.fail(move |_, _| dead.load(Ordering::SeqCst).then_some(Fault::Away));

@@ -1,14 +1,17 @@
 //! Any order of what happens to a subscription ends with one order per paid invoice, with access exactly while it is paid or
 //! in grace, with nothing renewed after the end, and with the money that the provider says.
 
-use crate::subscribers::{DAY, GRACE, Subscribers};
+use crate::subscribers::{BUYER, DAY, GRACE, Subscribers};
 use local::stripe::Action;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
-use shared::model::{InternalId, Money, OrderStatus, Standing, SubscriptionStatus};
+use shared::model::{InternalId, Money, OrderStatus, Standing, Subscription, SubscriptionStatus};
 use shared::rules::dispute::takes_back;
 use shared::rules::subscription::access_until;
-use shared::usecases::checkouts::{Provider as _, act};
+use shared::store::orders::StoredOrder;
+use shared::store::{bulk, keys};
+use shared::usecases::checkouts::{Provider as _, WebhookEvent, act};
+use shared::usecases::erase::erase_account;
 use std::collections::BTreeSet;
 
 /// How many histories are tried; `SUBSCRIPTION_CASES` says otherwise.
@@ -31,6 +34,10 @@ enum Step {
     Poll,
     /// The owner refunds the newest order.
     Refund,
+    /// The buyer subscribes again, if nothing speaks against it.
+    Subscribe,
+    /// The buyer's account is erased; what the owner's tool cancels before is left out.
+    Erase,
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -55,6 +62,8 @@ fn step() -> impl Strategy<Value = Step> {
         1 => Just(Step::Sweep),
         1 => Just(Step::Poll),
         1 => Just(Step::Refund),
+        2 => Just(Step::Subscribe),
+        1 => prop::bool::weighted(0.2).prop_map(|erases| if erases { Step::Erase } else { Step::Sweep }),
     ]
 }
 
@@ -71,7 +80,7 @@ async fn history(steps: &[Step]) -> Result<(), TestCaseError> {
     let mut shop = Subscribers::open().await;
     // From the first sweep on no event is lost for good.
     shop.sweep().await;
-    let (first, session) = shop.subscribe().await;
+    let (mut first, mut session) = shop.subscribe().await;
     let mut heard = shop.till.stand_in.events().len();
     let mut lose = false;
     for step in steps {
@@ -95,6 +104,17 @@ async fn history(steps: &[Step]) -> Result<(), TestCaseError> {
                 let newest = shop.subscription(&first).await.newest;
                 let _: Result<_, _> = shop.till.refund(&newest, None).await;
             }
+            Step::Subscribe => {
+                let is_erased = shop.is_erased().await;
+                if !is_erased && shop.create().await.is_ok() {
+                    session = shop.till.stand_in.sessions().pop().unwrap();
+                    let before = shop.till.stand_in.events().len();
+                    shop.till.stand_in.act(&session, &Action::Pay).unwrap();
+                    shop.hear(before).await;
+                    first = shop.newest_first().await;
+                }
+            }
+            Step::Erase => erase_account(shop.db(), BUYER, None).await.unwrap(),
         }
         let all = shop.till.stand_in.events().len();
         if all > heard && !std::mem::take(&mut lose) {
@@ -114,26 +134,61 @@ async fn history(steps: &[Step]) -> Result<(), TestCaseError> {
         shop.till.wait(std::time::Duration::from_mins(90));
         shop.sweep().await;
     }
-    agrees(&mut shop, &first).await
-}
-
-async fn agrees(shop: &mut Subscribers, first: &InternalId) -> Result<(), TestCaseError> {
-    let id = shop.subscription(first).await.id;
-    let event = shared::usecases::checkouts::WebhookEvent::Subscription(id.clone());
-    act(shop.db(), &shop.till.market.clock, &shop.till.stripe, &event).await.unwrap();
+    let all = bulk::all::<Subscription>(shop.db(), keys::prefix::SUBSCRIPTION).await.unwrap();
+    for (_, one) in &all {
+        let event = WebhookEvent::Subscription(one.id.clone());
+        act(shop.db(), &shop.till.market.clock, &shop.till.stripe, &event).await.unwrap();
+    }
     shop.sweep().await;
     shop.till.wait(std::time::Duration::from_mins(10));
     shop.sweep().await;
-    let subscription = shop.subscription(first).await;
-    let invoices = shop.invoices(&id).await;
     let orders = shop.orders().await;
+    // What concerns an older subscription takes what a later one gives, and of an erased account nothing is asked to run.
+    let is_undisturbed =
+        all.iter().all(|(_, one)| one.first == first || own(&orders, &one.id).all(|stored| is_good(stored)))
+            && !shop.is_erased().await;
+    for (_, one) in &all {
+        agrees(&shop, &one.first, &orders, is_undisturbed && one.first == first).await?;
+    }
+    // At its end it gives nothing, after every history.
+    if !shop.is_erased().await {
+        let until = access_until(&shop.subscription(&first).await);
+        shop.wait(((until - shop.now()) / DAY).max(0) + 1);
+        shop.run().await;
+        prop_assert!(!shop.has_access(), "{:?}", shop.ran);
+    }
+    Ok(())
+}
+
+/// The orders of a subscription.
+fn own<'a>(orders: &'a [StoredOrder], id: &'a str) -> impl Iterator<Item = &'a StoredOrder> {
+    let of = |stored: &&StoredOrder| stored.effects.subscription.as_ref().and_then(|own| own.id.as_deref()) == Some(id);
+    orders.iter().filter(of)
+}
+
+/// Whether nothing of an order was taken back.
+fn is_good(stored: &StoredOrder) -> bool {
+    let standing = stored.effects.delivery.as_ref().map(|delivery| delivery.standing).unwrap_or_default();
+    stored.order.status == OrderStatus::Paid && standing == Standing::default()
+}
+
+async fn agrees(
+    shop: &Subscribers,
+    first: &InternalId,
+    orders: &[StoredOrder],
+    shows_access: bool,
+) -> Result<(), TestCaseError> {
+    let subscription = shop.subscription(first).await;
+    let id = subscription.id.clone();
+    let invoices = shop.invoices(&id).await;
+    let orders: Vec<&StoredOrder> = own(orders, &id).collect();
     let paid: BTreeSet<InternalId> = invoices.iter().map(|invoice| invoice.order.clone().unwrap()).collect();
     let kept: BTreeSet<InternalId> = orders.iter().map(|stored| stored.order.internal_id.clone()).collect();
     prop_assert_eq!(&paid, &kept, "one order for each paid invoice");
     let at_provider: Money = invoices.iter().map(|invoice| invoice.amount.less(invoice.refunded)).sum();
-    let own = orders.iter().filter(|stored| stored.order.status == OrderStatus::Paid);
-    let own: Money = own.map(|stored| stored.order.price.less(stored.effects.refunded)).sum();
-    prop_assert_eq!(own, at_provider, "the money that the provider says");
+    let kept = orders.iter().filter(|stored| stored.order.status == OrderStatus::Paid);
+    let kept: Money = kept.map(|stored| stored.order.price.less(stored.effects.refunded)).sum();
+    prop_assert_eq!(kept, at_provider, "the money that the provider says");
     let seen = shop.till.stripe.subscription(&id).await.unwrap();
     prop_assert_eq!(subscription.status, seen.status);
     // What was refunded before it was seen gives nothing.
@@ -145,25 +200,21 @@ async fn agrees(shop: &mut Subscribers, first: &InternalId) -> Result<(), TestCa
     let until = given.filter_map(|invoice| invoice.period.as_ref()).map(|period| period.until).max();
     prop_assert_eq!(Some(subscription.paid_until), until);
     prop_assert_eq!(subscription.scheduled, access_until(&subscription));
-    let newest = shop.till.order(&subscription.newest).await;
-    let is_taken_back = newest.order.status != OrderStatus::Paid
-        || newest.effects.delivery.as_ref().is_some_and(|delivery| delivery.standing != Standing::default());
+    let is_taken_back = !is_good(&shop.till.order(&subscription.newest).await);
+    let is_erased = shop.is_erased().await;
+    prop_assert!(!is_erased || seen.status == SubscriptionStatus::Ended, "who is erased is not charged again");
     prop_assert!(!is_taken_back || seen.status == SubscriptionStatus::Ended, "what is taken back does not renew");
     if orders.iter().any(|stored| stored.effects.dispute.as_deref().is_some_and(takes_back)) {
         prop_assert!(seen.cancelled || seen.status == SubscriptionStatus::Ended, "what is disputed does not renew");
-    } else if !is_taken_back {
+    } else if !is_taken_back && shows_access {
         // A dispute of an older order lets the owner take more than the subscription gives.
         let paid_until = subscription.paid_until;
         let is_awaited = !seen.cancelled && seen.ended_at.is_none_or(|ended| ended > paid_until);
         let until = if is_awaited { paid_until + GRACE } else { paid_until };
         prop_assert_eq!(shop.has_access(), shop.now() < until, "access while it is paid or in grace: {:?}", shop.ran);
     }
-    if is_taken_back {
+    if is_taken_back && shows_access {
         prop_assert!(!shop.has_access(), "what is taken back gives nothing: {:?}", shop.ran);
     }
-    // At its end it gives nothing, after every history.
-    shop.wait(((access_until(&subscription) - shop.now()) / DAY).max(0) + 1);
-    shop.run().await;
-    prop_assert!(!shop.has_access(), "{:?}", shop.ran);
     Ok(())
 }

@@ -1,0 +1,201 @@
+//! Every call of a subscription's life that fails, and the process killed at every call: what is repeated or swept completes it.
+
+use super::faults::Database;
+use crate::market::Instance;
+use crate::subscribers::{MONTHLY, Subscribers};
+use local::stripe::{Action, Fault, FaultKind};
+use shared::model::{Cancellation, InternalId, OrderStatus, SubscriptionStatus};
+use shared::rules::subscription::access_until;
+use shared::usecases::checkouts::{Provider as _, WebhookEvent, act, cancel_subscription};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// A part of a subscription's life.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Part {
+    /// The checkout begins, is paid, and its events are heard.
+    Subscribe,
+    /// A renewal's events are heard.
+    Renew,
+    /// The owner cancels it at the end of what is paid.
+    Cancel,
+    /// The owner refunds its newest payment.
+    Refund,
+    /// The events of a dispute of the newest payment are heard.
+    Dispute,
+}
+
+/// A shop before the part, with the order that the subscription began with, and the events that are heard.
+struct Before {
+    shop: Subscribers,
+    first: Option<InternalId>,
+    events: Vec<WebhookEvent>,
+}
+
+async fn before(part: Part) -> Before {
+    let mut shop = Subscribers::open().await;
+    // From the first sweep on no event is lost for good.
+    shop.sweep().await;
+    if part == Part::Subscribe {
+        return Before { shop, first: None, events: Vec::new() };
+    }
+    let (first, session) = shop.subscribe().await;
+    shop.wait(29);
+    let known = shop.events().await.len();
+    let action = match part {
+        Part::Renew => Some(Action::Renew),
+        Part::Dispute => Some(Action::Dispute(None)),
+        _ => None,
+    };
+    if let Some(action) = action {
+        shop.till.stand_in.act(&session, &action).unwrap();
+    }
+    let mut events = shop.events().await;
+    events.truncate(events.len() - known);
+    events.reverse();
+    Before { shop, first: Some(first), events }
+}
+
+/// Takes the part through an instance; stops at the first step that fails.
+async fn walk(before: &Before, by: &Instance, part: Part) -> Option<()> {
+    let Before { shop, first, events } = before;
+    let (clock, stripe) = (&shop.till.market.clock, &shop.till.stripe);
+    match part {
+        Part::Subscribe => {
+            shop.create_by(by).await.ok()?;
+            let session = shop.till.stand_in.sessions().pop()?;
+            shop.till.stand_in.act(&session, &Action::Pay).ok()?;
+            act(&by.db, clock, stripe, &WebhookEvent::Checkout(session)).await.ok()?;
+            let invoice = shop.till.stand_in.invoices().pop()?;
+            act(&by.db, clock, stripe, &WebhookEvent::Invoice(invoice)).await.ok()
+        }
+        Part::Renew | Part::Dispute => {
+            for event in events {
+                act(&by.db, clock, stripe, event).await.ok()?;
+            }
+            Some(())
+        }
+        Part::Cancel => {
+            let id = shop.subscription(first.as_ref()?).await.id;
+            cancel_subscription(&by.db, clock, stripe, &id, Cancellation::AtPeriodEnd).await.ok().map(drop)
+        }
+        Part::Refund => shop.till.refund_by(&by.db, first.as_ref()?, None).await.ok().map(drop),
+    }
+}
+
+/// Repeats what an owner or a buyer repeats, lets the sweep do the rest, and looks at the outcome.
+async fn assert_finished(before: Before, part: Part, note: &str) {
+    let is_paid = before.shop.orders().await.iter().any(|stored| stored.order.status == OrderStatus::Paid);
+    if matches!(part, Part::Cancel | Part::Refund) || (part == Part::Subscribe && !is_paid) {
+        // What is being settled, or is paid at the provider already, is refused.
+        let instance = before.shop.till.market.instance();
+        walk(&before, &instance, part).await;
+    }
+    let Before { mut shop, .. } = before;
+    for _ in 0..3 {
+        shop.till.wait(Duration::from_mins(90));
+        shop.sweep().await;
+    }
+    let orders = shop.orders().await;
+    let paid = orders.iter().filter(|stored| stored.order.status == OrderStatus::Paid).count();
+    let first = orders
+        .iter()
+        .find(|stored| stored.effects.subscription.as_ref().is_some_and(|own| !own.renewal && own.id.is_some()));
+    let first = first.unwrap_or_else(|| panic!("{note}: {orders:?}")).order.internal_id.clone();
+    let subscription = shop.subscription(&first).await;
+    let seen = shop.till.stripe.subscription(&subscription.id).await.unwrap();
+    assert_eq!((subscription.scheduled, subscription.requested), (access_until(&subscription), None), "{note}");
+    let ran: &[&str] = match part {
+        Part::Subscribe | Part::Cancel => &["give user-1"],
+        Part::Renew => &["give user-1", "thank user-1"],
+        Part::Refund => &["give user-1", "take user-1"],
+        Part::Dispute => &["give user-1", "seize user-1"],
+    };
+    assert_eq!(shop.ran, ran, "{note}");
+    let ends = part == Part::Cancel;
+    let is_over = matches!(part, Part::Refund | Part::Dispute);
+    assert_eq!((seen.cancelled, seen.status == SubscriptionStatus::Ended), (ends, is_over), "{note}");
+    assert_eq!(subscription.status, seen.status, "{note}");
+    let expected = usize::from(part == Part::Renew) + usize::from(part != Part::Refund);
+    assert_eq!(paid, expected, "{note}");
+    assert_eq!(shop.invoices(&subscription.id).await.len(), 1 + usize::from(part == Part::Renew), "{note}");
+    assert_eq!(shop.till.market.held(1, MONTHLY).await, i64::from(part != Part::Refund), "{note}");
+    assert_eq!(shop.entries().await.len(), usize::from(!is_over), "{note}");
+}
+
+async fn fail_each_call(part: Part) {
+    let healthy = before(part).await;
+    let sent = Arc::new(Mutex::new(Vec::new()));
+    let noted = Arc::clone(&sent);
+    let recorder = healthy.shop.till.market.failing(move |_, operation| {
+        noted.lock().unwrap().push(operation.to_owned());
+        None
+    });
+    let requests = healthy.shop.till.requests();
+    walk(&healthy, &recorder, part).await.unwrap();
+    let requests = requests();
+    assert_finished(healthy, part, "nothing fails").await;
+    let sent = sent.lock().unwrap().clone();
+    assert!(sent.len() >= 4 && requests >= 2, "{sent:?}, {requests}");
+    let all = std::env::var("FAULTS").is_ok_and(|which| which == "all");
+    for (place, operation) in sent.iter().enumerate() {
+        let faults = Database::of(operation);
+        for (number, fault) in faults.iter().enumerate() {
+            // Each kind is tried at some call.
+            if !all && number != place % faults.len() {
+                continue;
+            }
+            let (shop, fired) = (before(part).await, Arc::new(AtomicBool::new(false)));
+            let instance = shop.shop.till.market.failing(fault.rule(place, &fired));
+            walk(&shop, &instance, part).await;
+            let note = format!("{part:?} {fault:?} at {place}");
+            assert!(fired.load(Ordering::SeqCst), "no such call: {note}");
+            assert_finished(shop, part, &note).await;
+        }
+    }
+    for place in 0..requests {
+        let faults = [
+            Fault::before(FaultKind::Cut),
+            Fault::after(FaultKind::Cut),
+            Fault::before(FaultKind::Status(500)),
+            Fault::after(FaultKind::Status(500)),
+        ];
+        for (number, fault) in faults.into_iter().enumerate() {
+            if !all && number != place % 4 {
+                continue;
+            }
+            let shop = before(part).await;
+            let note = format!("{part:?} {fault:?} at {place} of the provider");
+            shop.shop.till.fail_request(place, fault);
+            let instance = shop.shop.till.market.instance();
+            walk(&shop, &instance, part).await;
+            assert_finished(shop, part, &note).await;
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_subscription_begins_whichever_call_fails_and_whenever_the_process_is_killed() {
+    fail_each_call(Part::Subscribe).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_renewal_completes_whichever_call_fails_and_whenever_the_process_is_killed() {
+    fail_each_call(Part::Renew).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cancellation_completes_whichever_call_fails_and_whenever_the_process_is_killed() {
+    fail_each_call(Part::Cancel).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refund_of_a_subscription_completes_whichever_call_fails_and_whenever_the_process_is_killed() {
+    fail_each_call(Part::Refund).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_dispute_of_a_subscription_completes_whichever_call_fails_and_whenever_the_process_is_killed() {
+    fail_each_call(Part::Dispute).await;
+}
