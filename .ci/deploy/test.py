@@ -28,6 +28,7 @@ from purchase import StandIn  # noqa: E402
 from shop import Shop  # noqa: E402
 from stack import BUILD, TEMPLATE, Stack, build  # noqa: E402
 from storefront import ORDER  # noqa: E402
+from subscriptions import Subscriptions  # noqa: E402
 
 STACK = "storefront-test"
 PROCESSOR = "x86_64"
@@ -251,6 +252,7 @@ def main():
             step("paid, by webhook", payments.by_webhook)
             step("paid, by the buyer's return; refunded in the dashboard", payments.refund_by_webhook)
             step("paid, by the sweep", payments.by_sweep)
+            step("subscribed, renewed, cancelled", Subscriptions(trial, payments).lives)
             step("not paid", payments.expired)
             step("refunded by storectl", payments.refund)
             step("delivered to a game server, and taken back", GameServer(trial, payments).delivers)
