@@ -1,15 +1,19 @@
 //! The store on which histories run, one after another: eight instances of the functions, each with its own connections
 //! and caches, over one table whose calls fail now and then.
 
-use super::shop::{AMOUNT, BALANCE, COMPILED, ITEMS, LIMITED, THREE_USES};
+use super::shop::{AMOUNT, BALANCE, COMPILED, ITEMS, LIMITED, MONTHLY, THREE_USES};
+use local::stripe::Action;
 use serde_json::{Value, json};
 use shared::clock::Clock;
+use shared::config::PaymentKeys;
 use shared::model::{Code, CodeId, CodeText, Coupon, Discount, GiftCard, ItemId, Money, Percent, Scope};
+use shared::providers::Stripe;
 use shared::store::{codec, keys};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
+use stripe::ApiBase;
 use tests::{Call, Fault, Instance, Reply, TestStore, repository};
 
 /// How many instances of each function there are.
@@ -24,6 +28,8 @@ pub struct Bench {
     faults: Arc<Mutex<BTreeMap<&'static str, usize>>>,
     addresses: AtomicU32,
     sweep: Value,
+    /// The provider, as the operator calls it.
+    pub stripe: Stripe,
 }
 
 impl Bench {
@@ -32,7 +38,9 @@ impl Bench {
         let instances = store.instances(INSTANCES);
         let path = repository().join("infra/local/src/sweep.json");
         let sweep = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
-        let bench = Self { store, instances, faults: Arc::default(), addresses: AtomicU32::new(0), sweep };
+        let keys = PaymentKeys::parse(&local::stripe::payment_keys()).unwrap().stripe.unwrap();
+        let stripe = Stripe::new(keys, ApiBase::parse(&store.payments.base_url()).unwrap());
+        let bench = Self { store, instances, faults: Arc::default(), addresses: AtomicU32::new(0), sweep, stripe };
         // The first sweep notes from when on it asks for webhook events.
         bench.sweep().await;
         bench
@@ -48,6 +56,23 @@ impl Bench {
     pub async fn login(&self, name: &str) -> String {
         let call = Call::post("/auth/username").json(&json!({ "username": name })).from_ip(&self.address());
         self.store.send(call).await.data().as_str().unwrap().to_owned()
+    }
+
+    /// Buys the subscription for a player: its order, and the session that it begins with.
+    pub async fn subscribe(&self, token: &str) -> (String, String) {
+        let agreed = json!({ "paymentMethod": "Stripe", "termsAndConditions": true, "privacyPolicy": true });
+        let item = format!("/cart/add/{}", ITEMS[usize::from(MONTHLY)]);
+        let post = async |path: &str, body: &Value| {
+            let reply = self.store.send(Call::post(path).json(body).token(token).from_ip(&self.address())).await;
+            assert_eq!(reply.status, 200, "{}", reply.text);
+            reply.json()
+        };
+        post(&item, &json!({ "payment_type": 1 })).await;
+        let begun = post("/payments/create", &agreed).await;
+        let session = begun["data"]["url"].as_str().unwrap().rsplit('/').next().unwrap().to_owned();
+        self.store.payments.act(&session, &Action::Pay).unwrap();
+        post("/payments/checkStatus", &json!({ "order_id": begun["order_id"], "checkout_id": session })).await;
+        (begun["order_id"].as_str().unwrap().to_owned(), session)
     }
 
     /// Publishes a version, and lets every cache expire.

@@ -3,7 +3,8 @@
 use super::bench::Bench;
 use super::cart::{Cart, Line};
 use super::model::{Books, Made, Status};
-use super::shop::{COLOURS, ITEMS, LIMITED, OPTIONS, REFERRALS, SERVERS};
+use super::ops::friend;
+use super::shop::{ANY_PRICE, COLOURS, GIFT, ITEMS, LIMITED, OPTIONS, REFERRALS, SERVERS};
 use shared::model::{Code, UserName};
 use shared::model::{CodeText, ItemId, Order, OrderLine, UserId};
 use shared::store::orders::{self, StoredOrder};
@@ -24,7 +25,7 @@ pub async fn settle(bench: &Bench) {
 /// The orders of a history, and everything that they add up to.
 pub async fn read(bench: &Bench, buyer: &str, codes: &[String; 3]) -> (Vec<Made>, Books) {
     let db = &bench.store.db;
-    let user = names::owner(db, &UserName::parse(buyer).unwrap()).await.unwrap().unwrap();
+    let user = user(bench, buyer).await;
     let stored = orders_of(bench, user).await;
     let made: Vec<Made> = stored.iter().map(|stored| made(stored, codes)).collect();
     let text = |place: usize| CodeText::parse(&codes[place]).unwrap();
@@ -32,6 +33,11 @@ pub async fn read(bench: &Bench, buyer: &str, codes: &[String; 3]) -> (Vec<Made>
     let use_key = keys::code_use(&text(1), user);
     let mut wanted: Vec<keys::Key> = (0..3).map(|place| keys::code(&text(place))).collect();
     wanted.extend([keys::cart(user), keys::ledger(user), use_key]);
+    let friend = match UserName::parse(&friend(codes)) {
+        Ok(name) => names::owner(db, &name).await.unwrap(),
+        Err(_) => None,
+    };
+    wanted.extend(friend.map(keys::ledger));
     let mut rows = db.batch_get(wanted).await.unwrap();
     let mut code_at = |place: usize| match shared::store::codes::take(&mut rows, &text(place)).unwrap() {
         Some(Code::Coupon(coupon)) => i64::from(coupon.uses),
@@ -41,6 +47,9 @@ pub async fn read(bench: &Bench, buyer: &str, codes: &[String; 3]) -> (Vec<Made>
     let (tenth, three, balance) = (code_at(0), code_at(1), code_at(2));
     let by_user = shared::store::codes::take_uses(&mut rows, &text(1), user).unwrap();
     let ledger = ledgers::take(&mut rows, user).unwrap();
+    let friends = friend.map(|friend| ledgers::take(&mut rows, friend).unwrap()).unwrap_or_default();
+    let kept_of = |place: usize| if place == usize::from(GIFT) { &friends } else { &ledger };
+    let of = |place: usize| kept_of(place).of(ItemId::new(ITEMS[place]));
     let cart = carts::take(&mut rows, user).unwrap();
     let sold = db.get(&keys::count(item), true).await.unwrap().unwrap_or_default();
     let given = statistics::patrons(db).await.unwrap().into_iter().find(|donor| donor.user == user);
@@ -61,11 +70,16 @@ pub async fn read(bench: &Bench, buyer: &str, codes: &[String; 3]) -> (Vec<Made>
         three_uses: usize::try_from(three).unwrap(),
         three_uses_by_user: usize::try_from(by_user).unwrap(),
         balance,
-        owned: ITEMS.map(|item| i64::from(ledger.of(ItemId::new(item)).units)),
-        paid: ITEMS.iter().map(|item| ledger.of(ItemId::new(*item)).paid.minor()).sum(),
+        owned: [0, 1, 2, 3, 4, 5].map(|place| i64::from(of(place).units)),
+        paid: (0..ITEMS.len()).map(|place| of(place).paid.minor()).sum(),
         given: given.map_or(0, |donor| donor.amount.minor()),
     };
     (made, books)
+}
+
+/// The user with a name.
+pub async fn user(bench: &Bench, name: &str) -> UserId {
+    names::owner(&bench.store.db, &UserName::parse(name).unwrap()).await.unwrap().unwrap()
 }
 
 /// Every order of a user, by number.
@@ -97,6 +111,7 @@ fn made(stored: &StoredOrder, codes: &[String; 3]) -> Made {
         coupon: stored.effects.coupon.as_ref().map(|coupon| place(codes, coupon.as_str())),
         from_card: card.map_or(0, |payment| payment.amount.minor()),
         price: stored.order.price.minor(),
+        subscription: stored.effects.subscription.as_ref().map(|own| own.renewal),
     }
 }
 
@@ -109,7 +124,7 @@ fn line_of_order(line: &OrderLine) -> Line {
         OPTIONS => colour(&chosen.variables),
         _ => 0,
     };
-    Line { id: u8::try_from(chosen.line.get()).unwrap(), item, count: u16::try_from(line.count).unwrap(), choice }
+    Line { id: u8::try_from(chosen.line.get()).unwrap(), item, count: u16::try_from(line.units()).unwrap(), choice }
 }
 
 fn line_of_cart(line: &shared::model::Line) -> Line {
@@ -117,7 +132,8 @@ fn line_of_cart(line: &shared::model::Line) -> Line {
     let choice = match item {
         SERVERS => u16::try_from(line.server.unwrap().get()).unwrap(),
         OPTIONS => colour(&line.variables),
-        _ => line.price.map_or(0, |price| u16::try_from(price.minor() / 100).unwrap()),
+        ANY_PRICE => line.price.map_or(0, |price| u16::try_from(price.minor() / 100).unwrap()),
+        _ => 0,
     };
     Line { id: u8::try_from(line.id.get()).unwrap(), item, count: u16::try_from(line.count).unwrap(), choice }
 }
@@ -137,6 +153,7 @@ fn place(all: &[String], text: &str) -> u8 {
 
 pub fn status(name: &str) -> Status {
     match name {
+        "" => Status::Absent,
         "PENDING" => Status::Pending,
         "PAID" => Status::Paid,
         "CANCELLED" => Status::Cancelled,

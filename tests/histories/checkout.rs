@@ -123,7 +123,7 @@ impl Buyer {
             three_uses: self.uses(state, THREE, None),
             three_uses_by_user: self.uses(state, THREE, None),
             balance: self.balance(state),
-            owned: [0, 1, 2, 3].map(|item| sum(&|place| self.made[place].units(item))),
+            owned: [0, 1, 2, 3, 4, 5].map(|item| sum(&|place| self.made[place].units(item))),
             paid: kept,
             given: kept,
         }

@@ -11,6 +11,7 @@ mod cart;
 mod checker;
 mod checker_tests;
 mod checkout;
+mod game;
 mod many_buyers;
 mod model;
 mod one_buyer;

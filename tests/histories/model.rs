@@ -19,6 +19,8 @@ pub struct Made {
     pub from_card: i64,
     /// The amount that is left to pay.
     pub price: i64,
+    /// Whether it renews the subscription; `None` if it is not one of it.
+    pub subscription: Option<bool>,
 }
 
 impl Made {
@@ -91,6 +93,10 @@ pub enum Done {
     Pay(usize),
     Expire(usize),
     Refund(usize, i64),
+    /// The operator has refunded up to this total.
+    RefundTo(usize, i64),
+    /// The provider has been paid for a further period.
+    Renew(usize),
     /// The service has read what the provider said of an order, when it was so at least.
     Noticed(usize, Stage, i64),
     Status(usize, Status),
@@ -111,7 +117,7 @@ pub struct Books {
     pub three_uses_by_user: usize,
     pub balance: i64,
     /// The buyer's units of each item.
-    pub owned: [i64; 4],
+    pub owned: [i64; 6],
     /// The amount paid, by the ledger.
     pub paid: i64,
     /// The amount given, by the statistics.
@@ -150,10 +156,15 @@ impl Model for Buyer {
 }
 
 impl Buyer {
-    /// The state before a history: an empty cart.
+    /// The state before a history: an empty cart, after the line of a subscription that is paid.
     pub fn start(&self) -> State {
-        let order = Order { status: Status::Absent, stage: Stage::Open, refunded: 0, cleared: false };
-        State { cart: Cart::default(), orders: vec![order; self.made.len()] }
+        let order = |made: &Made| match made.subscription {
+            Some(false) => Order { status: Status::Paid, stage: Stage::Paid, refunded: 0, cleared: true },
+            renewal => Order { status: Status::Absent, stage: Stage::Open, refunded: 0, cleared: renewal.is_some() },
+        };
+        let subscribed = self.made.iter().filter(|made| made.subscription == Some(false)).count();
+        let next = 1 + u8::try_from(subscribed).unwrap();
+        State { cart: Cart { next, ..Cart::default() }, orders: self.made.iter().map(order).collect() }
     }
 
     /// The states in which the service may be without another request: it has written what the provider says, ended a
@@ -189,6 +200,8 @@ impl Buyer {
         };
         let mut next = Vec::new();
         match (order.status, order.stage) {
+            // A further period that is paid at the provider.
+            (Status::Absent, Stage::Paid) => next.push(set(Status::Pending, Stage::Paid)),
             (Status::Pending, _) if made.price == 0 => next.push(set(Status::Paid, Stage::Paid)),
             (Status::Pending, Stage::Paid) => {
                 next.push(set(Status::Paid, Stage::Paid));
@@ -237,6 +250,16 @@ impl Buyer {
                 let mut after = before.clone();
                 after.orders[*order].refunded += cents;
                 if before.orders[*order].stage == Stage::Paid { vec![after] } else { Vec::new() }
+            }
+            Done::RefundTo(order, total) => {
+                let (mut after, was) = (before.clone(), before.orders[*order]);
+                after.orders[*order].refunded = *total;
+                if was.stage == Stage::Paid && was.refunded <= *total { vec![after] } else { Vec::new() }
+            }
+            Done::Renew(order) => {
+                let mut after = before.clone();
+                after.orders[*order].stage = Stage::Paid;
+                if before.orders[*order].stage == Stage::Open { vec![after] } else { Vec::new() }
             }
             Done::Noticed(order, stage, refunded) => {
                 let status = before.orders[*order].status;

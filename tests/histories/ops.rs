@@ -1,6 +1,6 @@
 //! The operations of the clients of a history, and their responses.
 
-use super::shop::{ANY_PRICE, COLOURS, ITEMS, OPTIONS, REFERRALS, SERVERS};
+use super::shop::{ANY_PRICE, COLOURS, GIFT, ITEMS, OPTIONS, REFERRALS, SERVERS};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use tests::{Call, Reply};
@@ -31,8 +31,12 @@ pub enum Op {
     Pay(usize),
     /// The provider ends a checkout.
     Expire(usize),
-    /// The provider refunds so many cents, or the rest.
+    /// So many cents are refunded, or all: at the provider, or by the operator up to that total.
     Refund(usize, Option<i64>),
+    /// The provider renews the buyer's subscription.
+    Renew,
+    /// A game server polls, and runs what it is served.
+    Poll,
     /// The provider sends a webhook event to two instances at once, perhaps again.
     Notify(usize),
     /// payments/checkStatus, as after a checkout or not.
@@ -68,6 +72,8 @@ fn some_op() -> impl Strategy<Value = Op> {
         8 => (0_usize..2).prop_map(Op::Pay),
         1 => (0_usize..2).prop_map(Op::Expire),
         6 => (0_usize..2, prop::option::weighted(0.5, 1_i64..200)).prop_map(|(order, cents)| Op::Refund(order, cents)),
+        2 => Just(Op::Renew),
+        4 => Just(Op::Poll),
         12 => (0_usize..6).prop_map(Op::Notify),
         4 => (0_usize..3, any::<bool>()).prop_map(|(order, after)| Op::Status(order, after)),
         1 => (0_usize..2).prop_map(Op::Spy),
@@ -80,7 +86,7 @@ fn some_op() -> impl Strategy<Value = Op> {
 pub fn some_cart_op() -> impl Strategy<Value = CartOp> {
     let line = 1_u8..7;
     prop_oneof![
-        8 => (0_u8..4, 1_u16..4, 0_u16..3).prop_map(|(item, count, choice)| CartOp::Add { item, count, choice: chosen(item, choice) }),
+        8 => (0_u8..5, 1_u16..4, 0_u16..3).prop_map(|(item, count, choice)| CartOp::Add { item, count, choice: chosen(item, choice) }),
         2 => line.clone().prop_map(CartOp::Remove),
         2 => (line.clone(), 1_u16..5).prop_map(|(line, count)| CartOp::Reload { line, count }),
         1 => (line.clone(), 0_u16..3).prop_map(|(line, colour)| CartOp::SetVariable { line, colour }),
@@ -92,6 +98,11 @@ pub fn some_cart_op() -> impl Strategy<Value = CartOp> {
         1 => (0_u8..2).prop_map(CartOp::SetReferral),
         1 => Just(CartOp::RemoveReferral),
     ]
+}
+
+/// The player that the gifts of a history are for.
+pub fn friend(codes: &[String; 3]) -> String {
+    format!("Friend_{}", codes[0].replace('-', "_"))
 }
 
 /// A choice that the item has: a server, a colour, or euros, if any.
@@ -132,6 +143,11 @@ impl CartOp {
                     SERVERS => body["server_id"] = json!(choice),
                     OPTIONS => body["variables"] = json!({ "1": "Smokey", "2": COLOURS[usize::from(choice)] }),
                     ANY_PRICE if choice > 0 => body["price"] = json!(choice),
+                    GIFT => {
+                        body["variables"] = json!({ "1": "Dust", "2": "Plain" });
+                        body["payment_type"] = json!(2);
+                        body["gift_to"] = json!(friend(codes));
+                    }
                     _ => {}
                 }
                 post(&format!("/cart/add/{}", ITEMS[usize::from(item)]), &body)

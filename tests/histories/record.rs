@@ -19,6 +19,9 @@ pub enum What {
     Expire(String),
     /// So many cents, or the rest.
     Refund(String, Option<i64>),
+    /// The operator's refund up to a total, and whether it is known that it was done.
+    RefundTo(String, Option<i64>, bool),
+    Renew(String),
     /// A webhook event about an order was received.
     Noticed(String),
     Status(String, Status),
@@ -51,7 +54,7 @@ impl Recorder {
 
     /// Notes what a client did since `call`. What was not told has no end.
     pub fn note(&self, worker: usize, call: u64, what: What) {
-        let is_told = !matches!(what, What::Cart(_, None) | What::Create(None));
+        let is_told = !matches!(what, What::Cart(_, None) | What::Create(None) | What::RefundTo(_, _, false));
         let ret = is_told.then(|| self.now());
         self.records.lock().unwrap().push(Record { worker, what, call, ret });
     }
@@ -89,7 +92,16 @@ pub fn events(records: &[Record], made: &[Made]) -> (Vec<Event<Step>>, Vec<usize
             },
             What::Create(Some(Err(refusal))) => Done::Create(Some(Err(refusal.clone()))),
             What::Spied(_) => Done::Spied,
-            What::Pay(id) | What::Expire(id) | What::Refund(id, _) | What::Noticed(id) | What::Status(id, _) => {
+            What::Renew(id) if found(id).is_none() => {
+                Done::Create(Some(Err(NoOrder::Other(format!("a paid invoice has no order {id}")))))
+            }
+            What::Pay(id)
+            | What::Expire(id)
+            | What::Refund(id, _)
+            | What::RefundTo(id, ..)
+            | What::Renew(id)
+            | What::Noticed(id)
+            | What::Status(id, _) => {
                 // Only what was told of is paid or looked at; of an order that is gone, the creation says so.
                 let Some(order) = found(id) else { continue };
                 about(order, record, records, made)
@@ -110,6 +122,8 @@ fn about(order: usize, record: &Record, records: &[Record], made: &[Made]) -> Do
         What::Pay(_) => Done::Pay(order),
         What::Expire(_) => Done::Expire(order),
         What::Refund(_, cents) => Done::Refund(order, cents.unwrap_or(made[order].price - refunded)),
+        What::RefundTo(_, total, _) => Done::RefundTo(order, total.unwrap_or(made[order].price)),
+        What::Renew(_) => Done::Renew(order),
         What::Status(_, status) => Done::Status(order, *status),
         _ => Done::Noticed(order, stage, refunded),
     }
@@ -119,7 +133,8 @@ fn about(order: usize, record: &Record, records: &[Record], made: &[Made]) -> Do
 fn provider_at(moment: u64, records: &[Record], made: &Made) -> (Stage, i64) {
     let before = records.iter().filter(|record| record.ret.is_some_and(|ret| ret < moment));
     before.fold((Stage::Open, 0), |(stage, refunded), record| match &record.what {
-        What::Pay(id) if *id == made.id => (Stage::Paid, refunded),
+        What::Pay(id) | What::Renew(id) if *id == made.id => (Stage::Paid, refunded),
+        What::RefundTo(id, total, true) if *id == made.id => (stage, refunded.max(total.unwrap_or(made.price))),
         What::Expire(id) if *id == made.id => (Stage::Expired, refunded),
         What::Refund(id, cents) if *id == made.id => (stage, cents.map_or(made.price, |cents| refunded + cents)),
         _ => (stage, refunded),

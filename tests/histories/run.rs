@@ -3,12 +3,15 @@
 use super::bench::{Bench, INSTANCES};
 use super::books;
 use super::checker::{Event, Verdict, check};
+use super::game::Game;
 use super::model::{Buyer, Done, NoOrder, Step};
 use super::ops::{CartOp, Op, Planned, Shown};
 use super::record::{Recorder, What, events, timeline};
 use super::shop::{OPTIONS, TENTH_USES};
 use local::stripe::{Action, Fault, FaultKind};
 use serde_json::{Value, json};
+use shared::model::{InternalId, Money};
+use shared::usecases::checkouts::{OperatorError, refund};
 use std::collections::VecDeque;
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex};
@@ -26,6 +29,10 @@ struct Run {
     /// How many events the provider had before.
     old_events: usize,
     publishing: tokio::sync::Mutex<()>,
+    /// The session that the buyer's subscription began with.
+    subscribed: String,
+    /// No time passes while the game server has a response on its way.
+    game: tokio::sync::Mutex<Game>,
 }
 
 /// The counts of a history.
@@ -45,13 +52,17 @@ pub async fn run(bench: &Arc<Bench>, number: usize, plan: Vec<Planned>, seed: u6
     bench.store.faults.clear();
     bench.publish(0).await;
     bench.stock(&codes, TENTH_USES).await;
+    let token = bench.login(&name).await;
+    let subscribed = bench.subscribe(&token).await;
     let run = Arc::new(Run {
         bench: Arc::clone(bench),
-        token: bench.login(&name).await,
+        subscribed: subscribed.1.clone(),
+        game: tokio::sync::Mutex::new(Game::open(bench).await),
+        token,
         other_token: bench.login(&format!("Other{number}")).await,
         codes,
         recorder: Recorder::default(),
-        orders: Mutex::default(),
+        orders: Mutex::new(vec![subscribed]),
         old_events: bench.store.payments.events().len(),
         publishing: tokio::sync::Mutex::default(),
     });
@@ -84,7 +95,10 @@ pub async fn run(bench: &Arc<Bench>, number: usize, plan: Vec<Planned>, seed: u6
 impl Run {
     async fn finish(&self, name: &str) -> Result<Outcome, String> {
         books::settle(&self.bench).await;
+        let mut game = self.game.lock().await;
+        game.finish(&self.bench).await;
         let (made, end) = books::read(&self.bench, name, &self.codes).await;
+        game.check(&self.bench, &books::orders_of(&self.bench, books::user(&self.bench, name).await).await).await?;
         let records = self.recorder.records();
         let (mut events, places) = events(&records, &made);
         let unknown = events.iter().filter(|event| event.ret.is_none()).count();
@@ -144,16 +158,24 @@ impl Run {
             }
             Op::Show => self.show(by).await,
             Op::Create => Some(What::Create(self.create(by, killed_after).await)),
-            Op::Pay(_) | Op::Expire(_) | Op::Refund(..) => return self.act(worker, op),
+            Op::Refund(back, cents) if self.order(back).is_some_and(|(order, _)| is_refunded_by_operator(&order)) => {
+                self.refund(back, cents).await
+            }
+            Op::Pay(_) | Op::Expire(_) | Op::Refund(..) | Op::Renew => return self.act(worker, op),
+            Op::Poll => {
+                let polled = self.game.lock().await.poll(&self.bench).await.map_err(|error| error.to_string());
+                Some(What::Other(format!("the game server polls: {polled:?}")))
+            }
             Op::Notify(back) => self.notify(worker, back, killed_after).await,
             Op::Status(back, after) => self.status(by, &self.token, back, after).await,
             Op::Spy(back) => self.status(by, &self.other_token, back, false).await,
             Op::Sweep => {
+                let _game = self.game.lock().await;
                 self.bench.store.clock.advance(Duration::from_secs(61));
                 Some(What::Other(format!("the sweep: {}", self.bench.sweep().await.text)))
             }
             Op::Publish(version) => {
-                let _alone = self.publishing.lock().await;
+                let _alone = (self.publishing.lock().await, self.game.lock().await);
                 let call = self.recorder.now();
                 self.bench.publish(version).await;
                 return self.recorder.note(worker, call, What::Publish(version));
@@ -206,6 +228,16 @@ impl Run {
 
     /// An action at the provider, of which every moment is known.
     fn act(&self, worker: usize, op: Op) {
+        let payments = &self.bench.store.payments;
+        if op == Op::Renew {
+            return self.recorder.note_at_once(worker, || {
+                payments.act(&self.subscribed, &Action::Renew).ok()?;
+                let invoice = payments.invoices().pop()?;
+                let order = InternalId::of_invoice(&invoice).to_string();
+                self.orders.lock().unwrap().push((order.clone(), invoice));
+                Some(What::Renew(order))
+            });
+        }
         let (Op::Pay(back) | Op::Expire(back) | Op::Refund(back, _)) = op else { return };
         let Some((order, session)) = self.order(back) else { return };
         let (action, what) = match op {
@@ -213,7 +245,21 @@ impl Run {
             Op::Refund(_, cents) => (Action::Refund(cents), What::Refund(order, cents)),
             _ => (Action::Expire, What::Expire(order)),
         };
-        self.recorder.note_at_once(worker, || self.bench.store.payments.act(&session, &action).ok().map(|()| what));
+        self.recorder.note_at_once(worker, || payments.act(&session, &action).ok().map(|()| what));
+    }
+
+    /// The operator refunds a payment up to a total, or all of it.
+    async fn refund(&self, back: usize, total: Option<i64>) -> Option<What> {
+        let (order, _) = self.order(back)?;
+        let (store, id) = (&self.bench.store, InternalId::new(&order));
+        let refunded =
+            refund(&store.db, store.clock.as_ref(), &self.bench.stripe, &id, total.map(Money::from_minor)).await;
+        Some(match refunded {
+            Ok(_) => What::RefundTo(order, total, true),
+            // A refund that was begun may have been done, or is by the next one to the same total.
+            Err(OperatorError::Settle(_) | OperatorError::Refund(_)) => What::RefundTo(order, total, false),
+            Err(error) => What::Other(format!("the operator refunds {order} to {total:?}: {error}")),
+        })
     }
 
     async fn notify(&self, worker: usize, back: usize, killed_after: Option<u64>) -> Option<What> {
@@ -254,6 +300,11 @@ impl Run {
         let status = books::status(data["order_data"]["status"].as_str().unwrap_or_default());
         Some(What::Status(order, status))
     }
+}
+
+/// An order is refunded by its operator or in the provider's dashboard: both at once may refund more than either asks for.
+fn is_refunded_by_operator(order: &str) -> bool {
+    order.bytes().last().is_some_and(|last| last % 2 == 0)
 }
 
 /// The state after the best order of operations; the model may have others.

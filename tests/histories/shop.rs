@@ -14,8 +14,13 @@ pub const ANY_PRICE: u8 = 2;
 /// The item of which few are sold.
 pub const LIMITED: u8 = 3;
 
+/// The item that is given to another player.
+pub const GIFT: u8 = 4;
+/// The subscription, which every buyer has from the beginning on.
+pub const MONTHLY: u8 = 5;
+
 /// The ids of the items in the store's files.
-pub const ITEMS: [u64; 4] = [401, 301, 601, 302];
+pub const ITEMS: [u64; 6] = [401, 301, 601, 302, 311, 602];
 /// The options of [`OPTIONS`].
 pub const COLOURS: [&str; 3] = ["Copper", "Ash", "Midnight"];
 pub const REFERRALS: [&str; 2] = ["lantern", "toadmail"];
@@ -56,6 +61,7 @@ pub fn price(item: u8, choice: u16, version: Version) -> i64 {
         OPTIONS => version.price,
         ANY_PRICE if choice == 0 => 500,
         ANY_PRICE => i64::from(choice) * 100,
+        GIFT => 800,
         _ => 300,
     }
 }
