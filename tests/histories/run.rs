@@ -291,7 +291,9 @@ impl Run {
         }
         let reply = self.send(by, token, Call::post("/payments/checkStatus").json(&body), None).await?;
         let data = reply.json();
-        if reply.status != 200 || data["status"] == "forbidden" {
+        // The order of a renewal is not there before the service has heard of it.
+        let is_absent = data["status"] == "not_found" && token == self.other_token;
+        if reply.status != 200 || data["status"] == "forbidden" || is_absent {
             return Some(What::Other(format!("status of {order}: {} {}", reply.status, data["status"])));
         }
         if token == self.other_token {

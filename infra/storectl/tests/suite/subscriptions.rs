@@ -158,6 +158,7 @@ async fn a_publish_says_how_many_keep_what_they_subscribed_to() {
     let other_plan = text.replace("{every: 1, unit: month}", "{every: 2, unit: month}");
     assert_ne!(other_plan, text);
     assert_eq!(told(&other_plan).await, 1);
+    assert_eq!(told(&text.replace("price: 7.99", "price: 7.99\n    active: false")).await, 1, "it is withdrawn");
 }
 
 #[tokio::test]

@@ -189,6 +189,11 @@ async fn agrees(
     let kept = orders.iter().filter(|stored| stored.order.status == OrderStatus::Paid);
     let kept: Money = kept.map(|stored| stored.order.price.less(stored.effects.refunded)).sum();
     prop_assert_eq!(kept, at_provider, "the money that the provider says");
+    for invoice in &invoices {
+        let stored = orders.iter().find(|stored| Some(&stored.order.internal_id) == invoice.order.as_ref()).unwrap();
+        let disputes: Vec<(String, String)> = stored.effects.disputes.clone().into_iter().collect();
+        prop_assert!(invoice.disputes.iter().all(|dispute| disputes.contains(dispute)), "every dispute is noted");
+    }
     let seen = shop.till.stripe.subscription(&id).await.unwrap();
     prop_assert_eq!(subscription.status, seen.status);
     // What was refunded before it was seen gives nothing.
