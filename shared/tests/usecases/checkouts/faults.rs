@@ -78,7 +78,7 @@ impl Database {
     }
 }
 
-fn with_all() -> bool {
+pub(super) fn with_all() -> bool {
     std::env::var("FAULTS").is_ok_and(|which| which == "all")
 }
 

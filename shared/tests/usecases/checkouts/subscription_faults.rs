@@ -1,6 +1,6 @@
 //! Every call of a subscription's life that fails, and the process killed at every call: what is repeated or swept completes it.
 
-use super::faults::Database;
+use super::faults::{Database, with_all};
 use crate::market::Instance;
 use crate::subscribers::{MONTHLY, Subscribers};
 use local::stripe::{Action, Fault, FaultKind};
@@ -138,12 +138,11 @@ async fn fail_each_call(part: Part) {
     assert_finished(healthy, part, "nothing fails").await;
     let sent = sent.lock().unwrap().clone();
     assert!(sent.len() >= 4 && requests >= 2, "{sent:?}, {requests}");
-    let all = std::env::var("FAULTS").is_ok_and(|which| which == "all");
     for (place, operation) in sent.iter().enumerate() {
         let faults = Database::of(operation);
         for (number, fault) in faults.iter().enumerate() {
             // Each kind is tried at some call.
-            if !all && number != place % faults.len() {
+            if !with_all() && number != place % faults.len() {
                 continue;
             }
             let (shop, fired) = (before(part).await, Arc::new(AtomicBool::new(false)));
@@ -162,7 +161,7 @@ async fn fail_each_call(part: Part) {
             Fault::after(FaultKind::Status(500)),
         ];
         for (number, fault) in faults.into_iter().enumerate() {
-            if !all && number != place % 4 {
+            if !with_all() && number != place % 4 {
                 continue;
             }
             let shop = before(part).await;
