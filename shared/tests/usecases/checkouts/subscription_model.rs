@@ -128,6 +128,11 @@ async fn history(steps: &[Step]) -> Result<(), TestCaseError> {
             prop_assert_eq!(known.status, SubscriptionStatus::Ended, "it ends only with the provider's");
         }
     }
+    all_agree(&mut shop, &first).await
+}
+
+/// Compares all subscriptions with the provider, of which the newest began with `first`.
+async fn all_agree(shop: &mut Subscribers, first: &InternalId) -> Result<(), TestCaseError> {
     // The sweep finds what was lost.
     for _ in 0..3 {
         shop.sweep().await;
@@ -145,14 +150,13 @@ async fn history(steps: &[Step]) -> Result<(), TestCaseError> {
     let orders = shop.orders().await;
     // What concerns an older subscription takes what a later one gives, and of an erased account nothing is asked to run.
     let is_undisturbed =
-        all.iter().all(|(_, one)| one.first == first || own(&orders, &one.id).all(|stored| is_good(stored)))
-            && !shop.is_erased().await;
+        all.iter().all(|(_, one)| one.first == *first || own(&orders, &one.id).all(is_good)) && !shop.is_erased().await;
     for (_, one) in &all {
-        agrees(&shop, &one.first, &orders, is_undisturbed && one.first == first).await?;
+        agrees(shop, &one.first, &orders, is_undisturbed && one.first == *first).await?;
     }
     // At its end it gives nothing, after every history.
     if !shop.is_erased().await {
-        let until = access_until(&shop.subscription(&first).await);
+        let until = access_until(&shop.subscription(first).await);
         shop.wait(((until - shop.now()) / DAY).max(0) + 1);
         shop.run().await;
         prop_assert!(!shop.has_access(), "{:?}", shop.ran);
