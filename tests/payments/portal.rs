@@ -57,21 +57,6 @@ async fn a_proven_login_gets_the_page_of_its_customer_and_a_name_does_not() {
 }
 
 #[tokio::test]
-async fn only_a_login_that_proves_the_account_pays_as_its_customer() {
-    let store = TestStore::open().await;
-    let by_name = login(&store, "Buyer").await;
-    let user = id_of(&store, &by_name).await;
-    become_customer(&store, user, ACCOUNT).await;
-    for (token, is_customer) in [(by_name, false), (store.token_of(user), true)] {
-        call(&store, &token, "/cart/add/602", &json!({ "payment_type": 1 })).await;
-        create(&store, &token).await;
-        let sent = store.payments.received();
-        let begun = sent.iter().rfind(|sent| sent.route == "POST /v1/checkout/sessions").unwrap();
-        assert_eq!(begun.parameters.iter().any(|(name, _)| name == "customer"), is_customer, "{:?}", begun.parameters);
-    }
-}
-
-#[tokio::test]
 async fn a_name_is_no_proof_also_of_an_account_that_is_a_customer() {
     let store = TestStore::open().await;
     let token = login(&store, "Buyer").await;
