@@ -1,5 +1,6 @@
 //! The delivery function: the calls of game servers.
 
+mod agent;
 mod bad_input;
 mod confirm;
 mod delivered;

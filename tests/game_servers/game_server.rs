@@ -3,9 +3,9 @@
 
 use crate::shop::Shop;
 pub use local::game_server::plugin::Run;
-use local::game_server::plugin::{Place, Plugin};
+use local::game_server::plugin::{Place, Plugin, Row};
 use shared::model::CommandId;
-use shared::usecases::delivery::{Row, ServerKey, delivered, executed, paynow, poll, validated};
+use shared::usecases::delivery::{Report, ServerKey, delivered, executed, paynow, poll, validated};
 use std::collections::BTreeSet;
 use std::ops::{Deref, DerefMut};
 
@@ -20,6 +20,10 @@ pub struct Trouble {
     pub crashes: bool,
     /// Commands that may run for players who are online runs later, see [`GameServer::run_slow`].
     pub is_slow: bool,
+}
+
+impl Trouble {
+    pub const NONE: Self = Self { lost: false, asks_first: false, crashes: false, is_slow: false };
 }
 
 pub struct GameServer {
@@ -53,15 +57,16 @@ impl GameServer {
     /// One round of its loop: what ran is said, what is due is polled, run, and said.
     pub async fn round(&mut self, shop: &Shop, trouble: Trouble) -> usize {
         let ids = self.plugin.take_untold();
-        if !ids.is_empty() && executed(shop.db(), shop.clock(), &self.key, &ids).await.is_ok() {
+        let reports: Vec<Report> = ids.iter().copied().map(Report::done).collect();
+        if !ids.is_empty() && executed(shop.db(), shop.clock(), &self.key, &reports).await.is_ok() {
             self.told.extend(ids);
         }
         // Errors look like an empty response.
-        let rows = poll(shop.db(), shop.clock(), &self.key).await.unwrap_or_default();
+        let rows = poll(shop.db(), shop.clock(), &self.key, None).await.unwrap_or_default();
         if trouble.lost {
             return 0;
         }
-        self.work(shop, rows, trouble).await
+        self.work(shop, rows.into_iter().map(Row::from).collect(), trouble).await
     }
 
     async fn work(&mut self, shop: &Shop, rows: Vec<Row>, trouble: Trouble) -> usize {
@@ -129,7 +134,7 @@ impl GameServer {
     pub async fn restart(&mut self, shop: &Shop, loses_disk: bool) {
         self.plugin.crash(loses_disk);
         shop.wait(20);
-        drop(poll(shop.db(), shop.clock(), &self.key).await);
+        drop(poll(shop.db(), shop.clock(), &self.key, None).await);
         drop(paynow(shop.db(), shop.clock(), &self.key).await);
     }
 

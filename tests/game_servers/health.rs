@@ -46,7 +46,7 @@ async fn a_server_that_is_not_connected_is_not_missed() {
     let (_, second) = add_key(&shop.store.db, shop.clock(), SERVER).await.unwrap();
     shop.wait(10_000);
     assert_eq!(figures(&shop).await, [], "it never polled");
-    poll(shop.db(), shop.clock(), &first).await.unwrap();
+    poll(shop.db(), shop.clock(), &first, None).await.unwrap();
     assert!(revoke_key(&shop.store.db, first.hash(), None).await.unwrap());
     shop.wait(10_000);
     assert_eq!(figures(&shop).await[0].silence, Some(10_000), "it has another key, and does not use it");
@@ -59,7 +59,7 @@ async fn what_may_have_run_is_counted_until_the_owner_decides() {
     let shop = Shop::open(vec![bought("say {player}"), bought("give {player} 1")]).await;
     let server = shop.game_server(1).await;
     shop.buy("a").await;
-    let rows = poll(shop.db(), shop.clock(), &server.key).await.unwrap();
+    let rows = poll(shop.db(), shop.clock(), &server.key, None).await.unwrap();
     let ids: Vec<_> = rows.iter().map(|row| row.id).collect();
     validated(shop.db(), shop.clock(), &server.key, &ids).await.unwrap();
     assert_eq!(figures(&shop).await[0].unknown, 0);

@@ -3,6 +3,7 @@
 #![recursion_limit = "256"]
 #![expect(clippy::unwrap_used, reason = "a test that cannot continue has failed")]
 
+mod agent;
 mod game_server;
 mod health;
 mod poll;

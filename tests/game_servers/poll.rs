@@ -8,10 +8,12 @@ use shared::store::bulk::write_each;
 use shared::store::leases::Lease;
 use shared::store::transaction::{Sent, send};
 use shared::store::{commands, keys, queue};
-use shared::usecases::delivery::{CallError, MOST_ROWS, Row, ServerKey, add_key, delivered, paynow, poll, revoke_key};
+use shared::usecases::delivery::{
+    CallError, MOST_ROWS, PollError, ServerKey, add_key, delivered, paynow, poll, revoke_key,
+};
 use std::collections::BTreeSet;
 
-fn ids(rows: &[Row]) -> Vec<CommandId> {
+fn ids(rows: &[Command]) -> Vec<CommandId> {
     rows.iter().map(|row| row.id).collect()
 }
 
@@ -21,7 +23,7 @@ fn twenty() -> Vec<CommandTemplate> {
 
 async fn round_trips(shop: &Shop, key: &ServerKey) -> (usize, usize) {
     shop.store.calls.clear();
-    let rows = poll(shop.db(), shop.clock(), key).await.unwrap();
+    let rows = poll(shop.db(), shop.clock(), key, None).await.unwrap();
     (rows.len(), shop.store.calls.round_trips())
 }
 
@@ -29,7 +31,7 @@ async fn round_trips(shop: &Shop, key: &ServerKey) -> (usize, usize) {
 async fn a_poll_with_commands_takes_two_round_trips_and_an_empty_one_takes_one() {
     let shop = Shop::open(twenty()).await;
     let server = shop.game_server(1).await;
-    poll(shop.db(), shop.clock(), &server.key).await.unwrap();
+    poll(shop.db(), shop.clock(), &server.key, None).await.unwrap();
     assert_eq!(round_trips(&shop, &server.key).await, (0, 1));
     shop.buy("a").await;
     assert_eq!(round_trips(&shop, &server.key).await, (20, 2));
@@ -57,16 +59,16 @@ async fn an_empty_poll_takes_one_round_trip_however_many_commands_there_are() {
     let shop = Shop::open(vec![bought("give {player}")]).await;
     let server = shop.game_server(1).await;
     fill(&shop, 100_000, 3_600).await;
-    assert_eq!(poll(shop.db(), shop.clock(), &server.key).await.unwrap().len(), 1);
+    assert_eq!(poll(shop.db(), shop.clock(), &server.key, None).await.unwrap().len(), 1);
     assert_eq!(round_trips(&shop, &server.key).await, (0, 2), "it is noted that a poll was refused");
     assert_eq!(round_trips(&shop, &server.key).await, (0, 1), "one is leased, and all others wait");
     shop.wait(3_590);
-    assert_eq!(poll(shop.db(), shop.clock(), &server.key).await.unwrap().len(), 1);
+    assert_eq!(poll(shop.db(), shop.clock(), &server.key, None).await.unwrap().len(), 1);
     shop.wait(20);
     assert_eq!(round_trips(&shop, &server.key).await, (0, 2));
     assert_eq!(round_trips(&shop, &server.key).await, (0, 1), "all others are ready, and the lease is another poll's");
     let server = shop.game_server(2).await;
-    poll(shop.db(), shop.clock(), &server.key).await.unwrap();
+    poll(shop.db(), shop.clock(), &server.key, None).await.unwrap();
     assert_eq!(round_trips(&shop, &server.key).await, (0, 1), "they are ready for another server");
 }
 
@@ -89,10 +91,10 @@ async fn a_response_has_ninety_rows_and_the_next_poll_the_rest() {
     for order in ["a", "b", "c", "d", "e"] {
         shop.buy(order).await;
     }
-    let first = poll(shop.db(), shop.clock(), &server.key).await.unwrap();
+    let first = poll(shop.db(), shop.clock(), &server.key, None).await.unwrap();
     assert_eq!(first.len(), MOST_ROWS);
     delivered(shop.db(), shop.clock(), &server.key, &ids(&first)).await.unwrap();
-    let second = poll(shop.db(), shop.clock(), &server.key).await.unwrap();
+    let second = poll(shop.db(), shop.clock(), &server.key, None).await.unwrap();
     assert_eq!(second.len(), 10, "what is delivered ends the lease");
     let all: BTreeSet<CommandId> = ids(&first).into_iter().chain(ids(&second)).collect();
     assert_eq!(all.len(), 100);
@@ -103,7 +105,7 @@ async fn a_response_has_ninety_rows_and_the_next_poll_the_rest() {
 async fn of_two_polls_that_found_no_lease_one_takes_it() {
     let shop = Shop::open(Vec::new()).await;
     let (server, now) = (ServerId::new(1), shop.clock().seconds());
-    let take = |lease: &Lease, number: u32| lease.next(server, &[CommandId::new(number).unwrap()], now);
+    let take = |lease: &Lease, number: u32| lease.next(server, None, &[CommandId::new(number).unwrap()], now);
     let first = Lease::default();
     assert_eq!(send(&shop.store.db, vec![take(&first, 1)]).await.unwrap(), Sent::Written);
     assert_eq!(send(&shop.store.db, vec![take(&first, 2)]).await.unwrap(), Sent::Conflict);
@@ -121,7 +123,7 @@ async fn sixteen_pollers_with_one_key_are_served_each_command_once_per_lease() {
     }
     let mut before = BTreeSet::new();
     for lease in 0..2 {
-        let polls = (0..16).map(|_| poll(shop.db(), shop.clock(), &server.key));
+        let polls = (0..16).map(|_| poll(shop.db(), shop.clock(), &server.key, None));
         let commands: Vec<CommandId> =
             join_all(polls).await.into_iter().flat_map(|rows| ids(&rows.unwrap_or_default())).collect();
         let unique: BTreeSet<CommandId> = commands.iter().copied().collect();
@@ -137,7 +139,7 @@ async fn what_a_starting_server_throws_away_is_given_back() {
     let shop = Shop::open(vec![bought("say {player}")]).await;
     let mut server = shop.game_server(1).await;
     let order = shop.buy("a").await;
-    assert_eq!(poll(shop.db(), shop.clock(), &server.key).await.unwrap().len(), 1);
+    assert_eq!(poll(shop.db(), shop.clock(), &server.key, None).await.unwrap().len(), 1);
     paynow(shop.db(), shop.clock(), &server.key).await.unwrap();
     assert_eq!(shop.states(&order).await, ["ready"]);
     assert_eq!(server.round(&shop, Trouble::default()).await, 1);
@@ -151,8 +153,8 @@ async fn a_lease_that_another_poll_asked_for_is_not_given_back() {
     let shop = Shop::open(vec![bought("say {player}")]).await;
     let server = shop.game_server(1).await;
     let order = shop.buy("a").await;
-    assert_eq!(poll(shop.db(), shop.clock(), &server.key).await.unwrap().len(), 1);
-    assert_eq!(poll(shop.db(), shop.clock(), &server.key).await.unwrap().len(), 0);
+    assert_eq!(poll(shop.db(), shop.clock(), &server.key, None).await.unwrap().len(), 1);
+    assert_eq!(poll(shop.db(), shop.clock(), &server.key, None).await.unwrap().len(), 0);
     paynow(shop.db(), shop.clock(), &server.key).await.unwrap();
     assert_eq!(shop.states(&order).await, ["served"], "another process may have run it");
     shop.wait(16);
@@ -168,13 +170,13 @@ async fn a_key_opens_its_own_server_until_it_is_revoked() {
     let (_, other) = add_key(db, shop.clock(), ServerId::new(2)).await.unwrap();
     assert_eq!(ServerKey::parse(&text), Some(key.clone()));
     let order = shop.buy("a").await;
-    assert!(poll(shop.db(), shop.clock(), &other).await.unwrap().is_empty());
-    let rows = poll(shop.db(), shop.clock(), &key).await.unwrap();
+    assert!(poll(shop.db(), shop.clock(), &other, None).await.unwrap().is_empty());
+    let rows = poll(shop.db(), shop.clock(), &key, None).await.unwrap();
     delivered(shop.db(), shop.clock(), &other, &ids(&rows)).await.unwrap();
     assert_eq!(shop.states(&order).await, ["served"], "another server cannot say it");
     let forged = ServerKey::parse(&text.replacen("1-", "2-", 1)).unwrap();
-    assert!(matches!(poll(shop.db(), shop.clock(), &forged).await, Err(CallError::UnknownKey)));
+    assert!(matches!(poll(shop.db(), shop.clock(), &forged, None).await, Err(PollError::Call(CallError::UnknownKey))));
     assert!(revoke_key(db, key.hash(), None).await.unwrap());
-    assert!(matches!(poll(shop.db(), shop.clock(), &key).await, Err(CallError::UnknownKey)));
+    assert!(matches!(poll(shop.db(), shop.clock(), &key, None).await, Err(PollError::Call(CallError::UnknownKey))));
     assert!(matches!(delivered(shop.db(), shop.clock(), &key, &ids(&rows)).await, Err(CallError::UnknownKey)));
 }

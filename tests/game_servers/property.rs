@@ -1,20 +1,22 @@
-//! Anything that can happen to three orders and two game servers, in any order.
+//! Anything that can happen to three orders and two game servers, one with the plugin and one with an agent, in any order.
 //!
 //! At the end every command of an order that is still paid ran, or is visible as one that has not; nothing ran again after the
 //! server had said a word about it; and what ran of an order that is taken back is followed by the commands that take it
 //! back, after it. What a game server repeats from its own disk is excepted. No command of an order gets a second id after
 //! a restore, and runs again under it.
 
+use crate::agent::{Agent, agent_id};
 use crate::game_server::{GameServer, Run, Trouble};
 use crate::shop::{BUYER, Shop, bought, on, online};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestCaseError, TestRunner};
 use shared::model::{
-    CommandEvent, CommandId, CommandState, CommandTemplate, InternalId, ItemDelivery, OrderStatus, Standing, UserName,
+    CommandEvent, CommandId, CommandState, CommandTemplate, InternalId, ItemDelivery, OrderStatus, ServerId, Standing,
+    UserName,
 };
 use shared::store::{StoreError, orders, sequences};
 use shared::usecases::bans;
-use shared::usecases::delivery::{IDS_AFTER_RESTORE, StopReason, commands_of, restored, stop};
+use shared::usecases::delivery::{IDS_AFTER_RESTORE, StopReason, commands_of, poll, restored, stop};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use tests::{Dump, Fault};
@@ -31,6 +33,8 @@ enum Op {
     Join(usize),
     Leave(usize),
     Restart(usize, bool),
+    /// A second agent polls with the first one's key.
+    SecondAgent,
     Ban,
     Backup,
     Restore,
@@ -56,6 +60,7 @@ fn ops() -> impl Strategy<Value = (Op, Broken)> {
         12 => (0_usize..2).prop_map(Op::Join),
         4 => (0_usize..2).prop_map(Op::Leave),
         4 => (0_usize..2, any::<bool>()).prop_map(|(server, disk)| Op::Restart(server, disk)),
+        2 => Just(Op::SecondAgent),
         1 => Just(Op::Ban),
         3 => Just(Op::Backup),
         2 => Just(Op::Restore),
@@ -94,7 +99,8 @@ fn commands() -> Vec<CommandTemplate> {
 
 struct World {
     shop: Shop,
-    servers: Vec<GameServer>,
+    plugin: GameServer,
+    agent: Agent,
     orders: Vec<InternalId>,
     backup: Option<Dump>,
     is_restored: bool,
@@ -138,10 +144,16 @@ impl World {
             Op::Pay(order) => drop(shop.set(&self.orders[order], OrderStatus::Paid).await),
             Op::Refund(order) => drop(shop.set(&self.orders[order], OrderStatus::Refunded).await),
             Op::Dispute(order) => drop(shop.dispute(&self.orders[order]).await),
-            Op::Round(server, trouble) => drop(self.servers[server].round(shop, trouble).await),
-            Op::Join(server) => self.servers[server].join(shop, BUYER.1).await,
-            Op::Leave(server) => self.servers[server].leave(BUYER.1),
-            Op::Restart(server, loses_disk) => self.servers[server].restart(shop, loses_disk).await,
+            Op::Round(0, trouble) => drop(self.plugin.round(shop, trouble).await),
+            Op::Round(_, trouble) => self.agent.round(shop, trouble).await,
+            Op::Join(0) => self.plugin.join(shop, BUYER.1).await,
+            Op::Join(_) => self.agent.join(),
+            Op::Leave(0) => self.plugin.leave(BUYER.1),
+            Op::Leave(_) => self.agent.leave(),
+            Op::Restart(0, loses_disk) => self.plugin.restart(shop, loses_disk).await,
+            Op::Restart(_, loses_journal) => self.agent.restart(loses_journal),
+            // If the first one was away for two minutes, it is the second one's.
+            Op::SecondAgent => drop(poll(shop.db(), shop.clock(), &self.agent.key, Some(&agent_id(99))).await),
             Op::Ban => drop(self.ban().await),
             Op::Backup => self.backup = Some(Dump::read(&shop.store).await),
             Op::Restore => {
@@ -152,7 +164,7 @@ impl World {
             Op::Wait(seconds) => {
                 // What runs slowly does so within a minute.
                 if seconds > 10 {
-                    self.servers.iter_mut().for_each(GameServer::run_slow);
+                    self.plugin.run_slow();
                 }
                 shop.wait(seconds);
             }
@@ -165,24 +177,33 @@ impl World {
         for _ in 0..16 {
             self.shop.wait(61);
             self.shop.sweep().await;
-            for server in &mut self.servers {
-                server.run_slow();
-                server.round(&self.shop, Trouble::default()).await;
-                server.leave(BUYER.1);
-                server.join(&self.shop, BUYER.1).await;
-            }
+            self.plugin.run_slow();
+            self.plugin.round(&self.shop, Trouble::default()).await;
+            self.plugin.leave(BUYER.1);
+            self.plugin.join(&self.shop, BUYER.1).await;
+            self.agent.join();
+            self.agent.round(&self.shop, Trouble::default()).await;
         }
     }
 
+    /// What ran on each server, and what was served there after a word about it.
+    fn seen(&self) -> [(ServerId, &[Run], &[CommandId]); 2] {
+        [
+            (self.plugin.key.server(), &self.plugin.ran, &self.plugin.served_again),
+            (self.agent.key.server(), &self.agent.ran, &self.agent.served_again),
+        ]
+    }
+
     async fn check(&self) -> Result<(), TestCaseError> {
-        for server in &self.servers {
-            prop_assert!(server.served_again.is_empty(), "served after a word: {:?}", server.served_again);
-            for run in &server.ran {
-                let times = server.ran.iter().filter(|other| other.id == run.id).count();
-                prop_assert!(!run.text.contains("once") || times <= 1, "twice: {run:?}");
+        for (server, ran, served_again) in self.seen() {
+            prop_assert!(served_again.is_empty(), "served after a word: {served_again:?}");
+            for run in ran {
+                let times = ran.iter().filter(|other| other.id == run.id).count();
+                let has_journal = server == self.agent.key.server() && !self.agent.has_lost_journal;
+                prop_assert!(!(has_journal || run.text.contains("once")) || times <= 1, "twice: {run:?}");
                 let is_again =
                     |other: &&Run| run.text.starts_with("give") && other.text == run.text && other.id != run.id;
-                prop_assert!(!server.ran.iter().any(|other| is_again(&other)), "by two ids: {run:?}");
+                prop_assert!(!ran.iter().any(|other| is_again(&other)), "by two ids: {run:?}");
             }
         }
         for id in &self.orders {
@@ -200,8 +221,7 @@ impl World {
         if is_standing {
             prop_assert_eq!(given().count(), 8, "all of it is queued");
             for command in given() {
-                let server = &self.servers[usize::from(command.server != self.servers[0].key.server())];
-                let has_run = server.ran.iter().any(|run| run.id == command.id);
+                let has_run = self.seen().iter().any(|(_, ran, _)| ran.iter().any(|run| run.id == command.id));
                 let state = command.delivery.state;
                 let is_visible = matches!(
                     state,
@@ -215,8 +235,8 @@ impl World {
                 prop_assert!(has_run || is_visible, "{command:?} neither ran nor is visible");
             }
         } else if stored.order.status != OrderStatus::Pending {
-            for server in &self.servers {
-                self.check_taken_back(id, server, &commands)?;
+            for (server, ran, _) in self.seen() {
+                self.check_taken_back(id, server, ran, &commands)?;
             }
         }
         Ok(())
@@ -225,21 +245,21 @@ impl World {
     fn check_taken_back(
         &self,
         id: &InternalId,
-        server: &GameServer,
+        server: ServerId,
+        all: &[Run],
         commands: &[shared::model::Command],
     ) -> Result<(), TestCaseError> {
         let ran = |word: &str| {
             let is_of = |run: &crate::game_server::Run| run.text.starts_with(word) && run.text.ends_with(id.as_str());
-            server.ran.iter().enumerate().filter(move |(_, run)| is_of(run)).map(|(place, _)| place).collect::<Vec<_>>()
+            all.iter().enumerate().filter(move |(_, run)| is_of(run)).map(|(place, _)| place).collect::<Vec<_>>()
         };
         let (given, taken) = (ran("give"), ran("take"));
         // What was taken back before a restore is paid again after it.
         if let (Some(last), Some(first), false) = (given.last(), taken.first(), self.is_restored) {
-            prop_assert!(last < first, "{id}: taken back before it ran: {:?}", server.ran);
+            prop_assert!(last < first, "{id}: taken back before it ran: {all:?}");
         }
-        let is_back = |command: &&shared::model::Command| {
-            command.event == CommandEvent::Refunded && command.server == server.key.server()
-        };
+        let is_back =
+            |command: &&shared::model::Command| command.event == CommandEvent::Refunded && command.server == server;
         prop_assert!(
             given.is_empty() || commands.iter().any(|command| is_back(&command)),
             "{id}: nothing takes it back"
@@ -263,12 +283,13 @@ fn nothing_is_lost_repeated_or_left_whatever_happens() {
             let ids = [number * 2 + 1, number * 2 + 2];
             bans::unban(&own.store.db, &UserName::parse(BUYER.1).unwrap()).await.unwrap();
             own.publish(&ids, ItemDelivery { commands: commands(), expires_after: None }).await;
-            let servers = vec![own.game_server(ids[0]).await, own.game_server(ids[1]).await];
+            let plugin = own.game_server(ids[0]).await;
+            let agent = Agent::new(own.game_server(ids[1]).await.key);
             let mut orders = Vec::new();
             for order in 0..3 {
                 orders.push(own.order(&format!("case{number}order{order}")).await);
             }
-            let mut world = World { shop: own, servers, orders, backup: None, is_restored: false };
+            let mut world = World { shop: own, plugin, agent, orders, backup: None, is_restored: false };
             for (op, broken) in history {
                 world.run(op, broken).await;
             }

@@ -53,7 +53,7 @@ impl Shop {
         let db = &self.store.db;
         let servers: Vec<Server> =
             servers.iter().map(|id| Server { id: ServerId::new(*id), name: format!("S{id}") }).collect();
-        let all = StoreDelivery { servers: servers.clone(), commands: Vec::new() };
+        let all = StoreDelivery { servers: servers.clone(), ..StoreDelivery::default() };
         configure(db, |config| config.delivery = all).await;
         let version = read_active_version(db).await.unwrap().unwrap().version;
         let key = keys::item(&version, ITEM);

@@ -3,7 +3,9 @@
 use crate::game_server::Trouble;
 use crate::shop::{BUYER, Shop, bought, online};
 use shared::model::{CommandId, CommandTemplate, OrderStatus};
-use shared::usecases::delivery::{OwnerOutcome, StopReason, cancel, delivered, executed, poll, retry, stop, validated};
+use shared::usecases::delivery::{
+    OwnerOutcome, Report, StopReason, cancel, delivered, executed, poll, retry, stop, validated,
+};
 
 fn once(template: CommandTemplate) -> CommandTemplate {
     CommandTemplate { once: true, ..template }
@@ -42,7 +44,7 @@ async fn a_fresh_batch_is_never_refused_and_a_later_one_is() {
     let shop = Shop::open(vec![online(bought("b {player}"))]).await;
     let server = shop.game_server(1).await;
     let order = shop.buy("a").await;
-    poll(shop.db(), shop.clock(), &server.key).await.unwrap();
+    poll(shop.db(), shop.clock(), &server.key, None).await.unwrap();
     assert!(shop.set(&order, OrderStatus::Refunded).await);
     let id = shop.commands(&order).await[0].id;
     let foreign = CommandId::new(CommandId::LARGEST).unwrap();
@@ -77,14 +79,14 @@ async fn silence_is_served_three_times_and_then_unknown() {
     let mut server = shop.game_server(1).await;
     let order = shop.buy("a").await;
     for _ in 0..3 {
-        let rows = poll(shop.db(), shop.clock(), &server.key).await.unwrap();
+        let rows = poll(shop.db(), shop.clock(), &server.key, None).await.unwrap();
         assert_eq!(rows.len(), 1);
         shop.wait(60);
     }
     assert_eq!(server.round(&shop, Trouble::default()).await, 0);
     assert_eq!(shop.states(&order).await, ["unknown"]);
     let id = shop.commands(&order).await[0].id;
-    executed(shop.db(), shop.clock(), &server.key, &[id]).await.unwrap();
+    executed(shop.db(), shop.clock(), &server.key, &[Report::done(id)]).await.unwrap();
     assert_eq!(shop.states(&order).await, ["executed"], "words count whenever they come");
     delivered(shop.db(), shop.clock(), &server.key, &[id]).await.unwrap();
     assert_eq!(shop.states(&order).await, ["executed"], "and never move it back");
@@ -95,7 +97,7 @@ async fn the_sweep_notes_what_was_validated_and_never_ran() {
     let shop = Shop::open(vec![online(bought("b {player}"))]).await;
     let server = shop.game_server(1).await;
     let order = shop.buy("a").await;
-    poll(shop.db(), shop.clock(), &server.key).await.unwrap();
+    poll(shop.db(), shop.clock(), &server.key, None).await.unwrap();
     let id = shop.commands(&order).await[0].id;
     validated(shop.db(), shop.clock(), &server.key, &[id]).await.unwrap();
     shop.sweep_for(4).await;
@@ -110,7 +112,7 @@ async fn the_sweep_notes_what_a_server_that_fell_silent_may_not_be_served_again(
     let shop = Shop::open(vec![once, bought("b {player}")]).await;
     let server = shop.game_server(1).await;
     let order = shop.buy("a").await;
-    poll(shop.db(), shop.clock(), &server.key).await.unwrap();
+    poll(shop.db(), shop.clock(), &server.key, None).await.unwrap();
     shop.sweep().await;
     assert_eq!(shop.states(&order).await, ["served", "served"]);
     shop.sweep_for(1).await;

@@ -4,7 +4,7 @@ use crate::request::{Call, Reply};
 use crate::store::TestStore;
 use serde_json::{Value, json};
 use shared::clock::Clock as _;
-use shared::model::{Command, CommandEvent, CommandId, CommandState, Delivery, InternalId, ItemId, ServerId, Standing};
+use shared::model::{Command, CommandEvent, CommandId, CommandState, Delivery, InternalId, ItemId, ServerId};
 use shared::store::leases::Lease;
 use shared::store::servers::{self, StoredKey};
 use shared::store::transaction::{Sent, Write, send};
@@ -65,22 +65,12 @@ impl TestStore {
             event: CommandEvent::Bought,
             server: SERVER,
             player: player.to_owned(),
+            player_id: None,
             text: text.to_owned(),
             retried_as: None,
-            delivery: Delivery {
-                state: CommandState::Ready,
-                standing: Standing::Good,
-                online,
-                once: false,
-                due,
-                ends_at: None,
-                served: 0,
-                served_at: None,
-                delivered_at: None,
-                validated_at: None,
-                silent_at: None,
-                executed_at: None,
-            },
+            retry_of: None,
+            output: None,
+            delivery: Delivery { online, ..Delivery::new(CommandState::Ready, due) },
         };
         let place = keys::queued(SERVER, due, id);
         write(&self.db, commands::put_new(&command, Some(&place)).expect("a row")).await;

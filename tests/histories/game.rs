@@ -6,7 +6,7 @@ use super::shop::{ITEMS, MONTHLY, SERVERS};
 use shared::model::{Command, CommandEvent, CommandId, OrderStatus, ServerId};
 use shared::store::orders::StoredOrder;
 use shared::store::{bulk, keys};
-use shared::usecases::delivery::{CallError, ServerKey, add_key, delivered, poll};
+use shared::usecases::delivery::{PollError, ServerKey, add_key, delivered, poll};
 use std::time::Duration;
 
 /// A server of the sample store on which most commands run.
@@ -26,9 +26,9 @@ impl Game {
     }
 
     /// Polls once, and runs what is new. What the store was not told is served again.
-    pub async fn poll(&mut self, bench: &Bench) -> Result<usize, CallError> {
+    pub async fn poll(&mut self, bench: &Bench) -> Result<usize, PollError> {
         let (db, clock) = (&bench.store.db, bench.store.clock.as_ref());
-        let ids: Vec<CommandId> = poll(db, clock, &self.key).await?.into_iter().map(|row| row.id).collect();
+        let ids: Vec<CommandId> = poll(db, clock, &self.key, None).await?.into_iter().map(|row| row.id).collect();
         for id in &ids {
             if !self.ran.contains(id) {
                 self.ran.push(*id);

@@ -26,7 +26,7 @@ impl Endpoint for Delivered {
 
     async fn handle(state: &State, (): (), input: Ids) -> Result<Self::Reply, Error<UnknownKey>> {
         let base = &state.base;
-        let call = input.call(state).await?;
+        let (call, _) = input.call(state).await?;
         let answers =
             delivery::delivered(&base.db, base.clock.as_ref(), &call.key, &call.known).await.map_err(refused)?;
         Ok(AsciiJson::of(&ToldReply::of(call.answers(&answers))))

@@ -1,34 +1,115 @@
-//! POST /plugin/api/servers/{key}/commands/executed: a game server says that it has run commands.
+//! POST /plugin/api/servers/{key}/commands/executed: a game server says that it has run commands. An agent also says what the
+//! server answered, and which commands it began without an answer.
 
 use crate::State;
-use crate::ids::{Ids, LARGEST, ToldReply};
+use crate::ids::{self, Ids, LARGEST, MOST, Named, ToldReply};
 use crate::key::refused;
 use crate::reply::{AsciiJson, UnknownKey};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
 use shared::endpoint::{Endpoint, Error, RoundTrips};
-use shared::usecases::delivery;
+use shared::http::body::BodyFault;
+use shared::model::CommandId;
+use shared::usecases::delivery::{self, Report};
+
+/// The most bytes of an answer.
+const LONGEST: usize = 1_024;
 
 /// POST /plugin/api/servers/{key}/commands/executed.
 pub struct Executed;
 
+/// What ran. One of the two is needed; together they have at most 10,000 entries.
+#[derive(Debug, Deserialize, schemars::JsonSchema)]
+pub struct ReportsRequest {
+    /// The ids of rows of the queue that ran.
+    #[schemars(with = "Vec<i64>", length(max = MOST))]
+    #[serde(default, deserialize_with = "some_ids")]
+    ids: Option<Vec<i64>>,
+    /// Rows of the queue that an agent began. Of several about one id, the first counts.
+    #[schemars(with = "Vec<ReportRequest>", length(max = MOST))]
+    results: Option<Vec<ReportRequest>>,
+}
+
+/// What an agent says of a command that it began.
+#[derive(Debug, Deserialize, schemars::JsonSchema)]
+pub struct ReportRequest {
+    /// The row's id.
+    id: i64,
+    /// `done`, or `unknown` if the game server did not answer.
+    #[schemars(with = "String", regex(pattern = "^(done|unknown)$"))]
+    #[serde(rename = "state", deserialize_with = "is_done")]
+    is_done: bool,
+    /// What the game server answered, at most 1,024 bytes.
+    #[schemars(length(max = LONGEST))]
+    #[serde(default, deserialize_with = "output")]
+    output: String,
+}
+
+fn some_ids<'de, D: Deserializer<'de>>(field: D) -> Result<Option<Vec<i64>>, D::Error> {
+    ids::ids(field).map(Some)
+}
+
+fn is_done<'de, D: Deserializer<'de>>(field: D) -> Result<bool, D::Error> {
+    match String::deserialize(field)?.as_str() {
+        "done" => Ok(true),
+        "unknown" => Ok(false),
+        _ => Err(D::Error::custom("must be done or unknown")),
+    }
+}
+
+fn output<'de, D: Deserializer<'de>>(field: D) -> Result<String, D::Error> {
+    let output = String::deserialize(field)?;
+    if output.len() <= LONGEST {
+        return Ok(output);
+    }
+    Err(D::Error::custom(format_args!("must not be longer than {LONGEST} bytes")))
+}
+
+impl Named for ReportsRequest {
+    fn ids(&self) -> Result<Vec<i64>, BodyFault> {
+        if self.ids.is_none() && self.results.is_none() {
+            return Err(BodyFault::missing_field("ids"));
+        }
+        let results = self.results.iter().flatten().map(|result| result.id);
+        let all: Vec<i64> = self.ids.iter().flatten().copied().chain(results).collect();
+        if all.len() <= MOST {
+            return Ok(all);
+        }
+        let problem = format!("must not have more than {MOST} entries, those of ids among them");
+        Err(BodyFault::Field { field: "results".to_owned(), problem })
+    }
+}
+
+impl ReportsRequest {
+    /// The reports. One with an answer comes before one without.
+    fn reports(self) -> Vec<Report> {
+        let results = self.results.into_iter().flatten().filter_map(|ReportRequest { id, is_done, output }| {
+            CommandId::new(id).ok().map(|id| Report { id, is_done, output })
+        });
+        let ran = self.ids.into_iter().flatten().filter_map(|id| CommandId::new(id).ok());
+        results.chain(ran.map(Report::done)).collect()
+    }
+}
+
 impl Endpoint for Executed {
     type State = State;
     type Caller = ();
-    type Input = Ids;
+    type Input = Ids<ReportsRequest>;
     type Reply = AsciiJson<ToldReply>;
     type Refusal = UnknownKey;
 
     const NAME: &'static str = "plugin/servers/commands/executed";
     const ROUTES: &'static [&'static str] = &["POST /plugin/api/servers/{key}/commands/executed"];
-    const SUMMARY: &'static str = "records that a game server has run commands";
+    const SUMMARY: &'static str = "records that a game server has run commands, and what it answered";
     const NUMBER: Option<u8> = None;
     const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 3, cold: 3 };
     const BODY_LIMIT: usize = LARGEST;
 
-    async fn handle(state: &State, (): (), input: Ids) -> Result<Self::Reply, Error<UnknownKey>> {
+    async fn handle(state: &State, (): (), input: Ids<ReportsRequest>) -> Result<Self::Reply, Error<UnknownKey>> {
         let base = &state.base;
-        let call = input.call(state).await?;
-        let answers =
-            delivery::executed(&base.db, base.clock.as_ref(), &call.key, &call.known).await.map_err(refused)?;
+        let (call, body) = input.call(state).await?;
+        let reports = body.reports();
+        let answers = delivery::executed(&base.db, base.clock.as_ref(), &call.key, &reports).await.map_err(refused)?;
         Ok(AsciiJson::of(&ToldReply::of(call.answers(&answers))))
     }
 }

@@ -5,7 +5,7 @@ use crate::key::SentKey;
 use crate::key::ServerKeyText;
 use crate::path;
 use crate::reply::UnknownKey;
-use serde::de::{Error as _, SeqAccess, Visitor};
+use serde::de::{DeserializeOwned, Error as _, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use shared::endpoint::RequestSchemas;
 use shared::endpoint::{Error, Input, InputKind, Received};
@@ -18,9 +18,18 @@ use std::fmt;
 /// The largest body of these calls in bytes.
 pub const LARGEST: usize = 256 * 1024;
 /// The most ids of a call.
-const MOST: usize = 10_000;
+pub const MOST: usize = 10_000;
 
-#[derive(Deserialize, schemars::JsonSchema)]
+/// A body that names ids.
+pub trait Named: DeserializeOwned + schemars::JsonSchema + fmt::Debug + Send {
+    /// The ids in the order in which they were sent.
+    ///
+    /// # Errors
+    /// [`BodyFault`], which names the field that is wrong.
+    fn ids(&self) -> Result<Vec<i64>, BodyFault>;
+}
+
+#[derive(Debug, Deserialize, schemars::JsonSchema)]
 pub struct IdsRequest {
     /// The ids of rows of the queue, at most 10,000.
     #[schemars(with = "Vec<i64>", length(max = MOST))]
@@ -28,12 +37,18 @@ pub struct IdsRequest {
     ids: Vec<i64>,
 }
 
-/// A key, and ids in the order in which they were sent, each once.
+impl Named for IdsRequest {
+    fn ids(&self) -> Result<Vec<i64>, BodyFault> {
+        Ok(self.ids.clone())
+    }
+}
+
+/// A key, and a body with its ids, each once.
 #[derive(Debug)]
-pub struct Ids {
+pub struct Ids<B = IdsRequest> {
     key: SentKey,
     /// The fault of the body is named only to a caller with a valid key.
-    ids: Result<Vec<i64>, BodyFault>,
+    sent: Result<(B, Vec<i64>), BodyFault>,
 }
 
 /// A call with a key that can be one, and ids.
@@ -45,18 +60,18 @@ pub struct Call {
     ids: Vec<i64>,
 }
 
-impl Ids {
-    /// The call. A body that cannot be read is named only to a caller with a valid key.
+impl<B> Ids<B> {
+    /// The call and its body. A body that cannot be read is named only to a caller with a valid key.
     ///
     /// # Errors
     /// [`UnknownKey`], [`Error::Body`], and if the table cannot be read.
-    pub async fn call(self, state: &State) -> Result<Call, Error<UnknownKey>> {
+    pub async fn call(self, state: &State) -> Result<(Call, B), Error<UnknownKey>> {
         let (key, base) = (self.key.required()?.clone(), &state.base);
-        match self.ids {
-            Ok(ids) => {
+        match self.sent {
+            Ok((body, ids)) => {
                 base.published.may_write().await?;
                 let known = ids.iter().filter_map(|id| CommandId::new(*id).ok()).collect();
-                Ok(Call { key, known, ids })
+                Ok((Call { key, known, ids }, body))
             }
             Err(fault) => match delivery::server_of(&base.db, &key).await? {
                 Some(_) => Err(Error::Body(fault)),
@@ -75,17 +90,18 @@ impl Call {
     }
 }
 
-impl Input for Ids {
+impl<B: Named> Input for Ids<B> {
     const KIND: InputKind = InputKind::PathParameterAndJsonBody;
 
     fn read(received: Received<'_>) -> Result<Self, BodyFault> {
-        let ids = body::object(received.request).map(|IdsRequest { ids }| each_once(ids));
-        Ok(Self { key: SentKey::of(&path::parameters(received.request)), ids })
+        let body = body::object(received.request);
+        let sent = body.and_then(|body: B| body.ids().map(|ids| (body, each_once(ids))));
+        Ok(Self { key: SentKey::of(&path::parameters(received.request)), sent })
     }
 
     fn schemas(generator: &mut schemars::SchemaGenerator) -> RequestSchemas {
         let path_parameters = vec![generator.subschema_for::<ServerKeyText>()];
-        RequestSchemas { path_parameters, query: None, body: Some(generator.subschema_for::<IdsRequest>()) }
+        RequestSchemas { path_parameters, query: None, body: Some(generator.subschema_for::<B>()) }
     }
 }
 
@@ -95,7 +111,7 @@ fn each_once(mut ids: Vec<i64>) -> Vec<i64> {
     ids
 }
 
-fn ids<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<i64>, D::Error> {
+pub fn ids<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<i64>, D::Error> {
     struct List;
     impl<'de> Visitor<'de> for List {
         type Value = Vec<i64>;

@@ -50,7 +50,7 @@ impl Endpoint for Validated {
 
     async fn handle(state: &State, (): (), input: Ids) -> Result<Self::Reply, Error<UnknownKey>> {
         let base = &state.base;
-        let call = input.call(state).await?;
+        let (call, _) = input.call(state).await?;
         let answers = delivery::validated(&base.db, base.clock.as_ref(), &call.key, &call.known).await;
         let answers = answers.map_err(refused)?;
         let results = call.answers(&answers).map(|(cmd_id, status)| ValidatedId {

@@ -6,9 +6,10 @@ use crate::compile::{Compiled, CompiledCategory};
 use crate::duration;
 use crate::files::{
     AnnouncementFile, At, CategoryFile, ChatClientFile, ChatFile, CommandFile, ComparisonRow, CurrencyFile, Decimal,
-    FORMAT, GameServerFile, GoalFile, IntervalFile, ItemFile, LanguageFile, LinkFile, MaintenanceFile, OnDisputeFile,
-    PageFile, PatronsFile, PaymentsFile, PlayersFile, PromotionFile, RateFile, ServerFile, Source, StaffEntry,
-    StaffFile, StoreFile, StoreFiles, StorefrontFile, VariableFile, VirtualCurrencyFile,
+    FORMAT, GameServerFile, GoalFile, IntervalFile, ItemFile, LanguageFile, LinkFile, MaintenanceFile, NO_ID,
+    OnDisputeFile, PageFile, PatronsFile, PaymentsFile, PlayersFile, PromotionFile, RateFile, ServerFile,
+    ServerPlayersFile, Source, StaffEntry, StaffFile, StoreFile, StoreFiles, StorefrontFile, VariableFile,
+    VirtualCurrencyFile,
 };
 use crate::provider;
 use serde::Serialize;
@@ -17,6 +18,7 @@ use shared::model::{
     Payments, Plan, Rate, Slug,
 };
 use shared::money;
+use shared::rules::command_text::Placeholder;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
@@ -258,7 +260,13 @@ fn patrons(store: &Compiled) -> PatronsFile {
 fn servers(store: &Compiled) -> Vec<ServerFile> {
     let named = store.items.iter().flat_map(|entry| &entry.item.servers).chain(&store.config.delivery.servers);
     let servers: BTreeMap<u64, &str> = named.map(|server| (server.id.get(), server.name.as_str())).collect();
-    servers.into_iter().map(|(id, name)| ServerFile { id: id.into(), name: name.to_owned() }).collect()
+    let free = |id| store.config.delivery.free_names.iter().find(|free| free.server.get() == id);
+    let written = |variable: Option<u64>| {
+        variable.map_or_else(|| NO_ID.to_owned(), |variable| Placeholder::Variable(variable).to_string())
+    };
+    let players = |id| ServerPlayersFile { id: free(id).map(|free| written(free.variable).into()) };
+    let server = |(id, name): (u64, &str)| ServerFile { id: id.into(), name: name.to_owned(), players: players(id) };
+    servers.into_iter().map(server).collect()
 }
 
 fn commands(templates: &[CommandTemplate]) -> Vec<CommandFile> {

@@ -81,7 +81,10 @@ fn stand_in(categories: &[Source<CategoryFile>]) -> StoreFile {
         name: "-".to_owned(),
         currency: CurrencyFile { code: "USD".to_owned().into(), digits: Some(At::from(4)), per_usd: None },
         virtual_currency: VirtualCurrencyFile { enabled: true, name: "-".to_owned() },
-        servers: found.into_iter().map(|id| ServerFile { id: id.into(), name: "-".to_owned() }).collect(),
+        servers: found
+            .into_iter()
+            .map(|id| ServerFile { id: id.into(), name: "-".to_owned(), ..ServerFile::default() })
+            .collect(),
         ..StoreFile::default()
     }
 }

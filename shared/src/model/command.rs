@@ -81,4 +81,16 @@ pub struct StoreDelivery {
     /// The commands of each line of every order, after those of its item.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub commands: Vec<CommandTemplate>,
+    /// The servers on which anybody may take a buyer's name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub free_names: Vec<FreeNames>,
+}
+
+/// A server on which anybody may take a buyer's name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FreeNames {
+    pub server: ServerId,
+    /// The variable in which buyers give the id that the server's list of players has; `None` if they do not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub variable: Option<u64>,
 }

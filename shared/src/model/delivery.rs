@@ -49,6 +49,36 @@ impl fmt::Display for CommandId {
     }
 }
 
+/// The id of an agent, a program beside a game server that names itself in its polls: 16 hexadecimal digits.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct AgentId(String);
+
+/// A text that is not the id of an agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("must be 16 digits from 0 to 9 and a to f")]
+pub struct NotAnAgentId;
+
+impl AgentId {
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl TryFrom<String> for AgentId {
+    type Error = NotAnAgentId;
+    fn try_from(text: String) -> Result<Self, NotAnAgentId> {
+        let is_digit = |byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+        if text.len() == 16 && text.bytes().all(is_digit) { Ok(Self(text)) } else { Err(NotAnAgentId) }
+    }
+}
+
+impl From<AgentId> for String {
+    fn from(id: AgentId) -> Self {
+        id.0
+    }
+}
+
 /// The state of a command. What each means, and what changes it, is in `rules::delivery`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -171,6 +201,35 @@ pub struct Delivery {
     /// When the game server first said that it ran.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub executed_at: Option<i64>,
+    /// When an agent first said that it began it and had no response.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unknown_at: Option<i64>,
+    /// Whether it was last served to an agent, whose journal says what it has begun.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub by_agent: bool,
+}
+
+impl Delivery {
+    /// That of a command that was never served, for any player, due at `due`.
+    #[must_use]
+    pub const fn new(state: CommandState, due: i64) -> Self {
+        Self {
+            state,
+            standing: Standing::Good,
+            online: false,
+            once: false,
+            due,
+            ends_at: None,
+            served: 0,
+            served_at: None,
+            delivered_at: None,
+            validated_at: None,
+            silent_at: None,
+            executed_at: None,
+            unknown_at: None,
+            by_agent: false,
+        }
+    }
 }
 
 /// A command of an order.
@@ -187,10 +246,19 @@ pub struct Command {
     pub server: ServerId,
     /// The name of the player that it is for; empty after an erasure.
     pub player: String,
+    /// The id by which the server's list of players has the player, as the buyer gave it; `None` where that is the name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub player_id: Option<String>,
     /// The text that the console runs; empty after an erasure.
     pub text: String,
     /// The id that it was sent again under.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retried_as: Option<CommandId>,
+    /// The command in whose place the owner had it sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_of: Option<CommandId>,
+    /// The game server's answer, as an agent reported it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<String>,
     pub delivery: Delivery,
 }

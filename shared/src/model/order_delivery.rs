@@ -1,6 +1,6 @@
 //! The delivery of an order: the commands that it was created with, and how far it is.
 
-use super::{CommandId, CommandTemplate, ItemId, Server, ServerId, Standing, is_default};
+use super::{CommandId, CommandTemplate, FreeNames, ItemId, Server, ServerId, Standing, is_default};
 use serde::{Deserialize, Serialize};
 
 /// The next step of an order's delivery.
@@ -95,6 +95,9 @@ pub struct FrozenCommands {
     pub templates: Vec<CommandTemplate>,
     /// The names of the servers.
     pub servers: Vec<Server>,
+    /// Those of the servers on which names are free.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub free_names: Vec<FreeNames>,
     pub lines: Vec<FrozenLine>,
 }
 

@@ -140,6 +140,12 @@ impl CommandText {
         Ok(Self(pieces))
     }
 
+    /// The placeholder that is all of a text.
+    #[must_use]
+    pub fn only(text: &str) -> Option<Placeholder> {
+        text.strip_prefix('{')?.strip_suffix('}').and_then(Placeholder::parse)
+    }
+
     /// The placeholders, in the order of the text.
     pub fn placeholders(&self) -> impl Iterator<Item = Placeholder> {
         self.0.iter().filter_map(|piece| match piece {

@@ -56,7 +56,7 @@ impl Subscribers {
         let till = Till::open().await;
         let active = read_active_version(till.db()).await.unwrap().unwrap();
         let servers = vec![Server { id: ServerId::new(1), name: "Survival".to_owned() }];
-        let delivery = StoreDelivery { servers, commands: Vec::new() };
+        let delivery = StoreDelivery { servers, ..StoreDelivery::default() };
         let config = StoreConfig { delivery, ..active.config };
         till.market.put(&keys::active_version(), &ActiveVersion { config, ..active }).await;
         let (_, key) = add_key(till.db(), &till.market.clock, ServerId::new(1)).await.unwrap();
@@ -147,7 +147,7 @@ impl Subscribers {
     /// The game server polls and runs, until nothing is left.
     pub async fn run(&mut self) {
         for _ in 0..20 {
-            let rows = poll(self.db(), &self.till.market.clock, &self.key).await.unwrap();
+            let rows = poll(self.db(), &self.till.market.clock, &self.key, None).await.unwrap();
             if rows.is_empty() {
                 return;
             }

@@ -1,12 +1,13 @@
 //! The plugin's calls: a new connection for each, a slash at the end of every path, no retries.
 
+use super::plugin::Row;
 use bytes::Bytes;
 use http::{Method, Request};
 use rustls::RootCertStore;
 use serde::Deserialize;
 use serde_json::json;
 use shared::model::CommandId;
-use shared::usecases::delivery::{Answer, Row};
+use shared::usecases::delivery::Answer;
 use tokio::sync::watch;
 
 #[derive(Debug)]

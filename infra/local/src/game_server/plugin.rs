@@ -3,8 +3,8 @@
 //! HTTP, and the tests of delivery have others by the use cases.
 
 use serde::{Deserialize, Serialize};
-use shared::model::CommandId;
-use shared::usecases::delivery::{Answer, Row};
+use shared::model::{Command, CommandId};
+use shared::usecases::delivery::Answer;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::mem::take;
 
@@ -24,6 +24,21 @@ pub enum Fate {
     Refused,
     /// It never ran, and the server no longer knows it.
     Lost,
+}
+
+/// A row of the queue.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Row {
+    pub id: CommandId,
+    pub player: String,
+    pub text: String,
+    pub online: bool,
+}
+
+impl From<Command> for Row {
+    fn from(Command { id, player, text, delivery, .. }: Command) -> Self {
+        Self { id, player, text, online: delivery.online }
+    }
 }
 
 /// A row that the server was served. One that is served twice is here twice: the plugin remembers no ids.

@@ -17,8 +17,8 @@ pub use interval::IntervalFile;
 pub use scalar::{At, Decimal, is_default, is_yes, yes};
 pub use store::{
     AnnouncementFile, ChatClientFile, ChatFile, CurrencyFile, GameServerFile, GoalFile, LanguageFile, LinkFile,
-    MaintenanceFile, OnDisputeFile, PatronsFile, PaymentsFile, PlayersFile, RateFile, ServerFile, StoreFile,
-    StorefrontFile, VirtualCurrencyFile,
+    MaintenanceFile, NO_ID, OnDisputeFile, PatronsFile, PaymentsFile, PlayersFile, RateFile, ServerFile,
+    ServerPlayersFile, StoreFile, StorefrontFile, VirtualCurrencyFile,
 };
 
 use std::collections::BTreeSet;

@@ -330,4 +330,20 @@ pub struct ServerFile {
     pub id: At<u64>,
     /// Its name, as buyers see it.
     pub name: String,
+    /// How its players are known; by their names if that is left out.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub players: ServerPlayersFile,
+}
+
+/// The `id` of players on a server where nothing says who they are.
+pub const NO_ID: &str = "none";
+
+/// How the players of a server are known.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ServerPlayersFile {
+    /// Where anybody may take a buyer's name: the variable in which buyers give the id that the server's list of players has,
+    /// such as `"{var:7}"`, or `none`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<At<String>>,
 }

@@ -5,7 +5,7 @@ use super::site::Site;
 use crate::duration;
 use crate::fault::Report;
 use crate::files::{At, CategoryFile, CommandFile, ItemFile, Source, StoreFile, StoreFiles};
-use shared::model::{CommandEvent, CommandTemplate, ItemDelivery, ServerId};
+use shared::model::{CommandEvent, CommandTemplate, FreeNames, ItemDelivery, ServerId};
 use shared::rules::command_text::{CommandText, MOST_PLACEHOLDERS, Placeholder};
 use shared::rules::delivery::frozen::MOST_EXPIRED;
 use std::collections::BTreeSet;
@@ -226,7 +226,9 @@ pub(super) fn check_deliveries(files: &StoreFiles, site: &Site, report: &mut Rep
         let inner = inner.map(|inner| (format!("subcategories[{}].", *inner.id), inner));
         for (prefix, category) in std::iter::once((String::new(), top)).chain(inner) {
             for item in &category.items {
-                if let Some((line, field, problem)) = too_many_expire(item, of_store, site) {
+                for (line, field, problem) in
+                    unknown_players(item, of_store, site).chain(too_many_expire(item, of_store, site))
+                {
                     report.fault(line, format!("{prefix}items[{}].{field}", *item.id), problem);
                 }
             }
@@ -239,6 +241,33 @@ pub(super) fn check_deliveries(files: &StoreFiles, site: &Site, report: &mut Rep
     }
 }
 
+fn runs_on(command: &CommandFile, server: u64) -> bool {
+    command.servers.is_empty() || command.servers.iter().any(|id| id.value == server)
+}
+
+/// The commands that need a player where anybody may take the buyer's name, and no id says who it is.
+fn unknown_players(item: &ItemFile, of_store: &[CommandFile], site: &Site) -> impl Iterator<Item = Note> {
+    let servers = delivered_to(item, site);
+    let own = item.commands.iter().map(|command| (command.run.line, command));
+    let all = own.chain(of_store.iter().map(|command| (item.id.line, command)));
+    let mut notes: Vec<Note> = Vec::new();
+    for (line, command) in all.filter(|(_, command)| command.online) {
+        let on = |free: &&FreeNames| servers.contains(&free.server.get()) && runs_on(command, free.server.get());
+        for FreeNames { server, variable } in site.config.delivery.free_names.iter().filter(on) {
+            let problem = match variable {
+                None => format!(
+                    "is not for server {server}, where anybody may take the buyer's name: give players.id of the server \
+                     a variable in store.yaml, such as \"{{var:7}}\""
+                ),
+                Some(id) if item.variables.iter().any(|variable| *variable.id == *id) => continue,
+                Some(id) => format!("needs the variable {id}, by which server {server} knows its players"),
+            };
+            notes.push((line, "commands.online", problem));
+        }
+    }
+    notes.into_iter()
+}
+
 /// The commands of a line that expire on one server are moved together, in one transaction.
 fn too_many_expire(item: &ItemFile, of_store: &[CommandFile], site: &Site) -> Option<Note> {
     let (field, line) = match &item.expires_after {
@@ -247,9 +276,6 @@ fn too_many_expire(item: &ItemFile, of_store: &[CommandFile], site: &Site) -> Op
         None => return None,
     };
     let expired = |command: &&CommandFile| command.on == CommandEvent::Expired;
-    let runs_on = |command: &CommandFile, server: u64| {
-        command.servers.is_empty() || command.servers.iter().any(|id| id.value == server)
-    };
     let count = |server| {
         item.commands.iter().chain(of_store).filter(expired).filter(|command| runs_on(command, server)).count()
     };

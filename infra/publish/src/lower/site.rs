@@ -6,12 +6,15 @@ use super::payments::payments;
 use super::text::{check_image, check_link, check_name};
 use super::value::{amount, check_id, money};
 use crate::fault::{Report, Unique};
-use crate::files::{At, ChatFile, FORMAT, LanguageFile, LinkFile, PatronsFile, PlayersFile, StoreFile, StorefrontFile};
+use crate::files::{
+    At, ChatFile, FORMAT, LanguageFile, LinkFile, NO_ID, PatronsFile, PlayersFile, StoreFile, StorefrontFile,
+};
 use oauth2::{AuthUrl, RedirectUrl};
 use shared::model::{
-    ChatLogin, GameServer, Goal, Language, Link, Maintenance, Money, Page, PageUrl, Patronage, Server, ServerId,
-    Settings, StoreConfig, StoreDelivery,
+    ChatLogin, FreeNames, GameServer, Goal, Language, Link, Maintenance, Money, Page, PageUrl, Patronage, Server,
+    ServerId, Settings, StoreConfig, StoreDelivery,
 };
+use shared::rules::command_text::{CommandText, Placeholder};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
@@ -64,7 +67,7 @@ pub(super) fn site(file: &StoreFile, report: &mut Report) -> Site {
         is_patrons_enabled: file.patrons.enabled,
         announcement: announcement(file, report),
     };
-    let servers = servers(file, report);
+    let (servers, free_names) = servers(file, report);
     let config = StoreConfig {
         digits,
         guest_mode_enabled: file.guest_mode,
@@ -83,7 +86,7 @@ pub(super) fn site(file: &StoreFile, report: &mut Report) -> Site {
         },
         payments: payments(file, digits, report),
         ban_on_dispute: file.on_dispute.ban,
-        delivery: StoreDelivery { servers: servers.values().cloned().collect(), commands: Vec::new() },
+        delivery: StoreDelivery { servers: servers.values().cloned().collect(), commands: Vec::new(), free_names },
     };
     let patronage = patronage(&file.patrons, &file.currency.code, digits, report);
     Site { settings, config, patronage, servers, images: BTreeSet::new(), least_is_doubtful: false }
@@ -170,16 +173,28 @@ fn goals(file: &StoreFile, digits: u8, report: &mut Report) -> Vec<Goal> {
     goals
 }
 
-fn servers(file: &StoreFile, report: &mut Report) -> BTreeMap<u64, Server> {
+fn servers(file: &StoreFile, report: &mut Report) -> (BTreeMap<u64, Server>, Vec<FreeNames>) {
     let mut ids = Unique::new("server id");
-    let mut servers = BTreeMap::new();
+    let (mut servers, mut free_names) = (BTreeMap::new(), Vec::new());
     for server in &file.servers {
         check_id(*server.id, server.id.line, "servers.id", report);
         ids.take(report, *server.id, server.id.line, "servers.id");
         check_name(&server.name, server.id.line, &format!("servers[{}].name", *server.id), report);
-        servers.insert(*server.id, Server { id: ServerId::new(*server.id), name: server.name.clone() });
+        let id = ServerId::new(*server.id);
+        servers.insert(*server.id, Server { id, name: server.name.clone() });
+        let Some(written) = &server.players.id else { continue };
+        let variable = match CommandText::only(written) {
+            _ if written.value == NO_ID => None,
+            Some(Placeholder::Variable(variable)) => Some(variable),
+            _ => {
+                let field = format!("servers[{}].players.id", *server.id);
+                report.fault(written.line, &field, "must be a variable in quotes, such as \"{var:7}\", or none");
+                continue;
+            }
+        };
+        free_names.push(FreeNames { server: id, variable });
     }
-    servers
+    (servers, free_names)
 }
 
 /// The chat platform's client. Parts may be missing (then auth/chat says so); what is there must be a URL as

@@ -149,3 +149,39 @@ fn changes_of_commands_are_shown_by_their_place() {
     );
     assert_eq!(changed(&after, &before).len(), 2);
 }
+
+#[test]
+fn a_command_for_a_player_who_is_there_needs_to_know_who_that_is() {
+    let servers = "servers: [{id: 1, name: Hearth}, {id: 2, name: Rust, players: {id: 'ID'}}]\n";
+    let checked = |id: &str, of_store: &str, item: &str| {
+        let mut files = files(of_store, &[item]);
+        files[0].1 = files[0].1.replace(SERVERS, &servers.replace("ID", id));
+        let dir = store(&files.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect::<Vec<_>>());
+        let read = read(dir.path()).unwrap();
+        (lines(&check(&read)), read)
+    };
+    let faults = |id: &str, of_store: &str, item: &str| checked(id, of_store, item).0;
+    let online = format!("commands: [{{run: a, online: true}}, {REFUNDED}]");
+    let elsewhere = format!("commands: [{{run: a, online: true, servers: [1]}}, {REFUNDED}]");
+    let away = format!("commands: [{{run: a}}, {REFUNDED}]");
+    let variable = format!("variables: [{{id: 7, name: Steam id}}], {online}");
+    let at = "categories/a.yaml, line 5, items[1].commands.online: ";
+    let free = "is not for server 2, where anybody may take the buyer's name: give players.id of the server a variable in \
+                store.yaml, such as \"{var:7}\"\n";
+    assert_eq!(faults("none", "", &online), format!("{at}{free}"));
+    assert_eq!(faults("none", "commands: [{run: a, online: true}]\n", &away), format!("{at}{free}"));
+    assert_eq!(
+        faults("{var:7}", "", &online),
+        format!("{at}needs the variable 7, by which server 2 knows its players\n")
+    );
+    for (id, item) in [("none", &elsewhere), ("none", &away), ("{var:7}", &variable)] {
+        assert_eq!(faults(id, "", item), "", "{id} {item}");
+    }
+    for id in ["7", "{player}", "{var:7} ", "{var:x}", ""] {
+        let found = faults(id, "", &away);
+        assert!(found.contains("servers[2].players.id: must be a variable in quotes"), "{id}: {found}");
+    }
+    let known = compile(&checked("{var:7}", "", &variable).1).unwrap();
+    assert_eq!(known.config.delivery.free_names[0].variable, Some(7));
+    assert_eq!(compile(&export(&known)).unwrap(), known);
+}

@@ -9,7 +9,8 @@ use shared::model::{CommandId, CommandState};
 pub enum ServerCommand {
     /// Make a key for a game server of store.yaml, and print what to enter there.
     #[command(after_help = "Examples:\n  storectl server add Survival --stack storefront\n  \
-                            storectl server add 1 --drop --stack storefront\n\n\
+                            storectl server add 1 --drop --stack storefront\n  \
+                            storectl server add 2 --agent --stack storefront\n\n\
                             The key is shown once: only its hash is stored. What was sold for this server before is shown, \
                             and delivered or dropped as you decide.")]
     Add(AddServer),
@@ -41,6 +42,9 @@ pub struct AddServer {
     /// Address of the API that the game server calls; the stack's own by default.
     #[arg(long, value_name = "URL")]
     pub url: Option<String>,
+    /// Print the file of an agent in place of the settings of the plugin.
+    #[arg(long)]
+    pub agent: bool,
 }
 
 /// `server revoke`.

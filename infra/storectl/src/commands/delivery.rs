@@ -147,10 +147,11 @@ pub(super) fn table(commands: &[Command], active: &ActiveVersion, now: i64) -> S
             command.order.to_string(),
             times(command),
             command.text.clone(),
+            command.output.clone().unwrap_or_default(),
         ]
     };
     let rows: Vec<Vec<String>> = commands.iter().map(row).collect();
-    columns(&["ID", "STATE", "ON", "SERVER", "PLAYER", "ORDER", "TIMES", "COMMAND"], &rows)
+    columns(&["ID", "STATE", "ON", "SERVER", "PLAYER", "ORDER", "TIMES", "COMMAND", "RESPONSE"], &rows)
 }
 
 /// The times of a command, in their order.
@@ -162,6 +163,7 @@ pub(super) fn times(command: &Command) -> String {
         ("received", delivery.delivered_at),
         ("asked", delivery.validated_at),
         ("ran", delivery.executed_at),
+        ("began", delivery.unknown_at),
     ];
     let shown = known.into_iter().filter_map(|(word, at)| Some(format!("{word} {}", shown_time(at?))));
     shown.collect::<Vec<_>>().join(", ")
@@ -179,7 +181,8 @@ pub(super) fn facts(command: &Command, active: &ActiveVersion, now: i64) -> Valu
         "served": delivery.served, "served_at": delivery.served_at.map(shown_time),
         "delivered_at": delivery.delivered_at.map(shown_time), "validated_at": delivery.validated_at.map(shown_time),
         "executed_at": delivery.executed_at.map(shown_time), "retried_as": command.retried_as,
-        "standing": delivery.standing,
+        "standing": delivery.standing, "output": command.output, "retry_of": command.retry_of,
+        "player_id": command.player_id, "unknown_at": delivery.unknown_at.map(shown_time), "by_agent": delivery.by_agent,
     })
 }
 

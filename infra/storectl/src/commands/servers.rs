@@ -69,7 +69,7 @@ pub(super) async fn add(target: &Target, console: &Console, options: &AddServer)
     } else {
         None
     };
-    let (mut text, mut json) = make(target, server, options.url.as_deref()).await?;
+    let (mut text, mut json) = make(target, server, options.url.as_deref(), options.agent).await?;
     match dropped {
         Some(count) => _ = write!(text, "\n{count} commands that waited for it were cancelled."),
         None if !waiting.is_empty() => {
@@ -98,8 +98,24 @@ fn drops(console: &Console, options: &AddServer, server: &Server, waiting: &[Com
     console.choose(&shown, "Deliver or drop them?", ["deliver", "drop"]).map(|place| place == 1)
 }
 
+/// The file of an agent; the presets are for Minecraft.
+fn agent_file(store_url: &str) -> String {
+    format!(
+        "store: {store_url}\n\
+         key: {{file: key.txt}}\n\
+         rcon: {{address: \"127.0.0.1:25575\", password: {{file: rcon.txt}}, protocol: source}}  # websocket for Rust\n\
+         players: minecraft  # or rust, or {{command, each}}\n\
+         journal: ./journal\n"
+    )
+}
+
 /// Makes a key, and says where to enter it.
-async fn make(target: &Target, server: &Server, url: Option<&str>) -> Result<(String, Value), Failure> {
+async fn make(
+    target: &Target,
+    server: &Server,
+    url: Option<&str>,
+    for_agent: bool,
+) -> Result<(String, Value), Failure> {
     let (secret, key) = add_key(&target.db, target.clock.as_ref(), server.id).await.map_err(|error| {
         let next = "Look at `storectl server list`: revoke a key that you have not seen, then run it again.";
         Failure::from(error).done("It is not known whether a key was made.").next(next)
@@ -107,29 +123,38 @@ async fn make(target: &Target, server: &Server, url: Option<&str>) -> Result<(St
     let known = url.or_else(|| target.stack.as_ref().map(|stack| stack.api_url.as_str()));
     let store_url = format!("{}{PLUGIN}", known.unwrap_or("https://YOUR-API").trim_end_matches('/'));
     let setup = format!("ms autosetup \"{store_url}\" {secret} {secret}");
-    let mut text = format!(
-        "{ok} {name} ({id}) has a new key. It is shown this once.\n\
-         {console}\n  {setup}\n\
+    let file = agent_file(&store_url);
+    let plugin = format!(
+        "{console}\n  {setup}\n\
          {settings}\n  store-url: {store_url}\n  api.key-enabled: true\n  api.key: {secret}\n  \
          weblistener.enabled: true\n  weblistener.secret-key: {secret}",
-        ok = paint(GOOD, "ok"),
-        name = server.name,
-        id = server.id,
         console =
             paint(STRONG, "Enter this in the game server's console (players with the right type it with a slash):"),
         settings = paint(STRONG, "Or write these settings of the plugin, then `ms reload`:"),
+    );
+    let agent = format!(
+        "{config}\n{file}{key}\n{secret}",
+        config = paint(STRONG, "Write this to agent.yaml, with the game server's RCON password in rcon.txt:"),
+        key = paint(STRONG, "And this to key.txt, which only the agent's user may read:"),
+    );
+    let mut text = format!(
+        "{} {} ({}) has a new key. It is shown this once.\n{}",
+        paint(GOOD, "ok"),
+        server.name,
+        server.id,
+        if for_agent { agent } else { plugin },
     );
     if known.is_none() {
         let note = "The address of the API is not known here: replace https://YOUR-API, or add --url.";
         _ = write!(text, "\n{} {note}", paint(WARN, "note"));
     } else if !store_url.starts_with("https://") {
-        let note = "The plugin calls https addresses only.";
+        let note = "The plugin calls https addresses only, and an agent http only on its own machine.";
         _ = write!(text, "\n{} {note}", paint(WARN, "warning"));
     }
     let hash = key.hash().get(..SHOWN_DIGITS).unwrap_or_default();
     let json = json!({
         "server": server.id, "name": server.name, "key": secret, "hash": hash, "store_url": store_url,
-        "autosetup": format!("/{setup}"),
+        "autosetup": format!("/{setup}"), "agent": file,
     });
     Ok((text, json))
 }
@@ -143,7 +168,7 @@ pub(super) async fn rotate(target: &Target, console: &Console, options: &RotateS
         return Err(Failure::refused(what, format!("`storectl server add {}` makes one.", server.id)));
     };
     if !options.finish {
-        let (mut text, json) = make(target, server, options.url.as_deref()).await?;
+        let (mut text, json) = make(target, server, options.url.as_deref(), false).await?;
         let next = format!("storectl server rotate {} --finish", server.id);
         _ = write!(
             text,

@@ -7,7 +7,7 @@ use shared::model::{CommandId, InternalId, ServerId};
 use shared::store::leases::Lease;
 use shared::store::transaction::{Sent, Write, send};
 use shared::store::{commands, keys, orders};
-use shared::usecases::delivery::{ServerKey, add_key, delivered, executed, place_of, poll};
+use shared::usecases::delivery::{Report, ServerKey, add_key, delivered, executed, place_of, poll};
 use storectl::error::Exit;
 use tests::Cut;
 
@@ -75,10 +75,17 @@ async fn commands_are_listed_by_server_order_player_state_and_age() {
 #[tokio::test]
 async fn an_order_shows_its_commands_with_their_times() {
     let (bench, order, key) = sold().await;
-    poll(&bench.db, bench.clock.as_ref(), &key).await.unwrap();
+    poll(&bench.db, bench.clock.as_ref(), &key, None).await.unwrap();
     let all = ids(&listed(&bench, &[]).await);
     delivered(&bench.db, bench.clock.as_ref(), &key, &all).await.unwrap();
-    executed(&bench.db, bench.clock.as_ref(), &key, &all[..1]).await.unwrap();
+    executed(
+        &bench.db,
+        bench.clock.as_ref(),
+        &key,
+        &[Report { output: "[LP] done\u{1b}".to_owned(), ..Report::done(all[0]) }],
+    )
+    .await
+    .unwrap();
     let answer = bench.run(&["order", "show", &order]).await.unwrap();
     let states: Vec<&Value> = answer.json()["commands"].as_array().unwrap().iter().map(|one| &one["state"]).collect();
     assert_eq!(states, ["executed", "delivered", "delivered", "delivered"]);
@@ -94,6 +101,7 @@ async fn an_order_shows_its_commands_with_their_times() {
         "bought on Hearth (1) for Newt: executed",
         "crate key give Newt ember 3",
         "None of them says what the command did there.",
+        "    responded: [LP] done \n",
     ] {
         assert!(evidence.text().contains(part), "{part}\n{}", evidence.text());
     }
@@ -129,7 +137,7 @@ async fn an_owner_sends_again_cancels_and_notes_what_was_done() {
     let cancelled = bench.ok(&["delivery", "cancel", &text(all[3])]).await;
     assert_eq!(cancelled["commands"][0]["state"], "cancelled");
     assert_eq!(bench.ok(&["delivery", "done", &text(all[2])]).await["commands"][0]["state"], "done");
-    assert_eq!(poll(&bench.db, bench.clock.as_ref(), &key).await.unwrap().len(), 2);
+    assert_eq!(poll(&bench.db, bench.clock.as_ref(), &key, None).await.unwrap().len(), 2);
     delivered(&bench.db, bench.clock.as_ref(), &key, &all[..2]).await.unwrap();
     assert_eq!(bench.fails(&["delivery", "retry", &text(all[0])]).await.exit, Exit::Declined, "it asks");
     let again = bench.ok(&["delivery", "retry", &text(all[0]), "--yes"]).await;
@@ -286,9 +294,9 @@ async fn states(bench: &Bench, order: &str) -> Vec<String> {
 async fn a_restore_makes_no_command_ready_however_often_it_was_cut_off() {
     let (bench, order, key) = sold().await;
     let clock = bench.clock.as_ref();
-    let all: Vec<CommandId> = poll(&bench.db, clock, &key).await.unwrap().iter().map(|row| row.id).collect();
+    let all: Vec<CommandId> = poll(&bench.db, clock, &key, None).await.unwrap().iter().map(|row| row.id).collect();
     delivered(&bench.db, clock, &key, &all[..2]).await.unwrap();
-    executed(&bench.db, clock, &key, &all[..1]).await.unwrap();
+    executed(&bench.db, clock, &key, &[Report::done(all[0])]).await.unwrap();
     let (ready, waiting, unmarked) = (sell(&bench, "201").await, sell(&bench, "201").await, sell(&bench, "201").await);
     for mut command in commands::read(&bench.db, ids(&listed(&bench, &["--order", &waiting]).await).into_iter())
         .await
@@ -337,7 +345,7 @@ async fn a_restore_makes_no_command_ready_however_often_it_was_cut_off() {
         let new = ids(&listed(&other, &["--order", &unmarked]).await);
         assert!(new[0].get() > 1_000_000, "{new:?}");
         if is_whole {
-            assert_eq!(poll(&other.db, other.clock.as_ref(), &key).await.unwrap(), [], "nothing is ready");
+            assert_eq!(poll(&other.db, other.clock.as_ref(), &key, None).await.unwrap(), [], "nothing is ready");
             return;
         }
     }

@@ -3,7 +3,8 @@
 use crate::bench::{Bench, sample};
 use serde_json::Value;
 use shared::clock::Clock as _;
-use shared::usecases::delivery::{Row, ServerKey, poll};
+use shared::model::Command;
+use shared::usecases::delivery::{ServerKey, poll};
 use std::time::Duration;
 use storectl::console::Console;
 use storectl::error::Exit;
@@ -18,8 +19,8 @@ fn key(answer: &Value) -> ServerKey {
     ServerKey::parse(answer["key"].as_str().unwrap()).unwrap()
 }
 
-async fn polls(bench: &Bench, key: &ServerKey) -> Option<Vec<Row>> {
-    poll(&bench.db, bench.clock.as_ref(), key).await.ok()
+async fn polls(bench: &Bench, key: &ServerKey) -> Option<Vec<Command>> {
+    poll(&bench.db, bench.clock.as_ref(), key, None).await.ok()
 }
 
 /// A sale of an item whose commands run on server 1.
@@ -46,6 +47,16 @@ async fn a_key_is_shown_once_and_opens_the_queue_of_its_server() {
     let failure = bench.fails(&["server", "add", "Herth"]).await;
     let known = "Hearth (1), Ashlands (2), Skyforge (3), The Pit (4)";
     assert_eq!(failure.what, format!("There is no server \"Herth\"; there are {known}."));
+}
+
+#[tokio::test]
+async fn the_file_of_an_agent_is_printed_with_its_key() {
+    let bench = Bench::published().await;
+    let answer = bench.run(&["server", "add", "1", "--agent", "--url", "https://api.shop.example"]).await.unwrap();
+    let (file, secret) = (answer.json()["agent"].as_str().unwrap(), answer.json()["key"].as_str().unwrap());
+    assert!(answer.text().contains(file) && answer.text().ends_with(secret), "{}", answer.text());
+    assert!(file.starts_with("store: https://api.shop.example/plugin/\n") && !file.contains(secret), "{file}");
+    assert!(!answer.text().contains("autosetup"));
 }
 
 #[tokio::test]

@@ -1,8 +1,8 @@
 //! The commands of an order: frozen when it is created, expanded and filled when they are queued.
 
 use crate::model::{
-    CommandEvent, CommandTemplate, FrozenCommand, FrozenCommands, FrozenLine, PublishedItem, Server, ServerId,
-    StoreDelivery,
+    CommandEvent, CommandTemplate, FreeNames, FrozenCommand, FrozenCommands, FrozenLine, PublishedItem, Server,
+    ServerId, StoreDelivery,
 };
 use crate::rules::command_servers::{of_line, servers};
 use crate::rules::command_text::{CommandText, LONGEST_FILLED, Placeholder};
@@ -41,6 +41,8 @@ pub fn freeze<'a>(lines: impl Iterator<Item = LineToFreeze<'a>>, store: &StoreDe
             frozen.lines.push(FrozenLine { line, item, name, expires_after, renews, commands });
         }
     }
+    let is_named = |free: &&FreeNames| names.contains_key(&free.server);
+    frozen.free_names = store.free_names.iter().filter(is_named).copied().collect();
     frozen.servers = names.into_values().collect();
     (!frozen.lines.is_empty()).then_some(frozen)
 }

@@ -25,7 +25,10 @@ const MOST_SERVED: u8 = 3;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Word {
     /// A poll that has the server's lease found it in the queue.
-    Polled,
+    Polled {
+        /// Whether the poll is an agent's.
+        by_agent: bool,
+    },
     /// The game server threw away the response that it was last served in.
     GivenBack,
     /// The game server has run it, or keeps it for its player.
@@ -39,6 +42,8 @@ pub enum Word {
     },
     /// The game server has run it.
     Executed,
+    /// An agent has begun it, and does not know whether it ran.
+    Begun,
     /// The order, or the player, is no longer what it was.
     Recall(Standing),
     /// The sweep has looked at it, and nothing was said.
@@ -75,7 +80,7 @@ pub struct Outcome {
 pub fn decide(before: &Delivery, word: Word, now: i64) -> Outcome {
     let found = Delivery { state: state_at(before, now), ..*before };
     match word {
-        Word::Polled => polled(found, now),
+        Word::Polled { by_agent } => polled(found, by_agent, now),
         Word::GivenBack => given_back(found),
         Word::Delivered => delivered(found, now),
         Word::Validated { is_fresh, ids } => validated(found, is_fresh, ids, now),
@@ -83,6 +88,7 @@ pub fn decide(before: &Delivery, word: Word, now: i64) -> Outcome {
             let executed_at = found.executed_at.or(Some(now));
             to(Executed, Delivery { executed_at, ..found })
         }
+        Word::Begun => begun(found, now),
         Word::Recall(standing) => recall(found, standing),
         Word::Silence => silence(found, now),
         Word::Cancel => owners(found, Cancelled, &[Waiting, Ready, Kept, Unknown]),
@@ -123,7 +129,10 @@ pub const fn may_have_run(command: &Delivery) -> bool {
         Served | Delivered | Validated | Executed | Unknown | Done | Retried => true,
         Waiting | Ready => command.served > 0,
         // One that was unknown before.
-        Cancelled => command.validated_at.is_some() || (command.served > 0 && command.delivered_at.is_none()),
+        Cancelled => {
+            let is_silent = command.served > 0 && command.delivered_at.is_none();
+            command.validated_at.is_some() || command.unknown_at.is_some() || is_silent
+        }
         Kept | Recalled | Stopped => false,
     }
 }
@@ -176,7 +185,7 @@ const fn most_served(command: &Delivery) -> u8 {
     if command.once { 1 } else { MOST_SERVED }
 }
 
-fn polled(found: Delivery, now: i64) -> Outcome {
+fn polled(found: Delivery, by_agent: bool, now: i64) -> Outcome {
     let is_leased = found.state == Served && found.served_at.is_some_and(|served| now < served + LEASE);
     if is_leased || !matches!(found.state, Ready | Served) {
         return unchanged(found, false);
@@ -184,7 +193,7 @@ fn polled(found: Delivery, now: i64) -> Outcome {
     let may_run = found.standing == Standing::Good && !has_ended(&found, now);
     if may_run && found.served < most_served(&found) {
         let (served, served_at) = (found.served + 1, Some(now));
-        return to(Served, Delivery { served, served_at, ..found });
+        return to(Served, Delivery { served, served_at, by_agent, ..found });
     }
     unserved(found)
 }
@@ -206,9 +215,10 @@ fn given_back(found: Delivery) -> Outcome {
 fn delivered(found: Delivery, now: i64) -> Outcome {
     let found = Delivery { delivered_at: found.delivered_at.or(Some(now)), ..found };
     match found.state {
+        _ if found.unknown_at.is_some() => unchanged(found, true),
         Waiting | Ready | Served | Unknown | Recalled | Stopped | Cancelled if !found.online => to(Delivered, found),
         // What was validated has left the disk.
-        Unknown if found.validated_at.is_some() => unchanged(found, true),
+        Unknown if found.validated_at.is_some() && !found.by_agent => unchanged(found, true),
         Waiting | Ready | Served | Unknown if found.standing == Standing::Good => to(Kept, found),
         Waiting | Ready | Served | Unknown => Outcome { answer: true, ..withdrawn(found) },
         Recalled | Stopped | Cancelled | Kept | Delivered | Validated | Executed | Done | Retried => {
@@ -218,16 +228,30 @@ fn delivered(found: Delivery, now: i64) -> Outcome {
 }
 
 fn validated(found: Delivery, is_fresh: bool, ids: u32, now: i64) -> Outcome {
-    let is_over = matches!(found.state, Executed | Recalled | Stopped | Cancelled | Done | Retried);
-    let is_second = found.once && found.validated_at.is_some();
+    let is_over =
+        found.unknown_at.is_some() || matches!(found.state, Executed | Recalled | Stopped | Cancelled | Done | Retried);
+    let is_second = found.once && found.validated_at.is_some() && !found.by_agent;
     let is_refused = is_over || is_second || found.standing != Standing::Good || has_ended(&found, now);
-    if !is_fresh && is_refused {
-        // The game server forgets it.
-        return if found.state == Kept { withdrawn(found) } else { unchanged(found, false) };
+    // An agent loses nothing by a refusal.
+    if is_refused && (!is_fresh || found.by_agent) {
+        // The game server forgets it. An agent asks only about what it has not begun.
+        let has_begun = found.unknown_at.is_some() || !found.by_agent;
+        return match found.state {
+            Kept => withdrawn(found),
+            Ready | Served | Validated | Unknown if !has_begun => withdrawn(found),
+            _ => unchanged(found, false),
+        };
     }
     let silent_at = Some(now + SILENCE + i64::from(ids.div_ceil(2)));
     let state = if found.state == Executed { Executed } else { Validated };
     to(state, Delivery { validated_at: Some(now), silent_at, ..found })
+}
+
+fn begun(found: Delivery, now: i64) -> Outcome {
+    match found.state {
+        Delivered | Executed | Done | Retried => unchanged(found, true),
+        _ => to(Unknown, Delivery { unknown_at: found.unknown_at.or(Some(now)), by_agent: true, ..found }),
+    }
 }
 
 fn recall(found: Delivery, standing: Standing) -> Outcome {

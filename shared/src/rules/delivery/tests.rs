@@ -8,18 +8,11 @@ const NOW: i64 = 1_000_000;
 fn command(state: CommandState) -> Delivery {
     let is_served = !matches!(state, Waiting | Ready);
     Delivery {
-        state,
-        standing: Standing::Good,
-        online: false,
-        once: false,
-        due: if state == Waiting { NOW + 60 } else { NOW - 600 },
-        ends_at: None,
         served: u8::from(is_served),
         served_at: is_served.then_some(NOW - 600),
-        delivered_at: None,
         validated_at: (state == Validated).then_some(NOW - 400),
         silent_at: (state == Validated).then_some(NOW - 100),
-        executed_at: None,
+        ..Delivery::new(state, if state == Waiting { NOW + 60 } else { NOW - 600 })
     }
 }
 
@@ -43,6 +36,11 @@ fn served(times: u8, seconds_ago: i64) -> Delivery {
     Delivery { served: times, served_at: Some(NOW - seconds_ago), ..online(Served) }
 }
 
+fn agents(command: Delivery) -> Delivery {
+    Delivery { by_agent: true, ..command }
+}
+
+const POLLED: Word = Word::Polled { by_agent: false };
 const LATER: Word = Word::Validated { is_fresh: false, ids: 2 };
 const AT_ONCE: Word = Word::Validated { is_fresh: true, ids: 2 };
 const REFUND: Word = Word::Recall(Standing::Refunded);
@@ -82,24 +80,24 @@ fn what_waits_is_ready_when_its_time_has_come() {
     let waiting = command(Waiting);
     assert_eq!(state_at(&waiting, NOW), Waiting);
     assert_eq!(state_at(&waiting, NOW + 60), Ready);
-    assert_eq!(says(&waiting, Word::Polled), (Waiting, false));
-    assert_eq!(decide(&waiting, Word::Polled, NOW + 60).next.state, Served);
+    assert_eq!(says(&waiting, POLLED), (Waiting, false));
+    assert_eq!(decide(&waiting, POLLED, NOW + 60).next.state, Served);
 }
 
 #[test]
 fn a_poll_serves_what_is_ready_and_serves_again_after_silence() {
-    let first = decide(&command(Ready), Word::Polled, NOW);
+    let first = decide(&command(Ready), POLLED, NOW);
     assert_eq!((first.next.state, first.next.served, first.next.served_at), (Served, 1, Some(NOW)));
     assert!(first.answer);
-    assert_eq!(says(&served(1, 59), Word::Polled), (Served, false), "another poll has the lease");
-    assert_eq!(decide(&served(1, 60), Word::Polled, NOW).next.served, 2);
-    assert_eq!(decide(&served(2, 60), Word::Polled, NOW).next.served, 3);
-    assert_eq!(says(&served(3, 60), Word::Polled), (Unknown, false));
-    assert_eq!(says(&once(Served), Word::Polled), (Unknown, false));
-    assert_eq!(says(&refunded(Served), Word::Polled), (Unknown, false));
-    assert_eq!(says(&ended(Ready), Word::Polled), (Recalled, false), "its time is over");
+    assert_eq!(says(&served(1, 59), POLLED), (Served, false), "another poll has the lease");
+    assert_eq!(decide(&served(1, 60), POLLED, NOW).next.served, 2);
+    assert_eq!(decide(&served(2, 60), POLLED, NOW).next.served, 3);
+    assert_eq!(says(&served(3, 60), POLLED), (Unknown, false));
+    assert_eq!(says(&once(Served), POLLED), (Unknown, false));
+    assert_eq!(says(&refunded(Served), POLLED), (Unknown, false));
+    assert_eq!(says(&ended(Ready), POLLED), (Recalled, false), "its time is over");
     for state in CommandState::ALL.into_iter().filter(|state| !matches!(state, Ready | Served)) {
-        assert_eq!(says(&command(state), Word::Polled), (state, false));
+        assert_eq!(says(&command(state), POLLED), (state, false));
     }
 }
 
@@ -158,6 +156,45 @@ fn executed_is_the_end_from_everywhere() {
     for state in CommandState::ALL {
         assert_eq!(says(&refunded(state), Word::Executed), (Executed, true));
     }
+}
+
+#[test]
+fn what_an_agent_has_begun_is_unknown_and_never_repeated_by_itself() {
+    for state in CommandState::ALL {
+        let is_over = matches!(state, Delivered | Executed | Done | Retried);
+        let begun = decide(&agents(refunded(state)), Word::Begun, NOW).next;
+        assert_eq!(begun.state, if is_over { state } else { Unknown });
+        if !is_over {
+            assert!(may_have_run(&begun));
+            for word in [LATER, AT_ONCE] {
+                assert_eq!(says(&agents(Delivery { standing: Standing::Good, ..begun }), word), (Unknown, false));
+            }
+            assert_eq!(says(&begun, Word::Delivered), (Unknown, true));
+            assert_eq!(says(&begun, POLLED), (Unknown, false));
+            assert_eq!(says(&begun, Word::Executed), (Executed, true));
+        }
+    }
+}
+
+#[test]
+fn an_agent_is_told_of_each_command_and_what_it_has_not_begun_is_recalled() {
+    for state in [Ready, Served, Kept, Validated, Unknown] {
+        for command in [refunded(state), ended(state)] {
+            for word in [LATER, AT_ONCE] {
+                assert_eq!(says(&agents(command), word), (Recalled, false), "{state:?}");
+            }
+        }
+        assert_eq!(says(&agents(once(state)), LATER), (Validated, true), "its journal says that it has not begun");
+    }
+    let banned = Delivery { standing: Standing::Stopped, ..online(Served) };
+    assert_eq!(says(&agents(banned), LATER), (Stopped, false));
+    for state in [Delivered, Executed, Recalled, Stopped, Cancelled, Done, Retried] {
+        assert_eq!(says(&agents(refunded(state)), AT_ONCE), (state, false), "{state:?}");
+    }
+    let lost = Delivery { state: Unknown, ..online(Validated) };
+    assert_eq!(says(&agents(lost), Word::Delivered), (Kept, true), "it still waits for its player");
+    let served = decide(&command(Ready), Word::Polled { by_agent: true }, NOW).next;
+    assert!(served.by_agent);
 }
 
 #[test]
@@ -232,11 +269,11 @@ fn a_restore_makes_nothing_ready() {
 
 fn words() -> impl Strategy<Value = Word> {
     prop_oneof![
-        4 => Just(Word::Polled),
+        4 => any::<bool>().prop_map(|by_agent| Word::Polled { by_agent }),
         1 => Just(Word::GivenBack),
         2 => Just(Word::Delivered),
         2 => (any::<bool>(), 1_u32..100).prop_map(|(is_fresh, ids)| Word::Validated { is_fresh, ids }),
-        1 => Just(Word::Executed),
+        1 => prop_oneof![Just(Word::Executed), Just(Word::Begun)],
         1 => prop_oneof![Just(Standing::Refunded), Just(Standing::ChargedBack), Just(Standing::Stopped)]
             .prop_map(Word::Recall),
         2 => Just(Word::Silence),
@@ -265,15 +302,17 @@ proptest! {
     ) {
         let mut command = Delivery { online: is_online, once: is_once, due: NOW, ..command(Ready) };
         command.ends_at = ends.map(|ends| NOW + ends);
-        let (mut now, mut has_word) = (NOW, false);
+        let (mut now, mut has_word, mut has_begun) = (NOW, false, false);
         for (word, seconds) in said {
             now += seconds;
             let Outcome { next, answer } = decide(&command, word, now);
-            let is_served = word == Word::Polled && answer;
+            let is_served = matches!(word, Word::Polled { .. }) && answer;
             prop_assert!(!(is_served && has_word), "served again after a word");
             prop_assert!(!is_served || (next.standing == Standing::Good && next.served <= most_served(&next)));
             prop_assert!(!is_served || next.ends_at.is_none_or(|end| now < end));
-            has_word |= matches!(word, Word::Delivered | Word::Executed) || (matches!(word, Word::Validated { .. }) && answer);
+            prop_assert!(!(has_begun && answer && matches!(word, Word::Validated { .. })), "it may run twice");
+            has_begun |= word == Word::Begun && next.state == Unknown;
+            has_word |= matches!(word, Word::Delivered | Word::Executed | Word::Begun) || (matches!(word, Word::Validated { .. }) && answer);
             if matches!(word, Word::Delivered | Word::Validated { .. } | Word::Executed) {
                 prop_assert!(rank(next.state) >= rank(command.state) || next.state == Recalled || next.state == Stopped);
             }
@@ -284,12 +323,12 @@ proptest! {
             }
             // Said twice, it is the same.
             let again = decide(&next, word, now);
-            if !matches!(word, Word::Polled | Word::GivenBack | Word::Validated { .. }) {
+            if !matches!(word, Word::Polled { .. } | Word::GivenBack | Word::Validated { .. }) {
                 prop_assert_eq!(&again.next, &next);
             }
             // What was recalled can only run if the game server was told so, or says so.
             if matches!((command.state, next.state), (Recalled | Stopped, to) if to != command.state) {
-                let is_said = matches!(word, Word::Validated { .. } | Word::Delivered | Word::Executed | Word::Retry);
+                let is_said = matches!(word, Word::Validated { .. } | Word::Delivered | Word::Executed | Word::Begun | Word::Retry);
                 prop_assert!(is_said);
             }
             command = next;

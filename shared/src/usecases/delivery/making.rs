@@ -87,23 +87,26 @@ impl Making<'_> {
             event: entry.template.on,
             server: entry.server,
             player: player.to_owned(),
+            player_id: self.player_id(entry, player),
             text: text.unwrap_or_default(),
             retried_as: None,
+            retry_of: None,
+            output: None,
             delivery: Delivery {
-                state,
                 standing,
                 online: entry.template.online,
                 once: entry.template.once,
-                due,
-                ends_at: None,
                 served: u8::from(state == CommandState::Unknown),
-                served_at: None,
-                delivered_at: None,
-                validated_at: None,
-                silent_at: None,
-                executed_at: None,
+                ..Delivery::new(state, due)
             },
         }
+    }
+
+    /// What a server's list of players calls the player of a command that needs one. Nobody is called by an empty text.
+    fn player_id(&self, entry: &Expanded<'_>, player: &str) -> Option<String> {
+        let free = self.frozen.free_names.iter().find(|free| free.server == entry.server);
+        let variable = free.filter(|_| entry.template.online)?.variable;
+        Some(variable.map_or_else(String::new, |id| self.value(Placeholder::Variable(id), entry, player)))
     }
 
     fn is_published(&self, server: ServerId) -> bool {

@@ -140,21 +140,10 @@ async fn decided(db: &Db, clock: &dyn Clock, id: CommandId, word: Word) -> Resul
 
 /// The same command under a new id, ready now.
 fn again(before: &Command, id: CommandId, now: i64) -> Command {
-    let delivery = Delivery {
-        state: CommandState::Ready,
-        standing: Standing::Good,
-        online: before.delivery.online,
-        once: before.delivery.once,
-        due: now,
-        ends_at: None,
-        served: 0,
-        served_at: None,
-        delivered_at: None,
-        validated_at: None,
-        silent_at: None,
-        executed_at: None,
-    };
-    Command { id, version: 0, retried_as: None, delivery, ..before.clone() }
+    let Delivery { online, once, .. } = before.delivery;
+    let delivery = Delivery { online, once, ..Delivery::new(CommandState::Ready, now) };
+    let (retried_as, retry_of, output) = (None, Some(before.id), None);
+    Command { id, version: 0, retried_as, retry_of, output, delivery, ..before.clone() }
 }
 
 /// Whether an order no longer gives what this event's commands give.
@@ -202,6 +191,7 @@ pub async fn stop(db: &Db, clock: &dyn Clock, ids: &[CommandId], reason: StopRea
             if reason == StopReason::Erased {
                 decided.after.player.clear();
                 decided.after.text.clear();
+                (decided.after.player_id, decided.after.output) = (None, None);
             }
             if decided.after == decided.before {
                 continue;

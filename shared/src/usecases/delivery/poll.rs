@@ -1,16 +1,16 @@
 //! A poll of a game server, and the question after which its last one is given back.
 
 use super::key::ServerKey;
-use super::write::{AT_ONCE, Decided, in_transactions};
+use super::write::{AT_ONCE, Decided, in_transactions, pause_before};
 use super::{CallError, known};
 use crate::clock::Clock;
-use crate::model::{Command, CommandId, CommandState, ServerId};
+use crate::model::{AgentId, Command, CommandId, CommandState, ServerId};
 use crate::rules::delivery::{LEASE, Word};
-use crate::store::leases::Lease;
+use crate::store::leases::{AnotherAgent, Lease};
 use crate::store::queue::{self, Queued};
 use crate::store::servers::StoredKey;
 use crate::store::transaction::{Sent, Write, send, send_or_read};
-use crate::store::{Db, StoreError, commands, keys, servers};
+use crate::store::{Db, RETRIES, StoreError, commands, keys, servers};
 use std::collections::BTreeSet;
 
 /// The most rows of a response.
@@ -22,37 +22,57 @@ const GIVEN_BACK_WITHIN: i64 = 15;
 /// After how many seconds it is noted again that a server was seen.
 const SEEN_EVERY: i64 = 300;
 
-/// A command in the response to a poll.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Row {
-    pub id: CommandId,
-    pub player: String,
-    pub text: String,
-    pub online: bool,
+/// The reason for which a poll has no result.
+#[derive(Debug, thiserror::Error)]
+pub enum PollError {
+    /// Another agent polls for the server.
+    #[error("another agent polls for this server")]
+    AnotherAgent,
+    #[error(transparent)]
+    Call(#[from] CallError),
 }
 
-/// Serves what is due to a game server, and keeps it from other polls until it is delivered, or for a minute.
+impl From<StoreError> for PollError {
+    fn from(error: StoreError) -> Self {
+        Self::Call(error.into())
+    }
+}
+
+/// Serves what is due to a game server, and keeps it from other polls until it is delivered, or for a minute. An agent's own
+/// lease does not keep it from polling for more: its journal has what it was served.
 ///
 /// # Errors
-/// [`CallError`]. Without a response of the database it is not known whether the rows are served: they are served again.
-pub async fn poll(db: &Db, clock: &dyn Clock, key: &ServerKey) -> Result<Vec<Row>, CallError> {
-    let (now, server) = (clock.seconds(), key.server());
-    let asked = vec![keys::server_key(key.hash()), keys::lease(server)];
-    let (mut rows, due) = tokio::try_join!(db.batch_get(asked), queue::due(db, server, now, MOST_ROWS))?;
-    let stored = known(&mut rows, key)?;
-    let lease = Lease::take(&mut rows, server)?;
-    see(db, key, &stored, &lease, now).await;
-    if is_held(&lease, now) {
-        if !lease.refused {
-            let refuse: Write = lease.refuse(server);
-            let _: Sent<_> = send(db, vec![refuse]).await?;
+/// [`PollError`]. Without a response of the database it is not known whether the rows are served: they are served again.
+pub async fn poll(
+    db: &Db,
+    clock: &dyn Clock,
+    key: &ServerKey,
+    agent: Option<&AgentId>,
+) -> Result<Vec<Command>, PollError> {
+    let server = key.server();
+    for round in 0..=RETRIES {
+        pause_before(round).await;
+        let now = clock.seconds();
+        let asked = vec![keys::server_key(key.hash()), keys::lease(server)];
+        let (mut rows, due) = tokio::try_join!(db.batch_get(asked), queue::due(db, server, now, MOST_ROWS))?;
+        let stored = known(&mut rows, key)?;
+        let lease = Lease::take(&mut rows, server)?;
+        match agent {
+            None => see(db, key, &stored, &lease, now).await,
+            Some(agent) if see_agent(db, key, &stored, &lease, (agent, now)).await? => {}
+            Some(_) => continue,
         }
-        return Ok(Vec::new());
+        let is_own = agent.is_some() && lease.taken_by.as_ref() == agent;
+        if is_held(&lease, now) && !is_own {
+            if !lease.refused {
+                let refuse: Write = lease.refuse(server);
+                let _: Sent<_> = send(db, vec![refuse]).await?;
+            }
+            return Ok(Vec::new());
+        }
+        return Ok(if due.is_empty() { Vec::new() } else { serve(db, server, &lease, agent, (due, now)).await? });
     }
-    if due.is_empty() {
-        return Ok(Vec::new());
-    }
-    Ok(serve(db, server, &lease, due, now).await?)
+    Err(StoreError::unavailable("TransactWriteItems").into())
 }
 
 /// Whether a poll has what it was served for itself.
@@ -60,10 +80,39 @@ fn is_held(lease: &Lease, now: i64) -> bool {
     lease.number > 0 && !lease.over && now < lease.taken_at + LEASE
 }
 
+/// Whether it is to be noted again that something was seen.
+fn is_old(seen: Option<i64>, now: i64) -> bool {
+    seen.is_none_or(|seen| seen + SEEN_EVERY <= now)
+}
+
+/// Notes that the agent was seen, if that was not noted for a minute. `false` if something has changed.
+async fn see_agent(
+    db: &Db,
+    key: &ServerKey,
+    stored: &StoredKey,
+    lease: &Lease,
+    (agent, now): (&AgentId, i64),
+) -> Result<bool, PollError> {
+    if lease.is_of_another(agent, now) {
+        return Err(PollError::AnotherAgent);
+    }
+    if !lease.needs(agent, now) {
+        return Ok(true);
+    }
+    let mut writes = vec![Lease::see_agent(key.server(), agent, now)];
+    if is_old(stored.seen, now) {
+        writes.push(servers::see(key.hash(), now).into());
+    }
+    match send(db, writes).await? {
+        Sent::Written => Ok(true),
+        Sent::Conflict => Ok(false),
+        Sent::Refused(AnotherAgent) => Err(PollError::AnotherAgent),
+    }
+}
+
 /// Notes that the server was seen, if that was not noted for five minutes.
 async fn see(db: &Db, key: &ServerKey, stored: &StoredKey, lease: &Lease, now: i64) {
-    let is_old = |seen: Option<i64>| seen.is_none_or(|seen| seen + SEEN_EVERY <= now);
-    if !is_old(stored.seen) && !is_old(lease.seen) {
+    if !is_old(stored.seen, now) && !is_old(lease.seen, now) {
         return;
     }
     let writes: Vec<Write> = vec![servers::see(key.hash(), now), Lease::see(key.server(), now)];
@@ -74,7 +123,7 @@ async fn see(db: &Db, key: &ServerKey, stored: &StoredKey, lease: &Lease, now: i
 
 /// The response and the writes of a poll for a row that it found.
 struct Found {
-    row: Option<Row>,
+    row: Option<Command>,
     writes: Vec<Write>,
 }
 
@@ -84,15 +133,16 @@ async fn serve(
     db: &Db,
     server: ServerId,
     lease: &Lease,
-    mut due: Vec<Queued>,
-    now: i64,
-) -> Result<Vec<Row>, StoreError> {
+    agent: Option<&AgentId>,
+    (mut due, now): (Vec<Queued>, i64),
+) -> Result<Vec<Command>, StoreError> {
+    let word = Word::Polled { by_agent: agent.is_some() };
     // The places of rows whose command does not exist.
     let mut gone = BTreeSet::new();
     for _ in 0..2 {
         let (mut writes, mut owners, mut rows) = (Vec::new(), Vec::new(), Vec::new());
         for (place, queued) in due.iter().enumerate() {
-            let found = if gone.contains(&place) { without_command(queued) } else { look_at(queued, now)? };
+            let found = if gone.contains(&place) { without_command(queued) } else { look_at(queued, word, now)? };
             if writes.len() + found.writes.len() > MOST_WRITES {
                 break;
             }
@@ -103,9 +153,9 @@ async fn serve(
         if writes.is_empty() {
             return Ok(Vec::new());
         }
-        let ids: Vec<CommandId> = rows.iter().map(|row: &Row| row.id).collect();
+        let ids: Vec<CommandId> = rows.iter().map(|row: &Command| row.id).collect();
         if !ids.is_empty() {
-            writes.push(lease.next(server, &ids, now));
+            writes.push(lease.next(server, agent, &ids, now));
         }
         let Err(failed) = send_or_read(db, writes).await? else { return Ok(rows) };
         if failed.iter().any(|(place, _)| *place >= owners.len()) {
@@ -130,20 +180,14 @@ fn without_command(Queued { key, command }: &Queued) -> Found {
     Found { row: None, writes: vec![is_absent, Write::delete(key.clone())] }
 }
 
-fn look_at(Queued { key, command }: &Queued, now: i64) -> Result<Found, StoreError> {
+fn look_at(Queued { key, command }: &Queued, word: Word, now: i64) -> Result<Found, StoreError> {
     if super::write::place_of(command).as_ref() != Some(key) {
         // It has moved, and was left here.
         return Ok(Found { row: None, writes: vec![Write::delete(key.clone())] });
     }
-    let decided = Decided::new(command.clone(), Word::Polled, now);
-    let row = decided.answer.then(|| Row::of(command));
+    let decided = Decided::new(command.clone(), word, now);
+    let row = decided.answer.then(|| command.clone());
     Ok(Found { row, writes: decided.changes()? })
-}
-
-impl Row {
-    fn of(Command { id, player, text, delivery, .. }: &Command) -> Self {
-        Self { id: *id, player: player.clone(), text: text.clone(), online: delivery.online }
-    }
 }
 
 /// Gives back what the server's last poll was served, if nothing was said about it: a game server that starts throws its

@@ -19,6 +19,24 @@ const ROUNDS: u32 = 6;
 /// The answer about an id, in the order of the call, each id once.
 pub type Answer = (CommandId, bool);
 
+/// What a game server says of a command that it began.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Report {
+    pub id: CommandId,
+    /// Whether it is known to have run.
+    pub is_done: bool,
+    /// The game server's answer; empty if it is not known.
+    pub output: String,
+}
+
+impl Report {
+    /// The report about a command that ran, without its output.
+    #[must_use]
+    pub const fn done(id: CommandId) -> Self {
+        Self { id, is_done: true, output: String::new() }
+    }
+}
+
 /// The game server has the commands: it ran them, or keeps them for their players.
 ///
 /// # Errors
@@ -31,7 +49,7 @@ pub async fn delivered(
 ) -> Result<Vec<Answer>, CallError> {
     let call = Call::read(db, key, ids).await?;
     let lease = call.lease.clone();
-    let answers = call.hear(db, clock, |_| Word::Delivered).await?;
+    let answers = call.hear(db, clock, |command, now| Decided::new(command, Word::Delivered, now)).await?;
     if !lease.ids.is_empty() && !lease.over && lease.ids.iter().all(|id| ids.contains(id)) {
         let end: Write = lease.end(key.server());
         let _: Sent<_> = send(db, vec![end]).await?;
@@ -39,7 +57,7 @@ pub async fn delivered(
     Ok(answers)
 }
 
-/// The game server ran the commands.
+/// The game server ran the commands, or began them. Of several reports about one, the first counts.
 ///
 /// # Errors
 /// As [`delivered`].
@@ -47,9 +65,19 @@ pub async fn executed(
     db: &Db,
     clock: &dyn Clock,
     key: &ServerKey,
-    ids: &[CommandId],
+    reports: &[Report],
 ) -> Result<Vec<Answer>, CallError> {
-    Call::read(db, key, ids).await?.hear(db, clock, |_| Word::Executed).await
+    let ids: Vec<CommandId> = reports.iter().map(|report| report.id).collect();
+    let mut by_id = BTreeMap::new();
+    for report in reports {
+        by_id.entry(report.id).or_insert(report);
+    }
+    let decide = |command: Command, now| {
+        let report = by_id.get(&command.id);
+        let word = if report.is_some_and(|report| report.is_done) { Word::Executed } else { Word::Begun };
+        Decided::new(command, word, now).with_output(report.map_or("", |report| &report.output))
+    };
+    Call::read(db, key, &ids).await?.hear(db, clock, decide).await
 }
 
 /// The game server asks which commands may run. It runs those that are answered `true`, and forgets the others. Ids that
@@ -67,7 +95,8 @@ pub async fn validated(
     let now = clock.seconds();
     let call = Call::read(db, key, ids).await?;
     let is_fresh = is_fresh(call.found.values().map(|command| &command.delivery), now);
-    call.hear(db, clock, |_| Word::Validated { is_fresh, ids: count }).await
+    let word = Word::Validated { is_fresh, ids: count };
+    call.hear(db, clock, |command, now| Decided::new(command, word, now)).await
 }
 
 /// A call about commands.
@@ -91,15 +120,19 @@ impl Call {
     }
 
     /// Decides about each command, writes that, and answers what was written. What has changed meanwhile is read again.
-    async fn hear(self, db: &Db, clock: &dyn Clock, word: impl Fn(&Command) -> Word) -> Result<Vec<Answer>, CallError> {
+    async fn hear(
+        self,
+        db: &Db,
+        clock: &dyn Clock,
+        decide: impl Fn(Command, i64) -> Decided,
+    ) -> Result<Vec<Answer>, CallError> {
         let Self { ids, mut found, key, .. } = self;
         let mut answers = BTreeMap::new();
         for round in 0..ROUNDS {
             pause_before(round).await;
             let mut parts = Vec::new();
             for (id, command) in std::mem::take(&mut found) {
-                let word = word(&command);
-                let decided = Decided::new(command, word, clock.seconds());
+                let decided = decide(command, clock.seconds());
                 if decided.has_changed() {
                     parts.push(((id, decided.answer), decided.writes()?));
                 } else {

@@ -47,11 +47,23 @@ impl Decided {
         Self { after: Command { delivery: next, ..before.clone() }, before, answer }
     }
 
+    /// Keeps the game server's answer with what is new. An erased command keeps none.
+    pub(super) fn with_output(mut self, output: &str) -> Self {
+        let is_new = self.before.output.is_none() || self.before.delivery.state != self.after.delivery.state;
+        if is_new && !output.is_empty() && !self.before.player.is_empty() {
+            // It is shown in terminals.
+            let shown = output.chars().map(|letter| if letter.is_control() { ' ' } else { letter });
+            self.after.output = Some(shown.collect());
+        }
+        self
+    }
+
     /// Whether it has changed, except that what waited is due by now.
     pub(super) fn has_changed(&self) -> bool {
         let (before, after) = (&self.before.delivery, &self.after.delivery);
         let is_due = before.state == CommandState::Waiting && after.state == CommandState::Ready;
-        before != after && !(is_due && after.standing == before.standing)
+        let is_decided = before != after && !(is_due && after.standing == before.standing);
+        is_decided || self.before.output != self.after.output
     }
 
     /// The writes of what has changed; empty if nothing has.

@@ -18,7 +18,8 @@ use shared::usecases::delivery::commands_of;
 /// The facts that the times of a command prove and do not prove.
 const MEANING: &str = "`received` is when the game server confirmed that it had the command, `asked` when it asked whether it may \
                        still run, and `ran` when it reported that it handed the command to its console. None of them says \
-                       what the command did there.";
+                       what the command did there. `responded` is what the server's console responded to an agent, and \
+                       `began` when an agent reported that it sent the command and had no response.";
 
 pub(in crate::commands) async fn evidence(target: &Target, id: &str) -> Result<Answer, Failure> {
     let active = published(target).await?;
@@ -43,6 +44,7 @@ pub(in crate::commands) async fn evidence(target: &Target, id: &str) -> Result<A
         lines.push(format!("  {} on {server} for {}: {state}", command.event.as_str(), player(command)));
         lines.push(format!("    {}", if command.text.is_empty() { "(erased)" } else { command.text.as_str() }));
         lines.push(format!("    {}", times(command)));
+        lines.extend(command.output.as_ref().map(|output| format!("    responded: {output}")));
     }
     if !commands.is_empty() {
         lines.push(MEANING.to_owned());
