@@ -1,9 +1,11 @@
 //! The process of the game servers: it listens for the console's page, which only pages of the demo may use.
 
 use super::live::{Action, GameServer};
+use super::with_agent::WithAgent;
 use super::{Server, Settings};
 use crate::server::{listen, url_of};
 use bytes::Bytes;
+use futures_util::future::try_join_all;
 use http::header::{ACCESS_CONTROL_ALLOW_ORIGIN, CACHE_CONTROL, CONTENT_TYPE, ORIGIN};
 use http::{HeaderValue, Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt as _, Full, Limited};
@@ -12,7 +14,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::convert::Infallible;
 use std::io::{BufRead as _, Write as _, stdin, stdout};
 use std::process::ExitCode;
@@ -26,6 +28,43 @@ const LARGEST: usize = 4_096;
 struct Act {
     server: u64,
     act: Action,
+}
+
+enum Running {
+    Plugin(Arc<GameServer>),
+    Agent(WithAgent),
+}
+
+impl Running {
+    async fn start(api: &str, server: Server) -> Result<Self, String> {
+        if let Some(folder) = server.agent.clone() {
+            return WithAgent::start(api, server, &folder).await.map(Self::Agent);
+        }
+        let server = GameServer::new(api, server);
+        server.start();
+        Ok(Self::Plugin(server))
+    }
+
+    fn id(&self) -> u64 {
+        match self {
+            Self::Plugin(server) => server.id(),
+            Self::Agent(server) => server.id(),
+        }
+    }
+
+    fn shown(&self) -> Value {
+        match self {
+            Self::Plugin(server) => json!(server.shown()),
+            Self::Agent(server) => server.shown(),
+        }
+    }
+
+    fn act(&self, action: Action) {
+        match self {
+            Self::Plugin(server) => server.act(action),
+            Self::Agent(server) => server.act(action),
+        }
+    }
 }
 
 /// Runs game servers until standard input ends.
@@ -48,9 +87,8 @@ async fn serve() -> Result<(), String> {
     let url = url_of(&listener).map_err(|error| error.to_string())?;
     // Whoever started this may have gone.
     _ = writeln!(stdout(), "{url}").and_then(|()| stdout().flush());
-    let servers: Arc<[Arc<GameServer>]> =
-        servers.into_iter().map(|server: Server| GameServer::new(&api, server)).collect();
-    servers.iter().for_each(GameServer::start);
+    let starts = servers.into_iter().map(|server| Running::start(&api, server));
+    let servers: Arc<[Running]> = try_join_all(starts).await?.into();
     // A thread, because nothing can be read from standard input and given up.
     std::thread::spawn(|| {
         _ = std::io::copy(&mut stdin().lock(), &mut std::io::sink());
@@ -68,7 +106,7 @@ async fn serve() -> Result<(), String> {
     }
 }
 
-async fn respond(servers: &[Arc<GameServer>], page: &HeaderValue, request: Request<Incoming>) -> Response<Full<Bytes>> {
+async fn respond(servers: &[Running], page: &HeaderValue, request: Request<Incoming>) -> Response<Full<Bytes>> {
     let (head, body) = request.into_parts();
     // Any page can send a request here; only the console's has this origin.
     if head.headers.get(ORIGIN) != Some(page) {
@@ -87,7 +125,7 @@ async fn respond(servers: &[Arc<GameServer>], page: &HeaderValue, request: Reque
         };
         server.act(action);
     }
-    let shown: Vec<_> = servers.iter().map(|server| server.shown()).collect();
+    let shown: Vec<Value> = servers.iter().map(Running::shown).collect();
     reply(page, StatusCode::OK, json!({ "servers": shown }).to_string())
 }
 

@@ -3,6 +3,7 @@
 use super::Server;
 use super::calls::{Calls, QueueRow};
 use super::plugin::{Place, Plugin, Served};
+use super::rcon::Switch;
 use serde::{Deserialize, Serialize};
 use shared::clock::{Clock, SystemClock};
 use std::collections::{BTreeMap, BTreeSet};
@@ -86,6 +87,10 @@ pub(super) enum Action {
     },
     Crash,
     Start,
+    /// A fault of RCON.
+    Switch {
+        to: Switch,
+    },
     /// A player types `/ms auth`.
     Confirm {
         player: String,
@@ -164,7 +169,7 @@ impl GameServer {
                 (state.power, state.note) = (Power::Crashed, String::new());
             }
             Action::Start if matches!(self.state().power, Power::Crashed | Power::Stopped) => self.start(),
-            Action::Start => {}
+            Action::Start | Action::Switch { .. } => {}
             Action::Confirm { player } => self.confirm(&player),
         }
     }

@@ -1,5 +1,5 @@
-//! Game servers for the demo, in a process of their own: each speaks the protocol of the vendor's plugin with the API, and the
-//! page `/console` of the demo shows them. No deployment has any of this.
+//! Game servers for the demo, in a process of their own: each speaks the protocol of the vendor's plugin with the API, but one
+//! has RCON and an agent beside it. The page `/console` of the demo shows them. No deployment has any of this.
 //!
 //! `local game-server` reads its [`Settings`] as a line of JSON, prints the address of its console, and ends when its standard
 //! input does, which is with the process that started it.
@@ -10,6 +10,7 @@ mod live;
 pub mod plugin;
 mod process;
 pub mod rcon;
+mod with_agent;
 
 pub use console::run;
 pub use process::GameServers;
@@ -37,4 +38,6 @@ pub struct Server {
     pub key: String,
     /// The file of what waits for players; `None` for memory only.
     pub disk: Option<PathBuf>,
+    /// The folder of its agent; `None` if it has the plugin.
+    pub agent: Option<PathBuf>,
 }

@@ -11,17 +11,21 @@ use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use tempfile::TempDir;
 
 /// The running process. It ends when this is dropped, and with this process.
 #[derive(Debug)]
 pub struct GameServers {
     child: Child,
+    /// The folder of the agent, without a data directory.
+    _folder: Option<TempDir>,
     /// The address of their console.
     pub url: String,
 }
 
 impl GameServers {
-    /// Starts a game server for each server of the store, with a key. With a data directory, keys and disks are kept there.
+    /// Starts a game server for each server of the store, with a key; the last one has an agent. With a data directory, keys,
+    /// disks and the agent's journal are kept there.
     ///
     /// # Errors
     /// [`StartError`] if a key cannot be made or kept, or the process does not start.
@@ -33,17 +37,21 @@ impl GameServers {
         (api, page): (&str, &str),
     ) -> Result<Self, StartError> {
         let keys = keys(db, clock, active, dir).await?;
+        let folder = dir.is_none().then(tempfile::tempdir).transpose().map_err(StartError::GameServers)?;
+        let of_agent = dir.or_else(|| folder.as_ref().map(TempDir::path)).map(|dir| dir.join("agent"));
+        let last = active.config.delivery.servers.last().map(|server| server.id);
         let servers = active.config.delivery.servers.iter().zip(keys).map(|(server, key)| Server {
             id: server.id.get(),
             name: server.name.clone(),
             disk: dir.map(|dir| data::game_server_disk(dir, server.id)),
+            agent: of_agent.clone().filter(|_| Some(server.id) == last),
             key,
         });
         let settings = Settings { api: api.to_owned(), page: page.to_owned(), servers: servers.collect() };
-        Self::spawn(&settings).map_err(StartError::GameServers)
+        Self::spawn(&settings, folder).map_err(StartError::GameServers)
     }
 
-    fn spawn(settings: &Settings) -> std::io::Result<Self> {
+    fn spawn(settings: &Settings, folder: Option<TempDir>) -> std::io::Result<Self> {
         let mut command = Command::new(std::env::current_exe()?);
         let mut child = command.arg(COMMAND).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
         if let Some(input) = &mut child.stdin {
@@ -53,7 +61,7 @@ impl GameServers {
         if let Some(output) = child.stdout.take() {
             BufReader::new(output).read_line(&mut url)?;
         }
-        Ok(Self { child, url: url.trim().to_owned() })
+        Ok(Self { child, _folder: folder, url: url.trim().to_owned() })
     }
 }
 

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-fn database(server: &Server, operation: &str, body: &Value) -> Value {
+pub(super) fn database(server: &Server, operation: &str, body: &Value) -> Value {
     let target = format!("DynamoDB_20120810.{operation}");
     let credential =
         "AWS4-HMAC-SHA256 Credential=local/20260101/local/dynamodb/aws4_request, SignedHeaders=host, Signature=0";
@@ -31,10 +31,10 @@ fn call(server: &Server, token: &str, path: &str, body: &Value) -> HttpReply {
 }
 
 /// A player with one item in the cart begins to pay: the token, the order and the page to pay on.
-fn begin(server: &Server, player: &str) -> (String, String, String) {
+pub(super) fn begin(server: &Server, player: &str, item: u64) -> (String, String, String) {
     let token = server.post("/auth/username", None, &json!({"username": player})).json();
     let token = token.as_str().unwrap().to_owned();
-    assert_eq!(call(server, &token, "/cart/add/201", &json!({})).status, 200);
+    assert_eq!(call(server, &token, &format!("/cart/add/{item}"), &json!({})).status, 200);
     let agreed = json!({"paymentMethod": "Stripe", "termsAndConditions": true, "privacyPolicy": true});
     let created = call(server, &token, "/payments/create", &agreed).json();
     assert_eq!(created["success"], true, "{created}");
@@ -52,7 +52,7 @@ fn a_payment_that_a_kill_interrupts_is_made_after_the_next_start() {
     let dir = tempfile::tempdir().unwrap();
     let data = ["--data", dir.path().to_str().unwrap()];
     let server = Server::start(&data);
-    let (token, order, page) = begin(&server, "Bramble");
+    let (token, order, page) = begin(&server, "Bramble", 201);
     let stand_in = server.said("/payments").to_owned();
     kill(server);
     let server = Server::start(&data);
@@ -87,7 +87,7 @@ fn the_clock_is_moved_ahead_for_the_store_and_its_provider_and_stays_ahead() {
     let dir = tempfile::tempdir().unwrap();
     let data = ["--data", dir.path().to_str().unwrap()];
     let server = Server::start(&data);
-    let (token, _, page) = begin(&server, "Bramble");
+    let (token, _, page) = begin(&server, "Bramble", 201);
     let clock = format!("{}/clock", server.said("/payments"));
     assert_eq!(server.send_without_redirects(&clock, "days=40").status, 303);
     for refused in ["days=x", "days=-1", "days=3611", ""] {
@@ -114,7 +114,7 @@ fn the_published_store_keeps_its_own_addresses() {
     let settings = server.get("/settings/get").json();
     let avatar = settings["top"]["avatar"].as_str().unwrap();
     assert!(avatar.starts_with(&format!("{}/img/", server.said("/base_url"))), "{avatar}");
-    let (_, _, page) = begin(&server, "Bramble");
+    let (_, _, page) = begin(&server, "Bramble", 201);
     let back = server.send_without_redirects(&page, "action=leave");
     let target = back.headers["location"].to_str().unwrap();
     assert!(target.starts_with(server.said("/shop")), "buyers come back to the demo: {target}");

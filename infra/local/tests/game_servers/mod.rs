@@ -1,5 +1,6 @@
 //! The game servers of the demo, from outside: a process of their own, which ends with the server.
 
+use super::data::{begin, database};
 use super::process::{HttpReply, Server};
 use serde_json::{Value, json};
 use std::net::TcpStream;
@@ -16,15 +17,23 @@ fn look(server: &Server) -> Value {
 }
 
 fn act(server: &Server, act: &Value) -> HttpReply {
-    let body = json!({ "server": 1, "act": act }).to_string();
+    act_at(server, 1, act)
+}
+
+fn act_at(server: &Server, id: u64, act: &Value) -> HttpReply {
+    let body = json!({ "server": id, "act": act }).to_string();
     server.send(&console(server), &[("origin", server.said("/shop"))], body.as_bytes())
 }
 
 /// Looks until the first server is as it should be.
 fn wait_for(server: &Server, is_so: impl Fn(&Value) -> bool) -> Value {
+    wait_for_at(server, 0, is_so)
+}
+
+fn wait_for_at(server: &Server, place: usize, is_so: impl Fn(&Value) -> bool) -> Value {
     let began = Instant::now();
     loop {
-        let shown = look(server)[0].clone();
+        let shown = look(server)[place].clone();
         if is_so(&shown) {
             return shown;
         }
@@ -94,4 +103,50 @@ fn a_data_directory_keeps_their_keys() {
     let server = Server::start(&data);
     assert_eq!(keys(dir.path()), first);
     wait_for(&server, |shown| shown["power"] == "running");
+}
+
+#[test]
+fn an_agent_runs_what_is_bought_by_rcon_and_a_refund_while_that_is_away_recalls_it() {
+    let server = Server::start(&[]);
+    let buy = |player: &str| {
+        let (.., page) = begin(&server, player, 405);
+        assert_eq!(server.send_without_redirects(&page, "action=pay").status, 303);
+        page
+    };
+    let ran = |player: &str| {
+        let text = format!("drums announce {player}");
+        wait_for_at(&server, 3, |shown| shown["commands"][0]["text"] == text.as_str())["commands"].clone()
+    };
+    let switch = |to: &str| assert_eq!(act_at(&server, 4, &json!({ "action": "switch", "to": to })).status, 200);
+    buy("Bramble");
+    let response = ran("Bramble")[0]["response"].clone();
+    assert!(response.as_str().unwrap().starts_with("Unknown or incomplete command"), "{response}");
+    switch("refuse");
+    let page = buy("Clover");
+    assert_eq!(server.send_without_redirects(&page, "action=refund").status, 303);
+    switch("none");
+    buy("Newt");
+    let commands = ran("Newt");
+    assert_eq!(commands.as_array().unwrap().len(), 2, "nothing of what was refunded ran: {commands}");
+    // What the console responded is kept with each command that ran.
+    let began = Instant::now();
+    loop {
+        let rows = database(
+            &server,
+            "Scan",
+            &json!({
+                "TableName": server.said("/table"), "FilterExpression": "begins_with(pk, :command) AND attribute_exists(#output)",
+                "ExpressionAttributeNames": { "#output": "output" },
+                "ExpressionAttributeValues": { ":command": { "S": "COMMAND#" } },
+            }),
+        );
+        if rows["Count"] == 2 {
+            let outputs: Vec<&Value> =
+                rows["Items"].as_array().unwrap().iter().map(|row| &row["output"]["S"]).collect();
+            assert!(outputs.contains(&&response), "{rows}");
+            break;
+        }
+        assert!(began.elapsed() < Duration::from_secs(40), "{rows}");
+        std::thread::sleep(Duration::from_millis(100));
+    }
 }

@@ -7,14 +7,14 @@ mod server;
 pub use console::{Console, Ran};
 pub use server::{Moment, Options, RconServer};
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
 /// The command at the console that turns a switch, for example `stand-in hang`.
 pub const COMMAND: &str = "stand-in";
 
 /// A fault. A drop and a crash happen once; the others stay until there is another one.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Switch {
     #[default]

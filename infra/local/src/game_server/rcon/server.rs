@@ -101,6 +101,11 @@ impl RconServer {
         self.shared.turn(switch);
     }
 
+    #[must_use]
+    pub fn switch(&self) -> Switch {
+        self.shared.switch()
+    }
+
     /// Ends every connection, as when the server restarts.
     pub fn hang_up(&self) {
         self.shared.crashes.send_modify(|crashes| *crashes += 1);

@@ -21,12 +21,15 @@ async function ask(body) {
   return (await response.json()).servers;
 }
 
+/** The faults of a server with RCON. */
+const SWITCHES = [["Break the next answer", "drop"], ["Refuse the password", "refuse"], ["Hang", "hang"], ["Answer late", { late: 3000 }], ["Crash at the next command", "crash"]];
+
 /** The page of the game servers. */
 export function gameServers() {
   const tabs = h("p", { class: "chips", role: "group", "aria-label": "Server" });
   const panel = h("div", { class: "stack tight" });
   const view = h("div", { class: "wrap stack tight" }, h("h1", {}, "Game servers"),
-    h("p", { class: "lead" }, "What is bought here runs here. These servers ask the store every ten seconds, as the plugin of a real one does."), tabs, panel);
+    h("p", { class: "lead" }, "What is bought here runs here. These servers ask the store every few seconds, as the plugin of a real one does; the last one has an agent and RCON."), tabs, panel);
   let timer;
   let chosen;
   let shown = "";
@@ -72,6 +75,8 @@ function parts(server, act) {
   const button = (text, action, pressed) =>
     h("button", { type: "button", name: text, "aria-pressed": pressed === undefined ? null : String(pressed), onclick: () => act(action) }, text);
   const isOff = ["crashed", "stopped"].includes(server.power);
+  const isOn = (to) => JSON.stringify(to) === JSON.stringify(server.switch);
+  const switches = () => SWITCHES.map(([text, to]) => button(text, { action: "switch", to: isOn(to) ? "none" : to }, isOn(to)));
   const name = h("input", { name: "player", autocomplete: "off", spellcheck: "false", maxlength: 64, "aria-label": "Player", placeholder: "A player's name" });
   const join = (event) => {
     event.preventDefault();
@@ -92,15 +97,16 @@ function parts(server, act) {
         !isOff && h("form", { class: "join", onsubmit: join }, name, h("button", { name: "join", class: "primary" }, "Join"))),
       h("section", { class: "panel", "aria-labelledby": "trouble" }, h("h2", { id: "trouble" }, "Trouble"),
         h("p", { class: "chips" },
-          isOff ? button("Start again", { action: "start" }) : [
+          server.switch ? switches() : isOff ? button("Start again", { action: "start" }) : [
             button("Lose the next commands", { action: "lose", on: !server.loses_next }, server.loses_next),
             button("Go silent", { action: "silence", on: !server.is_silent }, server.is_silent),
             button("Crash", { action: "crash" })]),
-        h("p", { class: "soft" }, isOff ? "What was in its memory is gone. What waits for players is on its disk." : "Lost commands are served again after a minute, unless they may run only once. A crash forgets what ran and was not reported; a silent server hangs until it speaks again."))),
+        h("p", { class: "soft" }, server.switch ? "The agent writes down what it begins: what has no answer is unknown, and the owner decides. A server that has crashed accepts nothing until the switch is off." : isOff ? "What was in its memory is gone. What waits for players is on its disk." : "Lost commands are served again after a minute, unless they may run only once. A crash forgets what ran and was not reported; a silent server hangs until it speaks again."))),
     h("section", { "aria-labelledby": "commands" }, h("h2", { id: "commands" }, "Commands"),
       server.commands.length === 0
         ? h("p", { class: "soft" }, "Nothing yet. Buy something that runs on this server.")
-        : h("ol", { class: "commands panel" }, server.commands.map(({ id, player, text, fate }) => h("li", {}, h("code", {}, text),
-          h("span", { class: "soft" }, `no. ${id} · ${player} · `, h("strong", { class: FATES[fate]?.[1] }, FATES[fate]?.[0] ?? fate)))))),
+        : h("ol", { class: "commands panel" }, server.commands.map(({ id, player, text, fate, response }) => h("li", {}, h("code", {}, text),
+          fate ? h("span", { class: "soft" }, `no. ${id} · ${player} · `, h("strong", { class: FATES[fate]?.[1] }, FATES[fate]?.[0] ?? fate))
+            : h("span", { class: "soft" }, response || "no text")))))),
   ].filter(Boolean);
 }
