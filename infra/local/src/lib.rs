@@ -17,6 +17,7 @@ pub mod gateway;
 pub mod live;
 pub mod options;
 pub mod payments;
+pub mod pictures;
 pub mod players;
 pub mod ready;
 pub mod reference;

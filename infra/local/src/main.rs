@@ -15,6 +15,7 @@ use local::reference::Reference;
 use local::site::{self, Demo, Images};
 use local::store::Store;
 use local::{chat, data, game_server, players, server};
+use pictures::Picture;
 use shared::clock::Clock;
 use shared::model::{ActiveVersion, LocalAddresses};
 use shared::store::published::read_active_version;
@@ -71,7 +72,7 @@ async fn run(options: &Options) -> Result<(), StartError> {
     let shop = server::url_of(&demo_listener)?;
     let origins = origins(options, &shop);
     let template = template(options, &origins)?;
-    let store = Store::read(&options.store, now)?;
+    let (store, pictures) = read_store(options, now)?;
     let database = open(options, &template).await?;
     let token_keys = token_keys(options)?;
     let db = Db::new(database.access.clone(), &database.table);
@@ -84,7 +85,7 @@ async fn run(options: &Options) -> Result<(), StartError> {
     let origin = server::url_of(&listener)?;
     let base_url = format!("{origin}{base_path}");
     let chat = chat_login(&published, &database.access.endpoint, chat_listener, &base_url, origins)?;
-    let images = Images::of(&options.store);
+    let images = Images::of(&options.store, &pictures);
     let addresses = chat.as_ref().map(|chat| addresses(chat, &base_url, if images.is_there() { &origin } else { "" }));
     let chat_secret = chat.as_ref().map_or_else(environments_secret, |chat| chat.chat_secret.clone());
     let payments = payment_provider(options, &database.access.endpoint, &base_url, movable).await?;
@@ -124,6 +125,15 @@ async fn run(options: &Options) -> Result<(), StartError> {
     let beside = server::Beside { api: ready.base_url.clone(), demo: shop, images, reference, quiet: options.quiet };
     server::serve(listener, gateway, clock, beside, stopped).await;
     Ok(())
+}
+
+/// The store with its pictures. Those that a deployed shop refuses are noted, and served as they are.
+fn read_store(options: &Options, now: i64) -> Result<(Store, Vec<Picture>), StartError> {
+    let (store, pictures, refused) = Store::read_with_pictures(&options.store, now)?;
+    for fault in refused {
+        _ = writeln!(std::io::stderr(), "note: {fault}; a deployed shop refuses it");
+    }
+    Ok((store, pictures))
 }
 
 fn parsed(token_keys: &str) -> Result<TokenKeys, StartError> {

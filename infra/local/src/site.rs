@@ -2,6 +2,7 @@
 //! cross-origin, as those of a real storefront. No deployment has any of this.
 
 use crate::error::StartError;
+use crate::pictures::Pictures;
 use crate::ready::{RefusedCode, Try};
 use bytes::Bytes;
 use http::header::{
@@ -16,6 +17,7 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
+use pictures::Picture;
 use serde::Serialize;
 use std::convert::Infallible;
 use std::path::{Path, PathBuf};
@@ -64,20 +66,23 @@ impl Config {
     }
 }
 
-/// The pictures of a store: the directory `img` beside its files.
+/// The pictures of a store: those that its files name, under their hash, and all files in the directory `img`.
 #[derive(Debug, Clone)]
-pub struct Images(PathBuf);
+pub struct Images {
+    folder: PathBuf,
+    named: Arc<Pictures>,
+}
 
 impl Images {
     /// The pictures of the store in a directory.
     #[must_use]
-    pub fn of(store: &Path) -> Self {
-        Self(store.join(IMAGES))
+    pub fn of(store: &Path, named: &[Picture]) -> Self {
+        Self { folder: store.join(IMAGES), named: Arc::new(Pictures::of(store, named)) }
     }
 
     #[must_use]
     pub fn is_there(&self) -> bool {
-        self.0.is_dir()
+        self.folder.is_dir()
     }
 
     /// The response to GET of a path below `/img/`; `None` for any other path.
@@ -86,9 +91,12 @@ impl Images {
         if !is_read(method) {
             return Some(not_allowed());
         }
-        let mut found = read(&self.0, name).await;
+        let mut found = match self.named.get(path.trim_start_matches('/')).await {
+            Some((bytes, media_type)) => Some(immutable(file(bytes, media_type))),
+            None => read(&self.folder, name).await,
+        };
         if found.is_none() && name.starts_with("avatars/") {
-            found = read(&self.0, ANY_AVATAR).await;
+            found = read(&self.folder, ANY_AVATAR).await;
         }
         let Some(mut page) = found else { return Some(text(StatusCode::NOT_FOUND, "There is no such picture.")) };
         page.headers_mut().insert(CONTENT_SECURITY_POLICY, IMAGE_POLICY);
@@ -249,6 +257,12 @@ fn file(bytes: Bytes, media_type: &'static str) -> Page {
         (X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
     ];
     page.headers_mut().extend(headers.map(|(name, value)| (Some(name), value)));
+    page
+}
+
+/// A file whose name says what is in it.
+fn immutable(mut page: Page) -> Page {
+    page.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("public, max-age=31536000, immutable"));
     page
 }
 

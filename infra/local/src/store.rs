@@ -2,6 +2,7 @@
 
 use crate::error::StartError;
 use crate::live::{self, Live};
+use pictures::Picture;
 use publish::files::StoreFiles;
 use publish::{Compiled, Fault};
 use serde::de::DeserializeOwned;
@@ -29,10 +30,22 @@ impl Store {
     /// # Errors
     /// [`StartError::Store`] with all faults.
     pub fn read(dir: &Path, now: i64) -> Result<Self, StartError> {
+        let files = publish::read(dir).map_err(|faults| StartError::Store { dir: dir.to_owned(), faults })?;
+        Self::of(dir, &files, now)
+    }
+
+    /// As [`Store::read`], with the pictures under the names that they have in a shop. A picture that a shop refuses keeps its
+    /// own, and is among the faults.
+    pub fn read_with_pictures(dir: &Path, now: i64) -> Result<(Self, Vec<Picture>, Vec<Fault>), StartError> {
+        let mut files = publish::read(dir).map_err(|faults| StartError::Store { dir: dir.to_owned(), faults })?;
+        let (pictures, refused) = pictures::name_pictures(dir, &mut files, &|_| {});
+        Ok((Self::of(dir, &files, now)?, pictures, refused))
+    }
+
+    fn of(dir: &Path, files: &StoreFiles, now: i64) -> Result<Self, StartError> {
         let faulty = |faults: Vec<Fault>| StartError::Store { dir: dir.to_owned(), faults };
-        let files: StoreFiles = publish::read(dir).map_err(faulty)?;
-        let compiled = publish::compile(&files).map_err(faulty)?;
-        let live = live::read_live(dir, &files, now).map_err(faulty)?;
+        let compiled = publish::compile(files).map_err(faulty)?;
+        let live = live::read_live(dir, files, now).map_err(faulty)?;
         Ok(Self { compiled, live })
     }
 

@@ -11,5 +11,6 @@ pub mod commands;
 pub mod console;
 pub mod error;
 pub mod progress;
+pub mod shop;
 pub mod target;
 pub mod upgrade;

@@ -83,6 +83,12 @@ fn every_picture_of_the_sample_store_is_there() {
         }
     }
     assert!(named.len() > 40, "{named:?}");
+    // The API names them by their hash, as a deployed shop does.
+    let listed = server.get_with(&format!("{}/categories/get", server.said("/base_url")), "accept", "*/*").text;
+    let hashed: Vec<String> =
+        listed.split('"').filter_map(|word| Some(format!("/img/{}", word.split_once("/img/")?.1))).collect();
+    assert!(hashed.len() > 4 && hashed.iter().all(|path| path.len() == "/img/.svg".len() + 32), "{hashed:?}");
+    named.extend(hashed);
     for path in named {
         for base in ["/base_url", "/shop"] {
             let picture = server.get_with(&format!("{}{path}", server.said(base)), "accept", "*/*");

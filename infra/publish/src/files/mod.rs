@@ -6,6 +6,7 @@
 mod catalog;
 mod commands;
 mod content;
+mod images;
 mod interval;
 mod scalar;
 mod store;
@@ -13,6 +14,7 @@ mod store;
 pub use catalog::{CategoryFile, ComparisonRow, ItemFile, PromotionFile, VariableFile};
 pub use commands::CommandFile;
 pub use content::{PageFile, StaffEntry, StaffFile};
+pub use images::NamedImage;
 pub use interval::IntervalFile;
 pub use scalar::{At, Decimal, is_default, is_yes, yes};
 pub use store::{

@@ -168,6 +168,9 @@ pub enum Command {
                             `maintenance` in store.yaml until it is set to default. The storefront learns of it by \
                             checkAccessibility; the other calls continue to work.")]
     Maintenance(Maintenance),
+    /// The shop in front of the API.
+    #[command(subcommand)]
+    Shop(ShopCommand),
     /// Login through the chat platform.
     #[command(subcommand)]
     Chat(ChatCommand),
@@ -298,6 +301,14 @@ pub struct Token {
     /// How long it is valid, such as 30m, 6h or 7d.
     #[arg(long, value_name = "TIME", default_value = "6h", value_parser = seconds)]
     pub ttl: i64,
+}
+
+#[derive(Debug, Clone, Subcommand)]
+pub enum ShopCommand {
+    /// Upload the scripts and styles of this build's shop, before the functions that name them are deployed.
+    #[command(after_help = "Examples:\n  storectl shop upload --stack storefront\n\n\
+                            `storectl publish` uploads them too. Those of earlier builds stay.")]
+    Upload,
 }
 
 #[derive(Debug, Clone, Subcommand)]

@@ -2,6 +2,7 @@
 
 use crate::answer::{Answer, BAD, GOOD, STRONG, WARN, paint};
 use crate::cli::Check;
+use crate::console::Console;
 use crate::error::{Exit, Failure};
 use anstyle::Style;
 use local::live::{Live, Written};
@@ -21,14 +22,26 @@ pub(super) struct Sound {
     pub(super) warnings: Vec<Fault>,
 }
 
-pub(super) fn read(dir: &Path) -> Result<Sound, Vec<Fault>> {
+fn read(dir: &Path, console: &Console) -> Result<Sound, Vec<Fault>> {
     let files = publish::read(dir)?;
     let compiled = publish::compile(&files)?;
-    Ok(Sound { compiled, live: None, warnings: publish::warnings(&files) })
+    Ok(Sound { compiled, live: None, warnings: warnings(dir, files, console) })
+}
+
+/// Likely mistakes, and pictures that a shop refuses.
+fn warnings(dir: &Path, mut files: StoreFiles, console: &Console) -> Vec<Fault> {
+    let mut warnings = publish::warnings(&files);
+    let progress = console.progress("Reading pictures", None);
+    let (_, mut refused) = pictures::name_pictures(dir, &mut files, &|count| progress.advance(count));
+    for fault in &mut refused {
+        fault.problem.push_str("; a deployed shop refuses it");
+    }
+    warnings.extend(refused);
+    warnings
 }
 
 /// Reads and checks a store, `live/` included; `now` is what relative times are counted from.
-fn read_with_live(dir: &Path, now: i64) -> Result<Sound, Vec<Fault>> {
+fn read_with_live(dir: &Path, console: &Console, now: i64) -> Result<Sound, Vec<Fault>> {
     // Side by side: very many orders take longer than the catalog.
     let (written, catalog) = std::thread::scope(|scope| {
         let written = scope.spawn(|| Written::parse(dir));
@@ -44,7 +57,7 @@ fn read_with_live(dir: &Path, now: i64) -> Result<Sound, Vec<Fault>> {
     };
     let live = written.check(&files, now);
     match (compiled, live) {
-        (Ok(compiled), Ok(live)) => Ok(Sound { compiled, live: Some(live), warnings: publish::warnings(&files) }),
+        (Ok(compiled), Ok(live)) => Ok(Sound { compiled, live: Some(live), warnings: warnings(dir, files, console) }),
         (compiled, live) => {
             let mut faults = compiled.err().unwrap_or_default();
             faults.extend(live.err().unwrap_or_default());
@@ -62,9 +75,9 @@ pub(super) fn must_be_there(dir: &Path) -> Result<(), Failure> {
 }
 
 /// Returns every fault, or what the store has.
-pub(super) fn run(options: &Check, now: i64) -> Result<Answer, Failure> {
+pub(super) fn run(options: &Check, console: &Console, now: i64) -> Result<Answer, Failure> {
     must_be_there(&options.dir)?;
-    let read = if options.live { read_with_live(&options.dir, now) } else { read(&options.dir) };
+    let read = if options.live { read_with_live(&options.dir, console, now) } else { read(&options.dir, console) };
     match read {
         Ok(sound) => Ok(well(&options.dir, &sound)),
         Err(faults) => {
@@ -131,7 +144,7 @@ fn fault_json(fault: &Fault) -> Value {
 }
 
 /// The failure of publishing a store with faults.
-pub(super) fn failure(dir: &Path, faults: &[Fault]) -> Failure {
+pub(crate) fn failure(dir: &Path, faults: &[Fault]) -> Failure {
     let what = format!("The store has faults.\n{}", list(dir, faults));
     Failure::new(Exit::Faults, what, "Fix the files; `storectl check` reports what is left.")
 }

@@ -29,16 +29,19 @@ mod referrals;
 mod restore;
 mod restored;
 mod servers;
+mod shop;
 mod subscriptions;
 mod tokens;
 mod upgrade;
 mod users;
 mod versions;
 
+pub(crate) use check::failure as faults;
+
 use crate::answer::Answer;
 use crate::cli::{
     BanCommand, CartCommand, ChatCommand, Cli, Command, CouponCommand, DeliveryCommand, GiftCommand, OrderCommand,
-    PaymentsCommand, ReferralCommand, ServerCommand, SubscriptionCommand, UserCommand,
+    PaymentsCommand, ReferralCommand, ServerCommand, ShopCommand, SubscriptionCommand, UserCommand,
 };
 use crate::console::Console;
 use crate::error::Failure;
@@ -51,14 +54,14 @@ use std::sync::Arc;
 /// Runs a command.
 pub async fn run(cli: &Cli, console: &Console, clock: &Arc<dyn Clock>) -> Result<Answer, Failure> {
     if let Command::Check(options) = &cli.command {
-        return check::run(options, clock.seconds());
+        return check::run(options, console, clock.seconds());
     }
     if matches!(cli.command, Command::Openapi) {
         return openapi::run();
     }
     // Faults of the files are reported before a table is looked for.
-    let store = match &cli.command {
-        Command::Publish(options) => Some(publishing::compile(&options.dir)?),
+    let files = match &cli.command {
+        Command::Publish(options) => Some(publishing::read(&options.dir)?),
         _ => None,
     };
     let creates = match &cli.command {
@@ -67,10 +70,10 @@ pub async fn run(cli: &Cli, console: &Console, clock: &Arc<dyn Clock>) -> Result
         _ => false,
     };
     let target = Box::pin(Target::resolve(&cli.target, clock, creates)).await?;
-    match (&cli.command, store) {
-        (Command::Publish(options), Some(store)) => {
+    match (&cli.command, files) {
+        (Command::Publish(options), Some(files)) => {
             ready::must_be_ready(&target, &cli.command).await?;
-            Box::pin(publishing::run(&target, console, options, &store)).await
+            Box::pin(publishing::run(&target, console, options, files)).await
         }
         (command, _) => Box::pin(on_table(command, &target, console)).await,
     }
@@ -94,6 +97,7 @@ pub async fn on_table(command: &Command, target: &Target, console: &Console) -> 
         },
         Command::Unban(options) => bans::unban(target, options).await,
         Command::Maintenance(options) => maintenance::set(target, options).await,
+        Command::Shop(ShopCommand::Upload) => shop::upload(target, console).await,
         Command::Chat(ChatCommand::Connect(options)) => chat::connect(target, options).await,
         Command::User(command) => Box::pin(user(command, target, console)).await,
         Command::Coupon(command) => coupon(command, target).await,
@@ -106,9 +110,10 @@ pub async fn on_table(command: &Command, target: &Target, console: &Console) -> 
         Command::Delivery(command) => Box::pin(deliver(command, target, console)).await,
         Command::Cart(command) => cart(command, target).await,
         Command::Doctor(options) => Box::pin(doctor::run(target, options)).await,
-        Command::Check(_) | Command::Publish(_) | Command::Openapi => {
-            Err(Failure::refused("This needs no table.", "Report this."))
+        Command::Publish(options) => {
+            Box::pin(publishing::run(target, console, options, publishing::read(&options.dir)?)).await
         }
+        Command::Check(_) | Command::Openapi => Err(Failure::refused("This needs no table.", "Report this.")),
     }
 }
 

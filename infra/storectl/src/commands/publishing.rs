@@ -8,9 +8,11 @@ use crate::answer::{Answer, BAD, GOOD, STRONG, WARN, paint};
 use crate::cli::Publish;
 use crate::console::Console;
 use crate::error::{Exit, Failure};
+use crate::shop::Shop;
 use crate::target::Target;
+use publish::files::StoreFiles;
 use publish::{
-    Changes, Compiled, LoadError, PriceChanges, PublishError, Published, Reassigned, Removals, Thing, changes,
+    Changes, Compiled, Fault, LoadError, PriceChanges, PublishError, Published, Reassigned, Removals, Thing, changes,
 };
 use serde_json::{Value, json};
 use shared::model::{Command, Server};
@@ -23,10 +25,12 @@ use std::path::Path;
 /// How many changes of one kind are listed for people; JSON has all of them.
 const LISTED: usize = 40;
 
-pub(super) fn compile(dir: &Path) -> Result<Compiled, Failure> {
+/// The files of a store without faults.
+pub(super) fn read(dir: &Path) -> Result<StoreFiles, Failure> {
     check::must_be_there(dir)?;
     let files = publish::read(dir).map_err(|faults| check::failure(dir, &faults))?;
-    publish::compile(&files).map_err(|faults| check::failure(dir, &faults))
+    publish::compile(&files).map_err(|faults| check::failure(dir, &faults))?;
+    Ok(files)
 }
 
 struct Before {
@@ -145,13 +149,17 @@ pub(super) async fn run(
     target: &Target,
     console: &Console,
     options: &Publish,
-    store: &Compiled,
+    mut files: StoreFiles,
 ) -> Result<Answer, Failure> {
+    let faulty = |faults: Vec<Fault>| check::failure(&options.dir, &faults);
+    let shop = Shop::prepare(target, console, &options.dir, &mut files).map_err(faulty)?;
+    let store = &publish::compile(&files).map_err(faulty)?;
     let plan = Plan::make(target, store).await?;
     let (before, same) = (&plan.before, plan.before.is(store));
     let live = not_published(&options.dir);
     if same && !before.damaged {
-        return unchanged(target, options, before.version.as_deref().unwrap_or_default(), &live).await;
+        let uploaded = if options.dry_run { 0 } else { fill(shop.as_ref(), console, store).await? };
+        return unchanged(target, options, before.version.as_deref().unwrap_or_default(), uploaded, &live).await;
     }
     if options.dry_run {
         let needed = plan.needs();
@@ -169,6 +177,7 @@ pub(super) async fn run(
     if before.version.is_none() {
         super::upgrade::bring(target, console).await?;
     }
+    let uploaded = fill(shop.as_ref(), console, store).await?;
     let version = send(target, console, store, before).await?;
     let labelled = label(target, &version, options).await.map_err(|failure| {
         failure.done(format!("Version {version} is published, without its label.")).next("Run the same command again.")
@@ -176,7 +185,7 @@ pub(super) async fn run(
     let dropped = drop_queues(target, options).await.map_err(|failure| {
         failure.done(format!("Version {version} is published; some commands of removed servers still wait."))
     })?;
-    let removed = tidy(target, console, options.grace).await;
+    let removed = tidy(target, console, options.grace, shop.as_ref()).await;
     // Without a question the changes were not shown yet.
     let mut text = if options.yes { format!("{shown}\n") } else { String::new() };
     if same {
@@ -187,6 +196,7 @@ pub(super) async fn run(
             _ = write!(text, "\nTo go back: storectl rollback {previous}");
         }
     }
+    text.push_str(&told_uploaded(uploaded));
     text.push_str(&told_dropped(dropped));
     text.push_str(&labelled);
     text.push_str(&told_removed(&removed));
@@ -194,24 +204,31 @@ pub(super) async fn run(
     let removed = removed.unwrap_or_default();
     let json = json!({
         "published": true, "repaired": same, "version": version, "plan": plan.json, "removed": removed,
-        "dropped_commands": dropped,
+        "dropped_commands": dropped, "uploaded": uploaded,
     });
     Ok(Answer::new(text, json))
 }
 
 /// The store is published already. Of an earlier attempt that was interrupted after the switch, the rest is done.
-async fn unchanged(target: &Target, options: &Publish, version: &str, live: &str) -> Result<Answer, Failure> {
+async fn unchanged(
+    target: &Target,
+    options: &Publish,
+    version: &str,
+    uploaded: u64,
+    live: &str,
+) -> Result<Answer, Failure> {
     let (mut labelled, mut dropped) = (String::new(), 0);
     if !options.dry_run {
         labelled = label(target, version, options).await?;
         dropped = drop_queues(target, options).await?;
     }
-    let done = told_dropped(dropped);
+    let done = format!("{}{}", told_uploaded(uploaded), told_dropped(dropped));
     let text = format!(
         "Nothing to do: this very store is published on {} (version {version}).{done}{labelled}{live}",
         target.name
     );
-    let json = json!({ "published": false, "unchanged": true, "version": version, "dropped_commands": dropped });
+    let json = json!({ "published": false, "unchanged": true, "version": version, "dropped_commands": dropped,
+        "uploaded": uploaded });
     Ok(Answer::new(text, json))
 }
 
@@ -266,6 +283,15 @@ fn not_published(dir: &Path) -> String {
     }
 }
 
+/// Uploads what a shop serves, before anything names it. Returns how many files were missing.
+async fn fill(shop: Option<&Shop>, console: &Console, store: &Compiled) -> Result<u64, Failure> {
+    let Some(shop) = shop else { return Ok(0) };
+    shop.fill(console, &store.version).await.map_err(|failure| {
+        let next = format!("{} Run again, it uploads only what is missing.", failure.next);
+        failure.done("Nothing was switched: readers see what they saw before.").next(next)
+    })
+}
+
 /// Publishes over the version that the changes were shown against; returns the name of the new version.
 async fn send(target: &Target, console: &Console, store: &Compiled, before: &Before) -> Result<String, Failure> {
     let progress = console.progress("Publishing", Some(store.parts("").len() as u64));
@@ -301,10 +327,18 @@ async fn send(target: &Target, console: &Console, store: &Compiled, before: &Bef
 }
 
 /// Removes old versions. A failure here is not one of the publish: the next one continues.
-async fn tidy(target: &Target, console: &Console, grace: i64) -> Result<Vec<String>, Failure> {
+async fn tidy(target: &Target, console: &Console, grace: i64, shop: Option<&Shop>) -> Result<Vec<String>, Failure> {
     let progress = console.progress("Removing old versions", None);
     let now = target.clock.seconds();
-    Ok(publish::remove_outdated(&target.db, now, grace, &|rows| progress.advance(rows)).await?)
+    let removed = publish::remove_outdated(&target.db, now, grace, &|rows| progress.advance(rows)).await?;
+    if let Some(shop) = shop {
+        shop.tidy(target).await?;
+    }
+    Ok(removed)
+}
+
+fn told_uploaded(uploaded: u64) -> String {
+    if uploaded == 0 { String::new() } else { format!("\n{uploaded} files were uploaded for the shop.") }
 }
 
 fn told_dropped(dropped: usize) -> String {

@@ -1,5 +1,6 @@
 //! Which table is meant, and how it is reached.
 
+mod bucket;
 mod chat;
 mod connect;
 mod keys;
@@ -7,6 +8,7 @@ mod payments;
 mod stack;
 mod time;
 
+pub use bucket::Bucket;
 pub use stack::Stack;
 
 use crate::error::{Exit, Failure};
@@ -64,6 +66,10 @@ pub struct Target {
     pub clock: Arc<dyn Clock>,
     /// The deployed stack, if one was named.
     pub stack: Option<Stack>,
+    /// The bucket of its shop, if it has one.
+    pub bucket: Option<Bucket>,
+    /// Whether it is the data of the local server, which serves pictures as a shop does.
+    pub is_local: bool,
     pub(crate) keys: keys::KeySource,
     pub(crate) payments: payments::PaymentSource,
     chat_secret: Option<chat::ChatSecret>,
@@ -106,8 +112,10 @@ impl Target {
         let db = Db::new(connect::access(&config).await?, &table);
         let name = format!("table {table} in {region}");
         let chat_arn = stack.as_ref().map(|stack| stack.chat_secret.clone());
+        let bucket = stack.as_ref().and_then(|stack| stack.shop_bucket.as_ref()).map(|name| Bucket::new(&config, name));
         let chat_secret = chat_arn.map(|arn| chat::ChatSecret { config, arn });
-        Ok(Self { db, name, clock: Arc::clone(clock), stack, keys, chat_secret, payments, _lock: None })
+        let of = Self::of(db, clock, None);
+        Ok(Self { name, stack, bucket, keys, payments, chat_secret, ..of })
     }
 
     /// A table that is reached already, with its token keys in a file.
@@ -118,6 +126,8 @@ impl Target {
             name,
             clock: Arc::clone(clock),
             stack: None,
+            bucket: None,
+            is_local: false,
             keys: keys::KeySource::new(key_file, None),
             chat_secret: None,
             payments: payments::PaymentSource::new(None, None, None),
@@ -154,6 +164,7 @@ impl Target {
         Ok(Self {
             name: format!("the local store in {}", dir.display()),
             payments: options.payments(None).or_local(kept.map(|file| Local::kept(file, clock))),
+            is_local: true,
             _lock: Some(Arc::new(lock)),
             ..Self::of(db, clock, Some(&key_file))
         })
@@ -167,6 +178,7 @@ impl Target {
         Ok(Some(Self {
             name: format!("the local store in {}, which is served", dir.display()),
             payments: options.payments(None).or_local(running.payments.map(Local::Running)),
+            is_local: true,
             ..Self::of(Db::new(access, &running.table), clock, Some(&key_file))
         }))
     }

@@ -15,6 +15,8 @@ pub struct Stack {
     pub chat_secret: Option<String>,
     /// The secret with the payment keys (output `PaymentKeysArn`); `None` if it was deployed before there was one.
     pub payment_secret: Option<String>,
+    /// The bucket of its shop (output `ShopBucket`); `None` without a shop.
+    pub shop_bucket: Option<String>,
     /// Whether its functions are given the payment keys (parameter `Payments`).
     pub takes_payments: bool,
     /// The revision of its secrets (parameter `KeyRevision`).
@@ -64,6 +66,7 @@ impl Stack {
             secret: output("TokenKeysArn")?,
             chat_secret: find("ChatSecretArn"),
             payment_secret: find("PaymentKeysArn"),
+            shop_bucket: find("ShopBucket"),
             takes_payments: parameter("Payments") == Some("true"),
             key_revision: parameter("KeyRevision").unwrap_or_default().to_owned(),
             api_url: output("ApiUrl")?,

@@ -20,7 +20,7 @@ use storectl::cli::Cli;
 use storectl::commands;
 use storectl::console::Console;
 use storectl::error::Failure;
-use storectl::target::Target;
+use storectl::target::{Bucket, Target};
 use tempfile::TempDir;
 use tests::{Fault, Faults, NOW, Prepared, TestClock, TestStore, TestTable, repository, template};
 
@@ -166,6 +166,14 @@ impl Bench {
     async fn run_on(&self, db: Db, arguments: &[&str]) -> Result<Answer, Failure> {
         let cli = Cli::try_parse_from(["storectl"].iter().chain(arguments)).unwrap_or_else(|error| panic!("{error}"));
         let target = Target::of(db, &self.as_clock(), Some(&self.key_file()));
+        Box::pin(commands::on_table(&cli.command, &target, &Console::nobody())).await
+    }
+
+    /// Runs a command on the same table, of a stack that has a shop.
+    pub async fn run_in_shop(&self, bucket: &Bucket, arguments: &[&str]) -> Result<Answer, Failure> {
+        let cli = Cli::try_parse_from(["storectl"].iter().chain(arguments)).unwrap_or_else(|error| panic!("{error}"));
+        let mut target = Target::of(self.another(), &self.as_clock(), Some(&self.key_file()));
+        target.bucket = Some(bucket.clone());
         Box::pin(commands::on_table(&cli.command, &target, &Console::nobody())).await
     }
 

@@ -1,0 +1,61 @@
+//! What a deployed shop serves besides its API, in its bucket: its own files and the store's pictures.
+
+mod outdated;
+mod upload;
+
+use crate::console::Console;
+use crate::error::Failure;
+use crate::target::{Bucket, Target};
+use pictures::Picture;
+use publish::Fault;
+use publish::files::StoreFiles;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+pub use upload::upload_assets;
+
+/// What a shop needs of a store before it is published.
+#[derive(Debug)]
+pub struct Shop {
+    bucket: Bucket,
+    dir: PathBuf,
+    pictures: Vec<Picture>,
+    /// The key of every picture that the store names; some may be in the bucket only, if the store was exported from there.
+    named: BTreeSet<String>,
+}
+
+impl Shop {
+    /// Gives the store's pictures the names under which they are served, if the target serves them; `None` if it has no
+    /// bucket.
+    ///
+    /// # Errors
+    /// The faults of pictures that are refused.
+    pub fn prepare(
+        target: &Target,
+        console: &Console,
+        dir: &Path,
+        files: &mut StoreFiles,
+    ) -> Result<Option<Self>, Vec<Fault>> {
+        if target.bucket.is_none() && !target.is_local {
+            return Ok(None);
+        }
+        let progress = console.progress("Reading pictures", None);
+        let (pictures, faults) = pictures::name_pictures(dir, files, &|count| progress.advance(count));
+        // The local server shows a picture that a shop refuses as it is.
+        let Some(bucket) = target.bucket.clone() else { return Ok(None) };
+        if !faults.is_empty() {
+            return Err(faults);
+        }
+        let urls =
+            files.named_images().into_iter().filter_map(|image| pictures::keys_of(image.url)?.into_iter().next());
+        let named = urls.collect();
+        Ok(Some(Self { bucket, dir: dir.to_path_buf(), pictures, named }))
+    }
+
+    /// Uploads what the store of this version needs and the bucket lacks: the shop's own files, then the pictures. Interrupted, the
+    /// next call uploads the rest. Returns the number of files.
+    pub async fn fill(&self, console: &Console, version: &str) -> Result<u64, Failure> {
+        let assets = upload_assets(&self.bucket, console).await?;
+        Ok(assets + self.upload_pictures(console, version).await?)
+    }
+}

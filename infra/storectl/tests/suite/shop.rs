@@ -1,0 +1,176 @@
+//! Publishing for a deployed shop: its files and pictures are in the bucket before anything names them, and pictures stay as
+//! long as a version may need them.
+
+use crate::bench::Bench;
+use crate::s3::S3;
+use http::{Method, StatusCode};
+use pictures::keys_of;
+use serde_json::Value;
+use shared::clock::Clock as _;
+use shared::store::versions::list_versions;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::time::Duration;
+use storectl::error::{Exit, Failure};
+
+/// A store that shows these pictures, of different content each.
+fn showing(bench: &Bench, name: &str, pictures: &[u32]) -> String {
+    let mut items = String::new();
+    for number in pictures {
+        writeln!(items, "  - {{id: {number}, name: n{number}, price: 1, image: /img/{number}.png}}").unwrap();
+        // A PNG of one pixel, and text behind its end.
+        let png = "89504e470d0a1a0a0000000d4948445200000001000000010802000000907753de0000000c49444154789c63f8cfc0\
+                   000003010100c9fe92ef0000000049454e44ae426082";
+        let mut png = hex::decode(png).unwrap();
+        png.extend(number.to_be_bytes());
+        let path = bench.path(&format!("{name}/img/{number}.png"));
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, png).unwrap();
+    }
+    bench.write(
+        &format!("{name}/store.yaml"),
+        &format!("format: 1\nname: {name}\ncurrency: {{code: EUR}}\nguest_mode: true\n"),
+    );
+    bench.write(&format!("{name}/categories/a.yaml"), &format!("id: 1\nslug: a\nname: A\nitems:\n{items}"));
+    bench.path(name).display().to_string()
+}
+
+async fn publish(bench: &Bench, s3: &S3, dir: &str) -> Result<Value, Failure> {
+    let arguments = ["publish", dir, "--yes", "--allow-removals", "--grace", "1s"];
+    Ok(bench.run_in_shop(&s3.bucket, &arguments).await?.json().clone())
+}
+
+/// The pictures that the shop shows; every file of them is in the bucket.
+async fn shown(bench: &Bench, s3: &S3) -> Vec<String> {
+    let (status, category) = bench.api(Method::POST, "/categories/get/a", None, "").await;
+    assert_eq!(status, StatusCode::OK);
+    let items = category["items"].as_array().unwrap();
+    let urls: Vec<String> = items.iter().map(|item| item["image"].as_str().unwrap().to_owned()).collect();
+    let there = s3.keys("img/");
+    for url in &urls {
+        let keys = keys_of(url).unwrap_or_else(|| panic!("{url} is no picture under its hash"));
+        assert!(keys.len() == 4 && keys.iter().all(|key| there.contains(key)), "{url} is whole in {there:?}");
+    }
+    urls
+}
+
+#[tokio::test]
+async fn killed_at_every_upload_the_old_shop_stays_whole_and_the_next_run_completes() {
+    for let_through in 0.. {
+        let (bench, s3) = (Bench::empty().await, S3::start().await);
+        let (old, new) = (showing(&bench, "old", &[1, 2]), showing(&bench, "new", &[2, 3, 4]));
+        publish(&bench, &s3, &old).await.unwrap();
+        let before = shown(&bench, &s3).await;
+        s3.end_after(let_through);
+        let outcome = publish(&bench, &s3, &new).await;
+        if outcome.is_ok() {
+            assert_eq!(let_through, 1 + 2 * 4, "the list, and two new pictures");
+            return;
+        }
+        assert_eq!(outcome.unwrap_err().exit, Exit::Unavailable);
+        assert_eq!(shown(&bench, &s3).await, before, "after {let_through} uploads");
+        s3.end_after(usize::MAX);
+        publish(&bench, &s3, &new).await.unwrap();
+        let after = shown(&bench, &s3).await;
+        assert!(after.len() == 3 && after[0] == before[1], "{after:?}");
+        assert_eq!(publish(&bench, &s3, &new).await.unwrap()["uploaded"], 0, "nothing is made again");
+    }
+}
+
+#[tokio::test]
+async fn the_files_of_a_build_are_uploaded_under_its_hash_and_those_of_others_stay() {
+    let (bench, s3) = (Bench::empty().await, S3::start().await);
+    let upload = || bench.run_in_shop(&s3.bucket, &["shop", "upload"]);
+    s3.bucket.put("assets/0123456789abcdef/old.js", b"old".to_vec(), "text/javascript", "immutable").await.unwrap();
+    s3.end_after(4);
+    assert_eq!(upload().await.unwrap_err().exit, Exit::Unavailable);
+    s3.end_after(usize::MAX);
+    upload().await.unwrap();
+    let expected: BTreeSet<String> =
+        shop::ASSETS.iter().map(|(path, _)| format!("assets/{}/{path}", shop::hash())).collect();
+    let mut there = s3.keys("assets/");
+    assert!(there.remove("assets/0123456789abcdef/old.js"));
+    assert_eq!(there, expected);
+    assert_eq!(upload().await.unwrap().json()["uploaded"], 0);
+    for key in expected {
+        assert_eq!(s3.header(&key, "cache-control"), "public, max-age=31536000, immutable");
+        assert_eq!(Some(s3.header(&key, "content-type").as_str()), shop::media_type(&key));
+    }
+    assert_eq!(bench.fails(&["shop", "upload"]).await.exit, Exit::Denied, "a table without a shop");
+}
+
+#[tokio::test]
+async fn a_picture_is_there_until_30_days_after_the_last_version_that_names_it() {
+    const DAY: i64 = 86_400;
+    let (bench, s3) = (Bench::empty().await, S3::start().await);
+    let mut state = 7_u64;
+    let mut random = |below: u32| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        u32::try_from(state >> 33).unwrap() % below
+    };
+    // By picture, when a version in the table last named it; by version, the pictures that it names.
+    let (mut last_named, mut stores) = (BTreeMap::<String, i64>::new(), BTreeMap::<String, Vec<String>>::new());
+    let mut deleted = 0;
+    for step in 0..80 {
+        // At the end there are no changes for a long time.
+        let is_end = step >= 75;
+        bench.clock.advance(Duration::from_hours(if is_end { 40 * 24 } else { 1 + 24 * u64::from(random(20)) }));
+        let first = if is_end { 100 + step % 2 } else { 1 + random(9) };
+        let dir = showing(&bench, &format!("s{first}"), &[first, first + 1]);
+        let outcome = publish(&bench, &s3, &dir).await.unwrap();
+        let version = publish::store_of(outcome["version"].as_str().unwrap()).to_owned();
+        stores.insert(version, shown(&bench, &s3).await);
+        if step % 5 == 4 && bench.run_in_shop(&s3.bucket, &["rollback", "--yes"]).await.is_ok() {
+            shown(&bench, &s3).await;
+        }
+        let (now, versions) = (bench.clock.seconds(), list_versions(&bench.db).await.unwrap());
+        let named = versions.iter().flat_map(|record| &stores[publish::store_of(&record.version)]);
+        last_named.extend(named.map(|url| (url.clone(), now)));
+        let there = s3.keys("img/");
+        for (url, last) in &last_named {
+            let keys = keys_of(url).unwrap();
+            let (days, found) = ((now - last) / DAY, keys.iter().filter(|key| there.contains(*key)).count());
+            assert!(found == keys.len() || found == 0 && days >= 30, "{url}, not named for {days} days: {there:?}");
+            assert!(found == 0 || days < 30 + 2 * 40, "{url} is still there after {days} days");
+            deleted += usize::from(found == 0);
+        }
+        assert!(s3.keys("versions/").len() < 20, "lists are deleted as well");
+    }
+    assert!(deleted > 100, "{deleted}");
+}
+
+#[tokio::test]
+async fn a_store_with_a_picture_that_is_refused_changes_neither_the_bucket_nor_the_table() {
+    let (bench, s3) = (Bench::empty().await, S3::start().await);
+    let dir = showing(&bench, "bad", &[1, 2]);
+    bench.write("bad/img/2.png", "<svg xmlns='http://www.w3.org/2000/svg' onload='x()'/>");
+    let failure = publish(&bench, &s3, &dir).await.unwrap_err();
+    assert_eq!(failure.exit, Exit::Faults);
+    let named = "items[2].image: img/2.png is an SVG with the event attribute onload";
+    assert!(failure.what.contains("categories/a.yaml:6:") && failure.what.contains(named), "{failure}");
+    assert!(s3.keys("").is_empty() && bench.rows().await.is_empty());
+    let warnings = bench.ok(&["check", &dir]).await["warnings"].clone();
+    assert_eq!((warnings.as_array().unwrap().len(), &warnings[0]["field"]), (1, &"items[2].image".into()));
+    let broken = std::fs::read(bench.path("bad/img/1.png")).unwrap();
+    std::fs::write(bench.path("bad/img/2.png"), &broken[..50]).unwrap();
+    let failure = publish(&bench, &s3, &dir).await.unwrap_err();
+    assert!(failure.exit == Exit::Faults && failure.what.contains("img/2.png is broken"), "{failure}");
+    assert_eq!(bench.rows().await, Vec::<String>::new(), "found while it is made, before anything is switched");
+}
+
+#[tokio::test]
+async fn an_exported_shop_is_the_same_version_and_needs_the_pictures_that_it_names() {
+    let (bench, s3) = (Bench::empty().await, S3::start().await);
+    let own = showing(&bench, "own", &[1, 2]);
+    let version = publish(&bench, &s3, &own).await.unwrap()["version"].clone();
+    let dir = bench.path("exported").display().to_string();
+    bench.ok(&["export", &dir]).await;
+    let again = publish(&bench, &s3, &dir).await.unwrap();
+    assert_eq!((&again["version"], &again["unchanged"]), (&version, &true.into()));
+    let lost = s3.keys("img/").into_iter().next().unwrap();
+    s3.remove(&lost);
+    let failure = publish(&bench, &s3, &dir).await.unwrap_err();
+    assert!(failure.exit == Exit::Refused && failure.what.contains("/img/"), "{failure}");
+    publish(&bench, &s3, &own).await.unwrap();
+    assert!(s3.keys("img/").contains(&lost), "the files bring it back");
+}
