@@ -95,6 +95,15 @@ fn what_speaks_to_other_services_knows_nothing_of_this_store() {
 }
 
 #[test]
+fn the_agent_knows_the_store_only_by_its_calls() {
+    for package in ["../infra/agent", "../infra/rcon"] {
+        must_not_depend(&shared(package), &["shared", "dynamodb", "stripe", "local", "aws_", "lambda_"]);
+    }
+    let stand_in = sources("../infra/local/src/game_server/rcon");
+    must_not_know(&stand_in, &["rcon::Connection", "rcon::Packet", "rcon::decode"]);
+}
+
+#[test]
 fn nothing_that_is_deployed_links_the_local_server() {
     for package in functions().chain(["", "dynamodb", "outgoing", "stripe"].map(shared)) {
         must_not_depend(&package, &["local"]);

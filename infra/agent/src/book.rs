@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 /// For how long a command may run after the store served it or said that it may: after that the store is asked.
-pub const FRESH: Duration = Duration::from_secs(60);
+pub const FRESH: Duration = Duration::from_mins(1);
 /// How many seconds the ids of commands that are over are kept.
 const KEPT: i64 = 30 * 24 * 60 * 60;
 
@@ -128,13 +128,12 @@ impl Book {
                     (waiting.is_delivered, waiting.fresh) = (true, None);
                 }
             }),
-            Record::Recalled(ids) => self.close(ids, at),
             Record::Begun(id) => _ = self.commands.insert(*id, Command::Begun),
             Record::Ended { id, state, output } => {
                 let output = output.as_str().into();
                 self.commands.insert(*id, Command::Ended { state: *state, output });
             }
-            Record::Reported(ids) => self.close(ids, at),
+            Record::Recalled(ids) | Record::Reported(ids) => self.close(ids, at),
         }
     }
 
@@ -176,7 +175,7 @@ impl Book {
             }
             Some(Command::Begun | Command::Ended { .. }) => {}
             Some(Command::Over { state: None, .. }) => {
-                tracing::warn!(id, "a recalled command was served again: it does not run")
+                tracing::warn!(id, "a recalled command was served again: it does not run");
             }
         }
         false
@@ -187,6 +186,15 @@ impl Book {
         for id in ids {
             if let Some(waiting) = self.waiting_mut(*id) {
                 waiting.fresh = Some(elapsed + FRESH);
+            }
+        }
+    }
+
+    /// Notes that everything that waits has to be asked about.
+    pub fn age(&mut self) {
+        for command in self.commands.values_mut() {
+            if let Command::Waiting(waiting) = command {
+                waiting.fresh = None;
             }
         }
     }

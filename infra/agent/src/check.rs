@@ -11,32 +11,33 @@ use std::error::Error;
 use std::io::{self, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 
-/// Prints a line for each step.
+/// Prints the line of a step.
+fn line(mark: &str, text: &str) {
+    // Standard output may be closed.
+    _ = writeln!(io::stdout(), "{mark:4} {text}");
+}
+
+fn ok(text: &str) {
+    line("ok", text);
+}
+
+/// What failed.
 struct Report {
     failed: usize,
 }
 
 impl Report {
-    fn line(&mut self, mark: &str, text: &str) {
-        // Standard output may be closed.
-        _ = writeln!(io::stdout(), "{mark:4} {text}");
-    }
-
-    fn ok(&mut self, text: &str) {
-        self.line("ok", text);
-    }
-
     fn fail(&mut self, error: &dyn Error, advice: &str) {
         self.failed += 1;
         let causes = causes(error);
         let separator = if causes.is_empty() { "" } else { ": " };
-        self.line("FAIL", &format!("{error}{separator}{causes}\n     {advice}"));
+        line("FAIL", &format!("{error}{separator}{causes}\n     {advice}"));
     }
 }
 
 pub(crate) async fn check(config: Config) -> Result<(), Failure> {
     let mut report = Report { failed: 0 };
-    report.ok("the configuration and the secrets can be read");
+    ok("the configuration and the secrets can be read");
     files(&config, &mut report);
     console(&config, &mut report).await;
     store(&config, &mut report).await;
@@ -50,12 +51,12 @@ fn files(config: &Config, report: &mut Report) {
     for file in &config.secret_files {
         if std::fs::metadata(file).is_ok_and(|found| found.permissions().mode() & 0o077 != 0) {
             let file = file.display();
-            report.line("warn", &format!("other users can read {file}: chmod 600 {file}"));
+            line("warn", &format!("other users can read {file}: chmod 600 {file}"));
         }
     }
     match Journal::open(&config.journal, SystemClock::default().seconds()) {
-        Ok(_) => report.ok("the journal can be written"),
-        Err(JournalError::Locked(_)) => report.ok("the journal is in use by a running agent"),
+        Ok(_) => ok("the journal can be written"),
+        Err(JournalError::Locked(_)) => ok("the journal is in use by a running agent"),
         Err(error @ JournalError::Damaged { .. }) => report.fail(&error, "see operations.md, \"Agent or plugin\""),
         Err(error) => report.fail(&error, "journal: must be a folder that the agent's user can write, on a local disk"),
     }
@@ -64,26 +65,23 @@ fn files(config: &Config, report: &mut Report) {
 async fn console(config: &Config, report: &mut Report) {
     let rcon = &config.rcon;
     if rcon.is_remote() {
-        report.line("warn", "rcon.address is not of this machine: RCON is plain text, use a tunnel");
+        line("warn", "rcon.address is not of this machine: RCON is plain text, use a tunnel");
     }
     let opened = Connection::open(rcon.protocol, &rcon.address, rcon.password.expose(), rcon.limit).await;
     let mut console = match opened {
         Ok(console) => console,
         Err(error) => return report.fail(&error, advice(&error)),
     };
-    report.ok("the game server accepts the RCON password");
+    ok("the game server accepts the RCON password");
     let Some(players) = &config.players else {
-        return report.line("warn", "players: is not set, so that commands with `online: true` never run");
+        return line("warn", "players: is not set, so that commands with `online: true` never run");
     };
     match console.run(&players.command).await {
         Ok(response) => {
             let found = players.read(&response);
-            report.ok(&format!("the list of players can be asked for: {} of them were understood", found.len()));
+            ok(&format!("the list of players can be asked for: {} of them were understood", found.len()));
             if players.is_minecraft() && found.iter().any(|player| !player.is_known_by_name) {
-                report.line(
-                    "warn",
-                    "names are not authenticated: set online-mode=true, or the proxy's forwarding of UUIDs",
-                );
+                line("warn", "names are not authenticated: set online-mode=true, or the proxy's forwarding of UUIDs");
             }
         }
         Err(error) => report.fail(&error, advice(&error)),
@@ -107,7 +105,7 @@ const fn advice(error: &RconError) -> &'static str {
 async fn store(config: &Config, report: &mut Report) {
     let store = Store::new(&config.store, config.key.clone());
     match store.version().await {
-        Ok(_) => report.ok("the store responds"),
+        Ok(_) => ok("the store responds"),
         Err(error) => {
             return report.fail(
                 &error,
@@ -117,9 +115,9 @@ async fn store(config: &Config, report: &mut Report) {
     }
     // A call about nothing changes nothing.
     match store.delivered(&[]).await {
-        Ok(_) => report.ok("the store knows the key"),
+        Ok(_) => ok("the store knows the key"),
         Err(error @ StoreError::Key) => {
-            report.fail(&error, "key: copy it again from what `storectl server add` printed")
+            report.fail(&error, "key: copy it again from what `storectl server add` printed");
         }
         Err(error) => report.fail(&error, "the key was not checked; try again"),
     }

@@ -22,7 +22,7 @@ const CONFIG: u8 = 2;
 
 /// Runs what a store sold on a game server with RCON.
 ///
-/// It is set up with the file that `storectl server add NAME --agent` prints. Start with `agent check`.
+/// operations.md of the store's project, "Agent or plugin", describes its configuration. Start with `agent check`.
 #[derive(Debug, Parser)]
 #[command(name = "agent", version)]
 struct CommandLine {

@@ -198,7 +198,7 @@ journal: ./journal
         let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
         write("agent.yaml", text);
         write("key.txt", "1-abcdef\n");
-        write("rcon.txt", "secret\n");
+        write("rcon.txt", "swordfish\n");
         let environment =
             |name: &str| environment.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned());
         let read = Config::read(&folder.path().join("agent.yaml"), environment);
@@ -209,9 +209,9 @@ journal: ./journal
     fn a_file_as_storectl_prints_it_is_read_and_secrets_come_from_files_or_the_environment() {
         let config = read(GOOD, &[]).unwrap();
         assert_eq!(config.store, "https://api.shop.example/plugin/");
-        assert_eq!((config.key.expose(), config.rcon.password.expose()), ("1-abcdef", "secret"));
+        assert_eq!((config.key.expose(), config.rcon.password.expose()), ("1-abcdef", "swordfish"));
         assert_eq!((config.rcon.protocol, config.rcon.is_remote()), (Protocol::Minecraft, false));
-        assert!(!format!("{config:?}").contains("secret"), "{config:?}");
+        assert!(!format!("{config:?}").contains("swordfish"), "{config:?}");
         let own = GOOD.replace("key: {file: key.txt}\n", "");
         assert_eq!(read(&own, &[(KEY, "2-x")]).unwrap().key.expose(), "2-x");
     }

@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 
 const FILE: &str = "journal.log";
 const LOCK: &str = "lock";
+/// The bytes that a journal must have room for after it was full.
+const ROOM: usize = 64 * 1024;
 /// After how many seconds old ids are looked for again.
 const COMPACT_EVERY: i64 = 24 * 60 * 60;
 
@@ -104,7 +106,9 @@ impl Journal {
     /// [`JournalError::Io`].
     pub fn append(&mut self, records: &[Record], now: i64) -> Result<(), JournalError> {
         self.write(records, now)?;
-        records.iter().for_each(|record| self.book.apply(record, now));
+        for record in records {
+            self.book.apply(record, now);
+        }
         Ok(())
     }
 
@@ -117,12 +121,19 @@ impl Journal {
         }
     }
 
-    /// Whether the journal can be written, if it could not the last time.
+    /// Whether there is room in the journal, if there was none the last time: what the store serves and the agent cannot write down
+    /// is served three times at most.
     ///
     /// # Errors
     /// [`JournalError::Io`].
     pub fn probe(&mut self, now: i64) -> Result<(), JournalError> {
-        if self.is_failing { self.write(&[], now) } else { Ok(()) }
+        if self.is_failing {
+            let room = self.file.set_len(self.good).and_then(|()| self.file.write_all(&vec![0; ROOM]));
+            let room = room.and_then(|()| self.file.sync_data()).and_then(|()| self.file.set_len(self.good));
+            room.map_err(|source| JournalError::Io { path: self.path.clone(), source })?;
+            self.write(&[], now)?;
+        }
+        Ok(())
     }
 
     fn write(&mut self, records: &[Record], now: i64) -> Result<(), JournalError> {
@@ -224,7 +235,9 @@ pub fn read(path: &Path, mut each: impl FnMut(Record, i64)) -> Result<End, Journ
             Some(_) if end.damaged > 0 => return Err(JournalError::Damaged { path: path.to_owned(), at: end.good }),
             Some(Line { at, records }) => {
                 end.good += length;
-                records.into_iter().for_each(|record| each(record, at));
+                for record in records {
+                    each(record, at);
+                }
             }
             None => end.damaged += length,
         }

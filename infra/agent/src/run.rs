@@ -8,7 +8,7 @@ use crate::book::{Due, Outcome, Record, Row};
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::journal::{Journal, JournalError};
-use crate::players::Online;
+use crate::players::{Online, Players};
 use crate::store::{Answer, Store, StoreError};
 use rcon::{Connection, RconError};
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use tokio::sync::watch;
 const AFTER_NONE: Duration = Duration::from_secs(5);
 const AFTER_ROWS: Duration = Duration::from_secs(1);
 /// The longest pause after errors; each is twice as long as the one before.
-const LONGEST: Duration = Duration::from_secs(60);
+const LONGEST: Duration = Duration::from_mins(1);
 /// The most commands of a round, and of a call.
 const AT_ONCE: usize = 100;
 /// The most bytes of a response that are kept.
@@ -154,6 +154,8 @@ impl Agent {
             let rcon = &self.config.rcon;
             let opened = Connection::open(rcon.protocol, &rcon.address, rcon.password.expose(), rcon.limit);
             self.console = Some(opened.await?);
+            // What waited meanwhile may have been refunded.
+            self.journal.book.age();
             tracing::info!(address = rcon.address, "connected to the game server");
         }
         Ok(())
@@ -186,7 +188,7 @@ impl Agent {
         if rows.is_empty() {
             return Ok(false);
         }
-        let names = self.config.players.as_ref().is_some_and(|players| players.is_minecraft());
+        let names = self.config.players.as_ref().is_some_and(Players::is_minecraft);
         let mut new = Vec::new();
         for row in rows {
             if !self.journal.book.is_new(row.id, asked) {
@@ -195,10 +197,7 @@ impl Agent {
             }
             tracing::info!(id = row.id, order = row.order, retry_of = row.retry_of, "a command was served");
             if row.online && row.player_id.is_none() && !names {
-                tracing::warn!(
-                    id = row.id,
-                    "it waits for its player and has no id to compare: it never runs. Set players.id of the server in store.yaml"
-                );
+                tracing::warn!(id = row.id, "it waits for its player and has no id to compare: it never runs");
             }
             new.push(row);
         }

@@ -189,7 +189,7 @@ fn rows(body: &[u8]) -> Result<Vec<Row>, StoreError> {
                 rows.push(Row { id, player: username, text, online: is_online_required, order, player_id, retry_of });
             }
             Ok(SentRow { id, kind: Some(_), .. }) => {
-                tracing::info!(id, "a login in the game was ignored: it needs the plugin")
+                tracing::info!(id, "a login in the game was ignored: it needs the plugin");
             }
             Ok(SentRow { id, .. }) => tracing::warn!(id, "a row without a command was ignored"),
             Err(error) => tracing::warn!(%error, "a row that cannot be read was ignored"),

@@ -104,7 +104,9 @@ impl Inner {
             }
             ["say", ..] => String::new(),
             // Minecraft joins the lines of a response without a separator.
-            ["help", ..] => (1..=400).map(|number| format!("/command{number} (<targets>|<ä>)")).collect(),
+            ["help", ..] => {
+                (1..=400).map(|number| format!("/command{number} (<targets>|<ä>)")).collect::<Vec<_>>().concat()
+            }
             _ => format!("Unknown or incomplete command, see below for error{command}<--[HERE]"),
         }
     }

@@ -13,7 +13,8 @@ use std::time::Duration;
 /// The command at the console that turns a switch, for example `stand-in hang`.
 pub const COMMAND: &str = "stand-in";
 
-/// A fault. A drop and a crash happen once; the others stay until there is another one.
+/// A fault. A drop and a crash happen once; the others stay until there is another one. Questions for the list of players have
+/// only the faults that concern everything.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Switch {
@@ -29,12 +30,14 @@ pub enum Switch {
     Late(u64),
     /// Responses come in pieces.
     Pieces,
-    /// The server ends at the next command, which does not run, and accepts nothing until there is another switch.
+    /// The server ends at the next command, which does not run; then it is down.
     Crash,
+    /// Nothing is accepted.
+    Down,
 }
 
 impl Switch {
-    /// The words of the console: `none`, `drop`, `refuse`, `hang`, `late MILLISECONDS`, `pieces`, `crash`.
+    /// The words of the console: `none`, `drop`, `refuse`, `hang`, `late MILLISECONDS`, `pieces`, `crash`, `down`.
     #[must_use]
     pub fn parse(words: &[&str]) -> Option<Self> {
         Some(match words {
@@ -45,6 +48,7 @@ impl Switch {
             ["late", milliseconds] => Self::Late(milliseconds.parse().ok()?),
             ["pieces"] => Self::Pieces,
             ["crash"] => Self::Crash,
+            ["down"] => Self::Down,
             _ => return None,
         })
     }

@@ -63,7 +63,7 @@ struct Shared {
     options: Options,
     console: Console,
     switch: Mutex<Switch>,
-    /// How often the server has crashed; connections of before end.
+    /// How often all connections have ended.
     crashes: watch::Sender<u32>,
 }
 
@@ -82,7 +82,7 @@ impl RconServer {
             loop {
                 // Out of file descriptors, or the caller has gone: the next connection may succeed.
                 let Ok((stream, _)) = listener.accept().await else { continue };
-                if for_connections.switch() == Switch::Crash && *for_connections.crashes.borrow() > 0 {
+                if for_connections.switch() == Switch::Down {
                     continue;
                 }
                 let shared = Arc::clone(&for_connections);
@@ -161,15 +161,15 @@ impl Shared {
             return self.send(stream, id, packet::RESPONSE, &self.own(words)).await;
         }
         (self.options.watch)(Moment::Received, text);
-        // A question for the list of players neither uses up a drop nor is there when the server ends.
         let switch = match self.switch() {
-            Switch::Drop | Switch::Crash if console::is_question(text) => Switch::None,
+            Switch::Drop | Switch::Crash | Switch::Late(_) if console::is_question(text) => Switch::None,
             switch => switch,
         };
         match switch {
             Switch::Hang => std::future::pending().await,
             Switch::Crash => {
                 self.console.all_leave();
+                self.turn(Switch::Down);
                 self.crashes.send_modify(|crashes| *crashes += 1);
                 return Err(io::ErrorKind::ConnectionReset.into());
             }
@@ -181,7 +181,8 @@ impl Shared {
         if switch == Switch::Drop {
             self.turn(Switch::None);
             let packets = packet::responses(id, packet::RESPONSE, &response).concat();
-            return stream.write_all(&packets[..packets.len() / 2]).await;
+            stream.write_all(&packets[..packets.len() / 2]).await?;
+            return Err(io::ErrorKind::ConnectionReset.into());
         }
         self.send(stream, id, packet::RESPONSE, &response).await?;
         (self.options.watch)(Moment::Responded, text);
@@ -195,7 +196,10 @@ impl Shared {
             ["leave", player] => self.console.leave(player),
             _ => match Switch::parse(words) {
                 Some(switch) => self.turn(switch),
-                None => return "join NAME, leave NAME, none, drop, refuse, hang, late MS, pieces or crash".to_owned(),
+                None => {
+                    return "join NAME, leave NAME, none, drop, refuse, hang, late MS, pieces, crash or down"
+                        .to_owned();
+                }
             },
         }
         "ok".to_owned()

@@ -1,0 +1,71 @@
+//! The journal's file, cut off and damaged anywhere.
+
+use agent::book::{Outcome, Record, Row};
+use agent::journal::{self, Journal, JournalError};
+use proptest::collection::vec;
+use proptest::prelude::*;
+use std::path::Path;
+
+fn record() -> impl Strategy<Value = Record> {
+    let id = || 1..40_u32;
+    prop_oneof![
+        (id(), "\\PC{0,20}", any::<bool>()).prop_map(|(id, text, online)| {
+            let (player, order, player_id) = ("Alex".to_owned(), "o".to_owned(), online.then(|| "7".to_owned()));
+            Record::Served(Row { id, player, text, online, order, player_id, retry_of: None })
+        }),
+        vec(id(), 1..4).prop_map(Record::Delivered),
+        vec(id(), 1..4).prop_map(Record::Recalled),
+        vec(id(), 1..4).prop_map(Record::Reported),
+        id().prop_map(Record::Begun),
+        (id(), "\\PC{0,20}").prop_map(|(id, output)| Record::Ended { id, state: Outcome::Done, output }),
+    ]
+}
+
+fn records(folder: &Path) -> Result<Vec<Record>, JournalError> {
+    let mut records = Vec::new();
+    journal::read(&journal::file_in(folder), |record, _| records.push(record))?;
+    Ok(records)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_journal_that_is_cut_off_or_damaged_has_a_part_of_what_was_written_or_is_refused(
+        written in vec(vec(record(), 1..4), 1..8), at in any::<prop::sample::Index>(), flip in any::<u8>(),
+    ) {
+        let folder = tempfile::tempdir().unwrap();
+        let mut journal = Journal::open(folder.path(), 0).unwrap();
+        for records in &written {
+            journal.append(records, 1).unwrap();
+        }
+        drop(journal);
+        let (file, all) = (journal::file_in(folder.path()), records(folder.path()).unwrap());
+        prop_assert_eq!(all.len(), 1 + written.iter().flatten().count());
+        let bytes = std::fs::read(&file).unwrap();
+        let at = at.index(bytes.len());
+        // Cut off.
+        std::fs::write(&file, &bytes[..at]).unwrap();
+        let left = records(folder.path()).unwrap();
+        prop_assert_eq!(&left[..], &all[..left.len()]);
+        drop(Journal::open(folder.path(), 2).unwrap());
+        let after = records(folder.path()).unwrap();
+        prop_assert_eq!(&left[..], &after[..left.len()]);
+        // Damaged: the end is cut off, all else is refused.
+        let mut damaged = bytes.clone();
+        damaged[at] ^= flip.max(1);
+        std::fs::write(&file, &damaged).unwrap();
+        let last = bytes[..bytes.len() - 1].iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+        match records(folder.path()) {
+            Ok(left) => {
+                prop_assert!(at + 1 >= last, "byte {at} is before the last line");
+                prop_assert_eq!(&left[..], &all[..left.len()]);
+            }
+            Err(error) => {
+                let is_damaged = matches!(error, JournalError::Damaged { .. });
+                prop_assert!(at < last && is_damaged, "{}", error);
+                prop_assert!(Journal::open(folder.path(), 3).is_err());
+            }
+        }
+    }
+}

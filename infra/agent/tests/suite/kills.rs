@@ -1,0 +1,97 @@
+//! Kill -9: at every write of the journal, at every moment of every call, and at random.
+
+use crate::times;
+use crate::world::World;
+use std::collections::BTreeSet;
+use std::time::Duration;
+use tokio::task::JoinSet;
+
+/// How many worlds there are at once.
+const AT_ONCE: usize = 6;
+
+/// Runs all of these, some at once.
+async fn all(runs: impl Iterator<Item = impl Future<Output = ()> + Send + 'static>) {
+    let mut running = JoinSet::new();
+    for run in runs {
+        running.spawn(run);
+        if running.len() == AT_ONCE {
+            running.join_next().await.unwrap().unwrap();
+        }
+    }
+    while let Some(ended) = running.join_next().await {
+        ended.unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn killed_at_any_moment_of_any_call_each_command_runs_once_or_is_unknown() {
+    let quiet = World::new(i64::MAX).await;
+    quiet.sell_each();
+    quiet.spawn(&[]);
+    quiet.check(&quiet.settle().await);
+    let moments = i64::MAX - quiet.killer.left();
+    assert!(moments > 25, "{moments}");
+    let step = if times("KILLS", 0) > 0 { 1 } else { 3 };
+    all((1..=moments).step_by(step).map(|moment| async move {
+        let world = World::new(moment).await;
+        world.sell_each();
+        world.spawn(&[]);
+        let unknown = world.settle().await;
+        assert!(unknown.len() <= 1);
+        world.check(&unknown);
+    }))
+    .await;
+    println!("figures: killed at {moments} moments of calls");
+}
+
+/// The kernel ends a process at the write that goes beyond the limit on a file's size; if the limit is inside what is written, a
+/// part of it is in the file.
+#[tokio::test(flavor = "multi_thread")]
+async fn killed_at_any_write_of_the_journal_each_command_runs_once_or_is_unknown() {
+    let quiet = World::new(0).await;
+    quiet.sell_each();
+    quiet.spawn(&[]);
+    quiet.check(&quiet.settle().await);
+    let journal = std::fs::read(quiet.journal()).unwrap();
+    let ends = journal.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at + 1);
+    let starts: Vec<usize> = std::iter::once(0).chain(ends).collect();
+    assert!(starts.len() > 12, "{starts:?}");
+    let limits: BTreeSet<usize> = starts.windows(2).flat_map(|line| [line[0], line[0].midpoint(line[1])]).collect();
+    let step = if times("KILLS", 0) > 0 { 1 } else { 3 };
+    let count = limits.len();
+    all(limits.into_iter().step_by(step).map(|limit| async move {
+        let world = World::new(0).await;
+        world.sell_each();
+        world.spawn(&["prlimit", &format!("--fsize={limit}"), "--core=0"]);
+        let unknown = world.settle().await;
+        assert!(unknown.len() <= 1);
+        world.check(&unknown);
+    }))
+    .await;
+    println!("figures: killed at {count} places of {} writes", starts.len() - 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn killed_at_random_each_command_runs_once_or_is_unknown() {
+    let world = World::new(0).await;
+    world.game.console().join("Alex");
+    let (kills, mut unknown) = (times("KILLS", 10), BTreeSet::new());
+    for round in 0..u32::try_from(kills).unwrap() {
+        let id = 100 + 3 * round;
+        world.store.sell(id, &format!("say {id}"), None);
+        world.store.sell(id + 1, &format!("give Alex diamond {id}"), Some("Alex"));
+        world.store.sell(id + 2, &format!("give Late diamond {id}"), Some("Late"));
+        if round == 0 {
+            world.spawn(&[]);
+        } else {
+            world.restart(&mut unknown);
+        }
+        let mut byte = [0];
+        getrandom::fill(&mut byte).unwrap();
+        tokio::time::sleep(Duration::from_millis(u64::from(byte[0]))).await;
+        world.killer.kill();
+    }
+    unknown.extend(world.settle().await);
+    world.check(&unknown);
+    println!("figures: killed {kills} times at random: {} commands, {} unknown", 3 * kills, unknown.len());
+}

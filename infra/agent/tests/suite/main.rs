@@ -1,0 +1,18 @@
+//! The agent against a store that speaks the queue's protocol, and the stand-in for a game server: as a process that is killed,
+//! and in this process with a clock that is moved.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot continue has failed")]
+#![expect(clippy::print_stdout, reason = "figures for infra/scripts/prove")]
+
+mod console;
+mod journal;
+mod kills;
+mod many;
+mod outages;
+mod store;
+mod world;
+
+/// How often something is done at random: few times here, many in `infra/scripts/prove`.
+fn times(variable: &str, few: usize) -> usize {
+    std::env::var(variable).map_or(few, |text| text.parse().unwrap())
+}
