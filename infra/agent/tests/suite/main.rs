@@ -5,7 +5,6 @@
 #![expect(clippy::print_stdout, reason = "figures for infra/scripts/prove")]
 
 mod console;
-mod journal;
 mod kills;
 mod many;
 mod outages;

@@ -4,7 +4,7 @@ use crate::store::{KEY, QueueStore, State};
 use agent::book::Record;
 use agent::clock::Clock;
 use agent::config::Config;
-use agent::journal;
+use agent::journal::{self, JournalError};
 use agent::run::Agent;
 use local::game_server::rcon::{Moment, Options, RconServer};
 use std::collections::BTreeSet;
@@ -172,9 +172,15 @@ impl World {
 
     /// An agent in this process.
     pub fn agent(&self, clock: &Arc<MovedClock>) -> (Agent, watch::Sender<bool>) {
-        let config = Config::read(&self.config(), |_| None).unwrap();
         let (ending, stop) = watch::channel(false);
-        (Agent::new(config, Arc::clone(clock) as Arc<dyn Clock>, stop).unwrap(), ending)
+        loop {
+            let config = Config::read(&self.config(), |_| None).unwrap();
+            match Agent::new(config, Arc::clone(clock) as Arc<dyn Clock>, stop.clone()) {
+                // A process that another test is starting has the lock for a moment.
+                Err(JournalError::Locked(_)) => std::thread::yield_now(),
+                agent => return (agent.unwrap(), ending),
+            }
+        }
     }
 
     /// Lets an agent work, with a clock in which every pause takes no time, until something is true. Returns the seconds that
