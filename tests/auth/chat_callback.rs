@@ -348,7 +348,7 @@ async fn the_storefronts_origin_must_be_named_or_have_the_callback_under_it() {
         let login = Login::begin(&store).await;
         let back = login.choose(&store, PEBBLE).await;
         assert_eq!(login.come_back(&store, &back).await.status, 200, "the sample store has both under one origin");
-        configure(&store, |config| config.chat.redirect_url.insert_str("https://store".len(), "s")).await;
+        configure(&store, |config| config.chat.redirect_url.insert("https://store".len(), 's')).await;
         assert!(refusal(&login.with_code(&store, "sample-code").await).contains("AllowedOrigins"), "{origins}");
     }
     let both = "https://other.example,https://store.emberfall.example";
