@@ -1,8 +1,6 @@
 //! The journal's file, cut off and damaged anywhere. Not in the suite: a process that is being started there has the lock of
 //! another test's journal for a moment.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot continue has failed")]
-
 use agent::book::{Outcome, Record, Row};
 use agent::journal::{self, Journal, JournalError};
 use proptest::collection::vec;
