@@ -107,6 +107,6 @@ function parts(server, act) {
         ? h("p", { class: "soft" }, "Nothing yet. Buy something that runs on this server.")
         : h("ol", { class: "commands panel" }, server.commands.map(({ id, player, text, fate, response }) => h("li", {}, h("code", {}, text),
           fate ? h("span", { class: "soft" }, `no. ${id} · ${player} · `, h("strong", { class: FATES[fate]?.[1] }, FATES[fate]?.[0] ?? fate))
-            : h("span", { class: "soft" }, response || "no text")))))),
+            : h("span", { class: "soft" }, response || "no text"))))),
   ].filter(Boolean);
 }
