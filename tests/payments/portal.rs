@@ -57,6 +57,28 @@ async fn a_proven_login_gets_the_page_of_its_customer_and_a_name_does_not() {
 }
 
 #[tokio::test]
+async fn a_proven_login_pays_as_its_customer_and_as_a_new_one_if_that_was_deleted_at_the_provider() {
+    let store = TestStore::open().await;
+    let by_name = login(&store, "Buyer").await;
+    let user = id_of(&store, &by_name).await;
+    // The provider does not have it.
+    become_customer(&store, user, ACCOUNT).await;
+    let token = store.token_of(user);
+    let named = |sessions: &[Vec<(String, String)>]| -> Vec<bool> {
+        sessions.iter().map(|sent| sent.iter().any(|(name, _)| name == "customer")).collect()
+    };
+    let mut begun = None;
+    for (token, customers) in [(&by_name, vec![false]), (&token, vec![false, true, false])] {
+        call(&store, token, "/cart/add/602", &json!({ "payment_type": 1 })).await;
+        begun = Some(create(&store, token).await);
+        let sent = store.payments.received().into_iter().filter(|sent| sent.route == "POST /v1/checkout/sessions");
+        assert_eq!(named(&sent.map(|sent| sent.parameters).collect::<Vec<_>>()), customers);
+    }
+    act(&store, &begun.unwrap(), &Action::Pay).await;
+    assert_eq!(ask(&store, &token).await.status, 200, "the new customer is the account's");
+}
+
+#[tokio::test]
 async fn a_name_is_no_proof_also_of_an_account_that_is_a_customer() {
     let store = TestStore::open().await;
     let token = login(&store, "Buyer").await;

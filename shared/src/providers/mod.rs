@@ -1,6 +1,7 @@
 //! The payment providers, as checkouts use them. What a checkout needs of one is
 //! [`Provider`](crate::usecases::checkouts::Provider).
 
+mod failure;
 mod pace;
 mod paid;
 mod stripe;

@@ -1,5 +1,6 @@
 //! Stripe as a payment provider.
 
+use super::failure::{about, failed, with_customer};
 use super::pace::Pace;
 use super::paid::Paid;
 use crate::config::{Config, StripeKeys};
@@ -12,18 +13,16 @@ use crate::rules::payment::PaymentState;
 use crate::rules::subscription::ProviderSubscription;
 use crate::store::connector;
 use crate::store::orders::StoredOrder;
-use crate::telemetry::{PaymentEvent, payment_event};
 use crate::usecases::checkouts::{
     DisputeState, PaymentPage, Provider, ProviderError, Session, WebhookEvent, WebhookEventPage,
 };
-use outgoing::OutgoingError;
 use std::sync::Arc;
 use std::time::Duration;
 use stripe::SubscriptionStatus as StripeStatus;
 use stripe::webhook::{SignatureError, verify};
 use stripe::{
     ApiBase, Call, Charge, Client, Dispute, DisputeStatus, Event, EventKind, Expandable, IdempotencyKey, Invalid,
-    Invoice, Line, NewRefund, NewSession, NewSubscription, ObjectId, PaymentIntent, PortalSession, Refund, RefusalKind,
+    Invoice, Line, NewRefund, NewSession, NewSubscription, ObjectId, PaymentIntent, PortalSession, Refund,
     WebhookSecret,
 };
 
@@ -85,11 +84,7 @@ impl Stripe {
     }
 
     async fn send_about<T: serde::de::DeserializeOwned>(&self, call: Call<T>) -> Result<T, ProviderError> {
-        let failed = |error: &stripe::Error| match error.refusal() {
-            Some(refusal) if refusal.kind == RefusalKind::NotFound => ProviderError::NoCheckout(error.to_string()),
-            _ => failed(error),
-        };
-        self.send_or(call, failed).await
+        self.send_or(call, about).await
     }
 
     async fn send_or<T: serde::de::DeserializeOwned>(
@@ -209,7 +204,17 @@ impl Provider for Stripe {
             delayed: checkout.delayed,
             subscription,
         };
-        let session = self.send(stripe::Session::create(&new, key(&format!("{}-1", order.internal_id))?)).await?;
+        let create = |new: &NewSession<'_>, attempt: u8| {
+            Ok(stripe::Session::create(new, key(&format!("{}-{attempt}", order.internal_id))?))
+        };
+        let session = match self.send_or(create(&new, 1)?, with_customer).await {
+            // It was deleted in the provider's dashboard: the buyer becomes a new one.
+            Err(ProviderError::NoCheckout(_)) => {
+                let subscription = subscription.map(|own| NewSubscription { customer: None, ..own });
+                self.send(create(&NewSession { subscription, ..new }, 2)?).await?
+            }
+            sent => sent?,
+        };
         let ended = || ProviderError::Unavailable("the checkout has ended".to_owned());
         Ok(Session { id: session.id.to_string(), url: session.url.ok_or_else(ended)? })
     }
@@ -377,22 +382,4 @@ fn key(text: &str) -> Result<IdempotencyKey, ProviderError> {
 
 fn invalid(error: Invalid) -> ProviderError {
     ProviderError::Refused(error.to_string())
-}
-
-fn failed(error: &stripe::Error) -> ProviderError {
-    let text = match error {
-        stripe::Error::NoResponse(OutgoingError::Connect(source) | OutgoingError::Broken(source)) => {
-            format!("{error}: {source}")
-        }
-        _ => error.to_string(),
-    };
-    if error.refusal().is_some_and(|refusal| matches!(refusal.kind, RefusalKind::Key | RefusalKind::Permission)) {
-        payment_event(PaymentEvent::ProviderError, 1);
-        return ProviderError::Key(text);
-    }
-    if error.is_final() {
-        return ProviderError::Refused(text);
-    }
-    payment_event(PaymentEvent::ProviderError, 1);
-    ProviderError::Unavailable(text)
 }
