@@ -12,21 +12,25 @@ use shared::http::body::BodyFault;
 use shared::model::CommandId;
 use shared::usecases::delivery::{self, Report};
 
+/// The most results of a call.
+const MOST_RESULTS: usize = 1_000;
 /// The most bytes of an answer.
 const LONGEST: usize = 1_024;
 
 /// POST /plugin/api/servers/{key}/commands/executed.
 pub struct Executed;
 
-/// What ran. One of the two is needed; together they have at most 10,000 entries.
+/// What ran. One of the two is needed.
 #[derive(Debug, Deserialize, schemars::JsonSchema)]
+#[schemars(extend("anyOf" = [{ "required": ["ids"] }, { "required": ["results"] }]))]
 pub struct ReportsRequest {
     /// The ids of rows of the queue that ran.
     #[schemars(with = "Vec<i64>", length(max = MOST))]
     #[serde(default, deserialize_with = "some_ids")]
     ids: Option<Vec<i64>>,
-    /// Rows of the queue that an agent began. Of several about one id, the first counts.
-    #[schemars(with = "Vec<ReportRequest>", length(max = MOST))]
+    /// Rows of the queue that an agent began, at most 1,000. Of several about one id, the first counts.
+    #[schemars(with = "Vec<ReportRequest>", length(max = MOST_RESULTS))]
+    #[serde(default)]
     results: Option<Vec<ReportRequest>>,
 }
 
@@ -70,13 +74,12 @@ impl Named for ReportsRequest {
         if self.ids.is_none() && self.results.is_none() {
             return Err(BodyFault::missing_field("ids"));
         }
-        let results = self.results.iter().flatten().map(|result| result.id);
-        let all: Vec<i64> = self.ids.iter().flatten().copied().chain(results).collect();
-        if all.len() <= MOST {
-            return Ok(all);
+        let results = self.results.as_deref().unwrap_or_default();
+        if results.len() > MOST_RESULTS {
+            let problem = format!("must not have more than {MOST_RESULTS} entries");
+            return Err(BodyFault::Field { field: "results".to_owned(), problem });
         }
-        let problem = format!("must not have more than {MOST} entries, those of ids among them");
-        Err(BodyFault::Field { field: "results".to_owned(), problem })
+        Ok(self.ids.iter().flatten().copied().chain(results.iter().map(|result| result.id)).collect())
     }
 }
 
