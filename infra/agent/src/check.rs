@@ -21,7 +21,7 @@ fn ok(text: &str) {
     line("ok", text);
 }
 
-/// What failed.
+/// The number of checks that failed.
 struct Report {
     failed: usize,
 }
@@ -81,7 +81,10 @@ async fn console(config: &Config, report: &mut Report) {
             let found = players.read(&response);
             ok(&format!("the list of players can be asked for: {} of them were understood", found.len()));
             if players.is_minecraft() && found.iter().any(|player| !player.is_known_by_name) {
-                line("warn", "names are not authenticated: set online-mode=true, or the proxy's forwarding of UUIDs");
+                line(
+                    "warn",
+                    "some names are not authenticated: set online-mode=true, the proxy's forwarding of UUIDs, or a sign before names of Bedrock",
+                );
             }
         }
         Err(error) => report.fail(&error, advice(&error)),

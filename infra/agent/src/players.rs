@@ -1,4 +1,4 @@
-//! Who is on the game server: the command that lists the players, and how its response is read.
+//! The players on the game server: the command that lists them, and how its response is read.
 
 use regex_lite::Regex;
 use serde::Deserialize;
@@ -7,8 +7,10 @@ use serde_json::Value;
 use std::collections::HashSet;
 use std::fmt;
 
-/// Names as Minecraft's authenticated players have them; those of Bedrock begin with a dot or the like.
-const MINECRAFT: &str = r"(?P<name>[.*+-]?[A-Za-z0-9_]{1,32}) \((?P<id>[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\)";
+/// Names as Minecraft's authenticated players have them; those of Bedrock begin with a dot or the like. A name is all that is
+/// between two commas: the end of a name with a space in it is not another player's.
+const MINECRAFT: &str =
+    r"(?:^|[:,] )(?P<name>[.*+-]?[A-Za-z0-9_]{1,32}) \((?P<id>[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\)";
 
 /// How the list of players is asked for and read.
 #[derive(Debug)]
@@ -33,7 +35,7 @@ pub struct Player {
     pub is_known_by_name: bool,
 }
 
-/// Who is there now.
+/// The players who are online.
 #[derive(Debug, Default)]
 pub struct Online {
     names: HashSet<String>,
@@ -79,8 +81,14 @@ impl Players {
     }
 
     fn player(&self, name: &str, id: &str) -> Player {
-        // Servers that do not authenticate make UUIDs of version 3, from the name.
-        let is_authenticated = id.as_bytes().get(14) != Some(&b'3');
+        // Accounts have UUIDs of version 4. Servers that do not authenticate make those of version 3, from the name. Players of
+        // Bedrock have others; their names are their own only if they begin with a sign.
+        let is_marked = !name.starts_with(|first: char| first.is_ascii_alphanumeric() || first == '_');
+        let is_authenticated = match id.as_bytes().get(14) {
+            Some(b'4') => true,
+            Some(b'0') => is_marked,
+            _ => false,
+        };
         Player { name: name.to_owned(), id: id.to_owned(), is_known_by_name: self.names && is_authenticated }
     }
 }
@@ -205,10 +213,15 @@ mod tests {
         assert_eq!(named(&players)[1], (".Bedrock_1", "00000000-0000-0000-0009-01f6c7b5b2ab"));
         let online = Online::of(&players);
         assert!(online.has("alex", None) && online.has(".bedrock_1", None));
-        assert!(!online.has("Fake", None), "anybody may take a name where nothing authenticates it");
+        assert!(!online.has("Fake", None), "any player may take a name that the server does not authenticate");
         assert!(online.has("x", Some("8667BA71B85A3004AF54457A9734EED7")) && !online.has("Alex", Some("")));
-        for nobody in ["There are 0 of a max of 20 players online: ", "", "Unknown or incomplete command<--[HERE]"] {
-            assert_eq!(Players::minecraft().unwrap().read(nobody), []);
+        for taken in ["Alex (00000000-0000-0000-0009-01f6c7b5b2ab)", ".Not Alex (00000000-0000-0000-0009-01f6c7b5b2ab)"]
+        {
+            let list = format!("There are 1 of a max of 20 players online: {taken}");
+            assert!(!Online::of(&Players::minecraft().unwrap().read(&list)).has("Alex", None), "{list}");
+        }
+        for empty in ["There are 0 of a max of 20 players online: ", "", "Unknown or incomplete command<--[HERE]"] {
+            assert_eq!(Players::minecraft().unwrap().read(empty), []);
         }
     }
 
