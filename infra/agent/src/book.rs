@@ -1,5 +1,5 @@
-//! The commands that the agent knows, and what became of each. It is made of the journal's records, and of nothing else that
-//! has to survive a restart.
+//! The commands that the agent knows, and the outcome of each. It is made only of the journal's records: nothing else has to
+//! survive a restart.
 
 use crate::players::Online;
 use serde::{Deserialize, Serialize};
@@ -28,7 +28,7 @@ pub struct Row {
     pub retry_of: Option<u32>,
 }
 
-/// What became of a command that was begun.
+/// The outcome of a command that was begun.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
@@ -45,7 +45,7 @@ pub enum Record {
     /// The agent's own id.
     Agent(String),
     Served(Row),
-    /// The store knows that these are kept for their players.
+    /// The store was notified that these are kept for their players.
     Delivered(Vec<u32>),
     /// The store said that these must not run.
     Recalled(Vec<u32>),
@@ -56,7 +56,7 @@ pub enum Record {
         state: Outcome,
         output: String,
     },
-    /// The store knows what became of these.
+    /// The outcomes of these were reported to the store.
     Reported(Vec<u32>),
 }
 
@@ -78,7 +78,7 @@ enum Command {
 #[derive(Debug)]
 struct Waiting {
     row: Row,
-    /// Commands run in the order in which they came.
+    /// Commands run in the order in which they were served.
     place: u64,
     is_delivered: bool,
     /// Until when it may run without a question, on the clock that never goes back.
@@ -167,7 +167,7 @@ impl Book {
             Some(Command::Waiting(waiting)) => {
                 (waiting.is_delivered, waiting.fresh) = (false, Some(elapsed + FRESH));
             }
-            // The store lost what it was told: it is told again.
+            // The store lost the report: it is sent again.
             Some(command @ Command::Over { state: Some(_), .. }) => {
                 if let Command::Over { state: Some(state), .. } = *command {
                     *command = Command::Ended { state, output: "".into() };
@@ -213,11 +213,12 @@ impl Book {
         }
     }
 
-    pub fn has_waiting(&self) -> bool {
-        self.all_waiting().next().is_some()
+    /// The commands that wait, by their ids.
+    pub fn rows(&self) -> impl Iterator<Item = &Row> {
+        self.all_waiting().map(|waiting| &waiting.row)
     }
 
-    /// What can run now: first what needs no player, then what is for players who are there; each in the order in which it came.
+    /// The commands that can run now, oldest first: those that need no player, then those for players who are online.
     pub fn due(&self, online: &Online) -> Vec<Due> {
         let is_there = |row: &Row| !row.online || online.has(&row.player, row.player_id.as_deref());
         let due = self.all_waiting().filter(|waiting| is_there(&waiting.row));
@@ -227,14 +228,14 @@ impl Book {
         due
     }
 
-    /// Commands for players who are away, of which the store does not know yet that they are kept.
+    /// Commands for players who are away, if the store was not notified yet that they are kept.
     pub fn undelivered(&self, online: &Online) -> Vec<u32> {
         let is_away = |row: &Row| row.online && !online.has(&row.player, row.player_id.as_deref());
         let kept = self.all_waiting().filter(|waiting| !waiting.is_delivered && is_away(&waiting.row));
         kept.map(|waiting| waiting.row.id).collect()
     }
 
-    /// Commands of which the store does not know yet what became of them.
+    /// Commands whose outcome was not reported to the store yet.
     pub fn unreported(&self) -> impl Iterator<Item = (u32, Outcome, &str)> {
         self.commands.iter().filter_map(|(id, command)| match command {
             Command::Ended { state, output } => Some((*id, *state, output.as_ref())),
@@ -248,7 +249,7 @@ impl Book {
         begun.map(|(id, _)| *id).collect()
     }
 
-    /// The ids that need not be known any longer. A clock that went back keeps them.
+    /// The ids that can be forgotten. A clock that was set back keeps them.
     pub fn old(&self, now: i64) -> BTreeSet<u32> {
         let old =
             self.commands.iter().filter(|(_, command)| matches!(command, Command::Over { at, .. } if at + KEPT < now));

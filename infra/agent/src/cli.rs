@@ -41,12 +41,18 @@ enum Command {
     Run {
         #[command(flatten)]
         file: File,
-        /// Only print what would run now, and give it back to the store.
+        /// Only print what would run now, also of what waits since an earlier run, and give back what was served to the store.
         #[arg(long)]
         dry_run: bool,
     },
     /// Prints how many commands wait, and whether an agent is running. Reads only the journal.
-    Status(File),
+    Status {
+        #[command(flatten)]
+        file: File,
+        /// Print an object.
+        #[arg(long)]
+        json: bool,
+    },
     /// Prints what happened to commands, from the journal.
     Log {
         #[command(flatten)]
@@ -54,6 +60,9 @@ enum Command {
         /// Only commands of this order.
         #[arg(long, value_name = "ID")]
         order: Option<String>,
+        /// Print an object in each line.
+        #[arg(long)]
+        json: bool,
     },
     /// Prints the game server's list of players as the agent reads it.
     Players(File),
@@ -120,8 +129,8 @@ async fn run(command: Command) -> Result<(), Failure> {
         }
         Command::Check(file) => check::check(read(file)?).await,
         Command::Players(file) => show::players(&read(file)?).await,
-        Command::Status(file) => show::status(&read(file)?.journal),
-        Command::Log { file, order } => show::log(&read(file)?.journal, order.as_deref()),
+        Command::Status { file, json } => show::status(&read(file)?.journal, json),
+        Command::Log { file, order, json } => show::log(&read(file)?.journal, order.as_deref(), json),
     }
 }
 
@@ -146,7 +155,7 @@ async fn work(config: Config, dry_run: bool) -> Result<(), Failure> {
         }
         tracing::info!("ending after the command that is running");
         ending.send_replace(true);
-        // Dropped, it could not be told from one that is never used.
+        // Dropped, it would look like one that is never used.
         ending.closed().await;
     });
     Ok(agent.run().await?)

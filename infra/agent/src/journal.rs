@@ -1,4 +1,4 @@
-//! The journal: a folder with a file to which the agent adds a line before it does something, and a lock. A line has a checksum
+//! The journal: a folder with a lock, and a file to which the agent adds a line before it does something. A line has a checksum
 //! and the records that were written together, so that a write that was cut off damages only the last line.
 
 use crate::book::{Book, Outcome, Record};
@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::fs::{self, File, TryLockError};
 use std::io::{self, BufRead as _, BufReader, BufWriter, Write as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 const FILE: &str = "journal.log";
@@ -50,7 +51,7 @@ pub struct Journal {
     good: u64,
     /// Whether the last write failed: there may be a part of it in the file.
     is_failing: bool,
-    /// What happened and could not be written.
+    /// Records of what happened that could not be written yet.
     unwritten: Vec<Record>,
     compacted: i64,
     _lock: File,
@@ -121,24 +122,37 @@ impl Journal {
         }
     }
 
-    /// Whether there is room in the journal, if there was none the last time: what the store serves and the agent cannot write down
-    /// is served three times at most.
+    /// Whether the journal can be written, which is tried if it failed the last time: what the store serves and the agent cannot
+    /// write down is served three times at most.
     ///
     /// # Errors
     /// [`JournalError::Io`].
     pub fn probe(&mut self, now: i64) -> Result<(), JournalError> {
-        if self.is_failing {
-            let room = self.file.set_len(self.good).and_then(|()| self.file.write_all(&vec![0; ROOM]));
-            let room = room.and_then(|()| self.file.sync_data()).and_then(|()| self.file.set_len(self.good));
-            room.map_err(|source| JournalError::Io { path: self.path.clone(), source })?;
-            self.write(&[], now)?;
-        }
-        Ok(())
+        let probed = self.in_place().and_then(|()| if self.is_failing { self.make_room() } else { Ok(()) });
+        probed.map_err(|source| JournalError::Io { path: self.path.clone(), source })?;
+        if self.is_failing || !self.unwritten.is_empty() { self.write(&[], now) } else { Ok(()) }
+    }
+
+    fn make_room(&mut self) -> io::Result<()> {
+        self.file.set_len(self.good)?;
+        self.file.write_all(&vec![0; ROOM])?;
+        self.file.sync_data()?;
+        self.file.set_len(self.good)
+    }
+
+    /// Refuses a file that a restart would not find: one that another program moved, removed, replaced or made shorter.
+    fn in_place(&self) -> io::Result<()> {
+        let (open, found) = (self.file.metadata()?, fs::metadata(&self.path));
+        let is_same = |found: fs::Metadata| (found.dev(), found.ino()) == (open.dev(), open.ino());
+        let problem = "another program moved, replaced or shortened it: put it back, or start the agent again";
+        let is_in_place = found.is_ok_and(|found| found.len() >= self.good && is_same(found));
+        is_in_place.then_some(()).ok_or_else(|| io::Error::other(problem))
     }
 
     fn write(&mut self, records: &[Record], now: i64) -> Result<(), JournalError> {
         let line = Line { at: now, records: self.unwritten.iter().chain(records).cloned().collect() };
         let written = encode(&line).and_then(|bytes| {
+            self.in_place()?;
             if self.is_failing {
                 // A part of a line must not be followed by others.
                 self.file.set_len(self.good)?;
@@ -146,6 +160,7 @@ impl Journal {
             self.is_failing = true;
             self.file.write_all(&bytes)?;
             self.file.sync_data()?;
+            self.in_place()?;
             Ok(bytes.len() as u64)
         });
         self.good += written.map_err(|source| JournalError::Io { path: self.path.clone(), source })?;

@@ -1,7 +1,7 @@
-//! The agent beside a game server: it fetches what a store sold, runs it by RCON, and tells the store what the game server
-//! responded. It writes down what it does before it does it, so that no crash makes a command run twice.
+//! The agent of a game server: it fetches the commands of a store, runs them by RCON, and reports the game server's responses
+//! to the store. It writes down what it does before it does it, so that no crash makes a command run twice.
 //!
-//! It knows the store only by its calls for game servers, and nothing of the store's table.
+//! It knows the store only by its calls for game servers, and does not know its table.
 
 pub mod book;
 mod check;

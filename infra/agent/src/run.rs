@@ -1,4 +1,4 @@
-//! The agent's work, in rounds: tell the store what became of commands, fetch new ones, run what may run.
+//! The agent's work, in rounds: report outcomes to the store, fetch new commands, run those that may run.
 //!
 //! The order of things, so that a refund can still recall what has not run, and nothing runs twice: rows are fetched only while
 //! RCON works; they are in the journal before anything is done; each is in the journal as begun before it is sent; what is not
@@ -105,7 +105,7 @@ impl Agent {
         self.report().await?;
         self.connect().await?;
         let has_rows = self.fetch().await?;
-        if !self.journal.book.has_waiting() {
+        if self.journal.book.rows().next().is_none() {
             return Ok(if has_rows { AFTER_ROWS } else { AFTER_NONE });
         }
         // Also shows that the game server responds, before anything is begun.
@@ -113,8 +113,8 @@ impl Agent {
         let mut due = self.journal.book.due(&online);
         let is_more = due.len() > AT_ONCE;
         due.truncate(AT_ONCE);
-        let (alone, with_player): (Vec<Due>, Vec<Due>) = due.into_iter().partition(|due| !due.online);
-        self.run_all(&alone).await?;
+        let (without_player, with_player): (Vec<Due>, Vec<Due>) = due.into_iter().partition(|due| !due.online);
+        self.run_all(&without_player).await?;
         self.deliver(&online).await?;
         self.run_all(&with_player).await?;
         Ok(match (is_more, has_rows) {
@@ -124,15 +124,19 @@ impl Agent {
         })
     }
 
-    /// Shows what a round would run, and gives it back to the store.
+    /// Returns the commands of a round, with those that wait since an earlier one, and whether each would run. What was served is
+    /// given back to the store.
     ///
     /// # Errors
     /// [`RoundError`].
     pub async fn rehearse(&mut self) -> Result<Vec<(Row, bool)>, RoundError> {
         self.connect().await?;
         let online = self.online().await?;
-        let rows = self.store.poll(self.agent()).await?;
+        let mut rows: Vec<Row> = self.journal.book.rows().cloned().collect();
+        let served = self.store.poll(self.agent()).await?;
         self.store.give_back().await?;
+        let is_new: Vec<Row> = served.into_iter().filter(|row| !rows.iter().any(|held| held.id == row.id)).collect();
+        rows.extend(is_new);
         let is_there = |row: &Row| !row.online || online.has(&row.player, row.player_id.as_deref());
         Ok(rows.into_iter().map(|row| (is_there(&row), row)).map(|(runs, row)| (row, runs)).collect())
     }
@@ -154,7 +158,7 @@ impl Agent {
             let rcon = &self.config.rcon;
             let opened = Connection::open(rcon.protocol, &rcon.address, rcon.password.expose(), rcon.limit);
             self.console = Some(opened.await?);
-            // What waited meanwhile may have been refunded.
+            // Waiting commands may have been refunded meanwhile.
             self.journal.book.age();
             tracing::info!(address = rcon.address, "connected to the game server");
         }
@@ -172,7 +176,7 @@ impl Agent {
         response
     }
 
-    /// Who is on the game server.
+    /// The players on the game server.
     async fn online(&mut self) -> Result<Online, RconError> {
         let Some(command) = self.config.players.as_ref().map(|players| players.command.clone()) else {
             return Ok(Online::default());
@@ -210,7 +214,7 @@ impl Agent {
         Ok(true)
     }
 
-    /// Runs commands, and tells the store. Those that are not fresh are asked about first.
+    /// Runs commands and reports the outcomes. Those that are not fresh are asked about first.
     async fn run_all(&mut self, due: &[Due]) -> Result<(), RoundError> {
         let now = self.clock.elapsed();
         let stale: Vec<u32> = due.iter().map(|due| due.id).filter(|id| !self.journal.book.is_fresh(*id, now)).collect();
@@ -275,7 +279,7 @@ impl Agent {
         Ok(())
     }
 
-    /// Tells the store what became of commands.
+    /// Reports the outcomes of commands to the store.
     async fn report(&mut self) -> Result<(), RoundError> {
         loop {
             let ended = self.journal.book.unreported().take(AT_ONCE);
@@ -291,7 +295,7 @@ impl Agent {
         }
     }
 
-    /// Tells the store which commands are kept for their players.
+    /// Reports to the store which commands are kept for their players.
     async fn deliver(&mut self, online: &Online) -> Result<(), RoundError> {
         for ids in self.journal.book.undelivered(online).chunks(AT_ONCE) {
             self.store.delivered(ids).await?;

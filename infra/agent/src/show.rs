@@ -1,15 +1,16 @@
-//! What the commands print.
+//! The output of the commands that read the journal or the list of players.
 
 use crate::book::{Book, Outcome, Record, Row};
 use crate::cli::Failure;
 use crate::config::Config;
 use crate::journal::{self, End};
 use rcon::Connection;
+use serde_json::json;
 use std::collections::HashMap;
 use std::io::{self, BufWriter, Write as _};
 use std::path::Path;
 
-/// Who is on the game server.
+/// The players on the game server.
 pub(crate) async fn players(config: &Config) -> Result<(), Failure> {
     let players =
         config.players.as_ref().ok_or_else(|| Failure::Text("the configuration has no players:".to_owned()))?;
@@ -32,23 +33,31 @@ pub(crate) fn rows(rows: &[(Row, bool)]) -> Result<(), Failure> {
         let would = if *runs { "would run" } else { "would wait for the player" };
         writeln!(out, "{}\torder {}\t{}\t{}\t{would}", row.id, row.order, row.player, row.text)?;
     }
-    Ok(writeln!(out, "{} commands; they were given back to the store", rows.len())?)
+    Ok(writeln!(out, "{} commands; nothing ran, and what was served now was given back to the store", rows.len())?)
 }
 
-pub(crate) fn status(folder: &Path) -> Result<(), Failure> {
+pub(crate) fn status(folder: &Path, is_json: bool) -> Result<(), Failure> {
     let (mut book, mut last) = (Book::default(), None);
     let End { damaged, .. } = journal::read(&journal::file_in(folder), |record, at| {
         book.apply(&record, at);
-        last = Some(at);
+        last = Some(time(at));
     })?;
-    let (counts, running) = (book.counts(), if journal::is_locked(folder) { "running" } else { "not running" });
+    let (counts, is_running) = (book.counts(), journal::is_locked(folder));
     let mut out = io::stdout().lock();
+    if is_json {
+        let status = json!({
+            "agent": book.agent(), "is_running": is_running, "waiting": counts.waiting, "for_players": counts.for_players,
+            "to_report": counts.to_report, "over": counts.over, "last_entry": last, "damaged_bytes": damaged,
+        });
+        return Ok(writeln!(out, "{status}")?);
+    }
+    let running = if is_running { "running" } else { "not running" };
     writeln!(out, "agent {}: {running}", book.agent().unwrap_or("without a journal yet"))?;
     writeln!(out, "waiting: {}, of these {} for their players", counts.waiting, counts.for_players)?;
     writeln!(out, "ended and not reported to the store: {}", counts.to_report)?;
     writeln!(out, "over: {}", counts.over)?;
     if let Some(last) = last {
-        writeln!(out, "last entry: {}", time(last))?;
+        writeln!(out, "last entry: {last}")?;
     }
     if damaged > 0 {
         writeln!(out, "{damaged} bytes at the end are damaged or being written")?;
@@ -57,37 +66,46 @@ pub(crate) fn status(folder: &Path) -> Result<(), Failure> {
 }
 
 /// The journal, or what it has about an order.
-pub(crate) fn log(folder: &Path, order: Option<&str>) -> Result<(), Failure> {
+pub(crate) fn log(folder: &Path, order: Option<&str>, is_json: bool) -> Result<(), Failure> {
     let (mut rows, mut result) = (HashMap::new(), Ok(()));
     let mut out = BufWriter::new(io::stdout().lock());
     journal::read(&journal::file_in(folder), |record, at| {
-        for (id, what) in lines(record, &mut rows) {
-            let Some(Row { order: of, player, .. }) = rows.get(&id) else { continue };
-            if result.is_ok() && order.is_none_or(|order| order == of) {
-                result = writeln!(out, "{}\t{id}\torder {of}\t{player}\t{what}", time(at));
+        for (id, event, text) in events(record, &mut rows) {
+            let Some(Row { order: of, player, retry_of, .. }) = rows.get(&id) else { continue };
+            if result.is_err() || order.is_some_and(|order| order != of) {
+                continue;
             }
+            let at = time(at);
+            result = if is_json {
+                let event = json!({
+                    "at": at, "id": id, "order": of, "player": player, "retry_of": retry_of, "event": event, "text": text,
+                });
+                writeln!(out, "{event}")
+            } else {
+                let retry = retry_of.map(|id| format!(", in place of {id}")).unwrap_or_default();
+                let text = text.map(|text| format!(": {}", text.replace('\n', " "))).unwrap_or_default();
+                writeln!(out, "{at}\t{id}{retry}\torder {of}\t{player}\t{event}{text}")
+            };
         }
     })?;
     Ok(result.and_then(|()| out.flush())?)
 }
 
-fn lines(record: Record, rows: &mut HashMap<u32, Row>) -> Vec<(u32, String)> {
-    let all = |ids: Vec<u32>, what: &str| ids.into_iter().map(|id| (id, what.to_owned())).collect();
+/// The events of a record, each with the id of its command and the command or the response.
+fn events(record: Record, rows: &mut HashMap<u32, Row>) -> Vec<(u32, &'static str, Option<String>)> {
+    let all = |ids: Vec<u32>, event| ids.into_iter().map(|id| (id, event, None)).collect();
     match record {
         Record::Agent(_) => Vec::new(),
         Record::Served(row) => {
-            let retry = row.retry_of.map(|id| format!(", in place of {id}")).unwrap_or_default();
-            let line = (row.id, format!("served{retry}: {}", row.text));
+            let event = (row.id, "served", Some(row.text.clone()));
             rows.insert(row.id, row);
-            vec![line]
+            vec![event]
         }
         Record::Delivered(ids) => all(ids, "kept for the player"),
         Record::Recalled(ids) => all(ids, "recalled by the store"),
-        Record::Begun(id) => vec![(id, "begun".to_owned())],
-        Record::Ended { id, state: Outcome::Done, output } => {
-            vec![(id, format!("done: {}", output.replace('\n', " ")))]
-        }
-        Record::Ended { id, output, .. } => vec![(id, format!("unknown: {output}"))],
+        Record::Begun(id) => vec![(id, "begun", None)],
+        Record::Ended { id, state: Outcome::Done, output } => vec![(id, "done", Some(output))],
+        Record::Ended { id, output, .. } => vec![(id, "unknown", Some(output))],
         Record::Reported(ids) => all(ids, "reported to the store"),
     }
 }

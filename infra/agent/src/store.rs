@@ -39,7 +39,7 @@ pub struct Store {
     key: Secret,
 }
 
-/// The store's word about an id.
+/// An id, and the store's `true` or `false` for it.
 pub type Answer = (u32, bool);
 
 #[derive(Deserialize)]
@@ -79,7 +79,7 @@ impl Store {
         Self { http, base: base.to_owned(), key }
     }
 
-    /// What there is to run. Rows that are no commands are left out: a login in the game is for a plugin.
+    /// The commands to run. Other rows are left out: a login in the game is for a plugin.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -88,7 +88,7 @@ impl Store {
         rows(&self.send(Method::GET, &call, Bytes::new()).await?)
     }
 
-    /// Whether the store is there, and speaks this interface.
+    /// The version of the interface, which shows that this is a store.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -99,7 +99,7 @@ impl Store {
         text.ok_or_else(|| StoreError::Unreadable("this is not a store".to_owned()))
     }
 
-    /// Tells what became of commands.
+    /// Reports the outcomes of commands.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -112,7 +112,7 @@ impl Store {
         self.words("executed", &json!({ "results": results })).await
     }
 
-    /// Tells that commands are kept for their players.
+    /// Reports that commands are kept for their players.
     ///
     /// # Errors
     /// [`StoreError`].

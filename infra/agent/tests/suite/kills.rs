@@ -1,20 +1,17 @@
 //! Kill -9: at every write of the journal, at every moment of every call, and at random.
 
-use crate::times;
-use crate::world::World;
+use crate::world::{Fault, World};
+use crate::{times, until};
 use std::collections::BTreeSet;
 use std::time::Duration;
 use tokio::task::JoinSet;
 
-/// How many worlds there are at once.
-const AT_ONCE: usize = 6;
-
 /// Runs all of these, some at once.
-async fn all(runs: impl Iterator<Item = impl Future<Output = ()> + Send + 'static>) {
+async fn all(at_once: usize, runs: impl Iterator<Item = impl Future<Output = ()> + Send + 'static>) {
     let mut running = JoinSet::new();
     for run in runs {
         running.spawn(run);
-        if running.len() == AT_ONCE {
+        if running.len() == at_once {
             running.join_next().await.unwrap().unwrap();
         }
     }
@@ -32,16 +29,53 @@ async fn killed_at_any_moment_of_any_call_each_command_runs_once_or_is_unknown()
     let moments = i64::MAX - quiet.killer.left();
     assert!(moments > 25, "{moments}");
     let step = if times("KILLS", 0) > 0 { 1 } else { 3 };
-    all((1..=moments).step_by(step).map(|moment| async move {
-        let world = World::new(moment).await;
-        world.sell_each();
-        world.spawn(&[]);
-        let unknown = world.settle().await;
-        assert!(unknown.len() <= 1);
-        world.check(&unknown);
-    }))
+    all(
+        6,
+        (1..=moments).step_by(step).map(|moment| async move {
+            let world = World::new(moment).await;
+            world.sell_each();
+            world.spawn(&[]);
+            let unknown = world.settle().await;
+            assert!(unknown.len() <= 1);
+            world.check(&unknown);
+        }),
+    )
     .await;
     println!("figures: killed at {moments} moments of calls");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whenever_the_journal_cannot_be_written_nothing_runs_that_is_not_in_it_and_all_goes_on_when_it_can() {
+    let quiet = World::new(i64::MAX).await;
+    quiet.sell_each();
+    quiet.spawn(&[]);
+    quiet.check(&quiet.settle().await);
+    let moments = i64::MAX - quiet.killer.left();
+    let step = if times("KILLS", 0) > 0 { 1 } else { 3 };
+    let faults = [Fault::Full, Fault::Moved].into_iter().flat_map(|fault| (1..moments).map(move |at| (at, fault)));
+    let count = faults.clone().step_by(step).count();
+    // They mostly wait.
+    all(
+        32,
+        faults.step_by(step).map(|(moment, fault)| async move {
+            let world = World::with(moment, fault).await;
+            world.sell_each();
+            world.spawn(&["sh", "-c", "trap '' XFSZ; exec \"$@\"", "sh"]);
+            let said = || world.killer.log().matches("trying again after a pause").count();
+            let polls = || world.store.inner().calls.iter().filter(|call| *call == "queue").count();
+            until(|| said() > 0 || world.store.is_settled()).await;
+            let before = polls();
+            until(|| said() > 1 || world.store.is_settled()).await;
+            assert!(world.store.is_settled() || polls() == before, "it fetches what it cannot write down");
+            world.killer.check_written();
+            world.killer.mend();
+            // What was served and could not be written down is served again.
+            world.store.inner().now += 61;
+            world.check(&world.settle().await);
+        }),
+    )
+    .await;
+    println!("figures: a journal that could not be written from {count} moments on");
 }
 
 /// The kernel ends a process at the write that goes beyond the limit on a file's size; if the limit is inside what is written, a
@@ -52,21 +86,24 @@ async fn killed_at_any_write_of_the_journal_each_command_runs_once_or_is_unknown
     quiet.sell_each();
     quiet.spawn(&[]);
     quiet.check(&quiet.settle().await);
-    let journal = std::fs::read(quiet.journal()).unwrap();
+    let journal = std::fs::read(quiet.killer.journal()).unwrap();
     let ends = journal.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at + 1);
     let starts: Vec<usize> = std::iter::once(0).chain(ends).collect();
     assert!(starts.len() > 12, "{starts:?}");
     let limits: BTreeSet<usize> = starts.windows(2).flat_map(|line| [line[0], line[0].midpoint(line[1])]).collect();
     let step = if times("KILLS", 0) > 0 { 1 } else { 3 };
     let count = limits.len();
-    all(limits.into_iter().step_by(step).map(|limit| async move {
-        let world = World::new(0).await;
-        world.sell_each();
-        world.spawn(&["prlimit", &format!("--fsize={limit}"), "--core=0"]);
-        let unknown = world.settle().await;
-        assert!(unknown.len() <= 1);
-        world.check(&unknown);
-    }))
+    all(
+        6,
+        limits.into_iter().step_by(step).map(|limit| async move {
+            let world = World::new(0).await;
+            world.sell_each();
+            world.spawn(&["prlimit", &format!("--fsize={limit}"), "--core=0"]);
+            let unknown = world.settle().await;
+            assert!(unknown.len() <= 1);
+            world.check(&unknown);
+        }),
+    )
     .await;
     println!("figures: killed at {count} places of {} writes", starts.len() - 1);
 }

@@ -1,4 +1,4 @@
-//! A store's queue: what a game server may be served, and what it says about it.
+//! A store's queue: the commands that a game server is served, and its reports.
 
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::{Bytes, Incoming};

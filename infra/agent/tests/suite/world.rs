@@ -1,13 +1,14 @@
 //! A store, a game server and an agent, which is a process that can be killed, or runs here with a clock that is moved.
 
 use crate::store::{KEY, QueueStore, State};
-use agent::book::Record;
+use agent::book::{Record, Row};
 use agent::clock::Clock;
 use agent::config::Config;
 use agent::journal::{self, JournalError};
 use agent::run::Agent;
 use local::game_server::rcon::{Moment, Options, RconServer};
 use std::collections::BTreeSet;
+use std::io::{BufRead as _, BufReader};
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::process::{Child, Command, Stdio};
@@ -15,24 +16,91 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 
 const PASSWORD: &str = "swordfish";
 /// The longest time that anything takes.
 const LONGEST: Duration = Duration::from_mins(2);
 
-/// Counts the moments at which the process can be killed, and kills it at one.
-#[derive(Debug, Default)]
+/// A fault of the process or its journal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    Kill,
+    /// The next write of the journal writes ten bytes, and those after it none: a limit on the size of files holds for root too.
+    Full,
+    /// The journal's folder has another name.
+    Moved,
+}
+
+/// Counts the moments at which something can happen, and lets it happen at one.
+#[derive(Debug)]
 pub struct Killer {
     left: AtomicI64,
+    fault: Fault,
+    folder: PathBuf,
     child: Mutex<Option<Child>>,
+    /// The log of the process.
+    log: Arc<Mutex<String>>,
+    /// Commands that ran or were kept and are not in the journal.
+    not_written: Mutex<Vec<String>>,
 }
 
 impl Killer {
     fn tick(&self) {
         if self.left.fetch_sub(1, Ordering::SeqCst) == 1 {
-            self.kill();
+            match self.fault {
+                Fault::Kill => self.kill(),
+                Fault::Full => {
+                    let length = std::fs::metadata(self.journal()).map_or(0, |file| file.len());
+                    self.limit(&format!("{}", length + 10));
+                }
+                Fault::Moved => {
+                    // What is written from now on is not in the copy.
+                    std::fs::copy(self.journal(), self.folder.join("copy")).unwrap();
+                    std::fs::rename(self.folder.join("journal"), self.folder.join("moved")).unwrap();
+                }
+            }
         }
+    }
+
+    /// Ends the fault of the journal.
+    pub fn mend(&self) {
+        match self.fault {
+            Fault::Moved => std::fs::rename(self.folder.join("moved"), self.folder.join("journal")).unwrap(),
+            _ => self.limit("unlimited"),
+        }
+    }
+
+    fn limit(&self, bytes: &str) {
+        let (pid, limit) = (self.pid().to_string(), format!("--fsize={bytes}:unlimited"));
+        assert!(Command::new("prlimit").args([&limit, "--pid", &pid]).status().unwrap().success());
+    }
+
+    pub fn log(&self) -> String {
+        self.log.lock().unwrap().clone()
+    }
+
+    pub fn journal(&self) -> PathBuf {
+        journal::file_in(&self.folder.join("journal"))
+    }
+
+    /// Sees that a command is in the journal: as begun if it has been received by the game server, else as served.
+    fn see(&self, what: &str, is_it: impl Fn(&Row) -> bool, is_begun: bool) {
+        let (mut id, mut is_written) = (None, false);
+        let file = Some(self.journal()).filter(|file| file.exists()).unwrap_or_else(|| self.folder.join("copy"));
+        let read = journal::read(&file, |record, _| match record {
+            Record::Served(row) if is_it(&row) => (id, is_written) = (Some(row.id), !is_begun),
+            Record::Begun(begun) if Some(begun) == id => is_written = true,
+            _ => {}
+        });
+        if read.is_err() || !is_written {
+            self.not_written.lock().unwrap().push(what.to_owned());
+        }
+    }
+
+    /// Nothing has run or was kept that is not in the journal.
+    pub fn check_written(&self) {
+        assert_eq!(*self.not_written.lock().unwrap(), [""; 0]);
     }
 
     pub fn kill(&self) {
@@ -73,15 +141,38 @@ pub struct World {
 impl World {
     /// A world in which the process is killed at the moment with this number; 0 for never.
     pub async fn new(moment: i64) -> Self {
-        let killer = Arc::new(Killer { left: AtomicI64::new(moment), child: Mutex::default() });
-        let (for_game, for_store) = (Arc::clone(&killer), Arc::clone(&killer));
-        let watch = Arc::new(move |_: Moment, _: &str| for_game.tick());
+        Self::with(moment, Fault::Kill).await
+    }
+
+    /// A world with a fault at a moment. If there is one, whatever runs and is kept is looked for in the journal.
+    pub async fn with(moment: i64, fault: Fault) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let killer = Arc::new(Killer {
+            left: AtomicI64::new(moment),
+            fault,
+            folder: folder.path().to_owned(),
+            child: Mutex::default(),
+            log: Arc::default(),
+            not_written: Mutex::default(),
+        });
+        let (for_game, for_store, for_kept) = (Arc::clone(&killer), Arc::clone(&killer), Arc::clone(&killer));
+        let watch = Arc::new(move |at: Moment, text: &str| {
+            if moment > 0 && at == Moment::Received && !text.starts_with("minecraft:list") {
+                for_game.see(text, |row| row.text == text, true);
+            }
+            for_game.tick();
+        });
         let game = Arc::new(RconServer::start(Options { watch, ..Options::new(0, PASSWORD) }).await.unwrap());
         let joining = Arc::clone(&game);
-        // Who is away comes when the store knows that something waits.
-        let on_delivered = Arc::new(move |_| joining.console().join("Late"));
+        // The player joins when the store knows that a command waits.
+        let on_delivered = Arc::new(move |id| {
+            if moment > 0 {
+                for_kept.see("kept", |row| row.id == id, false);
+            }
+            joining.console().join("Late");
+        });
         let store = QueueStore::start(Arc::new(move || for_store.tick()), on_delivered).await;
-        let world = Self { folder: tempfile::tempdir().unwrap(), store, game, killer };
+        let world = Self { folder, store, game, killer };
         let write = |name: &str, text: &str| std::fs::write(world.folder.path().join(name), text).unwrap();
         write("key.txt", KEY);
         write("rcon.txt", PASSWORD);
@@ -96,7 +187,7 @@ impl World {
         world
     }
 
-    /// Sells one of each kind: without a player, for one who is there, for one who comes, and with a long response.
+    /// Sells one of each kind: without a player, for one who is online, for one who joins later, and with a long response.
     pub fn sell_each(&self) {
         self.game.console().join("Alex");
         self.store.sell(11, "lp user Alex parent add vip", None);
@@ -109,10 +200,6 @@ impl World {
         self.folder.path().join("agent.yaml")
     }
 
-    pub fn journal(&self) -> PathBuf {
-        journal::file_in(&self.folder.path().join("journal"))
-    }
-
     /// Starts the process; `wrapper` are the words before its own.
     pub fn spawn(&self, wrapper: &[&str]) {
         let binary = std::env::var("AGENT_BINARY").unwrap_or_else(|_| env!("CARGO_BIN_EXE_agent").to_owned());
@@ -120,11 +207,20 @@ impl World {
         let own = [binary.as_str(), "run", "--config", config.to_str().unwrap()];
         let mut words = wrapper.iter().copied().chain(own);
         let mut command = Command::new(words.next().unwrap());
-        let log = if std::env::var_os("AGENT_LOG").is_some() { Stdio::inherit() } else { Stdio::null() };
-        *self.killer.child.lock().unwrap() = Some(command.args(words).stderr(log).spawn().unwrap());
+        let mut child = command.args(words).stderr(Stdio::piped()).spawn().unwrap();
+        let (lines, log) = (BufReader::new(child.stderr.take().unwrap()), Arc::clone(&self.killer.log));
+        std::thread::spawn(move || {
+            for line in lines.lines().map_while(Result::ok) {
+                if std::env::var_os("AGENT_LOG").is_some() {
+                    eprintln!("{line}");
+                }
+                log.lock().unwrap().push_str(&line);
+            }
+        });
+        *self.killer.child.lock().unwrap() = Some(child);
     }
 
-    /// Restarts the process whenever it has ended, until the store knows of every command what became of it. Returns the ids that
+    /// Restarts the process whenever it has ended, until every outcome was reported to the store. Returns the ids that
     /// were begun and not ended when it ended.
     pub async fn settle(&self) -> BTreeSet<u32> {
         let (started, mut unknown) = (Instant::now(), BTreeSet::new());
@@ -132,9 +228,11 @@ impl World {
             if self.killer.has_ended() {
                 self.restart(&mut unknown);
             }
+            self.killer.check_written();
             assert!(started.elapsed() < LONGEST, "{:?}", self.store);
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
+        self.killer.check_written();
         unknown
     }
 
@@ -145,10 +243,10 @@ impl World {
         self.spawn(&[]);
     }
 
-    /// What the journal has as begun and not as ended.
+    /// The commands that the journal has as begun and not as ended.
     fn begun(&self) -> BTreeSet<u32> {
         let mut begun = BTreeSet::new();
-        let read = journal::read(&self.journal(), |record, _| match record {
+        let read = journal::read(&self.killer.journal(), |record, _| match record {
             Record::Begun(id) => _ = begun.insert(id),
             Record::Ended { id, .. } => _ = begun.remove(&id),
             _ => {}
@@ -194,8 +292,12 @@ impl World {
     ) -> u64 {
         let started = clock.elapsed().as_secs();
         let done = async {
-            while !until() {
-                tokio::time::sleep(Duration::from_millis(1)).await;
+            loop {
+                clock.asleep.notified().await;
+                if until() {
+                    return;
+                }
+                clock.wake.notify_one();
             }
         };
         // Ended between two commands: in this process it would otherwise have begun one and never known of it.
@@ -212,10 +314,13 @@ impl World {
     }
 }
 
-/// A clock whose pauses end at once, and move it.
+/// A clock whose pauses end at once, and move it; between a round and its pause [`World::work`] looks at what is true.
 #[derive(Debug, Default)]
 pub struct MovedClock {
     elapsed: Mutex<Duration>,
+    pause: Mutex<Duration>,
+    asleep: Notify,
+    wake: Notify,
     /// How many seconds what is written down is ahead.
     pub ahead: AtomicI64,
 }
@@ -223,6 +328,11 @@ pub struct MovedClock {
 impl MovedClock {
     pub fn seconds_passed(&self) -> u64 {
         self.elapsed().as_secs()
+    }
+
+    /// The second at which the pause ends.
+    pub fn wakes_at(&self) -> u64 {
+        (self.elapsed() + *self.pause.lock().unwrap()).as_secs()
     }
 }
 
@@ -238,9 +348,10 @@ impl Clock for MovedClock {
 
     fn sleep(&self, pause: Duration) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
         Box::pin(async move {
+            *self.pause.lock().unwrap() = pause;
+            self.asleep.notify_one();
+            self.wake.notified().await;
             *self.elapsed.lock().unwrap() += pause;
-            // Whoever waits for something to become true looks every millisecond.
-            tokio::time::sleep(Duration::from_millis(3)).await;
         })
     }
 }
