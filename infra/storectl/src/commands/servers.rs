@@ -98,14 +98,17 @@ fn drops(console: &Console, options: &AddServer, server: &Server, waiting: &[Com
     console.choose(&shown, "Deliver or drop them?", ["deliver", "drop"]).map(|place| place == 1)
 }
 
-/// The file of an agent; the presets are for Minecraft.
+/// The file of an agent, for Minecraft; the lines for Rust are comments.
 fn agent_file(store_url: &str) -> String {
     format!(
         "store: {store_url}\n\
          key: {{file: key.txt}}\n\
-         rcon: {{address: \"127.0.0.1:25575\", password: {{file: rcon.txt}}, protocol: source}}  # websocket for Rust\n\
-         players: minecraft  # or rust, or {{command, each}}\n\
-         journal: ./journal\n"
+         rcon: {{address: \"127.0.0.1:25575\", password: {{file: rcon.txt}}, protocol: source}}\n\
+         players: minecraft\n\
+         journal: ./journal\n\
+         # For Rust, in place of the two lines above; for other games see operations.md, \"Agent or plugin\":\n\
+         # rcon: {{address: \"127.0.0.1:28016\", password: {{file: rcon.txt}}, protocol: websocket}}\n\
+         # players: rust\n"
     )
 }
 

@@ -1,6 +1,7 @@
 //! `server`: keys of game servers, and what waits for them.
 
 use crate::bench::{Bench, sample};
+use agent::config::Config;
 use serde_json::Value;
 use shared::clock::Clock as _;
 use shared::model::Command;
@@ -57,6 +58,22 @@ async fn the_file_of_an_agent_is_printed_with_its_key() {
     assert!(answer.text().contains(file) && answer.text().ends_with(secret), "{}", answer.text());
     assert!(file.starts_with("store: https://api.shop.example/plugin/\n") && !file.contains(secret), "{file}");
     assert!(!answer.text().contains("autosetup"));
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+    write("key.txt", secret);
+    write("rcon.txt", "swordfish");
+    let lines = |uncommented: bool| {
+        let is_kept = |line: &&str| !uncommented || !line.starts_with("rcon:") && !line.starts_with("players:");
+        let bare = |line: &str| if uncommented { line.replacen("# ", "", 1) } else { line.to_owned() };
+        let lines = file.lines().filter(|line| !line.starts_with("# For Rust")).filter(is_kept);
+        lines.map(bare).collect::<Vec<_>>().join("\n")
+    };
+    for (text, protocol) in [(lines(false), "Minecraft"), (lines(true), "WebSocket")] {
+        write("agent.yaml", &text);
+        let read = Config::read(&folder.path().join("agent.yaml"), |_| None).unwrap();
+        assert_eq!((format!("{:?}", read.rcon.protocol).as_str(), read.key.expose()), (protocol, secret));
+        assert_eq!(read.players.unwrap().is_minecraft(), protocol == "Minecraft");
+    }
 }
 
 #[tokio::test]
