@@ -60,7 +60,7 @@ enum Problem {
 pub struct Picture {
     /// The file in the store's directory.
     path: PathBuf,
-    /// Where it is named first; the problem is empty.
+    /// The place that names it first; the problem is empty.
     place: Fault,
     digest: String,
     is_svg: bool,
@@ -84,7 +84,7 @@ impl Picture {
     /// Makes what is served in its place.
     ///
     /// # Errors
-    /// A fault of the place where it is named, if it cannot be made.
+    /// A fault at the place that names it, if it cannot be made.
     pub fn make(&self, store: &Path) -> Result<Vec<Made>, Fault> {
         self.made(store).map_err(|problem| at(&self.place, &self.path, &problem))
     }
@@ -193,7 +193,7 @@ fn digest(bytes: &[u8]) -> String {
     digest
 }
 
-/// The bytes of a file. What is not a file is not opened: a pipe would wait for a writer, and a device has no end.
+/// The bytes of a file. Anything else is not opened: a pipe would wait for a writer, and a device has no end.
 fn bytes_of(path: &Path) -> Result<Vec<u8>, Problem> {
     if !fs::metadata(path)?.is_file() {
         return Err(Problem::NoFile);
@@ -203,7 +203,7 @@ fn bytes_of(path: &Path) -> Result<Vec<u8>, Problem> {
     if bytes.len() as u64 > LARGEST { Err(Problem::TooLarge) } else { Ok(bytes) }
 }
 
-/// What `work` makes of each of these, in their order.
+/// The results of `work` for each of these, in their order.
 fn on_every_core<T: Sync, R: Send>(all: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
     let next = AtomicUsize::new(0);
     let worker = || {

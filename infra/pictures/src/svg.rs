@@ -1,4 +1,4 @@
-//! SVG: drawings that are text, and can have scripts. Nothing is removed from one: it is kept as it is, or refused.
+//! SVG: drawings that are text, and can have scripts. Nothing is removed from one: it is kept unchanged, or refused.
 
 use crate::Problem;
 use quick_xml::NsReader;
@@ -92,7 +92,7 @@ fn check_element(tag: &BytesStart<'_>, namespace: &ResolveResult<'_>) -> Result<
         if sets || matches!(key.as_str(), "href" | "src") && !is_inside(value) {
             return Err(refused(format!("a reference to {value:.60}")));
         }
-        // Those of drawing programs have a prefix, and are no styles.
+        // Elements of drawing programs have a prefix, and are not styles.
         if attribute.key.prefix().is_none() {
             check_style(value)?;
         }

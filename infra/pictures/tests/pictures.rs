@@ -1,4 +1,4 @@
-//! What becomes of the pictures that a store's files name.
+//! Pictures that a store's files name, and the files made of them.
 
 #![expect(clippy::unwrap_used, reason = "a helper that fails fails its test")]
 
@@ -41,7 +41,7 @@ fn named(dir: &Path) -> (StoreFiles, Vec<Picture>, Vec<Fault>) {
     (files, pictures, faults)
 }
 
-/// What is made of one file, or its fault.
+/// The pictures made of one file, or its fault.
 fn made(name: &str, bytes: &[u8]) -> Result<Vec<Made>, String> {
     let dir = store(&[(name, bytes)]);
     match named(dir.path()) {
@@ -191,7 +191,7 @@ fn a_picture_is_made_in_every_width_and_never_wider_than_it_is() {
 
 #[test]
 fn a_photo_is_turned_upright_and_nothing_else_of_its_file_is_kept() {
-    // Little-endian TIFF with one entry: orientation 6, "turn right". Then what nobody is to know.
+    // Little-endian TIFF with one entry: orientation 6, "turn right". Then private data.
     let mut exif = b"II*\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0\x06\0\0\0\0\0\0\0".to_vec();
     exif.extend(b"48.2082N 16.3738E");
     let lying = RgbImage::from_fn(64, 32, |x, _| if x < 32 { Rgb([255, 0, 0]) } else { Rgb([0, 0, 255]) });

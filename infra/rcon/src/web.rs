@@ -38,7 +38,7 @@ struct Response {
 pub(crate) struct Connection {
     requests: mpsc::Sender<Message>,
     responses: mpsc::Receiver<Response>,
-    /// What reads and writes: the server's log must be read also while no command runs.
+    /// The task that reads and writes: the server's log must be read also while no command runs.
     task: AbortHandle,
     last: i32,
 }

@@ -1,4 +1,4 @@
-//! A game server with RCON, and the agent beside it.
+//! A game server with RCON, and its agent.
 
 use super::Server;
 use super::live::Action;

@@ -48,7 +48,7 @@ impl Console {
         self.inner().online.values().cloned().collect()
     }
 
-    /// What ran, without questions for the list of players; the oldest first.
+    /// Commands that ran, oldest first, without requests for the list of players.
     #[must_use]
     pub fn ran(&self) -> Vec<Ran> {
         self.inner().ran.clone()
