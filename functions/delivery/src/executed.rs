@@ -1,5 +1,5 @@
-//! POST /plugin/api/servers/{key}/commands/executed: a game server says that it has run commands. An agent also says what the
-//! server answered, and which commands it began without an answer.
+//! POST /plugin/api/servers/{key}/commands/executed: a game server reports that it has run commands. An agent also reports the
+//! server's responses, and the commands that it began and that have none.
 
 use crate::State;
 use crate::ids::{self, Ids, LARGEST, MOST, Named, ToldReply};
@@ -14,13 +14,13 @@ use shared::usecases::delivery::{self, Report};
 
 /// The most results of a call.
 const MOST_RESULTS: usize = 1_000;
-/// The most bytes of an answer.
+/// The most bytes of a response.
 const LONGEST: usize = 1_024;
 
 /// POST /plugin/api/servers/{key}/commands/executed.
 pub struct Executed;
 
-/// What ran. One of the two is needed.
+/// Reports about commands. One of the two fields is needed.
 #[derive(Debug, Deserialize, schemars::JsonSchema)]
 #[schemars(extend("anyOf" = [{ "required": ["ids"] }, { "required": ["results"] }]))]
 pub struct ReportsRequest {
@@ -34,16 +34,16 @@ pub struct ReportsRequest {
     results: Option<Vec<ReportRequest>>,
 }
 
-/// What an agent says of a command that it began.
+/// An agent's report about a command that it began.
 #[derive(Debug, Deserialize, schemars::JsonSchema)]
 pub struct ReportRequest {
     /// The row's id.
     id: i64,
-    /// `done`, or `unknown` if the game server did not answer.
+    /// `done`, or `unknown` if the game server did not respond.
     #[schemars(with = "String", regex(pattern = "^(done|unknown)$"))]
     #[serde(rename = "state", deserialize_with = "is_done")]
     is_done: bool,
-    /// What the game server answered, at most 1,024 bytes.
+    /// The game server's response, at most 1,024 bytes.
     #[schemars(length(max = LONGEST))]
     #[serde(default, deserialize_with = "output")]
     output: String,
@@ -84,7 +84,7 @@ impl Named for ReportsRequest {
 }
 
 impl ReportsRequest {
-    /// The reports. One with an answer comes before one without.
+    /// The reports. One with a response is before one without.
     fn reports(self) -> Vec<Report> {
         let results = self.results.into_iter().flatten().filter_map(|ReportRequest { id, is_done, output }| {
             CommandId::new(id).ok().map(|id| Report { id, is_done, output })
@@ -103,7 +103,7 @@ impl Endpoint for Executed {
 
     const NAME: &'static str = "plugin/servers/commands/executed";
     const ROUTES: &'static [&'static str] = &["POST /plugin/api/servers/{key}/commands/executed"];
-    const SUMMARY: &'static str = "records that a game server has run commands, and what it answered";
+    const SUMMARY: &'static str = "records that a game server has run commands, with its responses";
     const NUMBER: Option<u8> = None;
     const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 3, cold: 3 };
     const BODY_LIMIT: usize = LARGEST;

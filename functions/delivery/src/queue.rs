@@ -55,7 +55,7 @@ pub enum QueueRow {
 pub struct ForAgents {
     /// The id of the order.
     order: String,
-    /// The id of the player in the server's list of players. With it, the name does not count; an empty one is nobody's.
+    /// The id of the player in the server's list of players. With it, the name does not count; an empty one matches no player.
     #[schemars(default, with = "String")]
     #[serde(skip_serializing_if = "Option::is_none")]
     player_id: Option<String>,

@@ -1,5 +1,5 @@
-//! POST /plugin/api/servers/{key}/commands/validated: a game server asks which commands may run now. It runs those that are
-//! answered `true`, and also those that are not answered.
+//! POST /plugin/api/servers/{key}/commands/validated: a game server asks which commands may run now. It runs those whose
+//! status is `true`, and also those that are missing from the response.
 
 use crate::State;
 use crate::ids::{Ids, LARGEST};
