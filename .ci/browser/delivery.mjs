@@ -145,4 +145,27 @@ async function confirmedInTheGame() {
   }
 }
 
-export const DELIVERY = [deliveredAndTakenBack, aCrashKeepsWhatWaits, confirmedInTheGame];
+/** The last server has RCON and an agent: while its password is refused nothing is fetched, then the console's response is seen. */
+async function runByAnAgent() {
+  const watcher = await visitor();
+  await open(watcher, "/console");
+  await watcher.getByRole("button", { name: /^The Pit/ }).click();
+  const refuses = watcher.getByRole("button", { name: "Refuse the password" });
+  await refuses.click();
+  await watcher.locator("[aria-pressed=true]").filter({ hasText: "Refuse the password" }).waitFor();
+  const page = await visitor();
+  await login(page, "Pebble");
+  await buy(page, 405);
+  await pay(page);
+  await page.locator(".bought li").filter({ hasText: "Arena Drums" }).getByText("On its way into the game").waitFor();
+  const command = watcher.locator(".commands li").filter({ hasText: "drums announce Pebble" });
+  assert.equal(await command.count(), 0);
+  await refuses.click();
+  // It tries again after pauses of up to a minute.
+  await command.getByText("Unknown or incomplete command").waitFor(RUNS_AGAIN);
+  await inspect(watcher, "console-agent");
+  await page.context().close();
+  await watcher.context().close();
+}
+
+export const DELIVERY = [deliveredAndTakenBack, aCrashKeepsWhatWaits, confirmedInTheGame, runByAnAgent];
