@@ -212,7 +212,7 @@ impl World {
         std::thread::spawn(move || {
             for line in lines.lines().map_while(Result::ok) {
                 if std::env::var_os("AGENT_LOG").is_some() {
-                    eprintln!("{line}");
+                    println!("{line}");
                 }
                 log.lock().unwrap().push_str(&line);
             }

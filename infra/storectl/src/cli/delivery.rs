@@ -74,6 +74,9 @@ pub struct RotateServer {
     /// Address of the API that the game server calls; the stack's own by default.
     #[arg(long, value_name = "URL")]
     pub url: Option<String>,
+    /// Print the file of an agent in place of the settings of the plugin.
+    #[arg(long)]
+    pub agent: bool,
 }
 
 /// `delivery …`.

@@ -171,7 +171,7 @@ pub(super) async fn rotate(target: &Target, console: &Console, options: &RotateS
         return Err(Failure::refused(what, format!("`storectl server add {}` makes one.", server.id)));
     };
     if !options.finish {
-        let (mut text, json) = make(target, server, options.url.as_deref(), false).await?;
+        let (mut text, json) = make(target, server, options.url.as_deref(), options.agent).await?;
         let next = format!("storectl server rotate {} --finish", server.id);
         _ = write!(
             text,

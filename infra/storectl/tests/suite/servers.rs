@@ -58,6 +58,8 @@ async fn the_file_of_an_agent_is_printed_with_its_key() {
     assert!(answer.text().contains(file) && answer.text().ends_with(secret), "{}", answer.text());
     assert!(file.starts_with("store: https://api.shop.example/plugin/\n") && !file.contains(secret), "{file}");
     assert!(!answer.text().contains("autosetup"));
+    let rotated = bench.run(&["server", "rotate", "1", "--agent"]).await.unwrap();
+    assert!(rotated.text().contains("key.txt") && !rotated.text().contains("autosetup"), "{}", rotated.text());
     let folder = tempfile::tempdir().unwrap();
     let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
     write("key.txt", secret);
