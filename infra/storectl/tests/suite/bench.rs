@@ -222,17 +222,8 @@ impl Bench {
                 other => panic!("{other:?}"),
             }
         }
-        self.changed_cart(user, &format!("/cart/add/{item}"), &body).await
-    }
-
-    /// Puts a code on a cart as a client of the API does.
-    pub async fn cart_code(&self, user: &str, code: &str) -> Value {
-        self.changed_cart(user, "/cart/acceptCoupon", &json!({ "coupon": code })).await
-    }
-
-    async fn changed_cart(&self, user: &str, path: &str, body: &Value) -> Value {
-        let token = self.ok(&["token", user]).await["token"].as_str().unwrap().to_owned();
-        let (_, reply) = self.api(Method::POST, path, Some(&token), &body.to_string()).await;
+        let path = format!("/cart/add/{item}");
+        let (_, reply) = self.api(Method::POST, &path, Some(&self.token(user).await), &body.to_string()).await;
         assert_eq!(reply["success"], true, "{path} {body}: {reply}");
         self.ok(&["cart", "show", user]).await
     }
@@ -285,4 +276,17 @@ pub fn copy(from: &Path, to: &Path) {
             std::fs::copy(entry.path(), target).unwrap();
         }
     }
+}
+
+/// The words of a line as a shell takes them apart.
+pub fn words(line: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    for (place, part) in line.split('\'').enumerate() {
+        if place % 2 == 0 {
+            words.extend(part.split_whitespace().map(str::to_owned));
+        } else {
+            words.push(part.to_owned());
+        }
+    }
+    words
 }

@@ -18,23 +18,6 @@ fn state<'a>(answer: &'a Value, check: &str) -> &'a Value {
 }
 
 #[tokio::test]
-async fn a_sound_store_is_well_and_an_empty_table_is_not() {
-    let bench = Bench::empty().await;
-    let empty = bench.run(&["doctor"]).await.unwrap();
-    assert_eq!(empty.trouble(), Some(Exit::Faults));
-    assert_eq!(state(empty.json(), "published version")["state"], "bad");
-    let bench = Bench::published().await;
-    let well = bench.run(&["doctor"]).await.unwrap();
-    assert_eq!(well.trouble(), None, "{}", well.text());
-    for check in
-        ["table", "time to live", "clock", "published version", "user names", "goals and donators", "token keys"]
-    {
-        assert_eq!(state(well.json(), check)["state"], "ok", "{check}");
-    }
-    assert_eq!(well.text().lines().count(), well.json()["findings"].as_array().unwrap().len(), "one line each");
-}
-
-#[tokio::test]
 async fn what_is_not_well_is_told_with_what_to_do() {
     let bench = Bench::published().await;
     let off = TimeToLiveSpecification::builder().attribute_name("expires_at").enabled(false).build().unwrap();

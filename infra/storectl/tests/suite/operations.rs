@@ -1,6 +1,6 @@
 //! Whoever follows infra/docs/operations.md on their own machine gets to a paid order that checkStatus shows.
 
-use crate::bench::{ask, copy};
+use crate::bench::{ask, copy, words};
 use clap::Parser;
 use http::{Method, StatusCode};
 use local::engine::Engine;
@@ -16,19 +16,6 @@ use storectl::console::Console;
 use tests::{repository, template};
 
 const PAGE: &str = include_str!("../../../docs/operations.md");
-
-/// The words of a line as a shell takes them apart.
-fn words(line: &str) -> Vec<String> {
-    let mut words = Vec::new();
-    for (place, part) in line.split('\'').enumerate() {
-        if place % 2 == 0 {
-            words.extend(part.split_whitespace().map(str::to_owned));
-        } else {
-            words.push(part.to_owned());
-        }
-    }
-    words
-}
 
 /// The `storectl` lines of the page, behind any of its two names.
 fn lines(page: &str) -> Vec<Vec<String>> {

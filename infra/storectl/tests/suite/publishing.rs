@@ -1,6 +1,6 @@
 //! `publish`, `versions`, `rollback` and `export`: no reader ever sees two stores at once.
 
-use crate::bench::{Bench, ask, copy, sample};
+use crate::bench::{Bench, ask, sample};
 use http::{Method, StatusCode};
 use publish::Compiled;
 use serde_json::Value;
@@ -9,9 +9,8 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use storectl::console::Console;
 use storectl::error::Exit;
-use tests::{Cut, repository};
+use tests::Cut;
 
 /// A store in which everything that is shown carries this name.
 fn named(bench: &Bench, name: &str) -> String {
@@ -121,74 +120,6 @@ async fn readers_that_never_stop_see_one_store_or_the_other_and_never_both() {
 }
 
 #[tokio::test]
-async fn changes_are_shown_and_nothing_is_written_before_somebody_agrees() {
-    let bench = Bench::published().await;
-    let before = bench.rows().await;
-    let changed = bench.path("changed");
-    copy(&repository().join("infra/sample-store"), &changed);
-    let ranks = changed.join("categories/ranks.yaml");
-    let text = std::fs::read_to_string(&ranks).unwrap();
-    std::fs::write(&ranks, text.replacen("price: 4.99", "price: 5.49", 1)).unwrap();
-    let dir = changed.display().to_string();
-    let plan = bench.ok(&["publish", &dir, "--dry-run"]).await;
-    let changed = plan["plan"]["changes"]["changed"].as_array().unwrap();
-    let squire = changed.iter().find(|thing| thing["kind"] == "item" && thing["id"] == 101).unwrap();
-    assert_eq!(squire["name"], "Squire");
-    let price = serde_json::json!({ "field": "price", "before": "4.99", "after": "5.49" });
-    assert!(squire["fields"].as_array().unwrap().contains(&price), "{squire}");
-    let text = bench.run(&["publish", &dir, "--dry-run"]).await.unwrap().text().to_owned();
-    assert!(text.contains("item 101 Squire: price 4.99 → 5.49"), "{text}");
-    assert_eq!(bench.fails(&["publish", &dir]).await.exit, Exit::Declined);
-    let no = Console::answering(false);
-    assert_eq!(bench.run_before(&no, &["publish", &dir]).await.unwrap_err().exit, Exit::Declined);
-    assert_eq!(bench.rows().await, before);
-    let yes = Console::answering(true);
-    assert_eq!(bench.run_before(&yes, &["publish", &dir]).await.unwrap().json()["published"], true);
-}
-
-#[tokio::test]
-async fn rollback_points_back_and_every_version_is_listed() {
-    let bench = Bench::empty().await;
-    let (alder, birch) = (named(&bench, "Alder"), named(&bench, "Birch"));
-    bench.ok(&["publish", &alder, "--yes"]).await;
-    bench.clock.advance(Duration::from_mins(1));
-    bench.ok(&["publish", &birch, "--yes"]).await;
-    let listed = bench.ok(&["versions"]).await;
-    let states: Vec<_> = listed["versions"].as_array().unwrap().iter().map(|entry| entry["state"].clone()).collect();
-    assert_eq!(states, ["published", "ready"]);
-    assert_eq!(bench.fails(&["rollback"]).await.exit, Exit::Declined);
-    let back = bench.ok(&["rollback", "--yes"]).await;
-    assert_eq!(back["version"].as_str().unwrap(), compiled(&alder).version);
-    everybody_sees(&bench, "Alder", "rolled back").await;
-    assert_eq!(bench.fails(&["rollback", "--yes"]).await.exit, Exit::Refused, "nothing is older");
-    let name = compiled(&birch).version;
-    bench.ok(&["rollback", &name[..6], "--yes"]).await;
-    everybody_sees(&bench, "Birch", "forward again").await;
-    assert_eq!(bench.fails(&["rollback", "nope", "--yes"]).await.exit, Exit::Refused);
-}
-
-#[tokio::test]
-async fn every_rollback_goes_to_what_was_active_before() {
-    let bench = Bench::empty().await;
-    let stores = ["Cedar", "Alder", "Birch"].map(|name| named(&bench, name));
-    let versions = stores.clone().map(|dir| compiled(&dir).version);
-    let [x, a, b] = [0, 1, 2];
-    for store in [x, a, b, a] {
-        bench.ok(&["publish", &stores[store], "--yes"]).await;
-        bench.clock.advance(Duration::from_mins(1));
-    }
-    let listed = bench.ok(&["versions"]).await;
-    let active: Vec<_> = listed["history"].as_array().unwrap().iter().map(|entry| &entry["version"]).collect();
-    assert_eq!(active, [&versions[a], &versions[b], &versions[a], &versions[x]], "newest first");
-    // By its name the version before is one step back too.
-    assert_eq!(bench.ok(&["rollback", &versions[b], "--yes"]).await["version"], versions[b]);
-    assert_eq!(bench.ok(&["rollback", "--yes"]).await["version"], versions[a]);
-    assert_eq!(bench.ok(&["rollback", "--yes"]).await["version"], versions[x]);
-    assert_eq!(bench.fails(&["rollback", "--yes"]).await.exit, Exit::Refused);
-    assert_eq!(bench.ok(&["versions"]).await["history"].as_array().unwrap().len(), 7);
-}
-
-#[tokio::test]
 async fn of_publishes_at_once_none_replaces_a_version_that_it_was_not_compared_with() {
     let bench = Bench::empty().await;
     bench.ok(&["publish", &named(&bench, "Xylem"), "--yes"]).await;
@@ -213,27 +144,6 @@ async fn of_publishes_at_once_none_replaces_a_version_that_it_was_not_compared_w
 }
 
 #[tokio::test]
-async fn removing_more_than_a_fifth_of_the_active_items_must_be_allowed() {
-    let bench = Bench::empty().await;
-    let store = |items: std::ops::RangeInclusive<u32>| {
-        bench.write("s/store.yaml", "format: 1\nname: T\ncurrency: {code: EUR}\n");
-        let items: Vec<String> = items.map(|id| format!("{{id: {id}, name: N{id}, price: 1}}")).collect();
-        bench.write("s/categories/a.yaml", &format!("{{id: 1, slug: a, name: A, items: [{}]}}", items.join(", ")));
-        bench.path("s").display().to_string()
-    };
-    bench.ok(&["publish", &store(1..=10), "--yes"]).await;
-    let fifth = bench.run(&["publish", &store(1..=8), "--yes"]).await.unwrap();
-    assert!(fifth.text().contains("item 9 N9"), "the changes are printed with --yes: {}", fifth.text());
-    let dir = store(1..=6);
-    let refused = bench.fails(&["publish", &dir, "--yes"]).await;
-    assert_eq!(refused.exit, Exit::Refused);
-    assert!(refused.what.contains("2 of 8") && refused.next.contains("--allow-removals"), "{refused}");
-    let dry = bench.run(&["publish", &dir, "--dry-run"]).await.unwrap();
-    assert!(dry.text().contains("--allow-removals"), "{}", dry.text());
-    assert_eq!(bench.ok(&["publish", &dir, "--yes", "--allow-removals"]).await["published"], true);
-}
-
-#[tokio::test]
 async fn functions_that_cached_an_altered_row_learn_of_its_repair() {
     let bench = Bench::published().await;
     let version = bench.ok(&["versions"]).await["versions"][0]["version"].as_str().unwrap().to_owned();
@@ -246,36 +156,6 @@ async fn functions_that_cached_an_altered_row_learn_of_its_repair() {
     assert_eq!(bench.ok(&["publish", &sample(), "--yes"]).await["repaired"], true);
     bench.clock.advance(Duration::from_mins(1));
     assert!(!deals().await.as_array().unwrap().is_empty());
-}
-
-#[tokio::test]
-async fn an_export_goes_on_after_an_interrupted_one_and_keeps_nothing_of_it() {
-    let bench = Bench::published().await;
-    bench.write(".out.storectl-export/store.yaml", "half");
-    bench.write(".out.storectl-export/categories/old.yaml", "old");
-    let out = bench.path("out");
-    std::fs::create_dir(&out).unwrap();
-    bench.ok(&["export", &out.display().to_string()]).await;
-    assert!(!out.join("categories/old.yaml").exists());
-    assert!(!bench.path(".out.storectl-export").exists());
-    assert_eq!(bench.ok(&["publish", &out.display().to_string()]).await["unchanged"], true);
-}
-
-#[tokio::test]
-async fn a_publish_says_that_it_leaves_live_out() {
-    let bench = Bench::empty().await;
-    let answer = bench.run(&["publish", &sample(), "--yes"]).await.unwrap();
-    assert!(answer.text().contains("live/ is not published"), "{}", answer.text());
-}
-
-#[tokio::test]
-async fn an_export_published_again_changes_nothing() {
-    let bench = Bench::published().await;
-    let to = bench.path("out").display().to_string();
-    bench.ok(&["export", &to]).await;
-    assert_eq!(bench.ok(&["publish", &to]).await["unchanged"], true);
-    let failure = bench.fails(&["export", &to]).await;
-    assert!(failure.what.contains("not empty"), "{failure}");
 }
 
 #[tokio::test]
@@ -296,4 +176,16 @@ async fn a_damaged_version_is_found_and_mended_by_publishing_it_again() {
     shared::store::bulk::delete_each(&bench.db, std::iter::once(staff), &|_| {}).await.unwrap();
     assert_eq!(bench.ok(&["publish", &sample(), "--yes"]).await["repaired"], true);
     assert_eq!(bench.run(&["doctor"]).await.unwrap().trouble(), None);
+}
+
+#[tokio::test]
+async fn a_rollback_to_a_damaged_version_says_that_it_is() {
+    let bench = Bench::empty().await;
+    let first = bench.ok(&["publish", &named(&bench, "Alder"), "--yes"]).await;
+    let version = first["version"].as_str().unwrap();
+    bench.ok(&["publish", &named(&bench, "Birch"), "--yes"]).await;
+    let key = shared::store::keys::staff(version);
+    shared::store::bulk::delete_each(&bench.db, std::iter::once(key), &|_| {}).await.unwrap();
+    let back = bench.run(&["rollback", "--yes"]).await.unwrap();
+    assert!(back.text().contains("is damaged"), "{}", back.text());
 }

@@ -11,7 +11,6 @@ use shared::model::{
 use shared::rules::subscription::with_entry;
 use shared::store::transaction::{Sent, Write, send};
 use shared::store::{subscriptions, users};
-use storectl::console::Console;
 use storectl::error::Exit;
 
 const DAY: i64 = 86_400;
@@ -170,7 +169,7 @@ async fn the_doctor_writes_a_users_list_again_that_disagrees_with_the_subscripti
     let found = paying.doctor("subscriptions").await;
     assert_eq!(found["state"], "bad");
     assert!(found["said"].as_str().unwrap().contains("user 1"), "{found}");
-    paying.answer(&Console::nobody(), &["doctor", "--repair"]).await;
+    paying.answer(&["doctor", "--repair"]).await;
     assert_eq!(paying.doctor("subscriptions").await["state"], "ok");
     let rows = paying.bench.rows().await;
     assert!(rows.iter().any(|row| row.contains("USER#1") && row.contains("sub_1")));
