@@ -1,6 +1,6 @@
 //! POST /payments/webhook/stripe: a webhook event says only where to look.
 
-use super::support::{act, add, begin, create, login, status};
+use super::support::{act, add, begin, create, login, status, stored};
 use local::stripe::{Action, Fault, FaultKind};
 use serde_json::json;
 use tests::{Call, Reply, TWO_CHAINS, TestStore, needs_embedded_engine};
@@ -70,6 +70,19 @@ async fn a_refund_at_the_provider_refunds_the_order() {
     assert_eq!(status(&store, &token, &begun).await.1, "PAID");
     act(&store, &begun, &Action::Refund(None)).await;
     assert_eq!(status(&store, &token, &begun).await, ("cancelled".to_owned(), "REFUNDED".to_owned()));
+}
+
+#[tokio::test]
+async fn a_warning_of_fraud_that_comes_before_its_payment_settles_and_marks_the_order() {
+    let store = TestStore::open().await;
+    let (token, begun) = begin(&store).await;
+    for action in [Action::Pay, Action::WarnOfFraud] {
+        store.payments.act(&begun.session, &action).unwrap();
+    }
+    let signed = store.payments.signed(&store.payments.events().pop().unwrap()).unwrap();
+    assert_eq!(send(&store, &signed.header, signed.body.as_bytes()).await.status, 200);
+    assert_eq!(stored(&store, &begun.order).await.effects.dispute.as_deref(), Some("early_fraud_warning"));
+    assert_eq!(status(&store, &token, &begun).await.1, "PAID");
 }
 
 #[tokio::test]

@@ -251,6 +251,11 @@ impl Provider for Stripe {
         self.send(Refund::create(&new, key(&attempt.key(&order.internal_id))?)).await.map(|_| ())
     }
 
+    async fn order_of(&self, intent: &str) -> Result<Option<InternalId>, ProviderError> {
+        let intent = self.send_about(PaymentIntent::retrieve(&id(intent)?)).await?;
+        Ok(intent.metadata.order.as_deref().map(InternalId::new))
+    }
+
     async fn dispute(&self, dispute: &str) -> Result<DisputeState, ProviderError> {
         let dispute = self.send(Dispute::retrieve(&id(dispute)?)).await?;
         let intent = dispute.payment_intent.map(|intent| intent.to_string());

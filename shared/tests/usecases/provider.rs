@@ -239,6 +239,11 @@ impl Provider for TestProvider {
         })
     }
 
+    async fn order_of(&self, intent: &str) -> Result<Option<InternalId>, ProviderError> {
+        let is_of = |state: &&PaymentState| state.intent.as_deref() == Some(intent);
+        self.call("order_of", |books| Ok(books.sessions.values().find(is_of).and_then(|state| state.order.clone())))
+    }
+
     async fn dispute(&self, dispute: &str) -> Result<DisputeState, ProviderError> {
         let (id, intent) = (dispute.to_owned(), Some(dispute.to_owned()));
         self.call("dispute", |_| Ok(DisputeState { id, intent, state: "open".to_owned() }))

@@ -1,6 +1,6 @@
 //! The calls to a payment provider that checkouts need. It knows nothing of how a provider is called.
 
-use crate::model::{Cancellation, Order, ProviderAccount, RefundAttempt};
+use crate::model::{Cancellation, InternalId, Order, ProviderAccount, RefundAttempt};
 use crate::rules::payment::PaymentState;
 use crate::rules::subscription::ProviderSubscription;
 use crate::store::orders::StoredOrder;
@@ -30,6 +30,9 @@ pub trait Provider: Debug + Sync {
         intent: &str,
         attempt: &RefundAttempt,
     ) -> impl Future<Output = Result<(), ProviderError>> + Send;
+
+    /// The order that a payment names; `None` if it is not ours.
+    fn order_of(&self, intent: &str) -> impl Future<Output = Result<Option<InternalId>, ProviderError>> + Send;
 
     fn dispute(&self, dispute: &str) -> impl Future<Output = Result<DisputeState, ProviderError>> + Send;
 

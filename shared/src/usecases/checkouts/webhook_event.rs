@@ -63,13 +63,30 @@ pub async fn act<P: Provider>(
             settle_own(db, clock, provider, &stored).await?;
         }
         WebhookEvent::FraudWarning(intent) => {
-            let Some(order) = orders::of_payment(db, intent).await? else { return Ok(()) };
+            let Some(order) = order_of(db, clock, provider, intent).await? else { return Ok(()) };
             let state = FRAUD_WARNING.to_owned();
             let warning = DisputeState { id: intent.clone(), intent: None, state };
             note_dispute(db, clock, &order, &warning).await?;
         }
     }
     Ok(())
+}
+
+/// The order of a payment. One whose payment is not known yet is settled first: a warning is in no later state of the payment.
+async fn order_of<P: Provider>(
+    db: &Db,
+    clock: &dyn Clock,
+    provider: &P,
+    intent: &str,
+) -> Result<Option<InternalId>, SettleError> {
+    let known = orders::of_payment(db, intent).await?;
+    if known.is_some() {
+        return Ok(known);
+    }
+    let Some(named) = provider.order_of(intent).await? else { return Ok(None) };
+    let Some(stored) = orders::get(db, &named).await? else { return Ok(None) };
+    settle(db, clock, provider, &stored).await?;
+    Ok(orders::of_payment(db, intent).await?)
 }
 
 /// Settles the subscription of an order, which a refund or a dispute may have ended: it must not be charged again.
