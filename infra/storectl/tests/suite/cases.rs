@@ -1,10 +1,12 @@
 //! Sessions of an operator: what is typed, and what is printed. They are in `cases/*.txt`, each a title after `==` and lines:
 //!
-//! * `$ COMMAND` runs the tool; `$yes` and `$no` answer its questions, `$keyless` has no keys of the payment provider, and `$writing` may fail and write. Without anything
-//!   else its text is printed, after ` | ` these fields of its JSON (`#` is a length, `*` is all), after ` ~ ` lines with these words.
-//! * `% VERB` does what is not the tool's, see [`Session::act`]. `NAME = …` keeps the field that would be printed as `<NAME>`.
+//! * `$ COMMAND` runs the tool; `$yes` and `$no` answer its questions, `$keyless` has no keys of the payment provider, and `$writing` may
+//!   fail and write. Without anything else its text is printed, after ` | ` these fields of its JSON (`#` is a length, `*` is all), after
+//!   ` ~ ` the lines with these words.
+//! * `% VERB` does what is not the tool's: [`Session::request`], [`Session::act`], [`Session::at_provider`].
+//! * `NAME = …` before a line keeps the field that would be printed; `<NAME>` stands for it.
 //! * `-- PATH` begins a file in `<dir>`, which ends with the next of these lines.
-//! * `>` is what is printed. A command that fails and says no more has written nothing.
+//! * `>` is what is printed. A command that fails has written nothing.
 //!
 //! `CASES=write` writes what is printed now; read the differences.
 
@@ -13,6 +15,7 @@ use crate::payments::{Paying, stand_in};
 use http::Method;
 use local::stripe::{Action, Fault, FaultKind};
 use serde_json::Value;
+use shared::clock::{Clock as _, SystemClock};
 use shared::model::InternalId;
 use shared::usecases::delivery::{ServerKey, poll};
 use std::fmt::Write as _;
@@ -247,7 +250,7 @@ impl Session {
 
 /// A text without what differs from run to run: times by the machine's clock, which is the database's, and ids of requests.
 fn masked(text: &str) -> String {
-    let is_recent = |time: jiff::Timestamp| time.duration_since(jiff::Timestamp::now()).abs().as_hours() < 40 * 24;
+    let is_recent = |time: jiff::Timestamp| (time.as_second() - SystemClock.seconds()).abs() < 40 * 24 * 3_600;
     let mask = |word: &str| {
         let bare = word.trim().trim_end_matches(['.', ':']);
         let is_masked = bare.parse().is_ok_and(is_recent) || word.starts_with("req_");
