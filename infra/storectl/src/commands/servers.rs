@@ -106,7 +106,7 @@ fn agent_file(store_url: &str) -> String {
          rcon: {{address: \"127.0.0.1:25575\", password: {{file: rcon.txt}}, protocol: source}}\n\
          players: minecraft\n\
          journal: ./journal\n\
-         # For Rust, in place of the two lines above; for other games see operations.md, \"Agent or plugin\":\n\
+         # For Rust, in place of rcon and players; for other games see operations.md, \"Agent or plugin\":\n\
          # rcon: {{address: \"127.0.0.1:28016\", password: {{file: rcon.txt}}, protocol: websocket}}\n\
          # players: rust\n"
     )
