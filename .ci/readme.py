@@ -20,7 +20,7 @@ STEPS = {
     "curl http://127.0.0.1:9000/categories/get": "watch",
     'export TOKEN_KEYS="$(cat events/token-keys.json)"\n'
     "cargo lambda invoke cart --data-file events/cart/get.json": "watch",
-    "cargo run --release -p bench": "budgets",
+    "python3 tests/bench/bench.py": "budgets",
 }
 
 
