@@ -1,4 +1,4 @@
-//! What is said of stores: faults, and warnings if there are no faults. The cases are in `cases/*.txt`, each a name after `==`, files
+//! Faults of stores, and warnings if there are no faults. The cases are in `cases/*.txt`, each a name after `==`, files
 //! after `--`, and after `>>` what is said. `CASES=write` writes what is said now; read the differences.
 //!
 //! `-- store` continues the least store.yaml, `-- category` a category after its first three lines, and `-- item` the only item of

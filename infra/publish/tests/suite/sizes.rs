@@ -5,7 +5,7 @@ use local::live::{Live, read_live};
 use publish::{Fault, check, compile, read, warnings};
 use std::fmt::Write;
 
-/// What is said of these files beside the least store.yaml.
+/// Faults and warnings of these files, with the least store.yaml.
 fn said(files: &[(&str, &str)]) -> String {
     let dir = store(&[&[("store.yaml", STORE)], files].concat());
     read(dir.path()).map_or_else(|faults| lines(&faults), |files| lines(&check(&files)) + &lines(&warnings(&files)))
