@@ -35,7 +35,7 @@ fn variable(name: &str) -> Option<String> {
 }
 
 /// Whether the test has to end here, because it needs the embedded engine and another database is used. Prints the reason;
-/// tests/second_opinion.rs lists these tests.
+/// .ci/pages.py lists these tests.
 pub fn needs_embedded_engine(why: &str) -> bool {
     let skips = variable(VARIABLE).is_some();
     if skips {
