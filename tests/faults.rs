@@ -1,8 +1,10 @@
 //! A database that throttles, hangs, is unreachable or refuses: the responses of rules.md, "Statuses and error bodies",
 //! without partial writes.
 
+use crate::support::put;
 use aws_sdk_dynamodb::types::AttributeValue;
 use serde_json::json;
+use shared::http::lambda::LastResponse;
 use shared::model::{CategoryHead, CategoryId, CategoryPath, CategoryWithItems, Item, ItemId, Slug, UserId};
 use shared::store::published::read_active_version;
 use shared::store::{codec, keys};
@@ -76,6 +78,20 @@ async fn a_missing_table_is_a_500_that_names_the_request_and_no_internals() {
     .await;
 }
 
+/// The process ends after its response: another one may have credentials that can be used.
+#[tokio::test]
+async fn without_usable_credentials_a_response_is_the_last_of_its_process() {
+    let store = TestStore::open().await;
+    for (code, is_last) in
+        [("ExpiredTokenException", true), ("UnrecognizedClientException", true), ("AccessDeniedException", false)]
+    {
+        store.faults.inject(move |_| Some(Fault::Refused(code, "injected")));
+        let error = store.functions_db().get(&keys::active_version(), true).await.unwrap_err();
+        let response = shared::endpoint::failed("r", &error);
+        assert_eq!(response.extensions().get::<LastResponse>().is_some(), is_last, "{code}: {error:?}");
+    }
+}
+
 #[tokio::test]
 async fn a_database_that_hangs_is_abandoned() {
     let store = TestStore::open().await;
@@ -114,14 +130,17 @@ async fn a_write_that_keeps_colliding_asks_the_buyer_to_try_again() {
         let store = TestStore::open().await;
         let before = cart_of(&store, 1).await;
         store.faults.inject(move |operation| (operation == "UpdateItem").then_some(collision));
-        let token = store.token("Thornwick");
-        for call in [
-            Call::post("/cart/acceptCoupon").json(&json!({ "coupon": "THREEBACK" })),
-            Call::post("/cart/removeReferral"),
+        for (path, body, status) in [
+            ("acceptCoupon", json!({ "coupon": "THREEBACK" }), 200),
+            ("removeReferral", json!({}), 200),
+            ("reload/2", json!({ "count": 5 }), 200),
+            ("changePrice/6", json!({ "price": "4.50" }), 409),
+            ("setSelectedServer/4", json!({ "server_id": 2 }), 409),
+            ("setVariable/3", json!({ "var_id": 2, "var_value": "Midnight" }), 409),
         ] {
-            let reply = store.send(call.token(&token)).await;
-            assert_eq!(reply.status, 200);
-            assert_eq!(reply.json()["success"], false);
+            let call = Call::post(&format!("/cart/{path}")).token(&store.token("Thornwick")).json(&body);
+            let reply = store.send(call).await;
+            assert_eq!((reply.status.as_u16(), &reply.json()["success"]), (status, &json!(false)), "{path}");
             assert!(reply.json()["message"].as_str().unwrap().contains("try again"), "{}", reply.text);
         }
         assert_eq!(cart_of(&store, 1).await, before);
@@ -172,10 +191,6 @@ async fn an_unreadable_item_is_a_500_and_does_not_affect_the_rest() {
     assert_eq!(broken.status, 500);
     assert!(!broken.text.contains("created_at") && !broken.text.contains("yesterday"), "{}", broken.text);
     assert_eq!(store.send(Call::post("/user").token(&store.token("Pebble"))).await.status, 200);
-}
-
-async fn put(store: &TestStore, item: codec::Item) {
-    store.db.client().put_item().table_name(store.db.table()).set_item(Some(item)).send().await.unwrap();
 }
 
 #[tokio::test]

@@ -1,15 +1,14 @@
 //! The sale of a checkout and what becomes of it: the rules by themselves, for any cart, code and order.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot continue has failed")]
-
+use crate::any::{self, NOW, RICH, buyer, item, items, line, money, order, published};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
-use serde_json::json;
+use serde_json::{Value, json};
 use shared::model::{
-    AppliedCoupon, AppliedGiftCard, Cart, Chosen, Code, CodeText, GiftCardPayment, Held, InternalId, Item, ItemId,
-    Items, Ledger, Line, LineId, Login, Money, Order, OrderEffects, OrderLine, OrderNumber, OrderStatus, PaymentType,
-    Payments, PlayerName, PriceTier, PublishedItem, Sold, Units, UserId,
+    AppliedCoupon, AppliedGiftCard, Cart, Chosen, Code, CodeText, Coupon, GiftCardPayment, Held, Item, ItemId, Ledger,
+    Line, LineId, Login, Money, OrderEffects, OrderLine, OrderStatus, PaymentType, Payments, PlayerName, PriceTier,
+    PublishedItem, Scope, Sold, Units, UserId,
 };
 use shared::rules::cart::{PricedLine, price_lines};
 use shared::rules::checkout::{
@@ -18,60 +17,24 @@ use shared::rules::checkout::{
 use shared::rules::code::{AppliedCodes, CodeInputs, judge};
 use shared::rules::held::{held, release_code, release_units};
 use shared::rules::order::{by_beneficiary, spread, without_refunded};
-use shared::rules::pricing::Buyer;
 use std::sync::Arc;
-
-const NOW: i64 = 1_000;
-const RICH: Payer<'_> = Payer {
-    is_proven: true,
-    has_chat: true,
-    virtual_currency: Money::from_minor(1_000_000),
-    subscriptions: &[],
-    now: NOW,
-};
-
-/// A buyer without subscriptions.
-const fn buyer(ledger: &Ledger) -> Buyer<'_> {
-    Buyer { ledger, subscriptions: &[], now: NOW }
-}
-
-fn money(minor: i64) -> Money {
-    Money::from_minor(minor)
-}
 
 fn text(text: &str) -> CodeText {
     CodeText::parse(text).unwrap()
-}
-
-fn item(id: u64, price: i64) -> Item {
-    serde_json::from_value(json!({ "id": id, "name": format!("item {id}"), "price": price, "active": true })).unwrap()
-}
-
-fn published(item: &Item) -> PublishedItem {
-    serde_json::from_value(json!({ "item": item, "category": 1 })).unwrap()
-}
-
-fn items(all: impl IntoIterator<Item = Item>) -> Items {
-    all.into_iter().map(|item| (item.id, Arc::new(published(&item)))).collect()
-}
-
-fn line(id: u64, item: u64, count: u32) -> Line {
-    Line::new(LineId::new(id), ItemId::new(item), count)
 }
 
 fn gift(id: u64, item: u64, to: &str) -> Line {
     Line { payment_type: PaymentType::Gift, gift_to: Some(PlayerName::parse(to).unwrap()), ..line(id, item, 1) }
 }
 
-fn coupon(discount: &serde_json::Value) -> Code {
-    let coupon =
-        json!({ "kind": "coupon", "id": 1, "code": "coupon", "active": true, "discount": discount, "uses": 3 });
-    serde_json::from_value(coupon).unwrap()
+/// A coupon that three orders have used.
+fn coupon(discount: &Value) -> Code {
+    let discount = serde_json::from_value(discount.clone()).unwrap();
+    Code::Coupon(Coupon { uses: 3, ..any::coupon(discount, Scope::default()) })
 }
 
 fn card(balance: i64) -> Code {
-    serde_json::from_value(json!({ "kind": "gift", "id": 1, "code": "card", "active": true, "balance": balance }))
-        .unwrap()
+    Code::Gift(any::card(balance))
 }
 
 /// A coupon and a gift card, or neither, or one of them.
@@ -102,21 +65,6 @@ fn arb_sold() -> impl Strategy<Value = Vec<OrderLine>> {
         };
         rows.into_iter().map(line).collect()
     })
-}
-
-fn order(lines: Vec<OrderLine>, status: OrderStatus, price: Money) -> Order {
-    Order {
-        id: OrderNumber::new(1),
-        internal_id: InternalId::new("order"),
-        price,
-        currency: "EUR".to_owned(),
-        digits: Some(2),
-        status,
-        gateway: "Stripe".to_owned(),
-        created_at: NOW,
-        owner: Some(UserId::new(9)),
-        lines,
-    }
 }
 
 fn sum(amounts: impl IntoIterator<Item = Money>) -> Money {
@@ -181,7 +129,7 @@ proptest! {
 
     #[test]
     fn what_is_spread_adds_up(lines in arb_sold(), share in 0_i64..=100, more in 0_i64..=100) {
-        let order = order(lines, OrderStatus::Paid, Money::ZERO);
+        let order = order(OrderStatus::Paid, 0, Some(9), lines);
         let total = order.total();
         let amount = money(total.minor() * share / 100);
         let parts = spread(&order.lines, amount);

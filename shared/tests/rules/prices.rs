@@ -1,24 +1,18 @@
 //! Properties of every rule, for any store, cart and buyer.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot continue has failed")]
-
-mod any;
-
-use any::{
-    arb_discount, arb_items, arb_ledger, arb_lines, arb_scope, arb_sold, buyer, coupon, gift, inputs, item, off,
+use crate::any::{
+    NOW, arb_discount, arb_items, arb_ledger, arb_lines, arb_scope, arb_sold, buyer, card, coupon, inputs, item, items,
+    line, money, off, subscription,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
 use shared::model::{
-    CategoryId, Code, Coupon, Discount, Item, ItemDelivery, ItemId, Items, Ledger, Line, Money, PaymentType, Percent,
-    PublishedItem, Scope, Sold, SubscriptionStatus, UserSubscription,
+    Code, Coupon, Discount, Item, ItemId, Ledger, Line, Money, PaymentType, Percent, Scope, Sold, SubscriptionStatus,
+    UserSubscription,
 };
 use shared::rules::cart::{PricedLine, price_lines, sums};
 use shared::rules::code::{CodeRefusal, judge, taken_off, usable};
 use shared::rules::pricing::{Buyer, availability};
-use std::sync::Arc;
-
-const NOW: i64 = 1_000;
 
 proptest! {
     #[test]
@@ -124,11 +118,11 @@ proptest! {
         let priced = price_lines(&lines, &items, &sold, buyer(&ledger));
         let clear = sums(&priced).clear_price;
         prop_assert!(clear >= Money::ZERO);
-        for code in [Code::Coupon(coupon(discount, scope)), Code::Gift(gift(balance))] {
+        for code in [Code::Coupon(coupon(discount, scope)), Code::Gift(card(balance))] {
             let sum = off(&code, &priced).unwrap_or(Money::ZERO);
             prop_assert!(sum >= Money::ZERO && sum <= clear, "{:?} of {:?}", sum, clear);
         }
-        if let Some(sum) = off(&Code::Gift(gift(balance)), &priced) {
+        if let Some(sum) = off(&Code::Gift(card(balance)), &priced) {
             let once = priced.iter().filter(|line| line.is_payable() && !line.item().is_subscription);
             prop_assert_eq!(sum, Money::from_minor(balance).min(once.map(PricedLine::total).sum()));
         }
@@ -242,18 +236,8 @@ proptest! {
     fn a_percentage_is_rounded_line_by_line(
         prices in vec(0_i64..100_000, 1..10), hundredths in 0_u32..=10_000,
     ) {
-        let items: Items = prices
-            .iter()
-            .zip(0..)
-            .map(|(price, id)| {
-                let item = item(id, *price, 0);
-                let category = CategoryId::new(1);
-                (ItemId::new(id), Arc::new(PublishedItem { item, category, parent: None, price_tiers: Vec::new(), delivery: ItemDelivery::default() }))
-            })
-            .collect();
-        let lines: Vec<Line> = (0..prices.len() as u64)
-            .map(|id| serde_json::from_value(serde_json::json!({ "id": id, "item": id, "count": 1 })).unwrap())
-            .collect();
+        let items = items((0..).zip(&prices).map(|(id, price)| item(id, *price)));
+        let lines: Vec<Line> = (0..prices.len() as u64).map(|id| line(id, id, 1)).collect();
         let priced = price_lines(&lines, &items, &Sold::new(), buyer(&Ledger::default()));
         let percentage = Discount::Percentage(Percent::from_hundredths(hundredths));
         let half_up = |price: &i64| (price * i64::from(hundredths) + 5_000).div_euclid(10_000);
@@ -264,27 +248,14 @@ proptest! {
 
 #[test]
 fn the_reasons_to_refuse_a_code_are_looked_for_in_their_order() {
-    let published = |item: Item| {
-        (
-            item.id,
-            Arc::new(PublishedItem {
-                item,
-                category: CategoryId::new(1),
-                parent: None,
-                price_tiers: Vec::new(),
-                delivery: ItemDelivery::default(),
-            }),
-        )
-    };
-    let items: Items = [published(item(1, 1_000, 0))].into();
-    let lines: Vec<Line> = vec![serde_json::from_value(serde_json::json!({ "id": 1, "item": 1, "count": 1 })).unwrap()];
-    let cart = price_lines(&lines, &items, &Sold::new(), buyer(&Ledger::default()));
+    let stock = items([item(1, 1_000)]);
+    let lines = [line(1, 1, 1)];
+    let cart = price_lines(&lines, &stock, &Sold::new(), buyer(&Ledger::default()));
     // Everything is wrong with this one; each step corrects the reason that was given.
-    let mut worst =
-        coupon(Discount::Amount(Money::from_minor(1)), Scope { categories: vec![], items: vec![ItemId::new(9)] });
+    let mut worst = coupon(Discount::Amount(money(1)), Scope { categories: vec![], items: vec![ItemId::new(9)] });
     worst.active = false;
     (worst.max_uses, worst.uses, worst.max_uses_per_user) = (Some(1), 1, Some(1));
-    worst.minimum = Money::from_minor(2_000);
+    worst.minimum = money(2_000);
     let refusal = |coupon: &Coupon, uses, lines: &[PricedLine<'_>]| {
         judge(Some(&Code::Coupon(coupon.clone())), uses, inputs(lines), NOW).unwrap_err()
     };
@@ -301,19 +272,19 @@ fn the_reasons_to_refuse_a_code_are_looked_for_in_their_order() {
     assert_eq!(refusal(&worst, 1, &[]), CodeRefusal::UsedUp);
     assert_eq!(refusal(&worst, 0, &[]), CodeRefusal::EmptyCart);
     assert_eq!(refusal(&worst, 0, &cart), CodeRefusal::BelowMinimum { minimum: worst.minimum });
-    worst.minimum = Money::from_minor(1_000);
+    worst.minimum = money(1_000);
     assert_eq!(refusal(&worst, 0, &cart), CodeRefusal::NothingEligible);
     worst.scope.items.push(ItemId::new(1));
-    let monthly: Items = [published(Item { is_subscription: true, ..item(1, 1_000, 0) })].into();
-    let subscription = [Line { payment_type: PaymentType::Subscription, ..lines[0].clone() }];
+    let monthly = items([Item { is_subscription: true, ..item(1, 1_000) }]);
+    let subscription = [subscription(1, 1)];
     let ledger = Ledger::default();
     let of_subscription = price_lines(&subscription, &monthly, &Sold::new(), buyer(&ledger));
     assert_eq!(refusal(&worst, 0, &of_subscription), CodeRefusal::Subscription);
     worst.scope.items = vec![ItemId::new(9)];
     assert_eq!(refusal(&worst, 0, &of_subscription), CodeRefusal::NothingEligible, "it would not apply anyway");
     worst.scope.items.push(ItemId::new(1));
-    let of_card = judge(Some(&Code::Gift(gift(500))), 0, inputs(&of_subscription), NOW).map(|applied| applied.sum);
+    let of_card = judge(Some(&Code::Gift(card(500))), 0, inputs(&of_subscription), NOW).map(|applied| applied.sum);
     assert_eq!(of_card, Err(CodeRefusal::Subscription));
-    assert_eq!(off(&Code::Coupon(worst), &cart), Some(Money::from_minor(1)));
-    assert_eq!(usable(Some(&Code::Gift(gift(0))), 0, NOW), Err(CodeRefusal::NoBalance));
+    assert_eq!(off(&Code::Coupon(worst), &cart), Some(money(1)));
+    assert_eq!(usable(Some(&Code::Gift(card(0))), 0, NOW), Err(CodeRefusal::NoBalance));
 }

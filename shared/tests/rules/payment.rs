@@ -1,29 +1,17 @@
 //! The decision about an order when its provider was asked: every state of a payment and of an order.
 
+use crate::any::{self, money};
+use serde_json::json;
 use shared::model::{
-    Drained, InternalId, Money, Order, OrderEffects, OrderNumber, OrderStatus, ProviderAccount, ProviderCheckout,
-    RefundAttempt, RefundOutcome, Refunds, ReviewOutcome, Reviewed,
+    Drained, InternalId, Money, Order, OrderEffects, OrderStatus, ProviderAccount, ProviderCheckout, RefundAttempt,
+    RefundOutcome, Refunds, ReviewOutcome, Reviewed,
 };
 use shared::rules::payment::{Decision, Origin, PaymentState, Progress, decide, is_drained, origin};
 use shared::rules::refund::{NextStep, RefundRefusal, next_step};
 
-fn money(minor: i64) -> Money {
-    Money::from_minor(minor)
-}
-
-fn order(status: OrderStatus, price: Money) -> Order {
-    Order {
-        id: OrderNumber::new(1),
-        internal_id: InternalId::new("order"),
-        price,
-        currency: "EUR".to_owned(),
-        digits: Some(2),
-        status,
-        gateway: "Stripe".to_owned(),
-        created_at: 0,
-        owner: None,
-        lines: Vec::new(),
-    }
+/// An order of 300.
+fn order(status: OrderStatus) -> Order {
+    any::order(status, 300, None, Vec::new())
 }
 
 /// How a payment agrees with its order.
@@ -90,7 +78,7 @@ fn every_state_of_a_payment_and_an_order_is_decided() {
         for status in OrderStatus::ALL {
             for is_held in [false, true] {
                 for refunded in [0, 150, 300] {
-                    let order = order(status, money(300));
+                    let order = order(status);
                     let effects = OrderEffects { held: is_held, ..OrderEffects::default() };
                     let state = right(progress, refunded);
                     let decided = name(decide(&order, &effects, &state));
@@ -113,7 +101,7 @@ fn every_state_of_a_payment_and_an_order_is_decided() {
 
 #[test]
 fn a_refund_that_is_noted_already_changes_nothing() {
-    let order = order(OrderStatus::Paid, money(300));
+    let order = order(OrderStatus::Paid);
     let state = payment(100, 0);
     let noted = |refunded: i64| OrderEffects { refunded: money(refunded), ..OrderEffects::default() };
     assert_eq!(
@@ -159,7 +147,7 @@ fn of_two_reads_the_one_with_more_failures_is_the_newer_one() {
             unreturned: money(unreturned),
             ..OrderEffects::default()
         };
-        move |state: PaymentState| match decide(&order(status, money(300)), &effects, &state) {
+        move |state: PaymentState| match decide(&order(status), &effects, &state) {
             Decision::RefundInPart(sums) | Decision::RefundFailed(sums) => {
                 Some((sums.refunded.minor(), sums.failed.minor(), sums.unreturned.minor()))
             }
@@ -196,7 +184,7 @@ fn a_late_payment_whose_refund_was_begun_is_never_paid() {
             (Some(RefundOutcome::Failed), "nothing"),
         ] {
             let effects = OrderEffects { refund: Some(attempt(300, outcome)), held, ..OrderEffects::default() };
-            let decided = decide(&order(OrderStatus::Cancelled, money(300)), &effects, &payment(0, 0));
+            let decided = decide(&order(OrderStatus::Cancelled), &effects, &payment(0, 0));
             assert_eq!(name(decided), found, "{outcome:?}");
         }
     }
@@ -209,8 +197,7 @@ fn what_an_operator_has_decided_is_not_asked_again() {
         ..OrderEffects::default()
     };
     let other = |refunded| PaymentState { amount: money(150), ..payment(refunded, 0) };
-    let decided =
-        |status, effects: &OrderEffects, refunded| decide(&order(status, money(300)), effects, &other(refunded));
+    let decided = |status, effects: &OrderEffects, refunded| decide(&order(status), effects, &other(refunded));
     let accepted = reviewed(ReviewOutcome::Accepted);
     assert_eq!(decided(OrderStatus::Paid, &accepted, 0), Decision::Nothing);
     let half = Refunds { refunded: money(150), failed: Money::ZERO, unreturned: Money::ZERO };
@@ -275,17 +262,8 @@ fn a_checkout_is_ours_only_if_account_and_mode_are_known_and_the_same() {
         (None, None, None, account(Some("acct_1"), true), Origin::Unknown),
         (Some("acct_1"), None, None, account(Some("acct_1"), true), Origin::Unknown),
     ] {
-        let checkout = ProviderCheckout {
-            session: session.map(str::to_owned),
-            url: None,
-            intent: None,
-            expires_at: 0,
-            storefront: String::new(),
-            delayed: false,
-            asked_at: None,
-            account: account_then.map(str::to_owned),
-            live: live_then,
-        };
+        let checkout = json!({ "session": session, "expires_at": 0, "storefront": "", "account": account_then, "live": live_then });
+        let checkout: ProviderCheckout = serde_json::from_value(checkout).unwrap();
         assert_eq!(origin(&checkout, &ours), expected, "{checkout:?} {ours:?}");
     }
 }

@@ -1,41 +1,13 @@
 //! The sale of a subscription: alone, once, and never for nothing.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot continue has failed")]
-
-use serde_json::json;
+use crate::any::{NOW, RICH, buyer, item, items, line, money, subscription};
 use shared::model::{
-    Item, ItemId, Items, Ledger, Line, LineId, Money, PaymentType, Payments, Sold, SubscriptionStatus, UserSubscription,
+    Item, ItemId, Ledger, Line, Money, PaymentType, Payments, Sold, SubscriptionStatus, UserSubscription,
 };
 use shared::rules::cart::price_lines;
 use shared::rules::checkout::{CheckoutRefusal, Payer, sale};
 use shared::rules::code::AppliedCodes;
 use shared::rules::pricing::Buyer;
-use std::sync::Arc;
-
-const NOW: i64 = 1_000;
-const RICH: Payer<'_> =
-    Payer { is_proven: true, has_chat: true, virtual_currency: Money::ZERO, subscriptions: &[], now: NOW };
-
-const fn buyer(ledger: &Ledger) -> Buyer<'_> {
-    Buyer { ledger, subscriptions: &[], now: NOW }
-}
-
-const fn money(minor: i64) -> Money {
-    Money::from_minor(minor)
-}
-
-fn item(id: u64, price: i64) -> Item {
-    serde_json::from_value(json!({ "id": id, "name": format!("item {id}"), "price": price, "active": true })).unwrap()
-}
-
-fn items(all: impl IntoIterator<Item = Item>) -> Items {
-    let published = |item: Item| serde_json::from_value(json!({ "item": item, "category": 1 })).unwrap();
-    all.into_iter().map(|item| (item.id, Arc::new(published(item)))).collect()
-}
-
-fn line(id: u64, item: u64, count: u32) -> Line {
-    Line::new(LineId::new(id), ItemId::new(item), count)
-}
 
 /// A subscription of an item, which is over or not.
 fn subscribed(item: u64, is_over: bool) -> UserSubscription {
@@ -60,13 +32,9 @@ fn sale_of(
     Ok(sale.price)
 }
 
-fn subscription(id: u64) -> Line {
-    Line { payment_type: PaymentType::Subscription, ..line(id, 1, 1) }
-}
-
 #[test]
 fn a_login_by_name_has_one_subscription_at_a_time_and_another_login_one_of_each_item() {
-    let lines = [subscription(1)];
+    let lines = [subscription(1, 1)];
     for (subscriptions, by_name, proven) in [
         (vec![], Ok(()), Ok(())),
         (vec![subscribed(1, true), subscribed(9, true)], Ok(()), Ok(())),
@@ -96,22 +64,22 @@ fn a_login_by_name_has_one_subscription_at_a_time_and_another_login_one_of_each_
 #[test]
 fn a_subscription_is_paid_alone_as_one_and_never_for_nothing() {
     let alone = Err(CheckoutRefusal::SubscriptionNotAlone);
-    assert_eq!(sale_of(&[line(1, 2, 1), subscription(2)], 500, true, &[]), alone);
-    assert_eq!(sale_of(&[subscription(1), subscription(2)], 500, true, &[]), alone);
-    let three = Line { count: 3, ..subscription(1) };
+    assert_eq!(sale_of(&[line(1, 2, 1), subscription(2, 1)], 500, true, &[]), alone);
+    assert_eq!(sale_of(&[subscription(1, 1), subscription(2, 1)], 500, true, &[]), alone);
+    let three = Line { count: 3, ..subscription(1, 1) };
     assert_eq!(sale_of(&[three], 500, true, &[]), Ok(money(500)));
     for (price, least) in [(0, money(50)), (49, money(50))] {
         assert_eq!(
-            sale_of(&[subscription(1)], price, true, &[]),
+            sale_of(&[subscription(1, 1)], price, true, &[]),
             Err(CheckoutRefusal::BelowLeast { least }),
             "{price}"
         );
     }
-    assert_eq!(sale_of(&[subscription(1)], 50, true, &[]), Ok(money(50)));
+    assert_eq!(sale_of(&[subscription(1, 1)], 50, true, &[]), Ok(money(50)));
     let unavailable = CheckoutRefusal::Unavailable { name: "item 1".to_owned() };
     assert_eq!(sale_of(&[line(1, 1, 1)], 500, true, &[]), Err(unavailable), "it became one after it was added");
     let unavailable = CheckoutRefusal::Unavailable { name: "item 2".to_owned() };
-    let was_one = Line { payment_type: PaymentType::Subscription, ..line(1, 2, 1) };
+    let was_one = subscription(1, 2);
     assert_eq!(sale_of(&[was_one], 500, true, &[]), Err(unavailable), "it is none any more");
 }
 
@@ -125,6 +93,6 @@ fn a_subscription_of_nothing_is_refused_in_a_store_without_a_least_amount() {
         let priced = price_lines(&lines, &items, &sold, buyer(&ledger));
         sale(&priced, &AppliedCodes::default(), &payments, RICH).map(|sale| sale.price)
     };
-    assert_eq!(of(subscription(1)), Err(CheckoutRefusal::BelowLeast { least: money(1) }));
+    assert_eq!(of(subscription(1, 1)), Err(CheckoutRefusal::BelowLeast { least: money(1) }));
     assert_eq!(of(line(1, 2, 1)), Ok(Money::ZERO));
 }

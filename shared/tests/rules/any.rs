@@ -1,26 +1,64 @@
 //! Any store, cart, buyer and code, for the properties of the rules.
 
-use crate::NOW;
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
+use serde_json::json;
 use shared::model::{
-    CategoryId, Code, CodeId, CodeText, Coupon, Discount, GiftCard, Item, ItemDelivery, ItemId, Items, Ledger, Line,
-    LineId, Money, PaymentType, Percent, PriceTier, Promotion, PublishedItem, Scope, Sold,
+    CategoryId, Code, Coupon, Discount, GiftCard, Item, ItemId, Items, Ledger, Line, LineId, Money, Order, OrderLine,
+    OrderStatus, PaymentType, Percent, PriceTier, Promotion, PublishedItem, Scope, Sold,
 };
 use shared::rules::cart::PricedLine;
+use shared::rules::checkout::Payer;
 use shared::rules::code::{CodeInputs, judge};
 use shared::rules::pricing::Buyer;
 use std::sync::Arc;
+
+/// Seconds since 1970 UTC.
+pub const NOW: i64 = 1_000;
+
+/// A player who may pay for everything.
+pub const RICH: Payer<'_> = Payer {
+    is_proven: true,
+    has_chat: true,
+    virtual_currency: Money::from_minor(1_000_000),
+    subscriptions: &[],
+    now: NOW,
+};
 
 /// A buyer without subscriptions.
 pub const fn buyer(ledger: &Ledger) -> Buyer<'_> {
     Buyer { ledger, subscriptions: &[], now: NOW }
 }
 
-pub fn item(id: u64, price: i64, discount: i64) -> Item {
-    let item = serde_json::json!({ "id": id, "name": "", "price": price, "discount": discount, "active": true });
-    serde_json::from_value(item).unwrap()
+pub const fn money(minor: i64) -> Money {
+    Money::from_minor(minor)
+}
+
+pub fn item(id: u64, price: i64) -> Item {
+    serde_json::from_value(json!({ "id": id, "name": format!("item {id}"), "price": price, "active": true })).unwrap()
+}
+
+pub fn published(item: &Item) -> PublishedItem {
+    serde_json::from_value(json!({ "item": item, "category": 1 })).unwrap()
+}
+
+pub fn items(all: impl IntoIterator<Item = Item>) -> Items {
+    all.into_iter().map(|item| (item.id, Arc::new(published(&item)))).collect()
+}
+
+pub fn line(id: u64, item: u64, count: u32) -> Line {
+    Line::new(LineId::new(id), ItemId::new(item), count)
+}
+
+pub fn subscription(id: u64, item: u64) -> Line {
+    Line { payment_type: PaymentType::Subscription, ..line(id, item, 1) }
+}
+
+pub fn order(status: OrderStatus, price: i64, owner: Option<u64>, lines: Vec<OrderLine>) -> Order {
+    let order = json!({ "id": 1, "internal_id": "order", "price": price, "currency": "EUR", "digits": 2,
+                        "status": status, "gateway": "Stripe", "created_at": NOW, "owner": owner });
+    Order { lines, ..serde_json::from_value(order).unwrap() }
 }
 
 /// Items 0..8 in two categories, the first of them cumulative.
@@ -32,7 +70,8 @@ pub fn arb_items() -> impl Strategy<Value = Items> {
             .zip(0..)
             .map(|((price, percent, flags, global, user), id)| {
                 let [active, subscription, any_price, virtual_only, promoted] = *flags;
-                let mut item = item(id, *price, price * i64::from(*percent) / 100);
+                let mut item = item(id, *price);
+                item.discount = money(price * i64::from(*percent) / 100);
                 item.active = active || id % 2 == 0;
                 item.is_subscription = subscription && id % 3 == 0;
                 item.any_price = any_price && id % 3 == 1;
@@ -40,14 +79,7 @@ pub fn arb_items() -> impl Strategy<Value = Items> {
                 item.virtual_price = Money::from_minor(price * 3);
                 (item.global_limit, item.user_limit) = (*global, *user);
                 item.promotion = promoted.then_some(Promotion { price: Money::from_minor(price / 2), sorting: 0 });
-                let category = CategoryId::new(u64::from(id >= 4));
-                PublishedItem {
-                    item,
-                    category,
-                    parent: None,
-                    price_tiers: Vec::new(),
-                    delivery: ItemDelivery::default(),
-                }
+                PublishedItem { category: CategoryId::new(u64::from(id >= 4)), ..published(&item) }
             })
             .collect();
         let tiers: Vec<PriceTier> = published[..4]
@@ -109,31 +141,12 @@ pub fn arb_discount() -> impl Strategy<Value = Discount> {
 }
 
 pub fn coupon(discount: Discount, scope: Scope) -> Coupon {
-    Coupon {
-        id: CodeId::new(1),
-        code: CodeText::parse("code").unwrap(),
-        active: true,
-        starts_at: None,
-        ends_at: None,
-        discount,
-        scope,
-        minimum: Money::ZERO,
-        max_uses: None,
-        max_uses_per_user: None,
-        uses: 0,
-    }
+    let coupon = json!({ "id": 1, "code": "coupon", "active": true, "discount": discount, "scope": scope });
+    serde_json::from_value(coupon).unwrap()
 }
 
-pub fn gift(balance: i64) -> GiftCard {
-    GiftCard {
-        id: CodeId::new(2),
-        code: CodeText::parse("gift").unwrap(),
-        active: true,
-        starts_at: None,
-        ends_at: None,
-        balance: Money::from_minor(balance),
-        start_balance: None,
-    }
+pub fn card(balance: i64) -> GiftCard {
+    serde_json::from_value(json!({ "id": 2, "code": "card", "active": true, "balance": balance })).unwrap()
 }
 
 /// A cart without a coupon, in a store without a least amount.

@@ -1,0 +1,10 @@
+//! The rules by themselves, for any store, cart, code, order and buyer.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot continue has failed")]
+
+mod any;
+mod checkout;
+mod kept;
+mod payment;
+mod prices;
+mod subscriptions;
