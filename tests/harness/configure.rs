@@ -1,5 +1,6 @@
 //! Changes to the settings of a published store, without a publish.
 
+use crate::test_table::put;
 use shared::model::StoreConfig;
 use shared::store::published::read_active_version;
 use shared::store::{Db, codec, keys};
@@ -10,7 +11,6 @@ pub async fn configure(db: &Db, change: impl FnOnce(&mut StoreConfig)) -> StoreC
     let mut active = active.expect("a published store");
     change(&mut active.config);
     let row = codec::encode_live(&keys::active_version(), &active).expect("settings that can be stored");
-    let put = db.client().put_item().table_name(db.table()).set_item(Some(row));
-    Box::pin(put.send()).await.expect("the configuration can be changed");
+    Box::pin(put(db, row)).await;
     active.config
 }

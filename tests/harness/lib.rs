@@ -42,5 +42,5 @@ pub use proxy::{Exchange, Proxy};
 pub use request::{Call, Reply, event, event_file, event_names};
 pub use store::{FORMER_ORIGIN_KEY, ORIGIN_KEY, TestStore, repository, sample_files, template};
 pub use table::{Dump, Stable};
-pub use test_table::{TestTable, delete};
+pub use test_table::{TestTable, delete, put};
 pub use wire::WireFault;

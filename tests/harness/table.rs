@@ -1,6 +1,7 @@
 //! The rows that requests have written, without what differs between two runs of the same requests.
 
 use crate::store::TestStore;
+use crate::test_table::put;
 use aws_sdk_dynamodb::types::AttributeValue;
 use shared::store::codec::Item;
 use shared::store::keys::{PK, SK, prefix};
@@ -53,15 +54,13 @@ impl Dump {
     /// Makes the table what it was when these rows were read.
     pub async fn restore(&self, store: &TestStore) {
         let now = Self::read(store).await;
-        let client = store.db.client();
         for (key, item) in &self.0 {
             if now.0.get(key) != Some(item) {
-                let put = client.put_item().table_name(store.db.table()).set_item(Some(item.clone()));
-                put.send().await.expect("a database that responds");
+                put(&store.db, item.clone()).await;
             }
         }
         for (pk, sk) in now.0.keys().filter(|key| !self.0.contains_key(*key)) {
-            let delete = client.delete_item().table_name(store.db.table());
+            let delete = store.db.client().delete_item().table_name(store.db.table());
             let delete = delete.key(PK, AttributeValue::S(pk.clone())).key(SK, AttributeValue::S(sk.clone()));
             delete.send().await.expect("a database that responds");
         }
@@ -72,8 +71,7 @@ impl Dump {
         for item in self.0.iter().filter(|((pk, _), _)| pk.starts_with(SEQUENCES)).map(|(_, item)| item) {
             let mut item = item.clone();
             item.insert("next".to_owned(), AttributeValue::N(next.to_string()));
-            let put = store.db.client().put_item().table_name(store.db.table()).set_item(Some(item));
-            put.send().await.expect("a database that responds");
+            put(&store.db, item).await;
         }
     }
 

@@ -1,5 +1,6 @@
 //! A table of a test's own in an engine of its own, without functions in front of it.
 
+use crate::calls::Calls;
 use crate::faults::{Fault, Faults};
 use crate::prepared::Prepared;
 use crate::store::{create_table, template};
@@ -78,6 +79,12 @@ impl TestTable {
         self.through(Faults::new(rule))
     }
 
+    /// The same table through a client whose calls do not fail, and the operations that it has sent so far.
+    pub fn recording(&self) -> (Db, impl Fn() -> Vec<String> + use<>) {
+        let calls = Calls::default();
+        (self.through(calls.clone()), move || calls.operations())
+    }
+
     /// The same table through a client right before whose `nth` transaction `happens` happens.
     pub fn interrupted<F: Future<Output = ()>>(&self, nth: usize, happens: impl Fn(Db) -> F + Send + 'static) -> Db {
         let (db, mut transactions) = (self.db.clone(), 0);
@@ -92,8 +99,7 @@ impl TestTable {
 
     /// Writes an item unchanged.
     pub async fn write_item(&self, item: Item) {
-        let put = self.db.client().put_item().table_name(self.db.table()).set_item(Some(item));
-        put.send().await.expect("a database that responds");
+        put(&self.db, item).await;
     }
 
     pub async fn put<T: serde::Serialize>(&self, key: &Key, thing: &T) {
@@ -132,4 +138,10 @@ impl TestTable {
 pub async fn delete(db: &Db, key: &Key) {
     let delete = db.client().delete_item().table_name(db.table()).set_key(Some(key_attributes(key)));
     delete.send().await.expect("a database that responds");
+}
+
+/// Writes an item into a table.
+pub async fn put(db: &Db, item: Item) {
+    let put = db.client().put_item().table_name(db.table()).set_item(Some(item));
+    put.send().await.expect("a write that succeeds");
 }

@@ -1,18 +1,14 @@
 //! The table compared with what paid and held orders add up to.
 
 use crate::market::{Market, SOLD};
-use crate::shop::{BALANCE, USERS, code};
-use crate::sums::orders;
-use shared::model::{Cart, Code, ItemId, OrderStatus, UserId};
+use crate::shop::USERS;
+use crate::sums::{assert_codes, has_taken, orders};
+use shared::model::{Cart, ItemId, OrderStatus, UserId};
 use shared::rules::order::{by_item, holdings};
 use shared::rules::payment::Progress;
 use shared::store::orders::StoredOrder;
-use shared::store::{Rows, carts, codes, counters, keys, ledgers};
+use shared::store::{Rows, carts, counters, keys, ledgers};
 use std::collections::BTreeMap;
-
-const COUPONS: [&str; 4] = ["once", "each", "free", "few"];
-/// The users whose uses of coupons are compared: 1 to this.
-const BUYERS: u64 = 6;
 
 /// The orders, and what they add up to.
 struct Books<'a> {
@@ -27,10 +23,6 @@ impl<'a> Books<'a> {
         let users = || (1..=USERS).map(UserId::new);
         let mut wanted: Vec<keys::Key> = users().flat_map(|user| [keys::ledger(user), keys::cart(user)]).collect();
         wanted.extend(SOLD.map(|item| keys::count(ItemId::new(item))));
-        wanted.extend(COUPONS.into_iter().chain(["card"]).map(|text| keys::code(&code(text))));
-        for user in (1..=BUYERS).map(UserId::new) {
-            wanted.extend(COUPONS.map(|text| keys::code_use(&code(text), user)));
-        }
         let all = orders(&market.db).await;
         let mut rows = market.db.batch_get(wanted).await.unwrap();
         let carts = users().map(|user| carts::take(&mut rows, user).unwrap()).collect();
@@ -38,29 +30,7 @@ impl<'a> Books<'a> {
     }
 
     fn taken(&self) -> Vec<StoredOrder> {
-        let has_taken = |stored: &&StoredOrder| stored.effects.held || stored.order.status == OrderStatus::Paid;
-        self.all.iter().filter(has_taken).cloned().collect()
-    }
-
-    fn assert_codes(&mut self) {
-        let taken = self.taken();
-        for text in COUPONS {
-            let used: Vec<&StoredOrder> =
-                taken.iter().filter(|stored| stored.effects.coupon == Some(code(text))).collect();
-            match codes::take(&mut self.rows, &code(text)).unwrap() {
-                Some(Code::Coupon(coupon)) => assert_eq!(coupon.uses as usize, used.len(), "uses of {text}"),
-                other => assert!(other.is_none(), "{other:?}"),
-            }
-            for user in (1..=BUYERS).map(UserId::new) {
-                let own = used.iter().filter(|stored| stored.order.owner == Some(user)).count();
-                let counted = codes::take_uses(&mut self.rows, &code(text), user).unwrap();
-                assert_eq!(counted as usize, own, "uses of {text} by {user}");
-            }
-        }
-        let payments = taken.iter().filter_map(|stored| stored.effects.gift_card.as_ref());
-        let from_card: i64 = payments.map(|payment| payment.amount.minor()).sum();
-        let Some(Code::Gift(gift)) = codes::take(&mut self.rows, &code("card")).unwrap() else { panic!("no card") };
-        assert_eq!(gift.balance.minor(), BALANCE - from_card, "gift card");
+        self.all.iter().filter(|stored| has_taken(stored)).cloned().collect()
     }
 
     async fn assert_counters(&mut self, is_quiet: bool) {
@@ -119,7 +89,7 @@ impl<'a> Books<'a> {
     }
 
     async fn assert_all(&mut self, is_quiet: bool) {
-        self.assert_codes();
+        assert_codes(&self.market.db, &self.all).await;
         self.assert_counters(is_quiet).await;
         self.assert_ledgers();
         self.assert_found().await;

@@ -171,6 +171,24 @@ impl TestProvider {
     }
 }
 
+/// An open checkout of an order.
+pub fn payment(order: &InternalId, amount: Money) -> PaymentState {
+    PaymentState {
+        session: order.to_string(),
+        order: Some(order.clone()),
+        amount,
+        currency: "eur".to_owned(),
+        same_mode: true,
+        progress: Progress::Open,
+        intent: None,
+        refunded: Money::ZERO,
+        failed_refunds: Money::ZERO,
+        attempts: Vec::new(),
+        disputes: Vec::new(),
+        period: None,
+    }
+}
+
 /// The ids of so many checkouts after one of them, and the last one if more follow.
 fn page(books: &Books, after: Option<&str>, most: usize) -> (Vec<String>, Option<String>) {
     let rest = books.sessions.keys().filter(|id| after.is_none_or(|after| id.as_str() > after));
@@ -195,20 +213,9 @@ impl Provider for TestProvider {
         let order = &stored.order;
         let id = order.internal_id.to_string();
         self.call("open", |books| {
-            books.sessions.entry(id.clone()).or_insert_with(|| PaymentState {
-                session: id.clone(),
-                order: Some(order.internal_id.clone()),
-                amount: order.price,
-                currency: order.currency.to_lowercase(),
-                same_mode: true,
-                progress: Progress::Open,
-                intent: None,
-                refunded: Money::ZERO,
-                failed_refunds: Money::ZERO,
-                attempts: Vec::new(),
-                disputes: Vec::new(),
-                period: None,
-            });
+            let opened =
+                || PaymentState { currency: order.currency.to_lowercase(), ..payment(&order.internal_id, order.price) };
+            books.sessions.entry(id.clone()).or_insert_with(opened);
             Ok(Session { url: format!("https://pay.example/{id}"), id })
         })
     }

@@ -1,6 +1,6 @@
 //! The table compared with what its orders add up to, by the function that the service itself uses.
 
-use crate::shop::{BALANCE, Shop, code};
+use crate::shop::{BALANCE, code};
 use shared::model::{Code, Donations, Donor, Goal, Holding, ItemId, Money, Order, OrderStatus, Patron, User, UserId};
 use shared::rules::order::without_refunded;
 use shared::rules::patrons::largest;
@@ -12,6 +12,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use tests::NOW;
 
 const COUPONS: [&str; 4] = ["once", "each", "free", "few"];
+/// The users whose uses of coupons are compared: 1 to this.
+const BUYERS: u64 = 6;
 
 /// The facts that the sums depend on, apart from the orders.
 pub struct Facts {
@@ -87,28 +89,36 @@ async fn assert_patrons(db: &Db, expected: Vec<Donor>) {
     assert_eq!(top, largest(expected.iter().map(Patron::from)));
 }
 
-/// Fails unless uses and balance of the fixture's codes are what its paid orders took.
-pub async fn assert_codes(shop: &Shop) {
-    let paid: Vec<StoredOrder> = orders(&shop.db).await;
-    let paid: Vec<&StoredOrder> = paid.iter().filter(|stored| stored.order.status == OrderStatus::Paid).collect();
-    let buyers = || (1..5).map(UserId::new);
-    let uses_of_buyers =
-        COUPONS.map(code).into_iter().flat_map(|code| buyers().map(move |buyer| keys::code_use(&code, buyer)));
-    let wanted = COUPONS.map(|text| keys::code(&code(text))).into_iter().chain(uses_of_buyers).collect();
-    let mut rows = shop.db.batch_get(wanted).await.unwrap();
+/// Whether an order has what it takes.
+pub fn has_taken(stored: &StoredOrder) -> bool {
+    stored.effects.held || stored.order.status == OrderStatus::Paid
+}
+
+/// Fails unless uses and balance of the fixture's codes are what these orders took.
+pub async fn assert_codes(db: &Db, orders: &[StoredOrder]) {
+    let taken = || orders.iter().filter(|stored| has_taken(stored));
+    let buyers = || (1..=BUYERS).map(UserId::new);
+    let mut wanted = vec![keys::code(&code("card"))];
+    for text in COUPONS.map(code) {
+        wanted.extend(buyers().map(|buyer| keys::code_use(&text, buyer)));
+        wanted.push(keys::code(&text));
+    }
+    let mut rows = db.batch_get(wanted).await.unwrap();
     for text in COUPONS {
-        let of = |stored: &&&StoredOrder| stored.effects.coupon == Some(code(text));
-        let orders_with_it: Vec<&&StoredOrder> = paid.iter().filter(of).collect();
-        let Some(Code::Coupon(coupon)) = codes::take(&mut rows, &code(text)).unwrap() else { panic!("no {text}") };
-        assert_eq!(coupon.uses as usize, orders_with_it.len(), "{text}");
+        let used: Vec<&StoredOrder> = taken().filter(|stored| stored.effects.coupon == Some(code(text))).collect();
+        match codes::take(&mut rows, &code(text)).unwrap() {
+            Some(Code::Coupon(coupon)) => assert_eq!(coupon.uses as usize, used.len(), "uses of {text}"),
+            other => assert!(other.is_none(), "{other:?}"),
+        }
         for buyer in buyers() {
-            let by_user = orders_with_it.iter().filter(|stored| stored.order.owner == Some(buyer)).count();
+            let own = used.iter().filter(|stored| stored.order.owner == Some(buyer)).count();
             let counted = codes::take_uses(&mut rows, &code(text), buyer).unwrap();
-            assert_eq!(counted as usize, by_user, "{text} by {buyer}");
+            assert_eq!(counted as usize, own, "uses of {text} by {buyer}");
         }
     }
-    let taken: i64 = paid.iter().filter_map(|stored| Some(stored.effects.gift_card.as_ref()?.amount.minor())).sum();
-    assert_eq!(shop.balance().await, BALANCE - taken);
+    let from_card: i64 = taken().filter_map(|stored| Some(stored.effects.gift_card.as_ref()?.amount.minor())).sum();
+    let Some(Code::Gift(gift)) = codes::take(&mut rows, &code("card")).unwrap() else { panic!("no card") };
+    assert_eq!(gift.balance.minor(), BALANCE - from_card, "gift card");
 }
 
 pub async fn shown(db: &Db) -> Donations {

@@ -7,8 +7,8 @@ use local::stripe::{Action, Fault, FaultKind};
 use shared::model::{InternalId, OrderStatus, RefundOutcome};
 use shared::rules::refund::RefundRefusal;
 use shared::usecases::checkouts::{OperatorError, RefundKind, Settled, settle};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tests::{Fault as DatabaseFault, writes};
 
@@ -31,17 +31,11 @@ enum Lost {
 /// The calls that a refund makes to the database and to the provider, in their order: whether each writes.
 async fn calls(till: &Till) -> (Vec<bool>, Vec<bool>) {
     let (order, _) = till.paid().await;
-    let database = Arc::new(Mutex::new(Vec::new()));
-    let noted = Arc::clone(&database);
-    let by = till.market.failing(move |_, operation| {
-        noted.lock().unwrap().push(writes(operation));
-        None
-    });
+    let (recorder, database) = till.market.recording();
     let before = till.stand_in.received().len();
-    till.refund_by(&by.db, &order, Some(TO)).await.unwrap();
+    till.refund_by(&recorder, &order, Some(TO)).await.unwrap();
     let provider = till.stand_in.received().iter().skip(before).map(|sent| !sent.route.starts_with("GET ")).collect();
-    let database = std::mem::take(&mut *database.lock().unwrap());
-    (database, provider)
+    (database().iter().map(|operation| writes(operation)).collect(), provider)
 }
 
 /// How the calls can be lost, and how much later the command is repeated: a write before and after it was done, soon and

@@ -11,8 +11,8 @@ use shared::rules::checkout::CheckoutRefusal;
 use shared::rules::payment::Progress;
 use shared::store::orders as stored_orders;
 use shared::usecases::checkouts::{SettleError, settle};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
 use tests::{Fault as DatabaseFault, writes};
 
 /// Steps of a buyer.
@@ -174,15 +174,9 @@ async fn assert_finished(market: &Market, note: &str) {
 async fn calls(flow: Flow) -> (Vec<String>, usize) {
     let market = Market::open().await;
     prepare(&market, flow).await;
-    let sent = Arc::new(Mutex::new(Vec::new()));
-    let noted = Arc::clone(&sent);
-    let recorder = market.failing(move |_, operation| {
-        noted.lock().unwrap().push(operation.to_owned());
-        None
-    });
-    walk(&market, &recorder, flow).await.unwrap();
-    let sent = sent.lock().unwrap().clone();
-    (sent, market.provider.calls())
+    let (recorder, sent) = market.recording();
+    walk(&market, &Instance::new(recorder), flow).await.unwrap();
+    (sent(), market.provider.calls())
 }
 
 /// Fails the database call at `place`.

@@ -2,6 +2,7 @@
 
 use crate::books::{assert_books, assert_none_payable, assert_quiet};
 use crate::market::{Market, PRICE, Refused, line};
+use crate::provider::payment;
 use crate::shop::{BALANCE, FIVE, PLAIN};
 use crate::sums::orders;
 use futures_util::future::join_all;
@@ -138,20 +139,7 @@ fn permutations(of: &[PaymentState]) -> Vec<Vec<PaymentState>> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_was_said_of_a_payment_may_arrive_in_any_order() {
-    let open = PaymentState {
-        session: String::new(),
-        order: None,
-        amount: Money::from_minor(180),
-        currency: "eur".to_owned(),
-        same_mode: true,
-        progress: Progress::Open,
-        intent: None,
-        refunded: Money::ZERO,
-        failed_refunds: Money::ZERO,
-        attempts: Vec::new(),
-        disputes: Vec::new(),
-        period: None,
-    };
+    let open = payment(&InternalId::new("order"), Money::from_minor(180));
     let paid = PaymentState { progress: Progress::Paid, intent: Some("intent".to_owned()), ..open.clone() };
     let processing = PaymentState { progress: Progress::Processing, ..open.clone() };
     let refunded = PaymentState { refunded: Money::from_minor(60), ..paid.clone() };

@@ -5,9 +5,8 @@ use crate::market::{GIFT, Market, PRICE, TWENTY, gift, line};
 use crate::shop::{FIVE, PLAIN, paid, user};
 use shared::model::{ItemId, Money, OrderStatus, UserId};
 use shared::rules::payment::Progress;
-use shared::store::{keys, statistics};
+use shared::store::keys;
 use shared::usecases::checkouts::{Settled, settle_with, sweep};
-use shared::usecases::orders::audit;
 use std::time::Duration;
 
 /// A checkout of two of five, and one that is not limited.
@@ -70,41 +69,6 @@ async fn a_recipient_over_the_limit_in_between_gets_the_gift_and_the_order_says_
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_refund_in_full_gives_back_and_one_in_part_leaves_the_units() {
-    let market = Market::open().await;
-    let order = open(&market).await;
-    market.pay(&order).await;
-    market.sweep().await;
-    let sum = async |item: u64| market.number(&keys::ledger(UserId::new(1)), &format!("p{item}")).await;
-    assert_eq!((sum(FIVE).await, sum(PLAIN).await), (180, 90));
-    market.provider.set(&order, |state| state.refunded = Money::from_minor(90));
-    assert_eq!(market.settle(&order).await, Settled::Changed);
-    assert_eq!(market.settle(&order).await, Settled::Unchanged);
-    assert_eq!((sum(FIVE).await, sum(PLAIN).await), (120, 60));
-    assert_eq!(market.held(1, FIVE).await, 2);
-    let audit = audit(&market.db, &|_| {}).await.unwrap();
-    assert!(audit.differences.is_empty(), "{:?}", audit.differences);
-    market.provider.set(&order, |state| state.refunded = Money::from_minor(100));
-    market.settle(&order).await;
-    assert_eq!(sum(FIVE).await + sum(PLAIN).await, 170);
-    market.provider.set(&order, |state| state.refunded = Money::from_minor(270));
-    assert_eq!(market.settle(&order).await, Settled::Changed);
-    assert_eq!((market.status(&order).await, market.sold(FIVE).await), (OrderStatus::Refunded, 0));
-    assert_eq!((sum(FIVE).await, sum(PLAIN).await, market.uses("once").await), (0, 0, 0));
-    market.sweep().await;
-    assert!(statistics::patrons(&market.db).await.unwrap().is_empty());
-    assert_quiet(&market).await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn the_audit_knows_what_is_held() {
-    let market = Market::open().await;
-    open(&market).await;
-    let audit = audit(&market.db, &|_| {}).await.unwrap();
-    assert!(audit.is_clean(), "{audit:?}");
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn a_payment_that_disagrees_is_left_to_an_operator() {
     type Change = fn(&mut shared::rules::payment::PaymentState);
     let wrong: [Change; 4] = [
@@ -126,28 +90,6 @@ async fn a_payment_that_disagrees_is_left_to_an_operator() {
         assert_eq!((market.status(&order).await, market.unfinished().await), (OrderStatus::Pending, 1));
         assert_books(&market).await;
     }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn what_follows_from_a_payment_is_done_once() {
-    let market = Market::open().await;
-    let order = open(&market).await;
-    market.provider.pay(&order);
-    for _ in 0..5 {
-        market.settle(&order).await;
-        market.sweep().await;
-    }
-    let donors = statistics::patrons(&market.db).await.unwrap();
-    assert_eq!(
-        donors.iter().map(|donor| (donor.user, donor.amount.minor())).collect::<Vec<_>>(),
-        [(UserId::new(1), 270)]
-    );
-    // What is put into the cart afterwards stays.
-    market.fill(1, &[(FIVE, 2), (PLAIN, 1)], None).await;
-    market.settle(&order).await;
-    market.sweep_later().await;
-    assert_eq!(market.cart(1).await.lines.len(), 2);
-    assert_quiet(&market).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -7,8 +7,8 @@ use local::stripe::{Action, Fault, FaultKind};
 use shared::model::{Cancellation, InternalId, OrderStatus, SubscriptionStatus};
 use shared::rules::subscription::access_until;
 use shared::usecases::checkouts::{Provider as _, WebhookEvent, act, cancel_subscription};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// A part of a subscription's life.
@@ -20,6 +20,8 @@ enum Part {
     Renew,
     /// The owner cancels it at the end of what is paid.
     Cancel,
+    /// The events of a cancellation at the provider are heard.
+    CancelThere,
     /// The owner refunds its newest payment.
     Refund,
     /// The events of a dispute of the newest payment are heard.
@@ -45,6 +47,7 @@ async fn before(part: Part) -> Before {
     let known = shop.events().await.len();
     let action = match part {
         Part::Renew => Some(Action::Renew),
+        Part::CancelThere => Some(Action::CancelAtPeriodEnd),
         Part::Dispute => Some(Action::Dispute(None)),
         _ => None,
     };
@@ -70,7 +73,7 @@ async fn walk(before: &Before, by: &Instance, part: Part) -> Option<()> {
             let invoice = shop.till.stand_in.invoices().pop()?;
             act(&by.db, clock, stripe, &WebhookEvent::Invoice(invoice)).await.ok()
         }
-        Part::Renew | Part::Dispute => {
+        Part::Renew | Part::CancelThere | Part::Dispute => {
             for event in events {
                 act(&by.db, clock, stripe, event).await.ok()?;
             }
@@ -107,13 +110,13 @@ async fn assert_finished(before: Before, part: Part, note: &str) {
     let seen = shop.till.stripe.subscription(&subscription.id).await.unwrap();
     assert_eq!((subscription.scheduled, subscription.requested), (access_until(&subscription), None), "{note}");
     let ran: &[&str] = match part {
-        Part::Subscribe | Part::Cancel => &["give user-1"],
+        Part::Subscribe | Part::Cancel | Part::CancelThere => &["give user-1"],
         Part::Renew => &["give user-1", "thank user-1"],
         Part::Refund => &["give user-1", "take user-1"],
         Part::Dispute => &["give user-1", "seize user-1"],
     };
     assert_eq!(shop.ran, ran, "{note}");
-    let ends = part == Part::Cancel;
+    let ends = matches!(part, Part::Cancel | Part::CancelThere);
     let is_over = matches!(part, Part::Refund | Part::Dispute);
     assert_eq!((seen.cancelled, seen.status == SubscriptionStatus::Ended), (ends, is_over), "{note}");
     assert_eq!(subscription.status, seen.status, "{note}");
@@ -126,17 +129,11 @@ async fn assert_finished(before: Before, part: Part, note: &str) {
 
 async fn fail_each_call(part: Part) {
     let healthy = before(part).await;
-    let sent = Arc::new(Mutex::new(Vec::new()));
-    let noted = Arc::clone(&sent);
-    let recorder = healthy.shop.till.market.failing(move |_, operation| {
-        noted.lock().unwrap().push(operation.to_owned());
-        None
-    });
+    let (recorder, sent) = healthy.shop.till.market.recording();
     let requests = healthy.shop.till.requests();
-    walk(&healthy, &recorder, part).await.unwrap();
-    let requests = requests();
+    walk(&healthy, &Instance::new(recorder), part).await.unwrap();
+    let (sent, requests) = (sent(), requests());
     assert_finished(healthy, part, "nothing fails").await;
-    let sent = sent.lock().unwrap().clone();
     assert!(sent.len() >= 4 && requests >= 2, "{sent:?}, {requests}");
     for (place, operation) in sent.iter().enumerate() {
         let faults = Database::of(operation);
@@ -187,6 +184,11 @@ async fn a_renewal_completes_whichever_call_fails_and_whenever_the_process_is_ki
 #[tokio::test(flavor = "multi_thread")]
 async fn a_cancellation_completes_whichever_call_fails_and_whenever_the_process_is_killed() {
     fail_each_call(Part::Cancel).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cancellation_at_the_provider_is_heard_whichever_call_fails_and_whenever_the_process_is_killed() {
+    fail_each_call(Part::CancelThere).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

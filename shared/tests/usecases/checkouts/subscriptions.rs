@@ -63,38 +63,6 @@ async fn a_renewal_is_an_order_of_its_own_that_counts_money_and_no_units() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_renewal_that_fails_leaves_the_grace_and_a_payment_after_it_gives_again() {
-    let mut shop = Subscribers::open().await;
-    let (order, session) = shop.subscribe().await;
-    shop.wait(31);
-    shop.after(&session, Action::FailRenewal).await;
-    let unpaid = shop.subscription(&order).await;
-    assert_eq!(unpaid.status, SubscriptionStatus::PastDue);
-    assert_eq!(shop.entries().await[0].status, SubscriptionStatus::PastDue);
-    shop.run().await;
-    assert!(shop.has_access());
-    shop.wait(4);
-    shop.run().await;
-    assert_eq!(shop.ran, ["give user-1", "take user-1"]);
-    shop.after(&session, Action::Recover).await;
-    assert_eq!(shop.ran, ["give user-1", "take user-1", "give user-1"]);
-    assert_eq!(shop.subscription(&order).await.status, SubscriptionStatus::Active);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_payment_within_the_grace_renews() {
-    let mut shop = Subscribers::open().await;
-    let (_, session) = shop.subscribe().await;
-    shop.wait(31);
-    shop.after(&session, Action::FailRenewal).await;
-    shop.wait(1);
-    shop.after(&session, Action::Recover).await;
-    shop.wait(5);
-    shop.run().await;
-    assert_eq!(shop.ran, ["give user-1", "thank user-1"]);
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn a_cancelled_subscription_gives_access_to_the_end_of_the_paid_period() {
     let mut shop = Subscribers::open().await;
     let (order, session) = shop.subscribe().await;
@@ -112,40 +80,6 @@ async fn a_cancelled_subscription_gives_access_to_the_end_of_the_paid_period() {
     assert_eq!(shop.subscription(&order).await.status, SubscriptionStatus::Ended);
     assert!(shop.entries().await.is_empty());
     shop.create().await.unwrap();
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_cancellation_that_is_taken_back_leaves_everything_as_it_was() {
-    let mut shop = Subscribers::open().await;
-    let (order, session) = shop.subscribe().await;
-    let before = shop.subscription(&order).await;
-    shop.after(&session, Action::CancelAtPeriodEnd).await;
-    shop.after(&session, Action::Resume).await;
-    let after = shop.subscription(&order).await;
-    assert_eq!((access_until(&after), after.status), (access_until(&before), before.status));
-    shop.wait(32);
-    shop.run().await;
-    assert!(shop.has_access());
-    shop.wait(3);
-    shop.run().await;
-    assert!(!shop.has_access());
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_full_refund_of_the_newest_order_ends_subscription_and_access_at_once() {
-    let (mut shop, first, _) = renewed().await;
-    let newest = shop.subscription(&first).await.newest;
-    shop.till.refund(&newest, None).await.unwrap();
-    shop.run().await;
-    shop.sweep().await;
-    let ended = shop.subscription(&first).await;
-    assert_eq!(ended.status, SubscriptionStatus::Ended);
-    assert_eq!(shop.till.stripe.subscription(&ended.id).await.unwrap().status, SubscriptionStatus::Ended);
-    shop.wait(1);
-    shop.sweep().await;
-    assert!(!shop.has_access(), "{:?}", shop.ran);
-    assert!(shop.entries().await.is_empty());
-    assert_eq!(shop.till.order(&first).await.order.status, OrderStatus::Paid);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -287,52 +221,6 @@ async fn what_no_game_server_took_is_given_by_the_renewal_and_not_twice() {
     shop.wait(5);
     shop.run().await;
     assert_eq!(shop.ran, ["give user-1"]);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_renewal_is_written_once_whenever_the_process_is_killed() {
-    for nth in 1..=8 {
-        for is_written in [false, true] {
-            let mut shop = Subscribers::open().await;
-            let (first, session) = shop.subscribe().await;
-            shop.wait(30);
-            let heard = shop.till.stand_in.events().len();
-            shop.till.stand_in.act(&session, &Action::Renew).unwrap();
-            let invoice = WebhookEvent::Invoice(shop.till.stand_in.invoices().pop().unwrap());
-            let killed = shop.till.market.killed_at_transaction(nth, is_written);
-            let _ = act(&killed.db, &shop.till.market.clock, &shop.till.stripe, &invoice).await;
-            shop.hear(heard).await;
-            shop.sweep().await;
-            let orders = shop.orders().await;
-            assert_eq!(orders.len(), 2, "{nth} {is_written}");
-            assert!(orders.iter().all(|stored| stored.order.status == OrderStatus::Paid), "{nth} {is_written}");
-            assert_eq!(shop.ran, ["give user-1", "thank user-1"], "{nth} {is_written}");
-            let subscription = shop.subscription(&first).await;
-            assert_eq!(shop.till.market.held(1, MONTHLY).await, 1);
-            assert_eq!(subscription.scheduled, access_until(&subscription));
-        }
-    }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_cancellation_is_done_whenever_the_process_is_killed() {
-    for nth in 1..=4 {
-        for is_written in [false, true] {
-            let mut shop = Subscribers::open().await;
-            let (first, session) = shop.subscribe().await;
-            shop.till.stand_in.act(&session, &Action::CancelAtPeriodEnd).unwrap();
-            let subscription = WebhookEvent::Subscription(shop.subscription(&first).await.id);
-            let killed = shop.till.market.killed_at_transaction(nth, is_written);
-            let _ = act(&killed.db, &shop.till.market.clock, &shop.till.stripe, &subscription).await;
-            act(shop.db(), &shop.till.market.clock, &shop.till.stripe, &subscription).await.unwrap();
-            let subscription = shop.subscription(&first).await;
-            assert_eq!(subscription.scheduled, subscription.paid_until, "{nth} {is_written}");
-            shop.till
-                .wait(std::time::Duration::from_secs(u64::try_from(subscription.paid_until - shop.now()).unwrap()));
-            shop.run().await;
-            assert!(!shop.has_access(), "{nth} {is_written}");
-        }
-    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

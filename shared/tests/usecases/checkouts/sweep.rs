@@ -2,7 +2,7 @@
 
 use crate::books::assert_quiet;
 use crate::market::Market;
-use crate::provider::Fault;
+use crate::provider::{Fault, payment};
 use crate::shop::{FIVE, PLAIN};
 use futures_util::future::join_all;
 use shared::clock::Clock as _;
@@ -235,20 +235,8 @@ async fn an_order_that_waits_for_days_is_looked_at_ever_more_rarely() {
 
 /// Another program's checkout of the same account that names an order, paid with the right amount.
 fn foreign(order: &InternalId, amount: i64) -> PaymentState {
-    PaymentState {
-        session: "foreign".to_owned(),
-        order: Some(order.clone()),
-        amount: Money::from_minor(amount),
-        currency: "eur".to_owned(),
-        same_mode: true,
-        progress: Progress::Paid,
-        intent: Some("foreign-intent".to_owned()),
-        refunded: Money::ZERO,
-        failed_refunds: Money::ZERO,
-        attempts: Vec::new(),
-        disputes: Vec::new(),
-        period: None,
-    }
+    let (session, intent) = ("foreign".to_owned(), Some("foreign-intent".to_owned()));
+    PaymentState { session, progress: Progress::Paid, intent, ..payment(order, Money::from_minor(amount)) }
 }
 
 #[tokio::test(flavor = "multi_thread")]

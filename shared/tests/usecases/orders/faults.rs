@@ -6,8 +6,8 @@ use shared::store::Db;
 use shared::store::orders::get as show;
 use shared::usecases::orders::finish_statistics;
 use shared::usecases::orders::{NewOrder, RecordError, SetStatusError, Statistics, record, set_status};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 use tests::{Fault, writes};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,20 +77,15 @@ async fn fail_at(step: Step, place: usize, fault: Fault, doctor: bool) {
 
 /// A read that is lost was done or not, which is the same.
 async fn fail_at_each_call(step: Step) {
-    let calls = Arc::new(Mutex::new(Vec::new()));
-    let noted = Arc::clone(&calls);
     let shop = prepared(step).await;
-    let recorder = shop.with_faults(move |_, operation| {
-        noted.lock().unwrap().push(writes(operation));
-        None
-    });
+    let (recorder, calls) = shop.recording();
     assert!(take(&shop, &recorder, step).await);
-    let calls = calls.lock().unwrap().clone();
-    assert!(calls.len() >= 10 && calls.contains(&true), "{calls:?}");
-    for (place, is_write) in calls.into_iter().enumerate() {
+    let calls = calls();
+    assert!(calls.len() >= 10 && calls.iter().any(|operation| writes(operation)), "{calls:?}");
+    for (place, operation) in calls.iter().enumerate() {
         for doctor in [false, true] {
             fail_at(step, place, Fault::Internal, doctor).await;
-            if is_write {
+            if writes(operation) {
                 fail_at(step, place, Fault::ResponseLost, doctor).await;
             }
         }

@@ -1,10 +1,8 @@
 //! Recording an order: what it takes, what it is refused for, and every limit under twenty callers at once.
 
-use crate::shop::{BALANCE, BOTH, DAY, FIVE, GONE, PLAIN, Shop, TWO_EACH, code, id, paid};
-use crate::sums::assert_codes;
+use crate::shop::{BALANCE, BOTH, DAY, FIVE, GONE, PLAIN, Shop, TWO_EACH, code, id, paid, published_item};
 use futures_util::future::join_all;
 use shared::model::{GiftCardPayment, ItemId, Money, OrderLine, OrderStatus, PaymentType, UserId};
-use shared::store::keys;
 use shared::store::orders::get as show;
 use shared::usecases::orders::finish_statistics;
 use shared::usecases::orders::{NewOrder, OrderRefusal, RecordError, Recorded, Statistics, record};
@@ -35,7 +33,6 @@ async fn race(shop: &Shop, orders: Vec<NewOrder>) -> (usize, usize) {
     }
     finish_statistics(&shop.db).await.unwrap();
     shop.assert_sums().await;
-    assert_codes(shop).await;
     (new, already)
 }
 
@@ -216,11 +213,7 @@ async fn fifty_lines_with_both_limits_fit_into_one_transaction() {
             },
             "category": 1,
         });
-        let item: shared::model::PublishedItem = serde_json::from_value(item).unwrap();
-        let key = keys::item("v1", ItemId::new(*id));
-        let row = shared::store::codec::encode_published(&key, &item).unwrap();
-        let put = shop.db.client().put_item().table_name(shop.db.table()).set_item(Some(row));
-        put.send().await.unwrap();
+        shop.write_item(published_item("v1", &item)).await;
     }
     let lines: Vec<(u64, u32, i64)> = ids.iter().map(|id| (*id, 9, 1_000_000_000)).collect();
     let mut order = paid("a", Some(1), &lines);
