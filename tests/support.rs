@@ -44,8 +44,7 @@ pub async fn run_on_fifty_servers(store: &TestStore, commands: usize) {
 
 /// Writes an item into the table.
 pub async fn put(store: &TestStore, item: codec::Item) {
-    let request = store.db.client().put_item().table_name(store.db.table()).set_item(Some(item));
-    request.send().await.expect("the item can be written");
+    tests::put(&store.db, item).await;
 }
 
 /// A sample store that shows pages and categories without a token.

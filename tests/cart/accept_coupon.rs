@@ -1,13 +1,12 @@
 //! POST /cart/acceptCoupon.
 
 use super::support::{
-    NEW, RICH, WORN, amount, cart_of, coupon, gift, outcome, percent, put_cart, put_code, sample_code, stored, tell,
-    text, view, with_code,
+    NEW, RICH, WORN, cart_of, coupon, gift, outcome, percent, put_cart, put_code, sample_code, stored, tell, text,
 };
 use serde_json::json;
-use shared::model::{Cart, CategoryId, Code, Coupon, GiftCard, ItemId, Money, PaymentType};
+use shared::model::{Cart, CategoryId, Code, Coupon, ItemId, Money, PaymentType};
 use std::collections::BTreeSet;
-use tests::{NOW, Reply, TestStore};
+use tests::{Reply, TestStore};
 
 const PATH: &str = "/cart/acceptCoupon";
 
@@ -125,54 +124,6 @@ async fn codes_that_are_not_valid_now_are_refused_with_one_message() {
 }
 
 #[tokio::test]
-async fn a_code_begins_with_its_first_second_and_ends_before_its_last() {
-    let store = TestStore::open().await;
-    for (starts_at, ends_at, valid) in
-        [(Some(NOW), None, true), (Some(NOW + 1), None, false), (None, Some(NOW + 1), true), (None, Some(NOW), false)]
-    {
-        put_code(&store, &Code::Coupon(Coupon { starts_at, ends_at, ..coupon("edge", percent(100)) })).await;
-        assert_eq!(outcome(&accept(&store, RICH, "edge").await).0, valid, "{starts_at:?} {ends_at:?}");
-    }
-}
-
-#[tokio::test]
-async fn the_reasons_are_checked_in_their_order() {
-    let store = TestStore::open().await;
-    let mut messages = Vec::new();
-    for (name, code) in [(RICH, "MIDWINTER"), (RICH, "ONCEONLY"), (RICH, "COLD-5HJP-9ZLB"), (NEW, "HEARTH10")] {
-        messages.push(refusal(&store, name, code).await);
-    }
-    let nothing_eligible = refusal(&store, WORN, "RANKUP").await;
-    // From the worst coupon to the best: each also has every fault that is checked later.
-    let mut worst = Coupon { active: false, max_uses: Some(1), uses: 1, ..coupon("worst", percent(100)) };
-    worst.minimum = Money::from_minor(99_900);
-    worst.scope.items.push(ItemId::new(1));
-    let empty_card = GiftCard { active: false, ..gift("card", 0) };
-    put_cart(&store, &cart_of(NEW, &[])).await;
-    let mut refusals = Vec::new();
-    put_code(&store, &Code::Coupon(worst.clone())).await;
-    refusals.push(refusal(&store, NEW, "worst").await);
-    put_code(&store, &Code::Gift(empty_card.clone())).await;
-    assert_eq!(refusal(&store, NEW, "card").await, messages[0]);
-    put_code(&store, &Code::Coupon(Coupon { active: true, ..worst.clone() })).await;
-    refusals.push(refusal(&store, NEW, "worst").await);
-    put_code(&store, &Code::Gift(GiftCard { active: true, ..empty_card })).await;
-    refusals.push(refusal(&store, NEW, "card").await);
-    let unused = Coupon { active: true, uses: 0, ..worst };
-    put_code(&store, &Code::Coupon(unused.clone())).await;
-    refusals.push(refusal(&store, NEW, "worst").await);
-    assert_eq!(refusals, messages);
-    put_cart(&store, &cart_of(NEW, &[(302, 1)])).await;
-    let below_minimum = refusal(&store, NEW, "worst").await;
-    assert!(below_minimum.contains("999"), "{below_minimum}");
-    // Also if the code is already on the cart.
-    let unscoped = Code::Coupon(Coupon { minimum: Money::ZERO, ..unused });
-    put_code(&store, &unscoped).await;
-    put_cart(&store, &with_code(cart_of(NEW, &[(302, 1)]), &unscoped)).await;
-    assert_eq!(refusal(&store, NEW, "worst").await, nothing_eligible);
-}
-
-#[tokio::test]
 async fn only_available_lines_paid_in_money_count_for_a_code() {
     let store = TestStore::open().await;
     let nothing_eligible = refusal(&store, WORN, "RANKUP").await;
@@ -188,17 +139,6 @@ async fn only_available_lines_paid_in_money_count_for_a_code() {
 }
 
 #[tokio::test]
-async fn the_minimum_is_met_by_a_cart_that_costs_exactly_that() {
-    let store = TestStore::open().await;
-    for (minimum, met) in [(300, true), (301, false)] {
-        let minimum = Money::from_minor(minimum);
-        put_code(&store, &Code::Coupon(Coupon { minimum, ..coupon("least", amount(100)) })).await;
-        put_cart(&store, &cart_of(NEW, &[(302, 1), (511, 9), (204, 1)])).await;
-        assert_eq!(outcome(&accept(&store, NEW, "least").await).0, met);
-    }
-}
-
-#[tokio::test]
 async fn a_coupon_for_a_category_covers_its_subcategories_and_no_other_category() {
     let store = TestStore::open().await;
     let mut scoped = coupon("companions", percent(5_000));
@@ -208,17 +148,6 @@ async fn a_coupon_for_a_category_covers_its_subcategories_and_no_other_category(
     put_cart(&store, &cart_of(NEW, &[(302, 1), (311, 2), (402, 1), (401, 1)])).await;
     // Half of 3.00, of 16.00 and of 2.99.
     assert_eq!(accept(&store, NEW, "companions").await.json()["amount"], 11.0);
-}
-
-#[tokio::test]
-async fn lines_that_are_no_longer_published_are_removed_by_the_write_and_the_others_stay() {
-    let store = TestStore::open().await;
-    let before = stored(&store, WORN).await.unwrap();
-    assert!(outcome(&accept(&store, WORN, "HEARTH10").await).0);
-    let after = stored(&store, WORN).await.unwrap();
-    let kept: Vec<_> = before.lines.into_iter().filter(|line| line.item != ItemId::new(801)).collect();
-    assert_eq!(after.lines, kept);
-    assert_eq!(after.next_line, before.next_line, "no line gets the id of a removed one");
 }
 
 #[tokio::test]
@@ -255,18 +184,4 @@ async fn no_code_can_be_used_for_a_subscription() {
     ] {
         assert_eq!(refusal(&store, NEW, code).await, message, "{code}");
     }
-}
-
-#[tokio::test]
-async fn codes_that_were_on_the_cart_take_nothing_off_a_subscription() {
-    let store = TestStore::open().await;
-    put_code(&store, &Code::Gift(gift("card", 2_000))).await;
-    put_cart(&store, &cart_of(NEW, &[(201, 1)])).await;
-    assert!(outcome(&accept(&store, NEW, "EIGHTH").await).0 && outcome(&accept(&store, NEW, "card").await).0);
-    let mut cart = stored(&store, NEW).await.unwrap();
-    cart.lines = cart_of(NEW, &[(602, 1)]).lines;
-    cart.lines[0].payment_type = PaymentType::Subscription;
-    put_cart(&store, &cart).await;
-    let shown = view(&store, NEW).await["cart"].clone();
-    assert_eq!([&shown["coupon_sum"], &shown["gift_sum"], &shown["price"]], [&json!(0), &json!(0), &json!(7.99)]);
 }

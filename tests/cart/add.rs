@@ -1,8 +1,7 @@
 //! POST /cart/add/{id}: adds an item to the cart (api.md, "POST /cart/add/{id}").
 
 use super::support::{
-    NEW, RICH, ban, cart_of, cents, line, line_of, post, post_text, put_cart, reads_the_id, refusal, refuses_values,
-    stored, view,
+    NEW, RICH, ban, cart_of, cents, line, line_of, post, post_text, refusal, refuses_values, stored, view,
 };
 use crate::support::{run_on_fifty_servers, subscribe};
 use futures_util::future::join_all;
@@ -237,12 +236,6 @@ async fn a_body_with_a_wrong_field_is_a_400_that_names_it() {
 }
 
 #[tokio::test]
-async fn what_is_not_a_decimal_number_is_404_and_blanks_around_one_do_not_matter() {
-    let store = TestStore::open().await;
-    reads_the_id(&store, "/cart/add", "201", RICH, &json!({})).await;
-}
-
-#[tokio::test]
 async fn a_request_for_an_unknown_item_is_not_remembered() {
     let store = TestStore::open().await;
     refused(&store, RICH, 999, &json!({})).await;
@@ -263,15 +256,6 @@ async fn a_limit_of_3_is_never_passed_by_requests_at_the_same_time() {
     let count: u32 = stored(&store, NEW).await.unwrap().lines.iter().map(|line| line.count).sum();
     assert!((1..=3).contains(&count) && count as usize == accepted, "{count} units, {accepted} accepted");
     assert!(replies.iter().all(|reply| [200, 409, 422].contains(&reply.status.as_u16())));
-}
-
-#[tokio::test]
-async fn a_line_that_is_known_to_be_unpublished_is_removed_by_the_same_write() {
-    let store = TestStore::open().await;
-    put_cart(&store, &cart_of(NEW, &[(801, 1), (201, 1)])).await;
-    added(&store, NEW, 202, &json!({})).await;
-    let items: Vec<u64> = stored(&store, NEW).await.unwrap().lines.iter().map(|line| line.item.get()).collect();
-    assert_eq!(items, [201, 202]);
 }
 
 #[tokio::test]

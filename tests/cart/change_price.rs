@@ -1,7 +1,7 @@
 //! POST /cart/changePrice/{cid}: sets the price of an any-price line (api.md, "POST /cart/changePrice/{cid}").
 
 use super::changes::{refused, set};
-use super::support::{RICH, line, line_of, post_text, refuses_values, stored, view};
+use super::support::{RICH, line_of, refuses_values, stored, view};
 use serde_json::json;
 use shared::model::{Cart, Money};
 use tests::TestStore;
@@ -23,25 +23,6 @@ async fn the_price_is_set_and_nothing_else_changes() {
     store.calls.clear();
     assert_eq!(set(&store, CALL, RICH, 6, &json!({ "price": 4.5 })).await.status, 200);
     assert_eq!(store.calls.writes(), 0, "the same price writes nothing");
-}
-
-#[tokio::test]
-async fn a_price_is_read_digit_by_digit_from_a_number_or_a_text() {
-    let store = TestStore::open().await;
-    for (price, cents) in [
-        ("1", 100),
-        ("\"1\"", 100),
-        ("1.1", 110),
-        ("1.10", 110),
-        ("\" 2.30 \"", 230),
-        ("\"2.3\"", 230),
-        ("9007199254.93", 900_719_925_493),
-        ("\"10000000000\"", 1_000_000_000_000),
-    ] {
-        let reply = post_text(&store, "/cart/changePrice/6", RICH, &format!("{{\"price\":{price}}}")).await;
-        assert_eq!(reply.json(), json!({ "success": true }), "{price}");
-        assert_eq!(line(&store, RICH, 6).await.price, Some(Money::from_minor(cents)), "{price}");
-    }
 }
 
 #[tokio::test]

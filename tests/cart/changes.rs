@@ -1,8 +1,8 @@
 //! The calls that change one field of a line: what they have in common.
 
-use super::support::{NEW, RICH, cart_of, post, put_cart, reads_the_id, refusal, stored};
+use super::support::{NEW, RICH, cart_of, post, put_cart, refusal, stored};
 use serde_json::{Value, json};
-use tests::{Fault, Reply, TestStore};
+use tests::{Reply, TestStore};
 
 /// Every call, a line of RICH's cart that it can change, and a body that changes it.
 fn calls() -> [(&'static str, u64, Value); 3] {
@@ -38,21 +38,4 @@ async fn a_line_that_is_not_in_the_callers_cart_does_not_exist() {
         }
     }
     assert_eq!(stored(&store, RICH).await, before);
-}
-
-#[tokio::test]
-async fn what_is_not_a_decimal_number_is_404_and_blanks_around_one_do_not_matter() {
-    let store = TestStore::open().await;
-    for (call, line, body) in calls() {
-        reads_the_id(&store, &format!("/cart/{call}"), &line.to_string(), RICH, &body).await;
-    }
-}
-
-#[tokio::test]
-async fn writers_that_keep_colliding_are_409() {
-    let store = TestStore::open().await;
-    store.faults.inject(|operation| (operation == "UpdateItem").then_some(Fault::TransactionConflict));
-    for (call, line, body) in calls() {
-        assert!(refusal(&set(&store, call, RICH, line, &body).await, 409).contains("try again"), "{call}");
-    }
 }

@@ -1,15 +1,14 @@
 //! POST /cart/get.
 
 use super::support::{
-    NEW, RICH, WORN, amount, cart_of, cents, coupon, gift, line_of, percent, put_cart, put_code, put_referral,
-    republish, sample_code, sample_referral, stored, tell, text, user, view, with_code,
+    NEW, RICH, WORN, cart_of, cents, coupon, gift, line_of, percent, put_cart, put_code, put_referral, republish,
+    sample_code, sample_referral, stored, tell, text, user, view, with_code,
 };
 use crate::support::subscribe;
 use serde_json::{Value, json};
 use shared::model::SubscriptionStatus::{Active, Cancelled};
 use shared::model::{Cart, Code, CodeId, Coupon, GiftCard, ItemId, LineVariable, Money, PaymentType, PlayerName};
 use shared::store::keys;
-use std::time::Duration;
 use tests::{NOW, TestStore};
 
 /// The sums that hold for every cart.
@@ -171,17 +170,6 @@ async fn a_line_whose_item_is_no_longer_published_is_left_out_of_lines_and_count
 }
 
 #[tokio::test]
-async fn a_percentage_is_rounded_half_up_line_by_line() {
-    let store = TestStore::open().await;
-    let code = sample_code("EIGHTH");
-    put_cart(&store, &with_code(cart_of(RICH, &[(302, 1), (301, 1)]), &code)).await;
-    let cart = view(&store, RICH).await["cart"].clone();
-    // 12.5 % of 3.00 and of 5.00 are 0.375 and 0.625; of the 8.00 together they would be 1.00.
-    assert_eq!([&cart["coupon_sum"], &cart["price"]], [&json!(1.01), &json!(6.99)]);
-    assert_eq!(cart["coupon_value"], 12.5);
-}
-
-#[tokio::test]
 async fn a_cumulative_line_counts_once_at_the_difference() {
     let store = TestStore::open().await;
     put_cart(&store, &cart_of(RICH, &[(103, 5), (112, 2)])).await;
@@ -192,123 +180,6 @@ async fn a_cumulative_line_counts_once_at_the_difference() {
     assert_eq!(line_of(&view, 112)["price"], 14.5);
     assert_eq!(view["cart"]["items"], 2);
     assert_eq!(view["cart"]["clear_price"], 24.5);
-}
-
-#[tokio::test]
-async fn of_two_steps_of_a_category_the_lower_one_is_unavailable_and_counts_in_no_sum() {
-    let store = TestStore::open().await;
-    // The highest step that can be bought counts, at any place in the cart; a gift is another user's step.
-    let mut cart = cart_of(NEW, &[(102, 1), (103, 1), (101, 1), (101, 1), (302, 1)]);
-    cart.lines[3].payment_type = PaymentType::Gift;
-    put_cart(&store, &cart).await;
-    let view = view(&store, NEW).await;
-    let lines = view["items"].as_array().unwrap().iter();
-    let unavailable: Vec<bool> = lines.map(|line| line["is_unavailable"].as_bool().unwrap()).collect();
-    assert_eq!(unavailable, [true, false, true, false, false]);
-    assert_eq!(view["cart"]["clear_price"].to_string(), "27.98");
-    assert_eq!(view["cart"]["items"], 3);
-    assert_adds_up(&view);
-}
-
-#[tokio::test]
-async fn a_step_that_another_one_in_the_cart_includes_is_not_reduced_by_what_is_owned() {
-    let store = TestStore::open().await;
-    put_cart(&store, &cart_of(RICH, &[(103, 1), (104, 1)])).await;
-    let view = view(&store, RICH).await;
-    for (item, price, is_unavailable) in [(103, 19.99, true), (104, 25.0, false)] {
-        let line = line_of(&view, item);
-        assert_eq!((line["price"].as_f64(), &line["is_unavailable"]), (Some(price), &json!(is_unavailable)), "{item}");
-    }
-    assert_eq!([&view["cart"]["clear_price"], &view["cart"]["items"]], [&json!(25), &json!(1)]);
-    assert_adds_up(&view);
-}
-
-#[tokio::test]
-async fn a_gift_costs_the_sale_price_and_ignores_the_buyers_limits() {
-    let store = TestStore::open().await;
-    // The rank is owned, and the buyer's limit of the other one is reached.
-    let mut cart = cart_of(RICH, &[(101, 1), (303, 1)]);
-    for line in &mut cart.lines {
-        line.payment_type = PaymentType::Gift;
-    }
-    put_cart(&store, &cart).await;
-    let view = view(&store, RICH).await;
-    assert_eq!([&line_of(&view, 101)["price"], &line_of(&view, 303)["price"]], [&json!(4.99), &json!(12)]);
-    for item in [101, 303] {
-        let line = line_of(&view, item);
-        assert_eq!([&line["is_unavailable"], &line["quantityUserLimit"]], [&json!(false), &json!(null)], "{item}");
-    }
-    assert_adds_up(&view);
-}
-
-#[tokio::test]
-async fn an_any_price_line_has_the_buyers_price_but_at_least_the_minimum() {
-    let store = TestStore::open().await;
-    for (named, shown) in [(Some(350), json!(3.5)), (Some(1), json!(1)), (None, json!(5))] {
-        let mut cart = cart_of(RICH, &[(601, 2)]);
-        cart.lines[0].price = named.map(Money::from_minor);
-        put_cart(&store, &cart).await;
-        let view = view(&store, RICH).await;
-        assert_eq!(line_of(&view, 601)["price"], shown, "{named:?}");
-        assert_eq!(cents(&view["cart"]["clear_price"]), 2 * cents(&shown));
-    }
-}
-
-#[tokio::test]
-async fn a_buyers_price_is_ignored_if_the_price_is_fixed() {
-    let store = TestStore::open().await;
-    let mut cart = cart_of(RICH, &[(301, 1)]);
-    cart.lines[0].price = Some(Money::from_minor(1));
-    put_cart(&store, &cart).await;
-    assert_eq!(line_of(&view(&store, RICH).await, 301)["price"], 5);
-}
-
-#[tokio::test]
-async fn a_promoted_line_keeps_its_price_while_the_promotion_is_published() {
-    let store = TestStore::open().await;
-    assert_eq!(line_of(&view(&store, WORN).await, 212)["price"], 1.5);
-    republish(&store, |compiled| {
-        let mut promoted = compiled.items.iter_mut().filter(|entry| entry.item.id == ItemId::new(212));
-        promoted.next().unwrap().item.promotion = None;
-    })
-    .await;
-    assert_eq!(line_of(&view(&store, WORN).await, 212)["price"], 1.99);
-}
-
-#[tokio::test]
-async fn a_line_that_was_not_added_from_the_promotion_has_the_catalogs_price() {
-    let store = TestStore::open().await;
-    put_cart(&store, &cart_of(RICH, &[(212, 1)])).await;
-    assert_eq!(line_of(&view(&store, RICH).await, 212)["price"], 1.99);
-}
-
-#[tokio::test]
-async fn a_gift_card_pays_no_more_than_is_left_to_pay() {
-    let store = TestStore::open().await;
-    let code = Code::Gift(gift("card", 400));
-    put_code(&store, &code).await;
-    for (item, gift_sum, price) in [(302, 3, 0), (301, 4, 1)] {
-        put_cart(&store, &with_code(cart_of(RICH, &[(item, 1)]), &code)).await;
-        let cart = view(&store, RICH).await["cart"].clone();
-        assert_eq!([&cart["gift_sum"], &cart["price"]], [&json!(gift_sum), &json!(price)]);
-        assert_eq!(
-            [&cart["gift_id"], &cart["gift_code"], &cart["coupon_id"]],
-            [&json!(901), &json!("card"), &json!(null)]
-        );
-    }
-}
-
-#[tokio::test]
-async fn an_amount_never_exceeds_the_lines_it_applies_to() {
-    let store = TestStore::open().await;
-    let mut big = coupon("big", amount(10_000));
-    big.scope.items.push(ItemId::new(302));
-    let code = Code::Coupon(big);
-    put_code(&store, &code).await;
-    put_cart(&store, &with_code(cart_of(RICH, &[(302, 2), (301, 1)]), &code)).await;
-    let cart = view(&store, RICH).await["cart"].clone();
-    assert_eq!([&cart["coupon_sum"], &cart["price"]], [&json!(6), &json!(5)]);
-    assert_eq!([&cart["coupon_type"], &cart["coupon_value"]], [&json!("amount"), &json!(100)]);
 }
 
 #[tokio::test]
@@ -339,18 +210,6 @@ async fn a_code_that_can_no_longer_be_used_counts_as_not_applied() {
         put_code(&store, &Code::Gift(gift)).await;
         assert_without_code(&view(&store, RICH).await["cart"]);
     }
-}
-
-#[tokio::test]
-async fn a_code_ends_at_its_last_second_while_it_is_on_a_cart() {
-    let store = TestStore::open().await;
-    let code = Code::Coupon(Coupon { ends_at: Some(NOW + 10), ..coupon("soon", percent(1_000)) });
-    put_code(&store, &code).await;
-    put_cart(&store, &with_code(cart_of(RICH, &[(302, 1)]), &code)).await;
-    store.clock.advance(Duration::from_secs(9));
-    assert_eq!(view(&store, RICH).await["cart"]["coupon_id"], 900);
-    store.clock.advance(Duration::from_secs(1));
-    assert_without_code(&view(&store, RICH).await["cart"]);
 }
 
 #[tokio::test]
@@ -394,7 +253,6 @@ async fn the_cart_is_read_strongly_consistent() {
     let store = TestStore::open().await;
     put_cart(&store, &Cart { referral: Some(text("toadmail")), ..cart_of(NEW, &[(302, 1)]) }).await;
     assert_eq!(view(&store, NEW).await["cart"]["referral"], "Grimble");
-    let key = shared::store::codec::key_attributes(&keys::cart(user(NEW)));
-    store.db.client().delete_item().table_name(store.db.table()).set_key(Some(key)).send().await.unwrap();
+    tests::delete(&store.db, &keys::cart(user(NEW))).await;
     assert_eq!(view(&store, NEW).await["items"], json!([]));
 }

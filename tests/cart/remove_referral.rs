@@ -1,6 +1,6 @@
 //! POST /cart/removeReferral.
 
-use super::support::{NEW, RICH, WORN, ask, outcome, put_referral, republish, sample_referral, stored, tell, view};
+use super::support::{NEW, RICH, WORN, ask, outcome, put_referral, republish, sample_referral, stored, view};
 use serde_json::json;
 use shared::model::Referral;
 use tests::TestStore;
@@ -32,28 +32,10 @@ async fn if_none_is_set_the_message_says_so_and_nothing_is_written() {
 }
 
 #[tokio::test]
-async fn it_is_removed_once_and_then_another_can_be_set() {
-    let store = TestStore::open().await;
-    assert!(outcome(&ask(&store, PATH, RICH).await).0);
-    assert!(!outcome(&ask(&store, PATH, RICH).await).0);
-    assert!(outcome(&tell(&store, "/cart/setReferral", RICH, "ref_code", "toadmail").await).0);
-    assert_eq!(view(&store, RICH).await["cart"]["referral"], "Grimble");
-}
-
-#[tokio::test]
 async fn a_code_that_is_no_longer_in_force_can_still_be_removed() {
     let store = TestStore::open().await;
     put_referral(&store, &Referral { active: false, ..sample_referral("lantern") }).await;
     republish(&store, |compiled| compiled.config.is_ref = false).await;
     assert!(outcome(&ask(&store, PATH, RICH).await).0);
     assert_eq!(stored(&store, RICH).await.unwrap().referral, None);
-}
-
-#[tokio::test]
-async fn a_line_that_is_known_to_be_unpublished_is_removed_by_the_write() {
-    let store = TestStore::open().await;
-    assert!(outcome(&tell(&store, "/cart/setReferral", WORN, "ref_code", "toadmail").await).0);
-    view(&store, WORN).await;
-    assert!(outcome(&ask(&store, PATH, WORN).await).0);
-    assert_eq!(stored(&store, WORN).await.unwrap().lines.len(), 5);
 }

@@ -1,10 +1,10 @@
 //! POST /cart/setReferral.
 
 use super::support::{
-    NEW, RICH, WORN, ask, outcome, put_cart, put_referral, republish, sample_referral, stored, tell, text, view,
+    NEW, RICH, WORN, outcome, put_cart, put_referral, republish, sample_referral, stored, tell, text, view,
 };
 use serde_json::{Value, json};
-use shared::model::{Cart, ItemId, Referral};
+use shared::model::{Cart, Referral};
 use std::collections::BTreeSet;
 use tests::{Reply, TestStore};
 
@@ -38,15 +38,6 @@ async fn a_code_is_applied() {
 }
 
 #[tokio::test]
-async fn a_user_who_never_had_a_cart_can_set_a_code() {
-    let store = TestStore::open().await;
-    assert!(outcome(&set(&store, NEW, "lantern").await).0);
-    let cart = stored(&store, NEW).await.unwrap();
-    assert_eq!((cart.version, cart.referral), (1, Some(text("lantern"))));
-    assert_eq!(view(&store, NEW).await["cart"]["referral_code"], "lantern");
-}
-
-#[tokio::test]
 async fn the_same_code_again_succeeds_and_writes_nothing() {
     let store = TestStore::open().await;
     unwritten(&store, RICH, "lantern", true).await;
@@ -65,15 +56,6 @@ async fn every_outcome_has_a_message_of_its_own() {
     messages.insert(another);
     messages.insert(outcome(&set(&store, NEW, "lantern").await).1);
     assert_eq!(messages.len(), 5, "{messages:?}");
-}
-
-#[tokio::test]
-async fn a_disabled_code_is_refused_like_an_unknown_one() {
-    let store = TestStore::open().await;
-    let unknown = unwritten(&store, NEW, "no-such-code", false).await;
-    assert_eq!(unwritten(&store, NEW, "oldroad", false).await, unknown);
-    // A coupon is not a referral code.
-    assert_eq!(unwritten(&store, NEW, "HEARTH10", false).await, unknown);
 }
 
 #[tokio::test]
@@ -97,16 +79,6 @@ async fn the_reasons_are_checked_in_their_order() {
 }
 
 #[tokio::test]
-async fn a_line_that_is_known_to_be_unpublished_is_removed_by_the_write() {
-    let store = TestStore::open().await;
-    view(&store, WORN).await;
-    assert!(outcome(&set(&store, WORN, "toadmail").await).0);
-    let lines = stored(&store, WORN).await.unwrap().lines;
-    assert_eq!(lines.iter().filter(|line| line.item == ItemId::new(801)).count(), 0);
-    assert_eq!(lines.len(), 5);
-}
-
-#[tokio::test]
 async fn a_code_that_is_disabled_or_deleted_does_not_block_another() {
     let store = TestStore::open().await;
     put_referral(&store, &Referral { active: false, ..sample_referral("lantern") }).await;
@@ -120,14 +92,4 @@ async fn a_code_that_is_disabled_or_deleted_does_not_block_another() {
     put_cart(&store, &gone).await;
     assert!(outcome(&set(&store, RICH, "toadmail").await).0);
     assert_eq!(view(&store, RICH).await["cart"]["referral_code"], "toadmail");
-}
-
-#[tokio::test]
-async fn the_rest_of_the_cart_does_not_change() {
-    let store = TestStore::open().await;
-    let before = stored(&store, WORN).await.unwrap();
-    set(&store, WORN, "toadmail").await;
-    let after = stored(&store, WORN).await.unwrap();
-    assert_eq!((after.coupon, after.next_line, after.version), (before.coupon, before.next_line, before.version + 1));
-    assert!(outcome(&ask(&store, "/cart/removeReferral", WORN).await).0);
 }

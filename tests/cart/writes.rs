@@ -1,15 +1,16 @@
-//! Every write to a cart: a lost response, and lines whose item is no longer published.
+//! Every write to a cart: its id, a lost response, and lines whose item is no longer published.
 
-use super::support::{NEW, RICH, WORN, ask, cart_of, outcome, post, put_cart, stored, tell, user, view};
+use super::support::{NEW, RICH, WORN, ask, cart_of, outcome, post, put_cart, stored, tell, text, user, view};
+use crate::support::assert_message;
 use serde_json::json;
-use shared::model::{ItemId, Line};
+use shared::model::{Cart, ItemId, Line};
 use shared::store::codec::{self, Item};
 use shared::store::published::read_active_version;
 use shared::store::{carts, keys};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
-use tests::{Fault, NOW, Reply, TestStore};
+use tests::{Fault, NOW, Reply, TestStore, delete, put};
 
 const UNPUBLISHED: ItemId = ItemId::new(801);
 
@@ -106,9 +107,53 @@ async fn a_lost_write_is_recognised_after_other_requests_have_written() {
     assert_eq!(units_after(write_three_times).await, 1);
 }
 
+#[tokio::test]
+async fn an_id_that_is_not_a_decimal_number_is_404_and_blanks_around_one_do_not_matter() {
+    let long = ["9".repeat(5_000), "0".repeat(300)];
+    let short = ["x", "-1", "1e0", "+1", "1.0", "%D9%A1", "18446744073709551616", "%20", "undefined"];
+    let store = TestStore::open().await;
+    for (path, good, body) in [
+        ("add", 201, json!({})),
+        ("reload", 2, json!({ "count": 4 })),
+        ("changePrice", 6, json!({ "price": "4.50" })),
+        ("setSelectedServer", 4, json!({ "server_id": 2 })),
+        ("setVariable", 3, json!({ "var_id": 2, "var_value": "Midnight" })),
+        ("remove", 1, json!({})),
+    ] {
+        for id in short.into_iter().chain(long.iter().map(String::as_str)) {
+            assert_message(&post(&store, &format!("/cart/{path}/{id}"), RICH, &body).await, 404);
+        }
+        store.calls.clear();
+        let reply = post(&store, &format!("/cart/{path}/{good}%20"), RICH, &body).await;
+        assert_eq!((reply.status.as_u16(), store.calls.writes()), (200, 1), "{path}: {}", reply.text);
+    }
+}
+
 async fn lines(store: &TestStore, name: &str) -> Vec<ItemId> {
     let lines: Vec<Line> = stored(store, name).await.unwrap().lines;
     lines.iter().map(|line| line.item).collect()
+}
+
+#[tokio::test]
+async fn every_write_removes_the_lines_whose_item_it_knows_to_be_no_longer_published() {
+    for (path, body) in [
+        ("/cart/add/202", json!({})),
+        ("/cart/reload/2", json!({ "count": 5 })),
+        ("/cart/remove/3", json!({})),
+        ("/cart/acceptCoupon", json!({ "coupon": "THREEBACK" })),
+        ("/cart/setReferral", json!({ "ref_code": "lantern" })),
+        ("/cart/removeReferral", json!({})),
+    ] {
+        let store = TestStore::open().await;
+        let before = cart_of(NEW, &[(801, 1), (201, 1), (302, 1)]);
+        put_cart(&store, &Cart { referral: Some(text("gone")), ..before }).await;
+        view(&store, NEW).await;
+        let reply = post(&store, path, NEW, &body).await;
+        assert_eq!((reply.status.as_u16(), &reply.json()["success"]), (200, &json!(true)), "{path}: {}", reply.text);
+        assert_eq!(lines(&store, NEW).await[0], ItemId::new(201), "{path}");
+        let next = stored(&store, NEW).await.unwrap().next_line;
+        assert_eq!(next, if path == "/cart/add/202" { 5 } else { 4 }, "{path}: no line gets the id of a removed one");
+    }
 }
 
 /// Every kind of write, after the function has found out which items are not published.
@@ -129,8 +174,7 @@ async fn publish_again(store: &TestStore) {
 async fn while_no_version_is_published_no_line_is_removed() {
     let store = TestStore::open().await;
     let before = lines(&store, RICH).await;
-    let delete = store.db.client().delete_item().table_name(store.db.table());
-    delete.set_key(Some(codec::key_attributes(&keys::active_version()))).send().await.unwrap();
+    delete(&store.db, &keys::active_version()).await;
     assert_eq!(view(&store, RICH).await["items"], serde_json::json!([]), "nothing is published");
     assert!(outcome(&ask(&store, "/cart/removeReferral", RICH).await).0);
     assert_eq!(lines(&store, RICH).await, before);
@@ -168,7 +212,7 @@ async fn an_item_that_was_missing_and_is_published_again_keeps_its_line() {
     let version = read_active_version(&store.db).await.unwrap().unwrap().version;
     let mut item = store.db.get(&keys::item(&version, ItemId::new(301)), true).await.unwrap().unwrap();
     item.extend(codec::key_attributes(&keys::item(&version, UNPUBLISHED)));
-    store.db.client().put_item().table_name(store.db.table()).set_item(Some(item)).send().await.unwrap();
+    put(&store.db, item).await;
     write_after_a_read(&store).await;
     assert_eq!(lines(&store, WORN).await, before);
 }
