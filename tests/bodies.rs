@@ -110,25 +110,10 @@ impl Reader {
         let mut bodies: Vec<Vec<u8>> = ["", " ", "x", "{", "}", "[]", "null", "true", "0", "\"text\"", "{}", "NaN"]
             .map(|text| text.as_bytes().to_vec())
             .to_vec();
-        let values = [
-            "null",
-            "true",
-            "1",
-            "-0.5",
-            "1e400",
-            "[]",
-            "{}",
-            "\"\"",
-            "\" \"",
-            r#"" \t\r\n""#,
-            r#""\u00a0\u2003\u3000""#,
-            r#""\ud800""#,
-            "\"a\nb\"",
-            "'a'",
-            "undefined",
-            "",
-        ];
-        bodies.extend(values.map(|value| format!("{{\"{field}\":{value}}}").into_bytes()));
+        let values =
+            ["null", "true", "1", "-0.5", "1e400", "[]", "{}", "\"\"", "\" \"", "\"a\nb\"", "'a'", "undefined", ""];
+        let blank = [r#"" \t\r\n""#, r#""\u00a0\u2003\u3000""#, r#""\ud800""#];
+        bodies.extend(values.into_iter().chain(blank).map(|value| format!("{{\"{field}\":{value}}}").into_bytes()));
         bodies.push(format!("{{\"{field}\":[\"{good}\"]}}").into_bytes());
         bodies.push(format!("[{{\"{field}\":\"{good}\"}}]").into_bytes());
         bodies.push(format!("{{\"{field}\":\"{good}\"}} x").into_bytes());

@@ -23,32 +23,10 @@ fn assert_no_route(reply: &Reply) {
 async fn unknown_routes_and_wrong_methods_are_not_found() {
     let store = TestStore::open().await;
     let token = store.token("Thornwick");
-    let targets = [
-        "/",
-        "//",
-        "/cart",
-        "/cart/get/",
-        "//cart/get",
-        "/cart//get",
-        "/Cart/get",
-        "/cart/GET",
-        "/cart/getpromoted",
-        "/categories/get/",
-        "/categories",
-        "/./user",
-        "/user/",
-        "/user/.",
-        "/user%2F",
-        "/user%20",
-        "/user%00",
-        "/staff/../user",
-        "/%2e%2e/user",
-        "/cart/get;x",
-        "/dev/cart/get",
-        "/index.html",
-        "/favicon.ico",
-    ];
-    for target in targets {
+    let targets = "/ // /cart /cart/get/ //cart/get /cart//get /Cart/get /cart/GET /cart/getpromoted \
+        /categories/get/ /categories /./user /user/ /user/. /user%2F /user%20 /user%00 /staff/../user \
+        /%2e%2e/user /cart/get;x /dev/cart/get /index.html /favicon.ico";
+    for target in targets.split(' ') {
         assert_no_route(&store.send(Call::post(target).token(&token)).await);
         assert_no_route(&store.send(Call::get(target).token(&token)).await);
     }

@@ -72,15 +72,3 @@ async fn a_form_of_another_site_cannot_call_for_a_buyer() {
         assert_unauthorized(&store.send(call.bytes(body)).await);
     }
 }
-
-#[tokio::test]
-async fn the_cookie_of_a_chat_login_cannot_be_read_by_scripts_nor_sent_in_the_open() {
-    let store = TestStore::open().await;
-    let reply = store.send(Call::get("/auth/chat").header("x-forwarded-proto", "http")).await;
-    let cookie = reply.header("set-cookie");
-    let attributes: Vec<&str> = cookie.split("; ").skip(1).collect();
-    for needed in ["HttpOnly", "Secure", "SameSite=Lax"] {
-        assert!(attributes.contains(&needed), "{cookie}");
-    }
-    assert!(!cookie.contains("Domain="), "only for this host: {cookie}");
-}

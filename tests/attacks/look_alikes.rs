@@ -58,18 +58,6 @@ async fn a_gift_cannot_be_for_a_look_alike() {
     }
 }
 
-#[tokio::test]
-async fn names_that_differ_in_case_only_are_one_account() {
-    let store = TestStore::open().await;
-    let mut ids = Vec::new();
-    for name in ["Kelvin_i", "kELVIN_I", "KELVIN_I", "kelvin_i"] {
-        let reply = store.send(Call::post("/auth/username").json(&json!({ "username": name }))).await;
-        let token = reply.data().as_str().unwrap().to_owned();
-        ids.push(store.send(Call::post("/user").token(&token)).await.json()["id"].clone());
-    }
-    assert!(ids.iter().all(|id| *id == ids[0] && id.is_u64()), "{ids:?}");
-}
-
 /// Applies codes to Thornwick's cart; returns whether each was accepted.
 async fn accepted(store: &TestStore, codes: &[&str]) -> Vec<bool> {
     let mut accepted = Vec::new();

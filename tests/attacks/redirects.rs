@@ -16,20 +16,8 @@ const EVIL: [&str; 6] = [
     "javascript:alert(1)",
 ];
 /// Names of parameters and fields that say where to go in other services.
-const NAMES: [&str; 12] = [
-    "redirect_uri",
-    "redirect",
-    "redirect_url",
-    "return_url",
-    "returnUrl",
-    "success_url",
-    "cancel_url",
-    "next",
-    "url",
-    "origin",
-    "storefront",
-    "callback",
-];
+const NAMES: &str = "redirect_uri redirect redirect_url return_url returnUrl success_url cancel_url next url origin \
+    storefront callback";
 
 #[tokio::test]
 async fn no_endpoint_redirects() {
@@ -37,7 +25,7 @@ async fn no_endpoint_redirects() {
     for endpoint in endpoints() {
         for target in EVIL {
             let mut sent = event(&endpoint.event);
-            set_query(&mut sent, NAMES.map(|name| (name, target.to_owned())));
+            set_query(&mut sent, NAMES.split(' ').map(|name| (name, target.to_owned())));
             for name in ["origin", "referer", "x-forwarded-host"] {
                 sent["headers"][name] = json!(target);
             }
@@ -63,7 +51,7 @@ async fn a_chat_login_always_leads_to_the_stores_own_callback() {
     assert!(own.1.starts_with(STOREFRONT), "{own:?}");
     for evil in EVIL {
         let mut sent = event("auth/chat");
-        set_query(&mut sent, NAMES.map(|name| (name, evil.to_owned())));
+        set_query(&mut sent, NAMES.split(' ').map(|name| (name, evil.to_owned())));
         for name in ["origin", "referer", "x-forwarded-host"] {
             sent["headers"][name] = json!(evil);
         }
@@ -77,7 +65,7 @@ async fn the_callback_posts_to_the_stores_origin_and_to_no_other() {
     let store = TestStore::open().await;
     for evil in EVIL {
         let mut sent = event("auth/chat_callback.refused");
-        set_query(&mut sent, NAMES.map(|name| (name, evil.to_owned())));
+        set_query(&mut sent, NAMES.split(' ').map(|name| (name, evil.to_owned())));
         for name in ["origin", "referer", "x-forwarded-host"] {
             sent["headers"][name] = json!(evil);
         }
@@ -93,7 +81,7 @@ async fn a_payment_returns_to_the_storefront_whatever_the_buyer_sends() {
         let token = login(&store, &format!("Buyer_{place}")).await;
         add(&store, &token, 202, 1).await;
         let mut body = agreed();
-        for name in NAMES {
+        for name in NAMES.split(' ') {
             body[name] = json!(evil);
         }
         let call = Call::post("/payments/create").token(&token).json(&body).header("origin", evil);

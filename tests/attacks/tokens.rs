@@ -196,23 +196,10 @@ async fn the_largest_times_do_not_overflow() {
 
 #[tokio::test]
 async fn a_subject_that_is_not_an_id_of_digits_is_refused() {
-    let subjects = [
-        "1",
-        "-1",
-        "\"01\"",
-        "\"+1\"",
-        "\" 1\"",
-        "\"1 \"",
-        "\"1\\u0000\"",
-        "\"１\"",
-        "\"1e0\"",
-        "\"0x1\"",
-        "\"18446744073709551617\"",
-        "\"USER#1\"",
-        "\"1/../2\"",
-        "[\"1\"]",
-        "\"\"",
-    ];
+    let subjects =
+        [r#""01""#, r#""+1""#, r#"" 1""#, r#""1 ""#, r#""1\u0000""#, r#""１""#, r#""1e0""#, r#""0x1""#, "1", "-1"];
+    let others = [r#""18446744073709551617""#, r#""USER#1""#, r#""1/../2""#, r#"["1"]"#, "\"\""];
+    let subjects = subjects.into_iter().chain(others);
     all_are_refused(subjects.map(|subject| ours(&header(), &with("sub", subject)))).await;
 }
 

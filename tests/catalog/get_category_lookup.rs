@@ -11,25 +11,16 @@ async fn look_up(store: &TestStore, url: &str) -> Reply {
 async fn slashes_percent_encoding_and_ids_lead_to_the_same_category() {
     let store = TestStore::open().await;
     let same = [
-        ("ranks", ["/ranks", "ranks/", "//ranks//", "%72anks", "%2Franks", "1", "/1/", "%31"]),
+        ("ranks", "/ranks ranks/ //ranks// %72anks %2Franks 1 /1/ %31"),
         (
             "ranks/guild",
-            [
-                "/ranks/guild",
-                "ranks/guild/",
-                "ranks//guild",
-                "///ranks///guild///",
-                "ranks%2Fguild",
-                "%2Franks%2Fguild%2F",
-                "ranks%252Fguild",
-                "11",
-            ],
+            "/ranks/guild ranks/guild/ ranks//guild ///ranks///guild/// ranks%2Fguild %2Franks%2Fguild%2F ranks%252Fguild 11",
         ),
     ];
     for (url, others) in same {
         let expected = look_up(&store, url).await;
         assert_eq!(expected.status, 200);
-        for other in others {
+        for other in others.split(' ') {
             let reply = look_up(&store, other).await;
             assert_eq!((reply.status, reply.text), (expected.status, expected.text.clone()), "{other}");
         }
@@ -62,49 +53,14 @@ async fn a_url_that_cannot_name_a_category_is_not_found_without_a_read() {
     let overlong = format!("ranks/{}", "a".repeat(250));
     let long_in_bytes = "%C3%A9".repeat(128);
     let slashes = "/".repeat(256);
-    let nonsense = [
-        "Ranks",
-        "RANKS",
-        "ranks%20",
-        "ranks%09",
-        "ranks%00",
-        "%00",
-        "ra%00nks",
-        "%F0%9F%92%8E",
-        "a%0Ab",
-        "ranks!",
-        "ranks+guild",
-        "ranks%3Fx",
-        "r%C3%A4nke",
-        ".",
-        "..",
-        "%2e",
-        "%2e%2e",
-        "%2E%2E",
-        "%252e%252e",
-        "ranks/..",
-        "ranks/./guild",
-        "../ranks",
-        "../../pages/get",
-        "%2e%2e/%2e%2e/pages/get",
-        "ranks/%2e%2e/ranks",
-        "01",
-        "1.%00",
-        "18446744073709551616",
-        "99999999999999999999999999",
-        "%ff",
-        "%25ff",
-        "%2525",
-        "-1%20",
-        "//",
-        "%2F",
-        &overlong,
-        &long_in_bytes,
-        &slashes,
-    ];
+    let nonsense = "Ranks RANKS ranks%20 ranks%09 ranks%00 %00 ra%00nks %F0%9F%92%8E a%0Ab ranks! ranks+guild \
+        ranks%3Fx r%C3%A4nke . .. %2e %2e%2e %2E%2E %252e%252e ranks/.. ranks/./guild ../ranks \
+        ../../pages/get %2e%2e/%2e%2e/pages/get ranks/%2e%2e/ranks 01 1.%00 18446744073709551616 \
+        99999999999999999999999999 %ff %25ff %2525 -1%20 // %2F";
+    let nonsense = nonsense.split(' ').chain([overlong.as_str(), &long_in_bytes, &slashes]);
     for store in [TestStore::open().await, TestStore::empty().await] {
         let token = store.token_of(shared::model::UserId::new(1));
-        for url in nonsense {
+        for url in nonsense.clone() {
             store.calls.clear();
             let reply = store.send(Call::post(&format!("/categories/get/{url}")).token(&token)).await;
             if url.contains("%ff") {

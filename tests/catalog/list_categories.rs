@@ -1,6 +1,6 @@
 //! GET and POST /categories/get.
 
-use crate::support::{all, category, fields, republish};
+use crate::support::{all, category, republish};
 use serde_json::{Value, json};
 use tests::{Call, Reply, TestStore};
 
@@ -13,14 +13,7 @@ async fn list(store: &TestStore) -> Value {
 #[tokio::test]
 async fn the_list_shows_every_visible_category_in_two_levels() {
     let store = TestStore::open().await;
-    let list = list(&store).await;
-    insta::assert_json_snapshot!(list);
-    for entry in list.as_array().unwrap() {
-        assert_eq!(fields(entry), ["idx", "name", "active", "description", "url", "img", "subcategories"]);
-        for sub in entry["subcategories"].as_array().unwrap() {
-            assert_eq!(fields(sub), ["idx", "name", "active", "description", "url", "img"]);
-        }
-    }
+    insta::assert_json_snapshot!(list(&store).await);
 }
 
 #[tokio::test]

@@ -63,7 +63,7 @@ impl Shop {
         published.item.user_limit = None;
         published.delivery = delivery;
         let item = codec::encode_published(&key, &published).unwrap();
-        db.client().put_item().table_name(db.table()).set_item(Some(item)).send().await.unwrap();
+        tests::put(db, item).await;
     }
 
     /// The database as the functions reach it.

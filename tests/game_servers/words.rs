@@ -3,13 +3,7 @@
 use crate::game_server::Trouble;
 use crate::shop::{BUYER, Shop, bought, online};
 use shared::model::{CommandId, CommandTemplate, OrderStatus};
-use shared::usecases::delivery::{
-    OwnerOutcome, Report, StopReason, cancel, delivered, executed, poll, retry, stop, validated,
-};
-
-fn once(template: CommandTemplate) -> CommandTemplate {
-    CommandTemplate { once: true, ..template }
-}
+use shared::usecases::delivery::{OwnerOutcome, StopReason, cancel, poll, retry, stop, validated};
 
 #[tokio::test]
 async fn what_waits_for_a_player_runs_when_the_player_joins() {
@@ -54,56 +48,6 @@ async fn a_fresh_batch_is_never_refused_and_a_later_one_is() {
     shop.wait(60);
     let answers = validated(shop.db(), shop.clock(), &server.key, &[id, foreign]).await.unwrap();
     assert_eq!(answers, [(id, false), (foreign, true)]);
-}
-
-#[tokio::test]
-async fn once_is_served_once_and_validated_once() {
-    let shop = Shop::open(vec![once(online(bought("b {player}")))]).await;
-    let mut server = shop.game_server(1).await;
-    let order = shop.buy("a").await;
-    server.round(&shop, Trouble { lost: true, ..Trouble::default() }).await;
-    shop.wait(60);
-    assert_eq!(server.round(&shop, Trouble::default()).await, 0);
-    assert_eq!(shop.states(&order).await, ["unknown"]);
-    let other = shop.buy("b").await;
-    server.round(&shop, Trouble::default()).await;
-    shop.wait(60);
-    let id = shop.commands(&other).await[0].id;
-    assert_eq!(validated(shop.db(), shop.clock(), &server.key, &[id]).await.unwrap(), [(id, true)]);
-    assert_eq!(validated(shop.db(), shop.clock(), &server.key, &[id]).await.unwrap(), [(id, false)]);
-}
-
-#[tokio::test]
-async fn silence_is_served_three_times_and_then_unknown() {
-    let shop = Shop::open(vec![bought("a {player}")]).await;
-    let mut server = shop.game_server(1).await;
-    let order = shop.buy("a").await;
-    for _ in 0..3 {
-        let rows = poll(shop.db(), shop.clock(), &server.key, None).await.unwrap();
-        assert_eq!(rows.len(), 1);
-        shop.wait(60);
-    }
-    assert_eq!(server.round(&shop, Trouble::default()).await, 0);
-    assert_eq!(shop.states(&order).await, ["unknown"]);
-    let id = shop.commands(&order).await[0].id;
-    executed(shop.db(), shop.clock(), &server.key, &[Report::done(id)]).await.unwrap();
-    assert_eq!(shop.states(&order).await, ["executed"], "words count whenever they come");
-    delivered(shop.db(), shop.clock(), &server.key, &[id]).await.unwrap();
-    assert_eq!(shop.states(&order).await, ["executed"], "and never move it back");
-}
-
-#[tokio::test]
-async fn the_sweep_notes_what_was_validated_and_never_ran() {
-    let shop = Shop::open(vec![online(bought("b {player}"))]).await;
-    let server = shop.game_server(1).await;
-    let order = shop.buy("a").await;
-    poll(shop.db(), shop.clock(), &server.key, None).await.unwrap();
-    let id = shop.commands(&order).await[0].id;
-    validated(shop.db(), shop.clock(), &server.key, &[id]).await.unwrap();
-    shop.sweep_for(4).await;
-    assert_eq!(shop.states(&order).await, ["validated"]);
-    shop.sweep_for(2).await;
-    assert_eq!(shop.states(&order).await, ["unknown"]);
 }
 
 #[tokio::test]

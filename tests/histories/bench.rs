@@ -6,7 +6,7 @@ use local::stripe::Action;
 use serde_json::{Value, json};
 use shared::clock::Clock;
 use shared::config::PaymentKeys;
-use shared::model::{Code, CodeId, CodeText, Coupon, Discount, GiftCard, ItemId, Money, Percent, Scope};
+use shared::model::{Code, ItemId};
 use shared::providers::Stripe;
 use shared::store::{codec, keys};
 use std::collections::BTreeMap;
@@ -125,40 +125,16 @@ impl Bench {
 
     /// Makes coupons and gift card of a history, the first coupon with so many uses, and forgets what was sold before.
     pub async fn stock(&self, codes: &[String; 3], uses: usize) {
-        let text = |place: usize| CodeText::parse(&codes[place]).unwrap();
-        let number = |place: u64| CodeId::new(1_000_000 + u64::from(self.addresses.load(Ordering::SeqCst)) * 4 + place);
-        let tenth = Coupon {
-            id: number(0),
-            code: text(0),
-            active: true,
-            starts_at: None,
-            ends_at: None,
-            discount: Discount::Percentage(Percent::from_hundredths(1_000)),
-            scope: Scope::default(),
-            minimum: Money::ZERO,
-            max_uses: Some(u32::try_from(uses).unwrap()),
-            max_uses_per_user: None,
-            uses: 0,
-        };
-        let three = Coupon {
-            id: number(1),
-            code: text(1),
-            discount: Discount::Amount(Money::from_minor(AMOUNT)),
-            max_uses: None,
-            max_uses_per_user: Some(u32::try_from(THREE_USES).unwrap()),
-            ..tenth.clone()
-        };
-        let balance = Money::from_minor(BALANCE);
-        let card = GiftCard {
-            id: number(2),
-            code: text(2),
-            active: true,
-            starts_at: None,
-            ends_at: None,
-            balance,
-            start_balance: None,
-        };
-        for code in [Code::Coupon(tenth), Code::Coupon(three), Code::Gift(card)] {
+        let first = 1_000_000 + u64::from(self.addresses.load(Ordering::SeqCst)) * 4;
+        let [tenth, three, card] = codes;
+        for code in [
+            json!({ "kind": "coupon", "id": first, "code": tenth, "active": true, "discount": { "percentage": 1_000 },
+                    "max_uses": uses }),
+            json!({ "kind": "coupon", "id": first + 1, "code": three, "active": true, "discount": { "amount": AMOUNT },
+                    "max_uses_per_user": THREE_USES }),
+            json!({ "kind": "gift", "id": first + 2, "code": card, "active": true, "balance": BALANCE }),
+        ] {
+            let code: Code = serde_json::from_value(code).unwrap();
             self.put(codec::encode_live(&keys::code(code.text()), &code).unwrap()).await;
         }
         self.reset_sold(ITEMS[usize::from(LIMITED)]).await;
@@ -167,15 +143,12 @@ impl Bench {
     /// Forgets how many units of an item were sold.
     pub async fn reset_sold(&self, item: u64) {
         let key = keys::count(ItemId::new(item));
-        let db = &self.store.db;
-        let request = db.client().delete_item().table_name(db.table());
-        request.set_key(Some(codec::key_attributes(&key))).send().await.unwrap();
+        tests::delete(&self.store.db, &key).await;
     }
 
     /// Writes an item into the table.
     pub async fn put(&self, item: codec::Item) {
-        let db = &self.store.db;
-        db.client().put_item().table_name(db.table()).set_item(Some(item)).send().await.unwrap();
+        tests::put(&self.store.db, item).await;
     }
 }
 

@@ -3,13 +3,10 @@
 
 use crate::schedule;
 use local::stripe::{Action, Fault, FaultKind, TEST_MODE};
-use serde_json::Value;
+use serde_json::{Value, json};
 use shared::clock::Clock;
 use shared::config::PaymentKeys;
-use shared::model::{
-    InternalId, ItemId, Money, Order, OrderEffects, OrderLine, OrderNumber, OrderStatus, PlayerName, ProviderCheckout,
-    User, UserId,
-};
+use shared::model::{ItemId, Money, Order, OrderEffects, OrderLine, OrderStatus, PlayerName, User, UserId};
 use shared::providers::Stripe;
 use shared::store::codec::encode_live;
 use shared::store::orders::{self, StoredOrder};
@@ -50,35 +47,14 @@ impl Backlog {
 
 /// An order of 5.00 that waits for its checkout.
 fn pending(number: u64, now: i64) -> StoredOrder {
-    let price = Money::from_minor(500);
-    let order = Order {
-        id: OrderNumber::new(900_000 + number),
-        internal_id: InternalId::new(&format!("backlog{number:06}")),
-        price,
-        currency: "EUR".to_owned(),
-        digits: Some(2),
-        status: OrderStatus::Pending,
-        gateway: "Stripe".to_owned(),
-        created_at: now,
-        owner: None,
-        lines: vec![OrderLine::new(ItemId::new(302), 1, price)],
-    };
-    let provider = ProviderCheckout {
-        session: None,
-        url: None,
-        intent: None,
-        expires_at: now + 2_100,
-        storefront: "https://store.example".to_owned(),
-        delayed: false,
-        asked_at: None,
-        account: None,
-        live: None,
-    };
-    let due = Some(now + 2_100);
-    StoredOrder {
-        order,
-        effects: OrderEffects { held: true, provider: Some(provider), due, ..OrderEffects::default() },
-    }
+    let (id, due) = (format!("backlog{number:06}"), now + 2_100);
+    let order = json!({ "id": 900_000 + number, "internal_id": id, "price": 500, "currency": "EUR", "digits": 2,
+                        "status": OrderStatus::Pending, "gateway": "Stripe", "created_at": now });
+    let lines = vec![OrderLine::new(ItemId::new(302), 1, Money::from_minor(500))];
+    let order = Order { lines, ..serde_json::from_value(order).unwrap() };
+    let provider = json!({ "expires_at": due, "storefront": "https://store.example" });
+    let provider = serde_json::from_value(provider).unwrap();
+    StoredOrder { order, effects: OrderEffects { held: true, provider, due: Some(due), ..OrderEffects::default() } }
 }
 
 async fn write(store: &TestStore, writes: Vec<Write>) {

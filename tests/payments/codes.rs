@@ -64,21 +64,6 @@ async fn the_coupon_comes_first_and_the_card_pays_from_what_is_left() {
 }
 
 #[tokio::test]
-async fn a_card_that_would_leave_too_little_pays_less_and_keeps_the_rest() {
-    let store = TestStore::open().await;
-    put_card(&store, 280).await;
-    let token = login(&store, "Buyer").await;
-    add(&store, &token, 302, 1).await;
-    assert!(enter(&store, &token, "a-card-of-ours").await.0);
-    let shown = cart(&store, &token).await;
-    assert_eq!([&shown["gift_sum"], &shown["price"]], [2.5, 0.5], "of 3.00; the least amount is 0.50");
-    let begun = create(&store, &token).await;
-    assert_eq!(stored(&store, &begun.order).await.order.price.minor(), 50);
-    act(&store, &begun, &Action::Pay).await;
-    assert!(matches!(read(&store, "a-card-of-ours").await, Code::Gift(card) if card.balance.minor() == 30));
-}
-
-#[tokio::test]
 async fn a_card_that_pays_nothing_stays_on_the_cart_and_is_not_used() {
     let store = TestStore::open().await;
     put_card(&store, 280).await;

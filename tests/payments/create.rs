@@ -43,7 +43,7 @@ async fn an_order_keeps_the_referral_the_consent_the_login_and_the_chat_account(
     let chat = ChatId::parse("80351110224678912").unwrap();
     let key = keys::chat(&chat);
     let item = encode_live(&key, &json!({ "name": "buyer", "logged_in_at": NOW, "expires_at": NOW + 3_600 })).unwrap();
-    store.db.client().put_item().table_name(store.db.table()).set_item(Some(item)).send().await.unwrap();
+    tests::put(&store.db, item).await;
     assert_eq!(call(&store, &token, "/cart/add/403", &json!({ "server_id": 1 })).await.status, 200);
     assert_eq!(
         call(&store, &token, "/cart/setReferral", &json!({ "ref_code": "Lantern" })).await.data()["success"],

@@ -1,11 +1,9 @@
 //! Open checkouts of an address with limited items: at most ten, of those begun within the time of a hold (rules.md,
 //! "Checkout").
 
-use super::support::{Begun, act, add, agreed, call, create, login};
+use super::support::{Begun, act, add, agreed, create, login};
 use local::stripe::Action;
 use serde_json::{Value, json};
-use shared::model::ItemId;
-use shared::store::keys;
 use std::time::Duration;
 use tests::{Call, Reply, TestStore};
 
@@ -89,23 +87,6 @@ async fn a_buyer_who_changes_the_cart_has_one_place() {
         create(&store, &token).await;
         add(&store, &token, PLAIN, 1).await;
     }
-}
-
-#[tokio::test]
-async fn a_refused_checkout_holds_nothing() {
-    let store = TestStore::open().await;
-    ten(&store).await;
-    store.clock.advance(ATTEMPTS);
-    let sold = async || {
-        let row = store.db.get(&keys::count(ItemId::new(LIMITED)), true).await.unwrap().unwrap();
-        (row["sold"].clone(), row.contains_key("taking"))
-    };
-    let before = sold().await;
-    let token = buyer(&store, "Eleventh", LIMITED).await;
-    refused(&asks(&store, &token).await);
-    assert_eq!(sold().await, before);
-    let cart = call(&store, &token, "/cart/get", &json!({})).await.data();
-    assert_eq!(cart["cart"]["checkout"], Value::Null);
 }
 
 #[tokio::test]

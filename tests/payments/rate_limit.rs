@@ -68,29 +68,6 @@ async fn the_window_begins_with_the_first_request_and_no_other_extends_it() {
 }
 
 #[tokio::test]
-async fn a_refused_request_does_not_change_the_counter() {
-    let store = TestStore::open().await;
-    times(&store, 18, call).await;
-    let before = counter(&store, HOME).await;
-    assert!(before.is_some());
-    store.clock.advance(Duration::from_secs(20));
-    for _ in 0..5 {
-        assert_eq!(store.send(call()).await.status, 429);
-    }
-    assert_eq!(counter(&store, HOME).await, before);
-}
-
-#[tokio::test]
-async fn a_counter_that_time_to_live_has_not_cleaned_up_is_not_trusted() {
-    let store = TestStore::open().await;
-    times(&store, 18, call).await;
-    store.clock.advance(Duration::from_hours(24));
-    assert!(counter(&store, HOME).await.is_some(), "still in the table");
-    times(&store, 18, call).await;
-    assert_eq!(store.send(call()).await.status, 429);
-}
-
-#[tokio::test]
 async fn every_request_counts_with_any_outcome() {
     let store = TestStore::open().await;
     let owned = || Call::post("/payments/checkStatus").json(&json!({ "order_id": "4mjyi2i34hbzt6b6" }));
@@ -121,14 +98,6 @@ async fn every_request_counts_with_any_outcome() {
 }
 
 #[tokio::test]
-async fn a_request_for_another_route_does_not_count() {
-    let store = TestStore::open().await;
-    assert_eq!(store.send(Call::get("/payments/checkStatus")).await.status, 404);
-    assert_eq!(store.send(Call::post("/payments/checkStatus/")).await.status, 404);
-    assert!(counter(&store, HOME).await.is_none());
-}
-
-#[tokio::test]
 async fn instances_count_together() {
     let mut store = TestStore::open().await;
     times(&store, 10, call).await;
@@ -147,19 +116,6 @@ async fn addresses_are_counted_separately_and_tokens_are_not() {
 }
 
 #[tokio::test]
-async fn an_ipv6_caller_is_counted_by_the_64() {
-    let store = TestStore::open().await;
-    for (number, address) in ["2001:db8:1:2::1", "2001:db8:1:2:ffff::", "2001:DB8:1:2:0:0:0:9"].into_iter().enumerate()
-    {
-        assert_eq!(remaining(&store, call().from_ip(address)).await, (17 - number).to_string(), "{address}");
-    }
-    assert_eq!(remaining(&store, call().from_ip("2001:db8:1:3::1")).await, "17");
-    assert!(counter(&store, "2001:db8:1:2::/64").await.is_some());
-    assert_eq!(remaining(&store, call()).await, "17");
-    assert_eq!(remaining(&store, call().from_ip("::ffff:198.51.100.7")).await, "16", "mapped IPv4 is IPv4");
-}
-
-#[tokio::test]
 async fn a_caller_cannot_choose_their_address() {
     let store = TestStore::open().await;
     times(&store, 17, call).await;
@@ -172,44 +128,10 @@ async fn a_caller_cannot_choose_their_address() {
 }
 
 #[tokio::test]
-async fn behind_a_trusted_proxy_the_right_most_untrusted_address_is_the_client() {
-    let store = TestStore::open_with(&[("TrustedProxies", "10.0.0.0/8")]).await;
-    let through = |value: &str| forwarded(value).from_ip("10.0.0.1");
-    let same = [
-        "203.0.113.9",
-        "203.0.113.9:51324",
-        "1.2.3.4, 203.0.113.9",
-        "garbage, 203.0.113.9,10.1.2.3",
-        " 203.0.113.9 , 10.0.0.2 ",
-        "::ffff:203.0.113.9",
-        "[::ffff:203.0.113.9]:443",
-    ];
-    for (number, value) in same.into_iter().enumerate() {
-        assert_eq!(remaining(&store, through(value)).await, (17 - number).to_string(), "{value:?}");
-    }
-    let two_headers = forwarded("1.2.3.4").header("x-forwarded-for", "203.0.113.9").from_ip("10.0.0.1");
-    assert_eq!(remaining(&store, two_headers).await, "10");
-    assert_eq!(remaining(&store, call().from_ip("203.0.113.9")).await, "9", "also where they come directly");
-    assert_eq!(remaining(&store, through("[2001:db8:1:2::1]:443")).await, "17");
-    assert_eq!(remaining(&store, through("2001:db8:1:2::2")).await, "16");
-}
-
-#[tokio::test]
-async fn an_entry_that_is_not_an_address_ends_the_search_at_the_last_known_address() {
-    let store = TestStore::open_with(&[("TrustedProxies", "10.0.0.0/8")]).await;
-    let through = |value: &str| forwarded(value).from_ip("10.0.0.1");
-    for (number, value) in ["", "unknown", "203.0.113.9, ", "203.0.113.9,,", "203.0.113.999"].into_iter().enumerate() {
-        assert_eq!(remaining(&store, through(value)).await, (17 - number).to_string(), "{value:?}");
-    }
-    assert_eq!(remaining(&store, call().from_ip("10.0.0.1")).await, "12", "no header at all");
-    assert_eq!(remaining(&store, through("203.0.113.9, who, 10.0.0.2")).await, "17");
-    assert!(counter(&store, "10.0.0.2").await.is_some());
-    assert!(counter(&store, "203.0.113.9").await.is_none());
-}
-
-#[tokio::test]
 async fn an_untrusted_address_that_names_a_proxy_is_not_believed() {
     let store = TestStore::open_with(&[("TrustedProxies", "10.0.0.0/8")]).await;
+    assert_eq!(remaining(&store, forwarded("203.0.113.9").from_ip("10.0.0.1")).await, "17", "behind the proxy");
+    assert_eq!(remaining(&store, call().from_ip("203.0.113.9")).await, "16", "also where they come directly");
     assert_eq!(remaining(&store, forwarded("10.0.0.2, 203.0.113.9")).await, "17");
     assert!(counter(&store, HOME).await.is_some());
 }

@@ -79,23 +79,3 @@ fn token(header: &str) -> Presented<'_> {
         _ => Presented::Nothing,
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_clients_send_while_logged_out_counts_as_no_token() {
-        for header in ["", "  ", "Bearer", "Bearer ", "bearer undefined", "Bearer null", "BEARER   undefined "] {
-            assert_eq!(token(header), Presented::Nothing, "{header:?}");
-        }
-    }
-
-    #[test]
-    fn other_schemes_are_invalid_and_tokens_are_not_cut() {
-        assert_eq!(token("Basic abc"), Presented::Garbage);
-        assert_eq!(token("undefined"), Presented::Garbage);
-        assert_eq!(token("Bearer  a.b.c "), Presented::Token("a.b.c"));
-        assert_eq!(token("Bearer a.b.c, Bearer d"), Presented::Token("a.b.c, Bearer d"));
-    }
-}

@@ -155,12 +155,4 @@ mod tests {
             }
         }
     }
-
-    #[test]
-    fn a_refunded_order_is_final_and_no_order_becomes_pending_again() {
-        for status in OrderStatus::ALL {
-            assert!(!may_become(Refunded, status));
-            assert!(!may_become(status, Pending));
-        }
-    }
 }

@@ -296,40 +296,4 @@ mod tests {
         let signature = provider::Hs256::new(secret).unwrap().sign(text.as_bytes());
         format!("{text}.{}", base64::prelude::BASE64_URL_SAFE_NO_PAD.encode(signature))
     }
-
-    #[test]
-    fn any_other_token_is_invalid() {
-        use serde_json::json;
-        let secret = b"0123456789abcdef0123456789abcdef";
-        let good = || json!({"sub": "7", "iat": NOW, "exp": NOW + 60, "iss": ISSUER});
-        let with = |name: &str, value: serde_json::Value| {
-            let mut claims = good();
-            claims[name] = value;
-            claims
-        };
-        let header = json!({"alg": "HS256", "kid": "old"});
-        let verify = |token: &str| keys(OLD).verify(token, NOW);
-        assert!(verify(&forge(header.clone(), good(), secret)).is_ok());
-        assert!(verify(&forge(json!({"alg": "HS256"}), good(), secret)).is_ok(), "kid is not required");
-        let mut no_exp = good();
-        no_exp.as_object_mut().unwrap().remove("exp");
-        let invalid = [
-            forge(json!({"alg": "none"}), good(), secret),
-            forge(json!({"alg": "HS384"}), good(), secret),
-            forge(json!({"alg": "HS256", "kid": "other"}), good(), secret),
-            forge(header.clone(), no_exp, secret),
-            forge(header.clone(), with("iss", json!("else")), secret),
-            forge(header.clone(), with("iss", json!([ISSUER])), secret),
-            forge(header.clone(), with("sub", json!("07")), secret),
-            forge(header.clone(), with("sub", json!(7)), secret),
-            forge(header.clone(), with("exp", json!("soon")), secret),
-            forge(header.clone(), good(), b"another secret, thirty-two bytes"),
-            "a.b.c".to_owned(),
-            String::new(),
-            forge(header, with("pad", json!("x".repeat(LONGEST))), secret),
-        ];
-        for token in invalid {
-            assert_eq!(verify(&token), Err(InvalidToken), "{token}");
-        }
-    }
 }

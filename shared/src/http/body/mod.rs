@@ -240,25 +240,4 @@ mod tests {
             assert_eq!(read(body).map_err(|fault| fault.to_string()), Err(message.to_owned()), "{body:.40}");
         }
     }
-
-    #[test]
-    fn fields_may_be_optional_numbers_lists_and_objects() {
-        #[derive(Debug, Deserialize, PartialEq)]
-        struct Sent {
-            count: Option<u32>,
-            names: Vec<String>,
-            choices: BTreeMap<String, i64>,
-        }
-        let read = |body: &str| object::<Sent>(&Request::new(Body::from(body)));
-        let sent = read(r#"{"count":null,"names":["a"],"choices":{"7":-1}}"#).unwrap();
-        assert_eq!(sent, Sent { count: None, names: vec!["a".to_owned()], choices: [("7".to_owned(), -1)].into() });
-        let fault = |body| read(body).unwrap_err().to_string();
-        assert_eq!(
-            fault(r#"{"count":"2","names":[],"choices":{}}"#),
-            "The count field must be a whole number that is not negative."
-        );
-        assert_eq!(fault(r#"{"count":-1,"names":[],"choices":{}}"#), fault(r#"{"count":"2","names":[],"choices":{}}"#));
-        assert_eq!(fault(r#"{"names":[1],"choices":{}}"#), "The names field must be a string.");
-        assert_eq!(fault(r#"{"names":[],"choices":{"7":1.5}}"#), "The choices.7 field must be a whole number.");
-    }
 }
