@@ -99,11 +99,13 @@ async fn a_store_without_the_integration_says_so() {
     }
 }
 
+type Break = fn(&mut ChatLogin);
+
 #[tokio::test]
 async fn a_client_of_which_a_part_is_not_set_or_makes_no_url_is_the_documented_failure() {
     let store = TestStore::open().await;
     let (unset, broken) = ("not configured", "Failed to generate auth URL: ");
-    let breaks: [(u16, &str, fn(&mut ChatLogin)); 7] = [
+    let breaks: [(u16, &str, Break); 7] = [
         (200, unset, |chat| chat.client_id.clear()),
         (200, unset, |chat| chat.redirect_url.clear()),
         (200, unset, |chat| chat.scopes.clear()),

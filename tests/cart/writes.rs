@@ -1,7 +1,7 @@
 //! Every write to a cart: its id, a lost response, and lines whose item is no longer published.
 
 use super::support::{NEW, RICH, WORN, ask, cart_of, outcome, post, put_cart, stored, tell, text, user, view};
-use crate::support::assert_message;
+use crate::support::fields;
 use serde_json::json;
 use shared::model::{Cart, ItemId, Line};
 use shared::store::codec::{self, Item};
@@ -114,14 +114,15 @@ async fn an_id_that_is_not_a_decimal_number_is_404_and_blanks_around_one_do_not_
     let store = TestStore::open().await;
     for (path, good, body) in [
         ("add", 201, json!({})),
-        ("reload", 2, json!({ "count": 4 })),
+        ("reload", 2, json!({ "count": 5 })),
         ("changePrice", 6, json!({ "price": "4.50" })),
         ("setSelectedServer", 4, json!({ "server_id": 2 })),
         ("setVariable", 3, json!({ "var_id": 2, "var_value": "Midnight" })),
         ("remove", 1, json!({})),
     ] {
         for id in short.into_iter().chain(long.iter().map(String::as_str)) {
-            assert_message(&post(&store, &format!("/cart/{path}/{id}"), RICH, &body).await, 404);
+            let reply = post(&store, &format!("/cart/{path}/{id}"), RICH, &body).await;
+            assert_eq!((reply.status.as_u16(), fields(&reply.json())), (404, vec!["message"]), "{path} {id:.30}");
         }
         store.calls.clear();
         let reply = post(&store, &format!("/cart/{path}/{good}%20"), RICH, &body).await;

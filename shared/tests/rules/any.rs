@@ -141,8 +141,8 @@ pub fn arb_discount() -> impl Strategy<Value = Discount> {
 }
 
 pub fn coupon(discount: Discount, scope: Scope) -> Coupon {
-    let coupon = json!({ "id": 1, "code": "coupon", "active": true, "discount": discount, "scope": scope });
-    serde_json::from_value(coupon).unwrap()
+    let coupon = json!({ "id": 1, "code": "coupon", "active": true, "discount": discount });
+    Coupon { scope, ..serde_json::from_value(coupon).unwrap() }
 }
 
 pub fn card(balance: i64) -> GiftCard {

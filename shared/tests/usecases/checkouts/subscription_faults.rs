@@ -134,7 +134,7 @@ async fn fail_each_call(part: Part) {
     walk(&healthy, &Instance::new(recorder), part).await.unwrap();
     let (sent, requests) = (sent(), requests());
     assert_finished(healthy, part, "nothing fails").await;
-    assert!(sent.len() >= 4 && requests >= 2, "{sent:?}, {requests}");
+    assert!(sent.len() >= 4 && requests > 0, "{sent:?}, {requests}");
     for (place, operation) in sent.iter().enumerate() {
         let faults = Database::of(operation);
         for (number, fault) in faults.iter().enumerate() {
