@@ -179,17 +179,6 @@ async fn the_cookie_costs_no_round_trip() {
 }
 
 #[tokio::test]
-async fn a_code_of_any_letters_survives_the_cookie() {
-    let store = TestStore::open().await;
-    let code = text("straße; \u{1f525}=\"x\"");
-    let referral = super::support::sample_referral("lantern");
-    super::support::put_referral(&store, &shared::model::Referral { code: code.clone(), ..referral }).await;
-    let cookie = kept(&store.send(capture(code.as_str())).await);
-    cleared(&store.send(add(&store, NEW).header("cookie", &cookie)).await);
-    assert_eq!(stored(&store, NEW).await.unwrap().referral, Some(code));
-}
-
-#[tokio::test]
 async fn a_page_of_another_origin_may_send_the_cookie_if_the_origin_is_named() {
     let store = TestStore::open_with(&[("AllowedOrigins", "https://shop.example")]).await;
     let reply = store.send(capture("lantern").header("origin", "https://shop.example")).await;

@@ -2,13 +2,12 @@
 
 use super::support::{
     NEW, RICH, WORN, cart_of, cents, coupon, gift, line_of, percent, put_cart, put_code, put_referral, republish,
-    sample_code, sample_referral, stored, tell, text, user, view, with_code,
+    sample_code, sample_referral, stored, tell, view, with_code,
 };
 use crate::support::subscribe;
 use serde_json::{Value, json};
 use shared::model::SubscriptionStatus::{Active, Cancelled};
-use shared::model::{Cart, Code, CodeId, Coupon, GiftCard, ItemId, LineVariable, Money, PaymentType, PlayerName};
-use shared::store::keys;
+use shared::model::{Code, CodeId, Coupon, GiftCard, ItemId, LineVariable, Money, PaymentType, PlayerName};
 use tests::{NOW, TestStore};
 
 /// The sums that hold for every cart.
@@ -144,22 +143,6 @@ async fn every_cart_adds_up_with_any_code_on_it() {
 }
 
 #[tokio::test]
-async fn an_unavailable_line_is_shown_and_counts_in_no_sum_and_for_no_code() {
-    let store = TestStore::open().await;
-    // Sold out, inactive, owned, and the caller's limit reached.
-    for item in [204, 205, 101, 303] {
-        let code = Code::Coupon(coupon("all", percent(10_000)));
-        put_code(&store, &code).await;
-        put_cart(&store, &with_code(cart_of(RICH, &[(item, 1), (302, 1)]), &code)).await;
-        let view = view(&store, RICH).await;
-        assert_eq!(line_of(&view, item)["is_unavailable"], true, "{item}");
-        assert_eq!(view["cart"]["clear_price"], 3, "{item}");
-        assert_eq!(view["cart"]["coupon_sum"], 3, "{item}");
-        assert_adds_up(&view);
-    }
-}
-
-#[tokio::test]
 async fn a_line_whose_item_is_no_longer_published_is_left_out_of_lines_and_count() {
     let store = TestStore::open().await;
     put_cart(&store, &cart_of(RICH, &[(801, 7), (999, 7), (302, 1)])).await;
@@ -167,19 +150,6 @@ async fn a_line_whose_item_is_no_longer_published_is_left_out_of_lines_and_count
     assert_eq!(view["items"].as_array().unwrap().len(), 1);
     assert_eq!(view["cart"]["items"], 1);
     assert_eq!(stored(&store, RICH).await.unwrap().lines.len(), 3, "reading writes nothing");
-}
-
-#[tokio::test]
-async fn a_cumulative_line_counts_once_at_the_difference() {
-    let store = TestStore::open().await;
-    put_cart(&store, &cart_of(RICH, &[(103, 5), (112, 2)])).await;
-    let view = view(&store, RICH).await;
-    let line = line_of(&view, 103);
-    assert_eq!([&line["count"], &line["price"]], [&json!(1), &json!(10)]);
-    // The guild is another cumulative category, of which nothing is owned.
-    assert_eq!(line_of(&view, 112)["price"], 14.5);
-    assert_eq!(view["cart"]["items"], 2);
-    assert_eq!(view["cart"]["clear_price"], 24.5);
 }
 
 #[tokio::test]
@@ -246,13 +216,4 @@ async fn a_server_that_the_item_no_longer_has_is_not_selected() {
     let view = view(&store, RICH).await;
     assert_eq!(line_of(&view, 401)["selected_server"], json!(null));
     assert_eq!(line_of(&view, 405)["selected_server"], json!(null), "nothing can be selected for it");
-}
-
-#[tokio::test]
-async fn the_cart_is_read_strongly_consistent() {
-    let store = TestStore::open().await;
-    put_cart(&store, &Cart { referral: Some(text("toadmail")), ..cart_of(NEW, &[(302, 1)]) }).await;
-    assert_eq!(view(&store, NEW).await["cart"]["referral"], "Grimble");
-    tests::delete(&store.db, &keys::cart(user(NEW))).await;
-    assert_eq!(view(&store, NEW).await["items"], json!([]));
 }

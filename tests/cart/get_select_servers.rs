@@ -1,8 +1,7 @@
 //! POST /cart/getSelectServers.
 
-use super::support::{NEW, RICH, WORN, ask, cart_of, put_cart, republish, view};
-use serde_json::{Value, json};
-use shared::model::{ItemId, ItemType};
+use super::support::{NEW, RICH, WORN, ask, cart_of, put_cart, view};
+use serde_json::json;
 use tests::TestStore;
 
 const PATH: &str = "/cart/getSelectServers";
@@ -40,17 +39,4 @@ async fn an_item_on_two_lines_is_shown_once() {
     put_cart(&store, &cart_of(RICH, &[(401, 1), (401, 2), (402, 1)])).await;
     let servers = ask(&store, PATH, RICH).await.json();
     assert_eq!(servers.as_object().unwrap().keys().collect::<Vec<_>>(), ["401", "402"]);
-}
-
-#[tokio::test]
-async fn a_change_by_the_owner_is_shown() {
-    let store = TestStore::open().await;
-    assert_ne!(ask(&store, PATH, RICH).await.json(), Value::Object(serde_json::Map::new()));
-    republish(&store, |compiled| {
-        for entry in compiled.items.iter_mut().filter(|entry| entry.item.id == ItemId::new(401)) {
-            entry.item.kind = ItemType::Cmd;
-        }
-    })
-    .await;
-    assert_eq!(ask(&store, PATH, RICH).await.text, "{}");
 }

@@ -2,7 +2,7 @@
 
 use crate::game_server::Trouble;
 use crate::shop::{BUYER, Shop, bought, online};
-use shared::model::{CommandId, CommandTemplate, OrderStatus};
+use shared::model::{CommandId, OrderStatus};
 use shared::usecases::delivery::{OwnerOutcome, StopReason, cancel, poll, retry, stop, validated};
 
 #[tokio::test]
@@ -48,19 +48,6 @@ async fn a_fresh_batch_is_never_refused_and_a_later_one_is() {
     shop.wait(60);
     let answers = validated(shop.db(), shop.clock(), &server.key, &[id, foreign]).await.unwrap();
     assert_eq!(answers, [(id, false), (foreign, true)]);
-}
-
-#[tokio::test]
-async fn the_sweep_notes_what_a_server_that_fell_silent_may_not_be_served_again() {
-    let once = CommandTemplate { once: true, ..bought("a {player}") };
-    let shop = Shop::open(vec![once, bought("b {player}")]).await;
-    let server = shop.game_server(1).await;
-    let order = shop.buy("a").await;
-    poll(shop.db(), shop.clock(), &server.key, None).await.unwrap();
-    shop.sweep().await;
-    assert_eq!(shop.states(&order).await, ["served", "served"]);
-    shop.sweep_for(1).await;
-    assert_eq!(shop.states(&order).await, ["unknown", "served"]);
 }
 
 #[tokio::test]

@@ -1,9 +1,9 @@
 //! A coupon and a gift card on one cart (rules.md, "Coupons and gift cards").
 
-use super::support::{act, add, call, cart, create, enter, login, refused, status, stored};
+use super::support::{act, add, cart, create, enter, login, refused, status, stored};
 use local::stripe::Action;
 use serde_json::json;
-use shared::model::{Code, CodeText, UserId};
+use shared::model::{Code, CodeText};
 use shared::store::{codec, codes, keys};
 use tests::{NOW, TestStore};
 
@@ -105,32 +105,5 @@ async fn of_two_codes_the_one_that_no_longer_applies_is_removed() {
         let left = ["coupon_code", "gift_code"].map(|field| shown[field].clone());
         assert_eq!(left, if ended == "half" { ["", "a-card-of-ours"] } else { ["half", ""] });
         assert_eq!(format!("{:.2}", shown["price"].as_f64().unwrap()), total);
-    }
-}
-
-#[tokio::test]
-async fn a_cart_that_was_stored_with_a_single_code_keeps_it() {
-    let store = TestStore::open().await;
-    put_card(&store, 400).await;
-    put_coupon(&store).await;
-    let user = UserId::new(8);
-    for (kind, field, code, id) in
-        [("coupon", "coupon_code", "half", 902), ("gift", "gift_code", "a-card-of-ours", 901)]
-    {
-        let row = json!({
-            "user": 8, "version": 1, "next_line": 2, "lines": [{ "id": 1, "item": 302, "count": 1 }],
-            "code": { "code": code, "id": id, "kind": kind },
-        });
-        crate::support::put(&store, codec::encode_live(&keys::cart(user), &row).unwrap()).await;
-        let token = store.token_of(user);
-        assert_eq!(cart(&store, &token).await[field], code);
-        // The next write stores it in its own field.
-        add(&store, &token, 302, 1).await;
-        assert_eq!(cart(&store, &token).await[field], code);
-        let written = store.db.get(&keys::cart(user), true).await.unwrap().unwrap();
-        assert!(written.contains_key(if kind == "gift" { "gift_card" } else { "coupon" }));
-        let removed = if kind == "gift" { "/cart/removeGiftcard" } else { "/cart/removeCoupon" };
-        assert_eq!(call(&store, &token, removed, &json!({})).await.data()["success"], true);
-        assert_eq!(cart(&store, &token).await[field], "");
     }
 }

@@ -65,18 +65,6 @@ async fn the_eleventh_of_an_address_is_refused_until_one_is_paid() {
 }
 
 #[tokio::test]
-async fn a_checkout_counts_for_the_time_of_a_hold() {
-    let store = TestStore::open().await;
-    ten(&store).await;
-    store.clock.advance(Duration::from_secs(35 * 60 - 1));
-    let token = buyer(&store, "Eleventh", LIMITED).await;
-    let reply = asks(&store, &token).await;
-    assert_eq!((refused(&reply), reply.header("retry-after")), (json!(TOO_MANY), "1"));
-    store.clock.advance(Duration::from_secs(1));
-    create(&store, &token).await;
-}
-
-#[tokio::test]
 async fn a_buyer_who_changes_the_cart_has_one_place() {
     let store = TestStore::open().await;
     let token = buyer(&store, "Buyer", LIMITED).await;

@@ -72,21 +72,6 @@ fn a_request_counts_where_it_belongs() {
     assert_eq!(failed["_aws"]["CloudWatchMetrics"].as_array().unwrap().len(), 1, "no code, no kind");
 }
 
-#[test]
-fn a_payment_event_that_did_not_happen_is_not_a_metric() {
-    let meter = Meter::default();
-    meter.payments.add(PaymentEvent::Overdue, 0);
-    assert!(!line(&meter, 200).to_string().contains("Overdue"));
-    meter.payments.add(PaymentEvent::Overdue, 3);
-    meter.payments.add(PaymentEvent::Review, 1);
-    let line = line(&meter, 200);
-    assert_eq!((&line["OverdueOrders"], &line["PaymentReviews"]), (&3.into(), &1.into()));
-    assert_eq!(line.get("BadSignatures"), None);
-    let declared = line["_aws"].to_string();
-    assert!(declared.contains("OverdueOrders") && declared.contains("PaymentReviews"), "{declared}");
-    assert!(!declared.contains("BadSignatures") && !declared.contains("CodesRefused"), "{declared}");
-}
-
 #[tokio::test]
 async fn what_happens_inside_a_request_is_noted_and_outside_it_is_not() {
     conflict();

@@ -5,7 +5,7 @@ use local::stripe::Action;
 use shared::model::{Cancellation, InternalId, ItemId, Money, OrderStatus, SubscriptionStatus, UserId};
 use shared::rules::subscription::access_until;
 use shared::store::keys;
-use shared::usecases::checkouts::{Provider as _, WebhookEvent, act, cancel_subscription, settle_subscription};
+use shared::usecases::checkouts::{Provider as _, WebhookEvent, act, cancel_subscription};
 
 /// A subscription that was renewed after thirty days: its first order, and the session of its checkout.
 async fn renewed() -> (Subscribers, InternalId, String) {
@@ -60,26 +60,6 @@ async fn a_renewal_is_an_order_of_its_own_that_counts_money_and_no_units() {
     shop.wait(2);
     shop.run().await;
     assert!(!shop.has_access());
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_cancelled_subscription_gives_access_to_the_end_of_the_paid_period() {
-    let mut shop = Subscribers::open().await;
-    let (order, session) = shop.subscribe().await;
-    shop.after(&session, Action::CancelAtPeriodEnd).await;
-    let subscription = shop.subscription(&order).await;
-    assert_eq!(access_until(&subscription), subscription.paid_until);
-    assert_eq!(shop.entries().await[0].status, SubscriptionStatus::Cancelled);
-    shop.wait(27);
-    shop.run().await;
-    assert!(shop.has_access());
-    shop.wait(5);
-    shop.run().await;
-    assert_eq!(shop.ran, ["give user-1", "take user-1"]);
-    shop.sweep().await;
-    assert_eq!(shop.subscription(&order).await.status, SubscriptionStatus::Ended);
-    assert!(shop.entries().await.is_empty());
-    shop.create().await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -140,24 +120,6 @@ async fn a_dispute_of_the_newest_order_ends_it_and_one_of_an_older_order_lets_it
     let subscription = shop.subscription(&first).await;
     assert_eq!(subscription.status, SubscriptionStatus::Ended);
     assert_eq!(access_until(&subscription), subscription.stopped_at.unwrap());
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_subscription_whose_events_are_lost_is_found_by_the_sweep() {
-    let mut shop = Subscribers::open().await;
-    let (first, session) = shop.subscribe().await;
-    shop.sweep().await;
-    shop.wait(31);
-    shop.till.stand_in.act(&session, &Action::Renew).unwrap();
-    shop.wait(31);
-    shop.till.stand_in.act(&session, &Action::Renew).unwrap();
-    let id = shop.subscription(&first).await.id;
-    let renewed = settle_subscription(shop.db(), &shop.till.market.clock, &shop.till.stripe, &id).await;
-    let renewed = renewed.unwrap().unwrap();
-    assert_eq!(shop.orders().await.len(), 3);
-    assert!(renewed.paid_until > shop.now());
-    shop.run().await;
-    assert!(shop.has_access(), "{:?}", shop.ran);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -57,18 +57,6 @@ async fn a_paid_order_takes_everything_at_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_same_order_again_has_no_second_effect() {
-    let shop = Shop::open().await;
-    let order = paid("a", Some(1), &[(FIVE, 5, 500)]);
-    let first = recorded(&shop, order.clone()).await;
-    let again = recorded(&shop, order).await;
-    assert!(again.already);
-    assert_eq!(again.stored, first.stored);
-    assert_eq!(shop.sold(FIVE).await, 5);
-    shop.assert_sums().await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn an_order_that_moved_on_is_still_the_same_order() {
     let shop = Shop::open().await;
     let order = NewOrder { status: OrderStatus::Pending, ..paid("a", Some(1), &[(FIVE, 1, 100)]) };
@@ -103,20 +91,6 @@ async fn other_content_under_the_same_id_is_an_error_that_names_the_field() {
     }
     let undated = NewOrder { created_at: None, ..order };
     assert!(recorded(&shop, undated).await.already, "a date that was not given cannot differ");
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn only_a_paid_order_takes_anything() {
-    let shop = Shop::open().await;
-    for status in OrderStatus::ALL.into_iter().filter(|status| *status != OrderStatus::Paid) {
-        let mut order = NewOrder { status, ..paid(status.as_str(), Some(1), &[(FIVE, 5, BALANCE)]) };
-        order.coupon = Some(code("once"));
-        order.gift_card = Some(GiftCardPayment { code: code("card"), amount: Money::from_minor(BALANCE) });
-        recorded(&shop, order).await;
-    }
-    assert_eq!((shop.sold(FIVE).await, shop.held(1, FIVE).await), (0, 0));
-    assert_eq!((shop.uses("once").await, shop.balance().await), (0, BALANCE));
-    shop.assert_sums().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
