@@ -233,6 +233,8 @@ impl World {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
         self.killer.check_written();
+        let log = self.killer.log();
+        assert!(![KEY, PASSWORD].iter().any(|secret| log.contains(secret)), "{log}");
         unknown
     }
 
