@@ -1,6 +1,6 @@
 //! Customers, subscriptions and invoices: what is kept of them, and the shapes in which they are sent.
 
-use super::objects::{Line, fill, nulls};
+use super::objects::{Line, sent};
 use super::portal::{Configuration, Visit};
 use jiff::tz::TimeZone;
 use jiff::{Span, Timestamp};
@@ -42,25 +42,14 @@ pub(super) struct Customer {
 
 impl Customer {
     pub(super) fn json(&self) -> Value {
-        let mut customer = json!({
-            "id": self.id,
-            "object": "customer",
-            "balance": 0,
-            "created": self.created,
-            "delinquent": false,
-            "invoice_settings": {
-                "custom_fields": null, "default_payment_method": null, "footer": null, "rendering_options": null,
-            },
-            "livemode": self.livemode,
-            "metadata": {},
-            "preferred_locales": [],
-            "tax_exempt": "none",
-        });
-        nulls(
-            &mut customer,
-            "address currency default_source description discount email name phone shipping test_clock",
-        );
-        customer
+        sent(
+            "customer",
+            json!({
+                "id": self.id,
+                "created": self.created,
+                "livemode": self.livemode,
+            }),
+        )
     }
 }
 
@@ -111,45 +100,37 @@ impl Terms {
             "aggregate_usage": null, "interval": self.recurring.interval, "interval_count": self.recurring.count,
             "meter": null, "trial_period_days": null, "usage_type": "licensed",
         });
-        let mut price = json!({
-            "id": self.id_of("price", n),
-            "object": "price",
-            "active": true,
-            "billing_scheme": "per_unit",
-            "created": self.since,
-            "currency": self.currency,
-            "livemode": self.livemode,
-            "metadata": {},
-            "product": self.id_of("prod", n),
-            "recurring": line.recurring.then_some(recurring),
-            "tax_behavior": "unspecified",
-            "type": if line.recurring { "recurring" } else { "one_time" },
-            "unit_amount": line.unit_amount,
-            "unit_amount_decimal": line.unit_amount.to_string(),
-        });
-        nulls(&mut price, "custom_unit_amount lookup_key nickname tiers_mode transform_quantity");
-        price
+        sent(
+            "price",
+            json!({
+                "id": self.id_of("price", n),
+                "created": self.since,
+                "currency": self.currency,
+                "livemode": self.livemode,
+                "product": self.id_of("prod", n),
+                "recurring": line.recurring.then_some(recurring),
+                "type": if line.recurring { "recurring" } else { "one_time" },
+                "unit_amount": line.unit_amount,
+                "unit_amount_decimal": line.unit_amount.to_string(),
+            }),
+        )
     }
 
     fn plan(&self, n: usize, line: &Line) -> Value {
-        let mut plan = json!({
-            "id": self.id_of("price", n),
-            "object": "plan",
-            "active": true,
-            "amount": line.unit_amount,
-            "amount_decimal": line.unit_amount.to_string(),
-            "billing_scheme": "per_unit",
-            "created": self.since,
-            "currency": self.currency,
-            "interval": self.recurring.interval,
-            "interval_count": self.recurring.count,
-            "livemode": self.livemode,
-            "metadata": {},
-            "product": self.id_of("prod", n),
-            "usage_type": "licensed",
-        });
-        nulls(&mut plan, "aggregate_usage meter nickname tiers_mode transform_usage trial_period_days");
-        plan
+        sent(
+            "plan",
+            json!({
+                "id": self.id_of("price", n),
+                "amount": line.unit_amount,
+                "amount_decimal": line.unit_amount.to_string(),
+                "created": self.since,
+                "currency": self.currency,
+                "interval": self.recurring.interval,
+                "interval_count": self.recurring.count,
+                "livemode": self.livemode,
+                "product": self.id_of("prod", n),
+            }),
+        )
     }
 }
 
@@ -180,78 +161,48 @@ impl Subscription {
     }
 
     fn item(&self, n: usize, line: &Line) -> Value {
-        json!({
-            "id": self.terms.id_of("si", n),
-            "object": "subscription_item",
-            "billing_thresholds": null,
-            "created": self.terms.since,
-            "discounts": [],
-            "metadata": {},
-            "plan": self.terms.plan(n, line),
-            "price": self.terms.price(n, line),
-            "quantity": line.quantity,
-            "subscription": self.id(),
-            "tax_rates": [],
-        })
+        sent(
+            "subscription_item",
+            json!({
+                "id": self.terms.id_of("si", n),
+                "created": self.terms.since,
+                "plan": self.terms.plan(n, line),
+                "price": self.terms.price(n, line),
+                "quantity": line.quantity,
+                "subscription": self.id(),
+            }),
+        )
     }
 
     pub(super) fn json(&self) -> Value {
         let (start, end) = self.period();
         let items: Vec<Value> = self.lines.iter().enumerate().map(|(n, line)| self.item(n, line)).collect();
         let url = format!("/v1/subscription_items?subscription={}", self.id());
-        let mut subscription = json!({
-            "id": self.id(),
-            "object": "subscription",
-            "automatic_tax": { "disabled_reason": null, "enabled": false, "liability": null },
-            "billing_cycle_anchor": self.terms.since,
-            "cancel_at": self.cancel_at_period_end.then_some(end),
-            "cancel_at_period_end": self.cancel_at_period_end,
-            "canceled_at": self.canceled_at,
-            "cancellation_details": { "comment": null, "feedback": null, "reason": self.reason },
-            "collection_method": "charge_automatically",
-            "created": self.terms.since,
-            "currency": self.terms.currency,
-            "current_period_end": end,
-            "current_period_start": start,
-            "customer": self.terms.customer,
-            "default_tax_rates": [],
-            "discounts": [],
-            "ended_at": self.ended_at,
-            "invoice_settings": { "account_tax_ids": null, "issuer": { "type": "self" } },
-            "items": super::webhooks::list(&url, &items, false),
-            "latest_invoice": self.latest_invoice,
-            "livemode": self.terms.livemode,
-            "metadata": self.terms.metadata,
-            "payment_settings": {
-                "payment_method_options": null, "payment_method_types": ["card"],
-                "save_default_payment_method": "off",
-            },
-            "start_date": self.terms.since,
-            "status": self.status,
-            "trial_settings": { "end_behavior": { "missing_payment_method": "create_invoice" } },
-        });
-        nulls(
-            &mut subscription,
-            "application application_fee_percent billing_cycle_anchor_config billing_thresholds days_until_due \
-             default_payment_method default_source description discount next_pending_invoice_item_invoice on_behalf_of \
-             pause_collection pending_invoice_item_interval pending_setup_intent pending_update schedule test_clock \
-             transfer_data trial_end trial_start",
-        );
-        subscription
+        sent(
+            "subscription",
+            json!({
+                "id": self.id(),
+                "billing_cycle_anchor": self.terms.since,
+                "cancel_at": self.cancel_at_period_end.then_some(end),
+                "cancel_at_period_end": self.cancel_at_period_end,
+                "canceled_at": self.canceled_at,
+                "cancellation_details": { "comment": null, "feedback": null, "reason": self.reason },
+                "created": self.terms.since,
+                "currency": self.terms.currency,
+                "current_period_end": end,
+                "current_period_start": start,
+                "customer": self.terms.customer,
+                "ended_at": self.ended_at,
+                "items": super::webhooks::list(&url, &items, false),
+                "latest_invoice": self.latest_invoice,
+                "livemode": self.terms.livemode,
+                "metadata": self.terms.metadata,
+                "start_date": self.terms.since,
+                "status": self.status,
+            }),
+        )
     }
 }
-
-/// The fields of an invoice that are always 0, empty or null here.
-const ZEROS: &str = "amount_shipping ending_balance post_payment_credit_notes_amount pre_payment_credit_notes_amount \
-    starting_balance";
-const LISTS: &str = "customer_tax_ids default_tax_rates discounts total_discount_amounts total_pretax_credit_amounts \
-    total_tax_amounts";
-const NULL: &str = "account_country account_name account_tax_ids application application_fee_amount \
-    automatically_finalizes_at custom_fields customer_address customer_email customer_name customer_phone \
-    customer_shipping default_payment_method default_source description discount due_date footer from_invoice \
-    hosted_invoice_url invoice_pdf last_finalization_error latest_revision on_behalf_of quote receipt_number \
-    rendering shipping_cost shipping_details statement_descriptor tax test_clock transfer_data \
-    webhooks_delivered_at";
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Invoice {
@@ -282,32 +233,26 @@ impl Invoice {
     fn line(&self, n: usize, line: &Line) -> Value {
         let amount = line.unit_amount * line.quantity;
         let (start, end) = if line.recurring { self.period } else { (self.created, self.created) };
-        let mut object = json!({
-            "id": format!("il{}{n}", self.id.trim_start_matches("in")),
-            "object": "line_item",
-            "amount": amount,
-            "amount_excluding_tax": amount,
-            "currency": self.terms.currency,
-            "description": format!("{} × {}", line.quantity, line.name),
-            "discount_amounts": [],
-            "discountable": true,
-            "discounts": [],
-            "invoice": self.id,
-            "livemode": self.terms.livemode,
-            "metadata": self.terms.metadata,
-            "period": { "end": end, "start": start },
-            "plan": line.recurring.then(|| self.terms.plan(n, line)),
-            "pretax_credit_amounts": [],
-            "price": self.terms.price(n, line),
-            "proration": false,
-            "proration_details": { "credited_items": null },
-            "quantity": line.quantity,
-            "subscription": self.terms.subscription,
-            "tax_amounts": [],
-            "tax_rates": [],
-            "type": if line.recurring { "subscription" } else { "invoiceitem" },
-            "unit_amount_excluding_tax": line.unit_amount.to_string(),
-        });
+        let mut object = sent(
+            "line_item",
+            json!({
+                "id": format!("il{}{n}", self.id.trim_start_matches("in")),
+                "amount": amount,
+                "amount_excluding_tax": amount,
+                "currency": self.terms.currency,
+                "description": format!("{} × {}", line.quantity, line.name),
+                "invoice": self.id,
+                "livemode": self.terms.livemode,
+                "metadata": self.terms.metadata,
+                "period": { "end": end, "start": start },
+                "plan": line.recurring.then(|| self.terms.plan(n, line)),
+                "price": self.terms.price(n, line),
+                "quantity": line.quantity,
+                "subscription": self.terms.subscription,
+                "type": if line.recurring { "subscription" } else { "invoiceitem" },
+                "unit_amount_excluding_tax": line.unit_amount.to_string(),
+            }),
+        );
         if line.recurring {
             object["subscription_item"] = self.terms.id_of("si", n).into();
         } else {
@@ -319,54 +264,43 @@ impl Invoice {
     pub(super) fn json(&self) -> Value {
         let paid = if self.is_paid() { self.amount } else { 0 };
         let lines: Vec<Value> = self.lines.iter().enumerate().map(|(n, line)| self.line(n, line)).collect();
-        let mut invoice = json!({
-            "id": self.id,
-            "object": "invoice",
-            "amount_due": self.amount,
-            "amount_paid": paid,
-            "amount_remaining": self.amount - paid,
-            "attempt_count": self.attempts,
-            "attempted": self.attempts > 0,
-            "auto_advance": self.next_attempt.is_some(),
-            "automatic_tax": { "disabled_reason": null, "enabled": false, "liability": null, "status": null },
-            "billing_reason": self.reason,
-            "charge": self.charge,
-            "collection_method": "charge_automatically",
-            "created": self.created,
-            "currency": self.terms.currency,
-            "customer": self.terms.customer,
-            "customer_tax_exempt": "none",
-            "effective_at": self.created,
-            "issuer": { "type": "self" },
-            "lines": super::webhooks::list(&format!("/v1/invoices/{}/lines", self.id), &lines, false),
-            "livemode": self.terms.livemode,
-            "metadata": {},
-            "next_payment_attempt": self.next_attempt,
-            "number": format!("STANDIN-{}", &self.id[3..9]),
-            "paid": self.is_paid(),
-            "paid_out_of_band": false,
-            "payment_intent": self.intent,
-            "payment_settings": {
-                "default_mandate": null, "payment_method_options": null, "payment_method_types": ["card"],
-            },
-            // The period that is over; the lines have the one that is paid.
-            "period_end": self.period.0,
-            "period_start": self.previous,
-            "status": self.status,
-            "status_transitions": {
-                "finalized_at": self.created, "marked_uncollectible_at": null, "paid_at": self.paid_at, "voided_at": null,
-            },
-            "subscription": self.terms.subscription,
-            "subscription_details": { "metadata": self.terms.metadata },
-            "subtotal": self.amount,
-            "subtotal_excluding_tax": self.amount,
-            "total": self.amount,
-            "total_excluding_tax": self.amount,
-        });
-        fill(&mut invoice, ZEROS, &json!(0));
-        fill(&mut invoice, LISTS, &json!([]));
-        nulls(&mut invoice, NULL);
-        invoice
+        sent(
+            "invoice",
+            json!({
+                "id": self.id,
+                "amount_due": self.amount,
+                "amount_paid": paid,
+                "amount_remaining": self.amount - paid,
+                "attempt_count": self.attempts,
+                "attempted": self.attempts > 0,
+                "auto_advance": self.next_attempt.is_some(),
+                "billing_reason": self.reason,
+                "charge": self.charge,
+                "created": self.created,
+                "currency": self.terms.currency,
+                "customer": self.terms.customer,
+                "effective_at": self.created,
+                "lines": super::webhooks::list(&format!("/v1/invoices/{}/lines", self.id), &lines, false),
+                "livemode": self.terms.livemode,
+                "next_payment_attempt": self.next_attempt,
+                "number": format!("STANDIN-{}", &self.id[3..9]),
+                "paid": self.is_paid(),
+                "payment_intent": self.intent,
+                // The period that is over; the lines have the one that is paid.
+                "period_end": self.period.0,
+                "period_start": self.previous,
+                "status": self.status,
+                "status_transitions": {
+                    "finalized_at": self.created, "marked_uncollectible_at": null, "paid_at": self.paid_at, "voided_at": null,
+                },
+                "subscription": self.terms.subscription,
+                "subscription_details": { "metadata": self.terms.metadata },
+                "subtotal": self.amount,
+                "subtotal_excluding_tax": self.amount,
+                "total": self.amount,
+                "total_excluding_tax": self.amount,
+            }),
+        )
     }
 }
 

@@ -4,6 +4,7 @@ use super::api::{EXPAND, Input};
 use super::billing::Subscription;
 use super::calls::page;
 use super::error::ApiError;
+use super::objects::sent;
 use super::parameters::{Parameter, Shape, boolean, text};
 use super::state::State;
 use http::StatusCode;
@@ -96,38 +97,37 @@ impl Configuration {
     }
 
     fn json(&self, base: &str) -> Value {
-        json!({
-            "id": self.id,
-            "object": "billing_portal.configuration",
-            "active": self.active,
-            "application": null,
-            "business_profile": { "headline": null, "privacy_policy_url": null, "terms_of_service_url": null },
-            "created": self.created,
-            "default_return_url": self.return_url,
-            "features": {
-                "customer_update": { "allowed_updates": [], "enabled": self.customer_update },
-                "invoice_history": { "enabled": self.invoice_history },
-                "payment_method_update": { "enabled": self.payment_method_update },
-                "subscription_cancel": {
-                    "cancellation_reason": { "enabled": false, "options": [] },
-                    "enabled": self.cancel,
-                    "mode": if self.cancels_now { "immediately" } else { "at_period_end" },
-                    "proration_behavior": "none",
+        sent(
+            "billing_portal.configuration",
+            json!({
+                "id": self.id,
+                "active": self.active,
+                "created": self.created,
+                "default_return_url": self.return_url,
+                "features": {
+                    "customer_update": { "allowed_updates": [], "enabled": self.customer_update },
+                    "invoice_history": { "enabled": self.invoice_history },
+                    "payment_method_update": { "enabled": self.payment_method_update },
+                    "subscription_cancel": {
+                        "cancellation_reason": { "enabled": false, "options": [] },
+                        "enabled": self.cancel,
+                        "mode": if self.cancels_now { "immediately" } else { "at_period_end" },
+                        "proration_behavior": "none",
+                    },
+                    "subscription_update": {
+                        "default_allowed_updates": [], "enabled": self.subscription_update, "proration_behavior": "none",
+                        "schedule_at_period_end": { "conditions": [] },
+                    },
                 },
-                "subscription_update": {
-                    "default_allowed_updates": [], "enabled": self.subscription_update, "proration_behavior": "none",
-                    "schedule_at_period_end": { "conditions": [] },
+                "is_default": self.is_default,
+                "livemode": self.livemode,
+                "login_page": {
+                    "enabled": self.login_page,
+                    "url": self.login_page.then(|| format!("{base}/p/login/{}", self.id)),
                 },
-            },
-            "is_default": self.is_default,
-            "livemode": self.livemode,
-            "login_page": {
-                "enabled": self.login_page,
-                "url": self.login_page.then(|| format!("{base}/p/login/{}", self.id)),
-            },
-            "metadata": {},
-            "updated": self.updated,
-        })
+                "updated": self.updated,
+            }),
+        )
     }
 }
 
