@@ -27,7 +27,7 @@ async fn a_credit_that_is_repeated_by_many_or_after_a_lost_response_is_given_onc
 
 #[tokio::test]
 async fn killed_at_any_write_a_rename_is_completed_by_the_same_command() {
-    for let_through in 0.. {
+    for let_through in Cut::places() {
         let bench = Bench::stocked().await;
         // The largest patron, who is shown everywhere.
         let id = bench.ok(&["user", "show", "Thornwick"]).await["user"]["id"].to_string();

@@ -12,12 +12,14 @@
 
 use crate::bench::{Bench, ask, copy, sample, words};
 use crate::payments::{Paying, stand_in};
+use crate::subscriptions::{put, subscription};
 use http::Method;
 use local::stripe::{Action, Fault, FaultKind};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use shared::clock::{Clock as _, SystemClock};
-use shared::model::InternalId;
-use shared::usecases::delivery::{ServerKey, poll};
+use shared::model::{CommandId, InternalId};
+use shared::store::keys::Key;
+use shared::usecases::delivery::{ServerKey, delivered, poll};
 use std::fmt::Write as _;
 use storectl::answer::Answer;
 use storectl::console::Console;
@@ -28,6 +30,8 @@ struct Session {
     has_keys: bool,
     /// Names and the values that they stand for.
     names: Vec<(String, String)>,
+    /// The rows after a command that has written nothing.
+    unchanged: Option<Vec<String>>,
     /// Former tables, whose files are still used.
     before: Vec<Bench>,
 }
@@ -96,7 +100,7 @@ impl Session {
         let dir = paying.bench.dir.path().display().to_string();
         let names = [("dir", dir), ("sample", sample()), ("endpoint", paying.bench.endpoint().to_owned())];
         let names = names.map(|(name, value)| (name.to_owned(), value)).to_vec();
-        Self { paying, has_keys: store.ends_with("connected"), names, before: Vec::new() }
+        Self { paying, has_keys: store.ends_with("connected"), names, unchanged: None, before: Vec::new() }
     }
 
     async fn type_in(&self, mode: &str, line: &str) -> Printed {
@@ -128,7 +132,7 @@ impl Session {
     }
 
     /// What is done to a checkout at the provider (to the last one, if no order is named), and what it was asked for:
-    /// `% pay`, `% refund UNITS ORDER`, `% fail-refund`, `% lose ORDER` (by the table), `% forbid PATH`, `% received ROUTE`, `% refunds`.
+    /// `% pay`, `% pay-delayed`, `% succeed`, `% fail`, `% refund UNITS ORDER`, `% fail-refund`, `% lose ORDER` (by the table), `% forbid PATH`, `% received ROUTE`, `% refunds`.
     async fn at_provider(&self, verb: &str, rest: &str) -> Printed {
         let stand_in = &self.paying.stand_in;
         let (units, order) = rest.split_once(' ').unwrap_or((rest, ""));
@@ -147,6 +151,9 @@ impl Session {
             }
             "refunds" => return Printed { json: self.paying.refunds().into(), ..Printed::default() },
             "pay" => Action::Pay,
+            "pay-delayed" => Action::PayDelayed,
+            "succeed" => Action::Succeed,
+            "fail" => Action::Fail,
             "refund" => Action::Refund(units.parse().ok()),
             "fail-refund" => Action::FailRefund,
             _ => panic!("{verb} {rest}"),
@@ -160,9 +167,33 @@ impl Session {
         self.names.iter().find(|(known, _)| known == name).unwrap_or_else(|| panic!("{name}")).1.clone()
     }
 
+    /// `% copy DIR` (of the sample store), `% edit FILE OLD => NEW`, `% ls DIR`.
+    fn on_files(&self, verb: &str, rest: &str) -> Printed {
+        let bench = &self.paying.bench;
+        let mut text = String::new();
+        match verb {
+            "copy" => copy(sample().as_ref(), &bench.path(rest)),
+            "edit" => {
+                let (file, change) = rest.split_once(' ').unwrap();
+                let change = change.replace("\\n", "\n");
+                let (old, new) = change.split_once(" =>").unwrap();
+                let before = std::fs::read_to_string(bench.path(file)).unwrap();
+                assert!(before.contains(old), "{file}: {old}");
+                bench.write(file, &before.replace(old, new.trim_start_matches(' ')));
+            }
+            _ => {
+                let entries = std::fs::read_dir(bench.path(rest)).unwrap();
+                let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+                text = names.collect::<Vec<_>>().join("\n");
+            }
+        }
+        Printed { text, ..Printed::default() }
+    }
+
     /// * `% add USER ITEM OPTIONS` fills a cart, `% checkout NAME` begins a checkout and keeps its order, `% paid NAME` pays it, too.
-    /// * `% wait 2h`, `% now` (the time of the database), `% copy DIR` (of the sample), `% edit FILE OLD => NEW`, `% ls DIR`.
-    /// * `% rows PART`: live rows with this text. `% poll KEY`: of a game server. `% another table` or `provider`: an empty one.
+    /// * `% wait 2h`, `% now` (the time of the database).
+    /// * `% rows PART`: live rows with this text. `% drop PART PART`: deletes them. `% subscribe ID FIELDS`: of Newt.
+    /// * `% poll KEY`, `% delivered KEY IDS`: of a game server. `% another table` or `provider`: an empty one.
     async fn act(&mut self, verb: &str, rest: &str) -> Printed {
         let bench = &self.paying.bench;
         let mut json = Value::Null;
@@ -177,19 +208,21 @@ impl Session {
             }
             "wait" => bench.clock.advance(rest.parse::<jiff::SignedDuration>().unwrap().unsigned_abs()),
             "now" => bench.tell_the_time(),
-            "copy" => copy(sample().as_ref(), &bench.path(rest)),
-            "edit" => {
-                let (file, change) = rest.split_once(' ').unwrap();
-                let (old, new) = change.split_once(" =>").unwrap();
-                let text = std::fs::read_to_string(bench.path(file)).unwrap();
-                let old = old.replace("\\n", "\n");
-                assert!(text.contains(&old), "{file}: {old}");
-                bench.write(file, &text.replace(&old, new.trim_start()));
+            "subscribe" => {
+                let (id, changes) = rest.split_once(' ').unwrap_or((rest, "{}"));
+                let mut new = serde_json::to_value(subscription(&self.paying, id)).unwrap();
+                for (name, value) in serde_json::from_str::<Map<String, Value>>(changes).unwrap() {
+                    new[name] = value;
+                }
+                put(&self.paying, serde_json::from_value(new).unwrap()).await;
             }
-            "ls" => {
-                let entries = std::fs::read_dir(bench.path(rest)).unwrap();
-                let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
-                return Printed { text: names.collect::<Vec<_>>().join("\n"), ..Printed::default() };
+            "drop" => {
+                let is_meant = |row: &String| rest.split(' ').all(|part| row.contains(part));
+                for row in bench.rows().await.into_iter().filter(is_meant) {
+                    let row: Value = serde_json::from_str(&row).unwrap();
+                    let [pk, sk] = ["pk", "sk"].map(|name| row[name]["S"].as_str().unwrap().to_owned());
+                    bench.delete(&Key { pk, sk }).await;
+                }
             }
             "rows" => {
                 let part = rest.to_lowercase();
@@ -202,11 +235,19 @@ impl Session {
                 let head = polled.map_or_else(|_| "no such key".to_owned(), |all| format!("{} commands", all.len()));
                 return Printed { head, ..Printed::default() };
             }
+            "delivered" => {
+                let (key, ids) = rest.split_once(' ').unwrap();
+                let ids: Vec<CommandId> =
+                    ids.split(' ').map(|id| CommandId::new(id.parse::<u64>().unwrap()).unwrap()).collect();
+                delivered(&bench.db, bench.clock.as_ref(), &ServerKey::parse(key).unwrap(), &ids).await.unwrap();
+            }
             "another" if rest == "table" => {
                 let before = std::mem::replace(&mut self.paying.bench, Bench::empty().await);
                 self.before.push(before);
+                self.names.push(("endpoint".to_owned(), self.paying.bench.endpoint().to_owned()));
             }
             "another" => self.paying.stand_in = stand_in(bench).await,
+            "copy" | "edit" | "ls" => return self.on_files(verb, rest),
             _ => return self.at_provider(verb, rest).await,
         }
         Printed { json, ..Printed::default() }
@@ -220,7 +261,10 @@ impl Session {
         let (line, fields) = line.split_once(" |").map_or((line, None), |(line, fields)| (line, Some(fields)));
         let (mode, rest) = line.split_once(' ').unwrap();
         let is_refused = is_refused && mode != "$writing";
-        let before = if is_refused { self.rows().await } else { Vec::new() };
+        let before = match self.unchanged.take().filter(|_| is_refused) {
+            None if is_refused => self.rows().await,
+            known => known.unwrap_or_default(),
+        };
         let (verb, objects) = rest.split_once(' ').unwrap_or((rest, ""));
         let printed = match (mode, verb) {
             ("%", "GET" | "POST") => self.request(verb, objects).await,
@@ -228,8 +272,10 @@ impl Session {
             _ => self.type_in(mode, rest).await,
         };
         if is_refused {
-            let written = self.rows().await.into_iter().filter(|row| !before.contains(row));
-            assert_eq!(written.collect::<Vec<_>>(), [""; 0], "{typed} writes nothing");
+            let rows = self.rows().await;
+            let written: Vec<_> = rows.iter().filter(|row| !before.contains(row)).collect();
+            assert_eq!(written, [""; 0], "{typed} writes nothing");
+            self.unchanged = Some(rows);
         }
         if let Some(name) = kept {
             let field = printed.field(fields.unwrap_or_default().trim());
@@ -336,4 +382,9 @@ async fn sessions_about_payments_print_what_the_cases_have() {
 #[tokio::test]
 async fn sessions_about_delivery_print_what_the_cases_have() {
     play("delivery.txt").await;
+}
+
+#[tokio::test]
+async fn sessions_about_subscriptions_print_what_the_cases_have() {
+    play("subscriptions.txt").await;
 }

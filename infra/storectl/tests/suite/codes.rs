@@ -44,7 +44,7 @@ async fn both(bench: &Bench, file: &str) -> (BTreeSet<String>, BTreeSet<String>)
 
 #[tokio::test]
 async fn many_gift_cards_cut_off_at_any_write_are_completed_by_the_same_command() {
-    for let_through in 0.. {
+    for let_through in Cut::places() {
         let bench = Bench::published().await;
         let file = bench.path("cards.csv").display().to_string();
         let command = ["gift", "add", "--balance", "10", "--count", "130", "--ends-at", "in 9 days", "--out", &file];

@@ -8,7 +8,6 @@ use shared::store::leases::Lease;
 use shared::store::transaction::{Sent, Write, send};
 use shared::store::{commands, keys, orders};
 use shared::usecases::delivery::{Report, ServerKey, add_key, delivered, executed, place_of, poll};
-use storectl::error::Exit;
 use tests::Cut;
 
 /// An order of three keys and a rank for Newt, all on server 1, and the server's key.
@@ -103,32 +102,6 @@ async fn evidence_has_no_code_that_can_be_used_and_nothing_of_the_operators_own(
 }
 
 #[tokio::test]
-async fn an_owner_sends_again_cancels_and_notes_what_was_done() {
-    let (bench, order, key) = sold().await;
-    let all = ids(&listed(&bench, &[]).await);
-    let text = |id: CommandId| id.to_string();
-    let cancelled = bench.ok(&["delivery", "cancel", &text(all[3])]).await;
-    assert_eq!(cancelled["commands"][0]["state"], "cancelled");
-    assert_eq!(bench.ok(&["delivery", "done", &text(all[2])]).await["commands"][0]["state"], "done");
-    assert_eq!(poll(&bench.db, bench.clock.as_ref(), &key, None).await.unwrap().len(), 2);
-    delivered(&bench.db, bench.clock.as_ref(), &key, &all[..2]).await.unwrap();
-    assert_eq!(bench.fails(&["delivery", "retry", &text(all[0])]).await.exit, Exit::Declined, "it asks");
-    let again = bench.ok(&["delivery", "retry", &text(all[0]), "--yes"]).await;
-    let new = again["commands"][0]["again"].as_u64().unwrap();
-    assert_eq!(listed(&bench, &["--state", "ready"]).await[0]["id"], new);
-    assert_eq!(listed(&bench, &["--state", "retried"]).await[0]["retried_as"], new);
-    let refused = bench.run(&["delivery", "cancel", &text(all[1]), "77"]).await.unwrap();
-    assert_eq!(refused.trouble(), Some(Exit::Refused));
-    assert!(refused.text().contains("is delivered and stays so"), "{}", refused.text());
-    assert!(refused.text().contains("There is no command 77."), "{}", refused.text());
-    let failure = bench.fails(&["delivery", "retry", "--order", &order, "--yes"]).await;
-    assert_eq!(failure.what, "No command of the order is unknown.");
-    assert_eq!(bench.fails(&["delivery", "cancel", "--order", &order]).await.exit, Exit::Declined);
-    let rest = bench.ok(&["delivery", "cancel", "--order", &order, "--yes"]).await;
-    assert_eq!(rest["commands"].as_array().unwrap().len(), 1, "the one that was sent again");
-}
-
-#[tokio::test]
 async fn a_ban_stops_what_was_bought_and_says_so() {
     let (bench, order, _) = sold().await;
     let banned = bench.ok(&["ban", "newt"]).await;
@@ -143,24 +116,6 @@ async fn a_ban_stops_what_was_bought_and_says_so() {
     bench.ok(&["order", "set-status", &order, "REFUNDED"]).await;
     let text = doctor().await;
     assert!(!text.contains("withdrawn"), "{text}");
-}
-
-#[tokio::test]
-async fn an_erasure_stops_everything_and_removes_the_name() {
-    let (bench, ..) = sold().await;
-    let timed = ["order", "record", "--owner", "Newt", "--gateway", "test", "--line", TIMED, "--server", "1"];
-    bench.ok(&timed).await;
-    let name = shared::model::UserName::parse("Newt").unwrap();
-    bench.write_item(shared::store::codec::key_attributes(&keys::game_login(&name))).await;
-    let about = |rows: Vec<String>| ["EXPIRY#newt", "LOGIN#newt"].map(|kind| rows.join("\n").contains(kind));
-    assert_eq!(about(bench.rows().await), [true; 2]);
-    let count = listed(&bench, &[]).await.len();
-    let erased = bench.ok(&["user", "erase", "Newt", "--yes"]).await;
-    assert_eq!(erased["stopped_commands"], count);
-    let all = listed(&bench, &[]).await;
-    assert_eq!(all.len(), count);
-    assert_eq!(about(bench.rows().await), [false; 2]);
-    assert!(all.iter().all(|one| one["player"] == "" && one["command"] == "" && one["state"] == "stopped"), "{all:?}");
 }
 
 /// The text of a check of `doctor`.
@@ -195,33 +150,6 @@ async fn doctor_names_servers_that_are_silent_or_stuck_while_they_have_a_key() {
     assert!(said.starts_with("Hearth (1) polls, and commands have been ready for "), "{said}");
     bench.ok(&["server", "revoke", "1", "--yes"]).await;
     assert_eq!(found().await, [], "it has no key any more");
-}
-
-#[tokio::test]
-async fn doctor_finds_commands_in_no_queue_and_puts_them_back() {
-    const CHECK: &str = "commands in queues";
-    let (bench, ..) = sold().await;
-    let id = ids(&listed(&bench, &[]).await)[1];
-    assert_eq!(finding(&bench, &[], CHECK).await.0, "ok");
-    let place = place_of(&commands::get(&bench.db, id).await.unwrap().unwrap()).unwrap();
-    write(&bench, vec![Write::delete(place.clone())]).await;
-    assert_eq!(finding(&bench, &[], CHECK).await, ("bad".into(), format!("1 are in no queue: {id}")));
-    assert_eq!(finding(&bench, &["--repair"], CHECK).await.0, "ok");
-    assert!(bench.db.get(&place, true).await.unwrap().is_some());
-    assert_eq!(finding(&bench, &[], CHECK).await.1, "each is where its game server finds it");
-}
-
-#[tokio::test]
-async fn doctor_finds_rows_of_queues_without_a_command_and_removes_them() {
-    const CHECK: &str = "rows of queues";
-    let (bench, ..) = sold().await;
-    let id = ids(&listed(&bench, &[]).await)[0];
-    let place = place_of(&commands::get(&bench.db, id).await.unwrap().unwrap()).unwrap();
-    write(&bench, vec![Write::delete(keys::command(id))]).await;
-    let (state, said) = finding(&bench, &[], CHECK).await;
-    assert_eq!((state, said), ("bad".into(), format!("1 have no command: {} {}", place.pk, place.sk)));
-    assert_eq!(finding(&bench, &["--repair"], CHECK).await.0, "ok");
-    assert!(bench.db.get(&place, true).await.unwrap().is_none());
 }
 
 /// As if the process had ended after it wrote the order, before it queued its commands.
@@ -326,7 +254,7 @@ async fn expiries(bench: &Bench) -> Vec<(String, i64, usize)> {
 
 #[tokio::test]
 async fn killed_at_any_write_a_rename_takes_what_expires_along() {
-    for let_through in 0.. {
+    for let_through in Cut::places() {
         let bench = Bench::published().await;
         bench.tell_the_time();
         bench.ok(&["user", "add", "Newt"]).await;

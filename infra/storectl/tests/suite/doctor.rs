@@ -7,9 +7,9 @@ use shared::clock::{Clock, SystemClock};
 use shared::model::{ActiveVersion, InternalId, ItemId, OrderNumber, Units, UserId};
 use shared::store::codec::decode_live;
 use shared::store::keys::{self, Key};
+use shared::store::orders;
 use shared::store::reservations::{self, Reservation, Reserved};
 use shared::store::transaction::{Sent, Write, send};
-use shared::store::{orders, statistics};
 use storectl::error::Exit;
 
 fn state<'a>(answer: &'a Value, check: &str) -> &'a Value {
@@ -107,19 +107,6 @@ async fn rows_but_their_version(bench: &Bench) -> Vec<String> {
 async fn delete_zero(bench: &Bench, key: &Key) {
     assert_eq!(bench.db.get(key, true).await.unwrap().unwrap()["sold"].as_n().unwrap(), "0");
     bench.delete(key).await;
-}
-
-#[tokio::test]
-async fn goals_and_donators_that_are_missing_are_told_and_made_again() {
-    let bench = sold().await;
-    let before = statistics::donations(&bench.db).await.unwrap();
-    bench.delete(&keys::donations()).await;
-    let sick = bench.run(&["doctor"]).await.unwrap();
-    assert_eq!(state(sick.json(), "sums of orders")["state"], "bad", "{}", sick.text());
-    bench.ok(&["doctor", "--repair"]).await;
-    let after = statistics::donations(&bench.db).await.unwrap();
-    assert_eq!(after, before);
-    assert_eq!(state(&bench.ok(&["doctor"]).await, "sums of orders")["state"], "ok");
 }
 
 #[tokio::test]

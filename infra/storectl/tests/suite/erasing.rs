@@ -46,17 +46,6 @@ async fn the_name_leaves_other_buyers_carts_and_orders_and_what_was_typed_leaves
 }
 
 #[tokio::test]
-async fn a_former_name_leaves_other_buyers_carts_too() {
-    let paying = Paying::connected().await;
-    let bench = &paying.bench;
-    bench.ok(&["user", "add", "Pebble"]).await;
-    bench.cart_add(&["Newt", "303", "--type", "gift", "--gift-to", "Pebble"]).await;
-    bench.ok(&["user", "rename", "Pebble", "Wren"]).await;
-    paying.ok(&["user", "erase", "Wren", "--yes"]).await;
-    assert_eq!([rows_with(&paying, "pebble").await, rows_with(&paying, "wren").await], [[""; 0], [""; 0]]);
-}
-
-#[tokio::test]
 async fn open_orders_are_ended_first_also_those_with_a_gift_for_the_player() {
     let paying = Paying::connected().await;
     let bench = &paying.bench;

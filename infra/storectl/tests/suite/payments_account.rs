@@ -1,12 +1,10 @@
 //! `payments connect` with another account or mode, `payments drain`, and what becomes of orders that are left behind.
 
 use crate::payments::{API, Paying};
-use crate::subscriptions::{put, subscription};
 use local::stripe::{Action, Fault, FaultKind, KEY};
 use serde_json::{Value, json};
 use shared::model::{InternalId, OrderStatus};
-use shared::store::published::read_active_version;
-use shared::store::{keys, orders};
+use shared::store::orders;
 use std::time::Duration;
 use storectl::error::Exit;
 use stripe::{EventKind, WebhookEndpoint};
@@ -41,18 +39,6 @@ fn account(paying: &Paying) -> Option<String> {
 }
 
 #[tokio::test]
-async fn an_account_with_active_subscriptions_is_not_left_without_a_question() {
-    let paying = paying().await;
-    paying.ok(&["payments", "drain", "--yes"]).await;
-    paying.bench.clock.advance(Duration::from_secs(80));
-    put(&paying, subscription(&paying, "sub_1"), &[]).await;
-    let asked = paying.fails(&connect(&paying, OTHER)).await;
-    assert!(asked.exit == Exit::Declined && asked.what.contains("1 subscriptions are active there"), "{asked}");
-    paying.ok(&["subscription", "cancel", "sub_1", "--yes"]).await;
-    paying.ok(&connect(&paying, OTHER)).await;
-}
-
-#[tokio::test]
 async fn a_drained_account_is_left_without_a_question_and_nothing_is_stranded() {
     let paying = paying().await;
     let order = paying.checkout().await;
@@ -77,41 +63,6 @@ async fn a_drained_account_is_left_without_a_question_and_nothing_is_stranded() 
     let findings = paying.findings().await;
     assert!(findings.iter().all(|finding| finding["check"] != "new checkouts"), "{findings:?}");
     assert_eq!(paying.ok(&["payments", "drain", "--off"]).await["drained"], false);
-}
-
-#[tokio::test]
-async fn a_delayed_payment_is_named_by_a_drain_and_left_until_it_has_an_outcome() {
-    for (outcome, becomes) in [(Action::Succeed, OrderStatus::Paid), (Action::Fail, OrderStatus::Failed)] {
-        let paying = paying().await;
-        // Delayed methods are offered if the store says so, for a cart without limited items.
-        let mut active = read_active_version(&paying.bench.db).await.unwrap().unwrap();
-        active.config.payments.delayed = true;
-        paying.bench.put(&keys::active_version(), &active).await;
-        paying.bench.ok(&["cart", "clear", "Newt"]).await;
-        paying.bench.cart_add(&["Newt", "201"]).await;
-        let order = paying.checkout().await;
-        let session = paying.stand_in.sessions().pop().unwrap();
-        paying.stand_in.act(&session, &Action::PayDelayed).unwrap();
-        // Also after the time at which the session would have ended.
-        for wait in [Duration::ZERO, Duration::from_hours(2)] {
-            paying.bench.clock.advance(wait);
-            let left = paying.answer(&["payments", "drain", "--yes"]).await;
-            assert_eq!(left.exit(), Exit::Faults.code());
-            let json = left.json();
-            assert_eq!((&json["ended"], &json["paid"], &json["ready"]), (&json!(0), &json!(0), &json!(false)));
-            assert_eq!(json["open"], json!([order.as_str()]));
-            let text = left.text();
-            assert!(text.contains(&format!("{order}: the payment is being processed")), "{text}");
-            assert_eq!(status(&paying, &order).await, (OrderStatus::Pending, None));
-        }
-        let refused = paying.fails(&connect(&paying, OTHER)).await;
-        assert!(refused.what.contains(order.as_str()), "{refused}");
-        paying.stand_in.act(&session, &outcome).unwrap();
-        let drained = paying.ok(&["payments", "drain", "--yes"]).await;
-        assert_eq!((&drained["open"], &drained["ready"]), (&json!([]), &json!(true)), "{outcome:?}: {drained}");
-        assert_eq!(status(&paying, &order).await, (becomes, None));
-        paying.ok(&connect(&paying, OTHER)).await;
-    }
 }
 
 #[tokio::test]
