@@ -2,6 +2,8 @@
 //!
 //! Hidden categories were never published and are missing. Fields with their default are left out.
 
+mod shop;
+
 use crate::compile::{Compiled, CompiledCategory};
 use crate::duration;
 use crate::files::{
@@ -55,6 +57,7 @@ pub fn export(store: &Compiled) -> StoreFiles {
         pages,
         staff: Source { path: PathBuf::from("staff.yaml"), content: staff(store) },
         images: BTreeSet::new(),
+        css: store.settings.shop.css.clone(),
     }
 }
 
@@ -65,6 +68,9 @@ pub fn export(store: &Compiled) -> StoreFiles {
 pub fn write_files(dir: &Path, files: &StoreFiles) -> io::Result<()> {
     fs::create_dir_all(dir)?;
     write(dir, &files.store)?;
+    if !files.css.is_empty() {
+        fs::write(dir.join(&files.store.content.shop.css.value), &files.css)?;
+    }
     for category in &files.categories {
         write(dir, category)?;
     }
@@ -174,6 +180,7 @@ fn site(store: &Compiled) -> StoreFile {
         assets_url: config.assets_url.clone().into(),
         payments: payments(store),
         on_dispute: OnDisputeFile { ban: store.config.ban_on_dispute },
+        shop: shop::shop(&settings.shop),
         patrons: patrons(store),
         servers: servers(store),
         commands: commands(&store.config.delivery.commands),

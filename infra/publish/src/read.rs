@@ -24,7 +24,6 @@ const LARGEST_PUBLISHED: u64 = 16 * 1024 * 1024;
 /// Every fault of every file, those of their contents included.
 pub fn read(dir: &Path) -> Result<StoreFiles, Vec<Fault>> {
     let mut report = Report::default();
-    check_names(dir, Path::new(""), &STORE, &mut report);
     let store_path = Path::new("store.yaml");
     let store = match file::<StoreFile>(dir, store_path, LARGEST_PUBLISHED, &mut report) {
         Found::Whole(store) => Some(store),
@@ -35,6 +34,10 @@ pub fn read(dir: &Path) -> Result<StoreFiles, Vec<Fault>> {
             None
         }
     };
+    let css = store.as_ref().map(|store| &store.shop.css).filter(|name| !name.is_empty());
+    let known = STORE.into_iter().chain(css.map(|name| name.value.as_str()));
+    check_names(dir, Path::new(""), &known.collect::<Vec<_>>(), &mut report);
+    let css = css.map(|name| style_sheet(dir, name, &mut report)).unwrap_or_default();
     let categories = folder::<CategoryFile>(dir, "categories", &mut report);
     if categories.is_empty() && report.is_empty() && dir.join("categories").is_dir() {
         report.enter(Path::new("categories"));
@@ -50,6 +53,7 @@ pub fn read(dir: &Path) -> Result<StoreFiles, Vec<Fault>> {
         pages,
         staff: Source { path: staff_path.to_path_buf(), content: staff.unwrap_or_default() },
         images: images(dir, &mut report),
+        css,
     };
     if report.is_empty() {
         return Ok(files);
@@ -103,6 +107,23 @@ fn folder<T: DeserializeOwned + JsonSchema>(dir: &Path, name: &str, report: &mut
         }
     }
     sources
+}
+
+/// The owner's style sheet, with line ends as in every other file.
+fn style_sheet(dir: &Path, name: &At<String>, report: &mut Report) -> String {
+    let is_beside = name.ends_with(".css") && !name.contains(['/', '\\']) && !name.starts_with('.');
+    let read = || bytes(&dir.join(&name.value), LARGEST_PUBLISHED).map_err(|error| error.to_string());
+    let text = match is_beside.then(read) {
+        None => Err("must be the name of a file beside store.yaml that ends in .css, such as shop.css".to_owned()),
+        Some(Ok(bytes)) => String::from_utf8(bytes).map_err(|_| format!("{} is not text in UTF-8", name.value)),
+        Some(Err(error)) => Err(format!("{} {error}", name.value)),
+    };
+    report.enter(Path::new("store.yaml"));
+    let text = text.unwrap_or_else(|problem| {
+        report.fault(name.line, "shop.css", problem);
+        String::new()
+    });
+    text.replace("\r\n", "\n")
 }
 
 /// The pictures in `img/` and its folders, as items name them.

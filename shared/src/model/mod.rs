@@ -28,6 +28,7 @@ mod order_delivery;
 mod player_name;
 mod refund;
 mod settings;
+mod shop;
 mod slug;
 mod statistics;
 mod subscription;
@@ -64,6 +65,7 @@ pub use order_delivery::{DeliveryStep, Expiry, FrozenCommand, FrozenCommands, Fr
 pub use player_name::{NotAPlayerName, PlayerName};
 pub use refund::{RefundAttempt, RefundOutcome, Refunds, ReviewOutcome, Reviewed};
 pub use settings::{Announcement, AuthType, Currency, GameServer, Goal, Language, Link, Settings};
+pub use shop::{Font, Hero, Palette, Section, Shop};
 pub use slug::{CategoryPath, ParseSlugError, Slug};
 pub use statistics::{Donations, Donor, MonthSum, PaidOrder, Patron, RecentDonation, TopPatrons};
 pub use subscription::{

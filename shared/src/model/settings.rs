@@ -1,6 +1,6 @@
 //! The site's settings as they are published (api.md, "GET /settings/get").
 
-use super::{Money, Rate};
+use super::{Money, Rate, Shop};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -105,6 +105,9 @@ pub struct Settings {
     pub is_patrons_enabled: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub announcement: Option<Announcement>,
+    /// How the shop's pages look.
+    #[serde(default, skip_serializing_if = "super::is_default")]
+    pub shop: Shop,
 }
 
 impl Settings {

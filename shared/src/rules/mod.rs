@@ -5,6 +5,7 @@ pub mod add_line;
 pub mod cart;
 pub mod checkout;
 pub mod code;
+pub mod colours;
 pub mod command_servers;
 pub mod command_text;
 pub mod delivery;

@@ -16,6 +16,12 @@ impl StoreFiles {
     /// Every address of a picture in these files.
     pub fn named_images(&mut self) -> Vec<NamedImage<'_>> {
         let mut found = Vec::new();
+        let shop = &mut self.store.content.shop;
+        for (image, field) in [(&mut shop.logo, "shop.logo"), (&mut shop.hero.image, "shop.hero.image")] {
+            let (file, line) = (self.store.path.clone(), image.line);
+            let place = Fault { file, line, field: field.to_owned(), problem: String::new() };
+            found.push(NamedImage { place, url: &mut image.value });
+        }
         for source in &mut self.categories {
             of_category(&source.path, "", &mut source.content, &mut found);
         }

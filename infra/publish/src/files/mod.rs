@@ -9,6 +9,7 @@ mod content;
 mod images;
 mod interval;
 mod scalar;
+mod shop;
 mod store;
 
 pub use catalog::{CategoryFile, ComparisonRow, ItemFile, PromotionFile, VariableFile};
@@ -17,6 +18,7 @@ pub use content::{PageFile, StaffEntry, StaffFile};
 pub use images::NamedImage;
 pub use interval::IntervalFile;
 pub use scalar::{At, Decimal, is_default, is_yes, yes};
+pub use shop::{ColoursFile, HeroFile, PaletteFile, ShopFile};
 pub use store::{
     AnnouncementFile, ChatClientFile, ChatFile, CurrencyFile, GameServerFile, GoalFile, LanguageFile, LinkFile,
     MaintenanceFile, NO_ID, OnDisputeFile, PatronsFile, PaymentsFile, PlayersFile, RateFile, ServerFile,
@@ -52,4 +54,6 @@ pub struct StoreFiles {
     /// The pictures in `img/` as items name them, such as `/img/crown.png`. Empty if the store brings none: then they are
     /// elsewhere, and are not looked for.
     pub images: BTreeSet<String>,
+    /// The owner's style sheet, which `shop.css` of `store.yaml` names; empty if there is none.
+    pub css: String,
 }

@@ -2,6 +2,7 @@
 
 use super::commands::CommandFile;
 use super::scalar::{At, Decimal, is_default, is_yes, yes};
+use super::shop::ShopFile;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use shared::model::AuthType;
@@ -88,6 +89,9 @@ pub struct StoreFile {
     /// Consequences of a dispute of a payment by the buyer's bank, besides taking the order back.
     #[serde(default, skip_serializing_if = "is_default")]
     pub on_dispute: OnDisputeFile,
+    /// How the shop's pages look.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub shop: ShopFile,
     /// The patrons list.
     #[serde(default, skip_serializing_if = "is_default")]
     pub patrons: PatronsFile,

@@ -10,6 +10,7 @@ mod item;
 mod links;
 mod payments;
 mod prices;
+mod shop;
 mod site;
 mod subscription;
 mod text;
@@ -39,6 +40,7 @@ pub fn lower(files: &StoreFiles, report: &mut Report) -> Lowered {
     report.enter(&files.store.path);
     let mut site = site::site(&files.store.content, report);
     site.images.clone_from(&files.images);
+    site.settings.shop = shop::shop(files, report);
     site.least_is_doubtful = payments::check_least(files, &site.config, report);
     let categories = catalog::categories(&files.categories, &site, report);
     let pages = content::pages(&files.pages, report);

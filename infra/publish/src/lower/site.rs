@@ -12,7 +12,7 @@ use crate::files::{
 use oauth2::{AuthUrl, RedirectUrl};
 use shared::model::{
     ChatLogin, FreeNames, GameServer, Goal, Language, Link, Maintenance, Money, Page, PageUrl, Patronage, Server,
-    ServerId, Settings, StoreConfig, StoreDelivery,
+    ServerId, Settings, Shop, StoreConfig, StoreDelivery,
 };
 use shared::rules::command_text::{CommandText, Placeholder};
 use std::collections::{BTreeMap, BTreeSet};
@@ -25,7 +25,7 @@ const MOST_DIGITS: u8 = 4;
 
 #[derive(Debug)]
 pub struct Site {
-    /// The settings; whether a deal exists is not known yet.
+    /// The settings; whether a deal exists, and how the shop looks, is not known yet.
     pub settings: Settings,
     pub config: StoreConfig,
     pub patronage: Patronage,
@@ -66,6 +66,7 @@ pub(super) fn site(file: &StoreFile, report: &mut Report) -> Site {
         system_language,
         is_patrons_enabled: file.patrons.enabled,
         announcement: announcement(file, report),
+        shop: Shop::default(),
     };
     let (servers, free_names) = servers(file, report);
     let config = StoreConfig {

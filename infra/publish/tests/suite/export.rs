@@ -178,21 +178,25 @@ prop_compose! {
         // Only amounts of two digits can be paid in EUR.
         let methods = if digits == 2 && on(0) { "methods: [Stripe], " } else { "" };
         let hold = if on(1) { "hold_minutes: 45, hold_units: 3, least: 1.25, " } else { "" };
+        let site = quoted(&name);
         let store = format!(
-            "format: 1\nname: {}\ncurrency: {{code: EUR, digits: {digits}, per_usd: 0.921659}}\n\
+            "format: 1\nname: {site}\ncurrency: {{code: EUR, digits: {digits}, per_usd: 0.921659}}\n\
              virtual_currency: {{enabled: true, name: Embers}}\nservers:\n  - {{id: 1, name: A}}\n  - {{id: 2, name: B}}\n\
              commands: [{{run: 'thank {{buyer}} {{{{', servers: [2, 1]}}]\n\
              guest_mode: {}\nprofiles: {}\nreferrals: {}\npatrons: {{enabled: {}, thresholds: [{}]}}\n\
              languages: [{{code: en, name: English}}, {{code: de, name: Deutsch}}]\nlanguage: de\n\
              goals: [{{id: 1, name: Roof, amount: 100}}]\nsocials: {{b: https://b.example, a: https://a.example}}\n\
-             maintenance: {{message: Back soon}}\nplayers: {{avatar: '/img/{{player}}'}}\nstorefront: {{url: 'https://shop.example'}}\n\
+             maintenance: {{message: Back soon}}\nshop:\n  logo: /img/logo.png\n  hero: {{image: /img/hero.webp, title: {site}, text: T, button: {{name: B, url: /b}}}}\n  \
+             colours: {{dark: {{accent: '#ff9a52', background: '#111', text: '#eee'}}}}\n  font: round\n  links: [{{name: L, url: /l}}]\n  \
+             sections: [recent, deals]\n  css: own.css\nplayers: {{avatar: '/img/{{player}}'}}\nstorefront: {{url: 'https://shop.example'}}\n\
              assets_url: https://cdn.example/shop\npayments: {{{methods}{hold}delayed: {}}}\non_dispute: {{ban: {}}}\n",
-            quoted(&name), on(0), on(1), on(2), on(3), thresholds.join(", "), on(2), on(1),
+            on(0), on(1), on(2), on(3), thresholds.join(", "), on(2), on(1),
         );
         let first = format!("{}subcategories:\n{}\n{}\n", tops.0, nested(&inner.0), nested(&inner.1));
         let mut files = vec![("store.yaml".to_owned(), store), ("categories/z.yaml".to_owned(), first)];
         files.push(("categories/a.yaml".to_owned(), tops.1));
         files.push(("categories/m.yaml".to_owned(), tops.2));
+        files.push(("own.css".to_owned(), format!("/* {name} */\r\np {{ color: red }}\n")));
         files.push(("staff.yaml".to_owned(), "keepers:\n  - {username: Oldemar, prefix: '[K]', sorting: 2}\n".to_owned()));
         for (place, (title, content)) in pages.iter().enumerate() {
             let page = format!("id: {}\ntitle: {}\nurl: /p/{place}\ncontent: {}\n", 9 - place, quoted(title), quoted(content));

@@ -1,0 +1,89 @@
+//! How the shop's pages look.
+
+use super::text::{check_image, check_link, check_name};
+use crate::fault::Report;
+use crate::files::{At, PaletteFile, ShopFile, StoreFiles};
+use shared::model::{Hero, Link, Palette, Shop};
+use shared::rules::colours::{self, Scheme};
+
+/// The largest style sheet of an owner in bytes: every visitor loads it before anything is shown.
+const LARGEST_CSS: usize = 16 * 1024;
+
+pub(super) fn shop(files: &StoreFiles, report: &mut Report) -> Shop {
+    let file = &files.store.content.shop;
+    for (image, field) in [(&file.logo, "shop.logo"), (&file.hero.image, "shop.hero.image")] {
+        check_image(image, &files.images, image.line, field, report);
+    }
+    for link in &file.links {
+        check_name(&link.name, link.url.line, "shop.links.name", report);
+        check_link(&link.url, link.url.line, "shop.links.url", report);
+    }
+    if let Some(button) = &file.hero.button {
+        check_name(&button.name, button.url.line, "shop.hero.button.name", report);
+        check_link(&button.url, button.url.line, "shop.hero.button.url", report);
+    }
+    let mut sections = file.sections.value.clone();
+    sections.sort_by_key(|section| *section as u8);
+    sections.dedup();
+    if sections.len() < file.sections.len() {
+        report.fault(file.sections.line, "shop.sections", "names a section twice");
+    }
+    let link = |link: &crate::files::LinkFile| Link { name: link.name.clone(), url: link.url.value.clone() };
+    Shop {
+        logo: file.logo.value.clone(),
+        hero: Hero {
+            image: file.hero.image.value.clone(),
+            title: file.hero.title.clone(),
+            text: file.hero.text.clone(),
+            button: file.hero.button.as_ref().map(link),
+        },
+        light: palette(file.colours.light.as_ref(), "light", report),
+        dark: palette(file.colours.dark.as_ref(), "dark", report),
+        font: file.font,
+        links: file.links.iter().map(link).collect(),
+        sections: file.sections.value.clone(),
+        css: css(file, &files.css, report),
+    }
+}
+
+/// Three colours in which every text of a page can be read.
+fn palette(file: Option<&PaletteFile>, name: &str, report: &mut Report) -> Option<Palette> {
+    let file = file?;
+    let mut colour = |text: &At<String>, part: &str| {
+        let parsed = colours::parse(text);
+        if parsed.is_none() {
+            report.fault(
+                text.line,
+                &format!("shop.colours.{name}.{part}"),
+                "must be a colour such as \"#b1380e\", in quotes",
+            );
+        }
+        parsed
+    };
+    let (accent, background, text) =
+        (colour(&file.accent, "accent"), colour(&file.background, "background"), colour(&file.text, "text"));
+    let palette = Palette { accent: accent?, background: background?, text: text? };
+    let (part, contrast) = Scheme::of(&palette).worst();
+    if contrast < colours::LEAST {
+        let line = if part == "accent" { file.accent.line } else { file.text.line };
+        let problem = format!(
+            "cannot be read well: its contrast with the background is {}.{} to 1, and must be 4.5 to 1 on every part of a page",
+            contrast / 1_000,
+            contrast % 1_000 / 100
+        );
+        report.fault(line, &format!("shop.colours.{name}.{part}"), problem);
+    }
+    Some(palette)
+}
+
+/// The owner's style sheet. It can load nothing: the policy of the pages allows the shop's own style sheets only.
+fn css(file: &ShopFile, text: &str, report: &mut Report) -> String {
+    let mut fault = |problem: &str| report.fault(file.css.line, "shop.css", problem);
+    if text.len() > LARGEST_CSS {
+        fault("may have at most 16 KiB, because every visitor loads it first");
+    }
+    if text.to_ascii_lowercase().contains("@import") {
+        fault("must not have @import: browsers would refuse it; copy what it imports");
+    }
+    text.to_owned()
+}
