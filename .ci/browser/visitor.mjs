@@ -17,7 +17,7 @@ export const PHONE = { viewport: { width: 390, height: 844 }, colorScheme: "dark
 export const DESK = { viewport: { width: 1280, height: 860 }, colorScheme: "light" };
 
 mkdirSync(SCREENSHOTS, { recursive: true });
-/** The server of the tests, and its demo storefront. */
+/** The server of the tests, and its shop. */
 export const shop = { server: await start("--port", "0") };
 shop.url = shop.server.ready.shop;
 

@@ -11,7 +11,7 @@ fn main() -> io::Result<()> {
     let mut files = Vec::new();
     collect(&root, "", &mut files)?;
     files.sort();
-    let (mut hash, mut list) = (Sha256::new(), String::new());
+    let (mut hash, mut list, mut texts) = (Sha256::new(), String::new(), String::new());
     for (name, path) in files {
         let bytes = fs::read(&path)?;
         // Lengths keep two files apart.
@@ -19,10 +19,17 @@ fn main() -> io::Result<()> {
         hash.update(&name);
         hash.update((bytes.len() as u64).to_be_bytes());
         hash.update(&bytes);
-        writeln!(list, "({name:?}, include_bytes!({:?})),", path.display().to_string()).map_err(io::Error::other)?;
+        let path = path.display().to_string();
+        writeln!(list, "({name:?}, include_bytes!({path:?})),").map_err(io::Error::other)?;
+        if let Some(language) = name.strip_prefix("texts/").and_then(|name| name.strip_suffix(".js")) {
+            writeln!(texts, "({language:?}, include_str!({path:?})),").map_err(io::Error::other)?;
+        }
     }
     let hash = hex::encode(hash.finalize());
-    let code = format!("const HASH: &str = {:?};\nconst FILES: &[(&str, &[u8])] = &[\n{list}];\n", &hash[..16]);
+    let code = format!(
+        "const HASH: &str = {:?};\nconst FILES: &[(&str, &[u8])] = &[\n{list}];\nconst LANGUAGES: &[(&str, &str)] = &[\n{texts}];\n",
+        &hash[..16]
+    );
     let out = PathBuf::from(env::var_os("OUT_DIR").ok_or(io::ErrorKind::NotFound)?);
     fs::write(out.join("assets.rs"), code)
 }

@@ -5,3 +5,4 @@ mod get_page;
 mod get_settings;
 mod list_patrons;
 mod list_staff;
+mod shop;

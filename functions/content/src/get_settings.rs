@@ -144,10 +144,13 @@ impl Endpoint for GetSettings {
 
 pub async fn read(state: &State) -> Result<(Arc<ActiveVersion>, Arc<Settings>, Arc<Donations>), StoreError> {
     let published = state.base.published.at_current(|active| load(state, active));
-    let donations = state.donations.get(state.base.clock.millis(), statistics::donations(&state.base.db));
-    let (published, donations) = tokio::join!(published, donations);
+    let (published, donations) = tokio::join!(published, donations(state));
     let (active, settings) = published?;
     Ok((active, settings, donations?))
+}
+
+pub async fn donations(state: &State) -> Result<Arc<Donations>, StoreError> {
+    state.donations.get(state.base.clock.millis(), statistics::donations(&state.base.db)).await
 }
 
 pub async fn load(state: &State, active: Arc<ActiveVersion>) -> Result<Arc<Settings>, StoreError> {
@@ -156,7 +159,7 @@ pub async fn load(state: &State, active: Arc<ActiveVersion>) -> Result<Arc<Setti
 }
 
 /// `YYYY-MM` in UTC (rules.md, "Settings").
-fn month(seconds: i64) -> String {
+pub fn month(seconds: i64) -> String {
     Timestamp::from_second(seconds).unwrap_or_default().strftime("%Y-%m").to_string()
 }
 

@@ -1,18 +1,21 @@
-//! The content function: pages/get, staff, settings/get, patrons/get, announcement/get.
+//! The content function: pages/get, staff, settings/get, patrons/get, announcement/get, and the shop's pages.
 //!
-//! May read published content and statistics of donations; writes nothing.
+//! May read what is published, counters and statistics of donations; writes nothing.
 
 mod get_announcement;
 mod get_page;
 mod get_settings;
 mod list_patrons;
 mod list_staff;
+mod shop;
 
 use lambda_http::{Body, Request, Response};
 use shared::base::Base;
 use shared::endpoint::{self, Route};
 use shared::http::reply::RenderedOnce;
-use shared::model::{Donations, Page, Patronage, Settings, Staff, TopPatrons};
+use shared::model::{Deals, Donations, Page, Patronage, PublishedItem, Settings, Staff, TopPatrons, Tree};
+use shared::store::categories::CategoryPages;
+use shared::store::counters::Counters;
 use shared::store::timed::Timed;
 use shared::store::versioned_cache::VersionedCache;
 use std::sync::Arc;
@@ -23,6 +26,7 @@ pub static ENDPOINTS: &[Route<State>] = &[
     Route::to::<get_settings::GetSettings>(),
     Route::to::<list_patrons::ListPatrons>(),
     Route::to::<get_announcement::GetAnnouncement>(),
+    Route::to::<shop::ShowPage>(),
 ];
 
 /// The state of the function, which lives as long as its process.
@@ -33,6 +37,11 @@ pub struct State {
     settings: VersionedCache<Settings>,
     staff: VersionedCache<Staff>,
     patronage: VersionedCache<Patronage>,
+    trees: VersionedCache<Tree>,
+    deals: VersionedCache<Deals>,
+    categories: CategoryPages<()>,
+    items: VersionedCache<PublishedItem>,
+    counters: Counters,
     donations: Timed<Donations>,
     patrons: Timed<TopPatrons>,
     settings_reply: RenderedOnce<(String, Arc<Donations>, String)>,
@@ -50,12 +59,18 @@ impl AsRef<Base> for State {
 impl State {
     pub fn new(base: Base) -> Self {
         let (donations, patrons) = (Timed::new(base.config.cache), Timed::new(base.config.cache));
+        let counters = Counters::new(base.config.cache);
         Self {
             base,
             pages: VersionedCache::new(),
             settings: VersionedCache::new(),
             staff: VersionedCache::new(),
             patronage: VersionedCache::new(),
+            trees: VersionedCache::new(),
+            deals: VersionedCache::new(),
+            categories: CategoryPages::default(),
+            items: VersionedCache::new(),
+            counters,
             donations,
             patrons,
             settings_reply: RenderedOnce::new(),

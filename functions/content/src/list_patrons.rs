@@ -11,7 +11,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 
 /// How many patrons `top_patrons` lists (rules.md, "Patrons").
-const TOP: usize = 10;
+pub const TOP: usize = 10;
 
 pub struct ListPatrons;
 
@@ -78,7 +78,8 @@ impl Endpoint for ListPatrons {
     const CACHE: Cache = Cache::Public;
 
     async fn handle(state: &State, (): (), (): ()) -> Result<Self::Reply, Error> {
-        let (active, shown) = state.base.published.at_current(|active| load(state, active)).await?;
+        let (active, shown) =
+            state.base.published.at_current(|active| async move { load(state, &active).await }).await?;
         let wire = CurrencyFormat::new(active.config.digits);
         let patrons = shown.as_ref().map(|(_, patrons)| Arc::clone(patrons));
         let key = (active.version.clone(), patrons);
@@ -87,10 +88,10 @@ impl Endpoint for ListPatrons {
 }
 
 /// The owner's settings for patrons, and the patrons; `None` if they are not shown.
-type Shown = Option<(Arc<Patronage>, Arc<TopPatrons>)>;
+pub type Shown = Option<(Arc<Patronage>, Arc<TopPatrons>)>;
 
 /// Reads nothing if patrons are off in the active version.
-async fn load(state: &State, active: Arc<ActiveVersion>) -> Result<Shown, StoreError> {
+pub async fn load(state: &State, active: &ActiveVersion) -> Result<Shown, StoreError> {
     if !active.config.is_patrons_enabled {
         return Ok(None);
     }

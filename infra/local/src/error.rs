@@ -63,8 +63,6 @@ pub enum StartError {
     EmptyRemote(String),
     #[error("the demo's game servers do not start: {0}")]
     GameServers(std::io::Error),
-    #[error("the demo storefront is not in {0}; --demo names its directory")]
-    Demo(PathBuf),
     #[error("--republish is for a database on this machine; use `storectl publish` for {0}")]
     RepublishRemote(String),
 }

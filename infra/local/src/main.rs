@@ -12,7 +12,7 @@ use local::options::{Options, repository};
 use local::payments::PaymentProvider;
 use local::ready::{Chat, Ready, Try, revoked, tokens};
 use local::reference::Reference;
-use local::site::{self, Demo, Images};
+use local::site::{self, Images, Site};
 use local::store::Store;
 use local::{chat, data, game_server, players, server};
 use pictures::Picture;
@@ -86,7 +86,7 @@ async fn run(options: &Options) -> Result<(), StartError> {
     let base_url = format!("{origin}{base_path}");
     let chat = chat_login(&published, &database.access.endpoint, chat_listener, &base_url, origins)?;
     let images = Images::of(&options.store, &pictures);
-    let addresses = chat.as_ref().map(|chat| addresses(chat, &base_url, if images.is_there() { &origin } else { "" }));
+    let addresses = chat.as_ref().map(|chat| addresses(chat, &base_url, if images.is_there() { &shop } else { "" }));
     let chat_secret = chat.as_ref().map_or_else(environments_secret, |chat| chat.chat_secret.clone());
     let payments = payment_provider(options, &database.access.endpoint, &base_url, movable).await?;
     let secrets = Secrets {
@@ -98,13 +98,15 @@ async fn run(options: &Options) -> Result<(), StartError> {
     };
     let functions = Arc::new(Functions::with_secrets(&template, &db, secrets, &clock)?);
     tokio::spawn(sweep(Arc::clone(&functions)));
-    let gateway = Arc::new(Gateway::new(&template, functions, Arc::clone(&clock))?.below(base_path));
+    let gateway = Gateway::new(&template, functions, Arc::clone(&clock))?.below(base_path);
+    let api = Arc::new(server::Api { gateway, clock: Arc::clone(&clock), quiet: options.quiet });
     let tokens = tokens(&live, &parsed(&token_keys)?, now).map_err(|error| StartError::Engine(error.to_string()))?;
     let players = players::suggested(&store.compiled, &live, now);
     let game_servers = game_servers(options, &database, &db, clock.as_ref(), &published, (&base_url, &shop)).await?;
     let console = game_servers.as_ref().map(|servers| servers.url.as_str());
-    let config = site::Config::new(&base_url, &shop, console, players, &to_try);
-    tokio::spawn(site::serve(demo_listener, Demo::new(options.demo.clone(), images.clone(), &config)?));
+    let demo = site::Demo::new(console, players, &to_try);
+    let site = Site::new(Arc::clone(&api), &base_url, &shop, images.clone(), &demo);
+    tokio::spawn(site::serve(demo_listener, site));
     let ready = Ready {
         shop: shop.clone(),
         base_url,
@@ -122,8 +124,8 @@ async fn run(options: &Options) -> Result<(), StartError> {
     let stopped = stopped();
     announce(&ready, options, differs)?;
     let reference = reference_of(&ready, base_path);
-    let beside = server::Beside { api: ready.base_url.clone(), demo: shop, images, reference, quiet: options.quiet };
-    server::serve(listener, gateway, clock, beside, stopped).await;
+    let beside = server::Beside { api: ready.base_url.clone(), demo: shop, images, reference };
+    server::serve(listener, api, beside, stopped).await;
     Ok(())
 }
 
@@ -140,7 +142,7 @@ fn parsed(token_keys: &str) -> Result<TokenKeys, StartError> {
     TokenKeys::parse(token_keys).map_err(|source| StartError::Keys { path: "memory".into(), source })
 }
 
-/// The template, with payments switched on and the demo's origin allowed, unless the options say otherwise.
+/// The template, with payments switched on and the shop's origin allowed, unless the options say otherwise.
 fn template(options: &Options, origins: &str) -> Result<Template, StartError> {
     let mut parameters = options.parameter_map();
     parameters.entry(PAYMENTS.to_owned()).or_insert_with(|| "true".to_owned());

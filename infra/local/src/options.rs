@@ -26,7 +26,7 @@ pub struct Options {
     /// Port to listen on, on 127.0.0.1; 0 picks a free one.
     #[arg(long, default_value_t = 4010)]
     pub port: u16,
-    /// Port of the demo storefront; default: the one after --port if it is free, else any free one.
+    /// Port of the shop; default: the one after --port if it is free, else any free one.
     #[arg(long, value_name = "PORT")]
     pub demo_port: Option<u16>,
     /// Port of the stand-in for the chat platform; default: the second after --port if it is free, else any free one.
@@ -48,9 +48,6 @@ pub struct Options {
     /// Directory of the store that is published on the first start; default: the sample store.
     #[arg(long, value_name = "DIR", default_value_os_t = repository().join("infra/sample-store"), hide_default_value = true)]
     pub store: PathBuf,
-    /// Directory of the demo storefront's files; default: the repository's.
-    #[arg(long, value_name = "DIR", default_value_os_t = repository().join("infra/shop/assets"), hide_default_value = true)]
-    pub demo: PathBuf,
     /// Publish the store if it differs from the published one; carts, users, codes and orders do not change.
     #[arg(long)]
     pub republish: bool,
@@ -61,7 +58,7 @@ pub struct Options {
     #[arg(long)]
     pub json: bool,
     /// Value of a parameter of the template, as in a deployment; can be repeated. AllowedOrigins is by default
-    /// the demo storefront and port 3000 of this machine; the first origin that it names is the storefront's.
+    /// the shop and port 3000 of this machine; the first origin that it names is the storefront's.
     #[arg(long = "parameter", value_name = "NAME=VALUE", value_parser = parse_parameter)]
     pub parameters: Vec<(String, String)>,
 }

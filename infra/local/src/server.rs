@@ -46,6 +46,15 @@ pub fn url_of(listener: &TcpListener) -> Result<String, StartError> {
     Ok(format!("http://{address}"))
 }
 
+/// The API, as both ports pass requests to it.
+#[derive(Debug)]
+pub struct Api {
+    pub gateway: Gateway,
+    pub clock: Arc<dyn Clock>,
+    /// Whether no line is printed per request.
+    pub quiet: bool,
+}
+
 /// Everything that the API's port serves besides the routes.
 #[derive(Debug)]
 pub struct Beside {
@@ -57,18 +66,10 @@ pub struct Beside {
     pub images: Images,
     /// The reference, at `/reference`.
     pub reference: Reference,
-    /// Whether no line is printed per request.
-    pub quiet: bool,
 }
 
-/// Serves until `stop` resolves, then waits for open requests. Prints a line per request unless `quiet`.
-pub async fn serve(
-    listener: TcpListener,
-    gateway: Arc<Gateway>,
-    clock: Arc<dyn Clock>,
-    beside: Beside,
-    stop: impl Future<Output = ()>,
-) {
+/// Serves until `stop` resolves, then waits for open requests.
+pub async fn serve(listener: TcpListener, api: Arc<Api>, beside: Beside, stop: impl Future<Output = ()>) {
     let connections = hyper_util::server::graceful::GracefulShutdown::new();
     let beside = Arc::new(beside);
     tokio::pin!(stop);
@@ -82,10 +83,10 @@ pub async fn serve(
             tokio::time::sleep(Duration::from_millis(10)).await;
             continue;
         };
-        let (gateway, clock, beside) = (Arc::clone(&gateway), Arc::clone(&clock), Arc::clone(&beside));
+        let (api, beside) = (Arc::clone(&api), Arc::clone(&beside));
         let service = service_fn(move |request| {
-            let (gateway, clock, beside) = (Arc::clone(&gateway), Arc::clone(&clock), Arc::clone(&beside));
-            async move { Ok::<_, Infallible>(respond(&gateway, clock.as_ref(), request, peer, &beside).await) }
+            let (api, beside) = (Arc::clone(&api), Arc::clone(&beside));
+            async move { Ok::<_, Infallible>(respond(&api, request, peer, &beside).await) }
         });
         let mut builder = http1::Builder::new();
         builder.timer(TokioTimer::new()).header_read_timeout(HEAD);
@@ -96,50 +97,52 @@ pub async fn serve(
     _ = tokio::time::timeout(GRACE, connections.shutdown()).await;
 }
 
-async fn respond(
-    gateway: &Gateway,
-    clock: &dyn Clock,
-    request: Request<Incoming>,
-    peer: SocketAddr,
-    beside: &Beside,
-) -> Response<Full<Bytes>> {
-    let started = clock.now();
-    let (head, body) = request.into_parts();
-    let path = head.uri.path().to_owned();
-    if path == "/" && head.method == http::Method::GET {
+async fn respond(api: &Api, request: Request<Incoming>, peer: SocketAddr, beside: &Beside) -> Response<Full<Bytes>> {
+    let (head, path) = (request.method(), request.uri().path());
+    if path == "/" && head == http::Method::GET {
         return site::landing(&beside.api, &beside.demo);
     }
-    if let Some(image) = beside.images.respond(&head.method, &path).await {
+    if let Some(image) = beside.images.respond(head, path).await {
         return image;
     }
-    if let Some(page) = beside.reference.respond(&head.method, &path) {
+    if let Some(page) = beside.reference.respond(head, path) {
         return page;
     }
-    let response = match read(body).await {
-        Ok(body) => {
-            let source_ip = peer.ip().to_string();
-            let path_and_query = (path.as_str(), head.uri.query().unwrap_or_default());
-            let response = gateway.respond(&head.method, path_and_query, &head.headers, &body, &source_ip);
-            // The embedded engine runs one call after another: many buyers at once wait for each other.
-            deadline::scope(CALL, response).await
+    let path = path.to_owned();
+    api.pass(request, &path, peer).await
+}
+
+impl Api {
+    /// Passes a request to the gateway as one for `path`, and prints a line for it unless told otherwise.
+    pub(crate) async fn pass(&self, request: Request<Incoming>, path: &str, peer: SocketAddr) -> Response<Full<Bytes>> {
+        let started = self.clock.now();
+        let (head, body) = request.into_parts();
+        let response = match read(body).await {
+            Ok(body) => {
+                let source_ip = peer.ip().to_string();
+                let path_and_query = (path, head.uri.query().unwrap_or_default());
+                let response = self.gateway.respond(&head.method, path_and_query, &head.headers, &body, &source_ip);
+                // The embedded engine runs one call after another: many buyers at once wait for each other.
+                deadline::scope(CALL, response).await
+            }
+            Err(status) => self.gateway.refuse(status, &head.headers),
+        };
+        let elapsed = self.clock.now().saturating_sub(started);
+        // The path of a game server's call has its key.
+        let call = delivery::without_key(head.method.as_str(), path);
+        // Those of the console ask every few seconds.
+        let is_poll = call.is_some() && head.method == http::Method::GET && response.status() == StatusCode::OK;
+        if !self.quiet && !is_poll {
+            log(&head.method, call.as_deref().unwrap_or(path), response.status(), elapsed);
         }
-        Err(status) => gateway.refuse(status, &head.headers),
-    };
-    let elapsed = clock.now().saturating_sub(started);
-    // The path of a game server's call has its key.
-    let call = delivery::without_key(head.method.as_str(), &path);
-    // Those of the demo ask every few seconds.
-    let is_poll = call.is_some() && head.method == http::Method::GET && response.status() == StatusCode::OK;
-    if !beside.quiet && !is_poll {
-        log(&head.method, call.as_ref().unwrap_or(&path), response.status(), elapsed);
+        let (head, body) = response.into_parts();
+        let bytes = match body {
+            Body::Text(text) => Bytes::from(text),
+            Body::Binary(bytes) => Bytes::from(bytes),
+            _ => Bytes::new(),
+        };
+        Response::from_parts(head, Full::new(bytes))
     }
-    let (head, body) = response.into_parts();
-    let bytes = match body {
-        Body::Text(text) => Bytes::from(text),
-        Body::Binary(bytes) => Bytes::from(bytes),
-        _ => Bytes::new(),
-    };
-    Response::from_parts(head, Full::new(bytes))
 }
 
 async fn read(body: Incoming) -> Result<Bytes, StatusCode> {

@@ -1,18 +1,18 @@
-//! The demo storefront and the store's pictures. The demo is a client of the API on a port of its own, so that its calls are
-//! cross-origin, as those of a real storefront. No deployment has any of this.
+//! The shop's address: what the edge does in a deployment. It serves the pages of the content function, the shop's static
+//! files, the store's pictures and the API on one origin, and adds the demo's script to the pages. No deployment has that.
 
-use crate::error::StartError;
+use crate::options::repository;
 use crate::pictures::Pictures;
 use crate::ready::{RefusedCode, Try};
+use crate::server::Api;
 use bytes::Bytes;
 use http::header::{
-    ACCESS_CONTROL_ALLOW_ORIGIN, ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HOST, LOCATION,
-    REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
+    ACCESS_CONTROL_ALLOW_ORIGIN, ALLOW, AUTHORIZATION, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, COOKIE,
+    HOST, LOCATION, ORIGIN, X_CONTENT_TYPE_OPTIONS,
 };
-use http::request::Parts;
 use http::uri::PathAndQuery;
 use http::{HeaderValue, Method, Request, Response, StatusCode};
-use http_body_util::Full;
+use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -20,6 +20,7 @@ use hyper_util::rt::TokioIo;
 use pictures::Picture;
 use serde::Serialize;
 use std::convert::Infallible;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio::net::TcpListener;
@@ -30,39 +31,36 @@ pub type Page = Response<Full<Bytes>>;
 const IMAGES: &str = "img";
 /// The picture of a player who has none of their own.
 const ANY_AVATAR: &str = "avatars/player.svg";
+/// The path below which the shop's scripts call the API.
+const API: &str = "/api/";
+/// The demo's script, in front of the end of a page's head.
+const DEMO: &str = "<script type=\"module\" src=\"/local/demo.js\"></script>\n</head>";
+/// The policy of the console's page, which is the demo's own.
+const CONSOLE_POLICY: HeaderValue = HeaderValue::from_static(
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; \
+     form-action 'none'; frame-ancestors 'none'",
+);
 /// Pictures can hold neither scripts nor links to other sites, also if one is opened as a page.
 const IMAGE_POLICY: HeaderValue = HeaderValue::from_static("default-src 'none'; style-src 'unsafe-inline'; sandbox");
 
-/// The demo's configuration, read before its first call of the API, as `/config.json`.
-#[derive(Debug, Clone, Serialize)]
-pub struct Config {
-    pub api: String,
-    #[serde(skip)]
-    pub shop: String,
+/// The data that the demo adds to the shop's pages, as `/local/demo.json`.
+#[derive(Debug, Serialize)]
+pub struct Demo<'a> {
     /// The address of the game servers' console; `None` with a database elsewhere.
-    pub console: Option<String>,
-    pub players: Vec<String>,
-    pub coupon: String,
-    pub gift: String,
-    pub referral: String,
+    console: Option<&'a str>,
+    players: Vec<String>,
+    coupon: &'a str,
+    gift: &'a str,
+    referral: &'a str,
     /// Codes that cannot be used, one for each reason.
-    pub refused: Vec<RefusedCode>,
+    refused: &'a [RefusedCode],
 }
 
-impl Config {
-    /// The configuration for an API and the values to try.
+impl<'a> Demo<'a> {
     #[must_use]
-    pub fn new(api: &str, shop: &str, console: Option<&str>, players: Vec<String>, to_try: &Try) -> Self {
-        Self {
-            api: api.to_owned(),
-            shop: shop.to_owned(),
-            console: console.map(ToOwned::to_owned),
-            players,
-            coupon: to_try.coupon.clone(),
-            gift: to_try.gift.clone(),
-            referral: to_try.referral.clone(),
-            refused: to_try.refused.clone(),
-        }
+    pub fn new(console: Option<&'a str>, players: Vec<String>, to_try: &'a Try) -> Self {
+        let Try { coupon, gift, referral, refused, .. } = to_try;
+        Self { console, players, coupon, gift, referral, refused }
     }
 }
 
@@ -105,90 +103,147 @@ impl Images {
     }
 }
 
+/// The shop's address: what a deployment has the edge for.
 #[derive(Debug)]
-pub struct Demo {
-    files: PathBuf,
+pub struct Site {
+    api: Arc<Api>,
+    base_path: String,
+    /// The name by which the API is called, as the edge calls it.
+    host: HeaderValue,
     images: Images,
+    /// The static files of the shop, and those of the demo.
+    assets: PathBuf,
+    demo: PathBuf,
+    /// `/local/demo.json`.
     config: String,
+    /// The origin of the game servers' console, which only the demo's pages may call.
+    console: String,
     url: String,
-    policy: HeaderValue,
 }
 
-impl Demo {
-    /// The demo in a directory, for one API.
-    ///
-    /// # Errors
-    /// [`StartError::Demo`] if the directory has no page.
-    pub fn new(files: PathBuf, images: Images, config: &Config) -> Result<Self, StartError> {
-        if !files.join("index.html").is_file() {
-            return Err(StartError::Demo(files));
+impl Site {
+    #[must_use]
+    pub fn new(api: Arc<Api>, base_url: &str, url: &str, images: Images, demo: &Demo<'_>) -> Self {
+        let (host, base_path) = url::Url::parse(base_url)
+            .map(|url| (url.authority().to_owned(), url.path().to_owned()))
+            .unwrap_or_default();
+        Self {
+            api,
+            base_path: base_path.trim_end_matches('/').to_owned(),
+            host: HeaderValue::try_from(host).unwrap_or(HeaderValue::from_static("127.0.0.1")),
+            images,
+            assets: repository().join("infra/shop/assets"),
+            demo: repository().join("infra/local/demo"),
+            config: serde_json::to_string(demo).unwrap_or_default(),
+            console: demo.console.unwrap_or_default().to_owned(),
+            url: url.to_owned(),
         }
-        let api = url::Url::parse(&config.api).map(|url| url.origin().ascii_serialization()).unwrap_or_default();
-        let console = config.console.as_deref().unwrap_or_default();
-        // Pictures may be anywhere: `image` can name a file on another site.
-        let policy = format!(
-            "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: https: http:; \
-             connect-src 'self' {api} {console}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-        );
-        let policy = HeaderValue::from_str(&policy).unwrap_or(HeaderValue::from_static("default-src 'none'"));
-        let url = config.shop.clone();
-        Ok(Self { files, images, config: serde_json::to_string(config).unwrap_or_default(), url, policy })
     }
 
-    /// Sends a browser on `localhost` to the address by which the API knows the demo: what it keeps there, such as the
+    /// Sends a browser on `localhost` to the address by which the API knows the shop: what it keeps there, such as the
     /// login, is kept for that address only, and a payment comes back to it.
-    fn at_own_address(&self, head: &Parts) -> Option<Page> {
-        let host = head.headers.get(HOST)?.to_str().ok()?;
-        if !host.starts_with("localhost") || self.url.is_empty() {
+    fn at_own_address(&self, request: &Request<Incoming>) -> Option<Page> {
+        let host = request.headers().get(HOST)?.to_str().ok()?;
+        if !host.starts_with("localhost") || self.url.is_empty() || request.uri().path().starts_with(API) {
             return None;
         }
-        let target = head.uri.path_and_query().map_or("/", PathAndQuery::as_str);
+        let target = request.uri().path_and_query().map_or("/", PathAndQuery::as_str);
         let target = HeaderValue::from_str(&format!("{}{target}", self.url)).ok()?;
         let mut page = text(StatusCode::TEMPORARY_REDIRECT, "The shop is at 127.0.0.1.");
         page.headers_mut().insert(LOCATION, target);
         Some(page)
     }
 
-    /// The response to a request. Every path without a file is a page of the demo, which its script shows.
-    pub async fn respond(&self, method: &Method, path: &str) -> Page {
-        if let Some(image) = self.images.respond(method, path).await {
+    /// The response to a request: as the edge does, from the API, the assets, the pictures, or the content function.
+    async fn respond(&self, mut request: Request<Incoming>, peer: SocketAddr) -> Page {
+        let path = request.uri().path().to_owned();
+        if let Some(call) = path.strip_prefix(API) {
+            request.headers_mut().insert(HOST, self.host.clone());
+            return self.api.pass(request, &format!("{}/{call}", self.base_path), peer).await;
+        }
+        if let Some(page) = self.at_own_address(&request) {
+            return page;
+        }
+        if let Some(image) = self.images.respond(request.method(), &path).await {
             return image;
         }
-        if !is_read(method) {
+        if !is_read(request.method()) {
             return not_allowed();
         }
-        if path == "/config.json" {
-            return file(Bytes::from(self.config.clone()), "application/json");
+        if let Some(file) = self.file(&path).await {
+            return self
+                .allowing_console(file.unwrap_or_else(|| text(StatusCode::NOT_FOUND, "There is no such file.")));
         }
-        let found = match read(&self.files, path.trim_start_matches('/')).await {
-            None if is_file_name(path) => return text(StatusCode::NOT_FOUND, "There is no such file."),
-            None => read(&self.files, "index.html").await,
-            found => found,
-        };
-        let mut page = found.unwrap_or_else(|| text(StatusCode::NOT_FOUND, "There is no such page."));
-        page.headers_mut().insert(CONTENT_SECURITY_POLICY, self.policy.clone());
-        page.headers_mut().insert(REFERRER_POLICY, HeaderValue::from_static("same-origin"));
+        self.allowing_console(with_demo(self.page(request, &path, peer).await).await)
+    }
+
+    /// A static file; `None` for the path of a page. Every hash is right, so that an edited file is seen at once.
+    async fn file(&self, path: &str) -> Option<Option<Page>> {
+        match path.strip_prefix("/assets/").and_then(|rest| rest.split_once('/')) {
+            Some((_, name)) => return Some(read(&self.assets, name).await),
+            None if path == "/local/demo.json" => {
+                return Some(Some(file(self.config.clone().into(), "application/json")));
+            }
+            None if path == "/console" => {
+                let html = tokio::fs::read_to_string(self.demo.join("console.html")).await.ok()?;
+                let html = html.replace("{assets}", &format!("/assets/{}", shop::hash()));
+                let mut page = file(html.into(), "text/html; charset=utf-8");
+                page.headers_mut().insert(CONTENT_SECURITY_POLICY, CONSOLE_POLICY);
+                return Some(Some(page));
+            }
+            None => {}
+        }
+        let name = path.strip_prefix("/local/")?;
+        Some(read(&self.demo, name).await)
+    }
+
+    /// The page of the content function, without what the edge does not forward.
+    async fn page(&self, mut request: Request<Incoming>, path: &str, peer: SocketAddr) -> Page {
+        let page = if path == "/" { "/index" } else { path };
+        let page = format!("{}/shop{page}", self.base_path);
+        *request.method_mut() = Method::GET;
+        *request.uri_mut() = path.parse().unwrap_or_default();
+        for header in [COOKIE, AUTHORIZATION, ORIGIN] {
+            request.headers_mut().remove(header);
+        }
+        request.headers_mut().insert(HOST, self.host.clone());
+        self.api.pass(request, &page, peer).await
+    }
+
+    /// Lets the pages call the console as well.
+    fn allowing_console(&self, mut page: Page) -> Page {
+        if let Some(policy) = page.headers().get(CONTENT_SECURITY_POLICY).and_then(|policy| policy.to_str().ok()) {
+            let policy = policy.replace("connect-src 'self'", &format!("connect-src 'self' {}", self.console));
+            if let Ok(policy) = HeaderValue::from_str(&policy) {
+                page.headers_mut().insert(CONTENT_SECURITY_POLICY, policy);
+            }
+        }
         page
     }
 }
 
-/// Serves the demo until the runtime ends.
-pub async fn serve(listener: TcpListener, demo: Demo) {
-    let demo = Arc::new(demo);
+/// Adds the demo's script to a page: players to log in as, codes to try, the console.
+async fn with_demo(page: Page) -> Page {
+    let is_html = page.headers().get(CONTENT_TYPE).is_some_and(|kind| kind.as_bytes().starts_with(b"text/html"));
+    if !is_html {
+        return page;
+    }
+    let (head, body) = page.into_parts();
+    let Ok(body) = body.collect().await;
+    let html = String::from_utf8_lossy(&body.to_bytes()).replacen("</head>", DEMO, 1);
+    Response::from_parts(head, Full::new(html.into()))
+}
+
+/// Serves the shop until the runtime ends.
+pub async fn serve(listener: TcpListener, site: Site) {
+    let site = Arc::new(site);
     loop {
         // Out of file descriptors, or the caller has gone: the next connection may succeed.
-        let Ok((stream, _)) = listener.accept().await else { continue };
-        let demo = Arc::clone(&demo);
+        let Ok((stream, peer)) = listener.accept().await else { continue };
+        let site = Arc::clone(&site);
         let service = service_fn(move |request: Request<Incoming>| {
-            let demo = Arc::clone(&demo);
-            async move {
-                let (head, _) = request.into_parts();
-                let elsewhere = demo.at_own_address(&head);
-                Ok::<_, Infallible>(match elsewhere {
-                    Some(page) => page,
-                    None => demo.respond(&head.method, head.uri.path()).await,
-                })
-            }
+            let site = Arc::clone(&site);
+            async move { Ok::<_, Infallible>(site.respond(request, peer).await) }
         });
         tokio::spawn(async move { _ = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await });
     }
@@ -216,24 +271,6 @@ fn is_read(method: &Method) -> bool {
     matches!(*method, Method::GET | Method::HEAD)
 }
 
-/// Whether the last part of a path has an extension that the demo's files have.
-fn is_file_name(path: &str) -> bool {
-    Path::new(path).extension().and_then(|extension| extension.to_str()).and_then(media_type).is_some()
-}
-
-fn media_type(extension: &str) -> Option<&'static str> {
-    Some(match extension {
-        "html" => "text/html; charset=utf-8",
-        "css" => "text/css; charset=utf-8",
-        "js" => "text/javascript; charset=utf-8",
-        "svg" => "image/svg+xml",
-        "png" => "image/png",
-        "jpg" | "jpeg" => "image/jpeg",
-        "webp" => "image/webp",
-        _ => return None,
-    })
-}
-
 /// A file below `root`. A name with any part but plain ones is not looked up, so that no request leaves the directory.
 async fn read(root: &Path, name: &str) -> Option<Page> {
     let name = percent_encoding::percent_decode_str(name).decode_utf8().ok()?;
@@ -243,7 +280,7 @@ async fn read(root: &Path, name: &str) -> Option<Page> {
     if !name.split('/').all(is_plain) {
         return None;
     }
-    let media_type = media_type(Path::new(&*name).extension()?.to_str()?)?;
+    let media_type = shop::media_type(&name)?;
     let bytes = tokio::fs::read(root.join(&*name)).await.ok()?;
     Some(file(Bytes::from(bytes), media_type))
 }

@@ -169,6 +169,7 @@ fn successes(reference: &Reference, endpoint: &Documented, samples: &[&Sample], 
                 _ = write!(below, "\n```json\n{}\n```\n", example::lines(&example::cut(&body), 0));
                 BELOW.to_owned()
             }
+            None if reply.media_type == "text/html" && schema["type"] == "string" => "a page".to_owned(),
             None if reply.media_type == "text/html" => format!("page that posts {}", example::fields(schema)),
             None => example::fields(schema),
         };

@@ -6,6 +6,9 @@ include!(concat!(env!("OUT_DIR"), "/assets.rs"));
 /// The files of the shop: paths such as `js/app.js`, and their bytes.
 pub static ASSETS: &[(&str, &[u8])] = FILES;
 
+/// The languages that the shop speaks: the code of each, and its texts as a script that exports one object of JSON.
+pub static TEXTS: &[(&str, &str)] = LANGUAGES;
+
 /// The first 16 hexadecimal digits of the SHA-256 hash over the paths and contents of all [`ASSETS`]. A program that uses
 /// only this does not link the files.
 #[must_use]
@@ -68,6 +71,54 @@ mod tests {
             &format!("/img/{}.webp", hash.to_uppercase()),
         ] {
             assert_eq!(srcset(other), None, "{other}");
+        }
+    }
+
+    /// A text that is missing would be shown as its name.
+    #[test]
+    fn every_text_is_in_every_language_and_is_used() {
+        let pages = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/pages")).unwrap();
+        let mut used: String = pages.map(|page| std::fs::read_to_string(page.unwrap().path()).unwrap()).collect();
+        for (_, script) in ASSETS.iter().filter(|(path, _)| path.starts_with("js/")) {
+            used += std::str::from_utf8(script).unwrap();
+        }
+        // Named by what they are about: the shop's own pages, states, and plurals.
+        let by_kind = |name: &str| {
+            ["order.state.", "subscriptions."].iter().any(|start| name.starts_with(start))
+                || name.ends_with(".one")
+                || [
+                    "see",
+                    "staff",
+                    "patrons",
+                    "orders",
+                    "subscriptions",
+                    "cart",
+                    "checkout",
+                    "account",
+                    "payment",
+                    "missing",
+                ]
+                .contains(&name)
+                || ["missing.text", "closed"].contains(&name)
+        };
+        let names = |text: &'static str| -> Vec<&'static str> {
+            text.lines()
+                .filter_map(|line| line.trim().strip_prefix('"')?.split_once("\": ").map(|(name, _)| name))
+                .collect()
+        };
+        let first = names(TEXTS[0].1);
+        assert!(first.len() > 100 && first.is_sorted(), "{first:?}");
+        for (language, text) in TEXTS {
+            assert_eq!(names(text), first, "{language}");
+        }
+        for name in &first {
+            assert!(used.contains(&format!("\"{name}\"")) || by_kind(name), "{name} is not used");
+        }
+        for call in ["t.of(\"", "t.with(\"", "t.with2(\"", " t(\"", "(t(\"", "count(\"", "parts(\""] {
+            for (at, _) in used.match_indices(call) {
+                let name = used[at + call.len()..].split('"').next().unwrap();
+                assert!(first.contains(&name), "{name} is not a text");
+            }
         }
     }
 }

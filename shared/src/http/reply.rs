@@ -1,4 +1,4 @@
-//! Responses: status, headers, body. Every body is JSON. Everything except the cached GET endpoints is `no-store`
+//! Responses: status, headers, body. Every body is JSON or a page. Everything except the cached GET endpoints is `no-store`
 //! (rules.md, "Caching").
 
 use super::entity_tag;
@@ -43,6 +43,23 @@ pub struct Outcome<'a> {
 pub fn render(body: &impl Serialize) -> String {
     // Bodies consist of strings, numbers and each other; serialising them cannot fail.
     serde_json::to_string(body).unwrap_or_default()
+}
+
+/// A body as JSON that cannot end the element of a page that it is in. The characters occur only within strings.
+pub fn render_in_html(body: &impl Serialize) -> String {
+    let json = render(body);
+    let mut escaped = String::with_capacity(json.len());
+    for character in json.chars() {
+        match character {
+            '<' => escaped.push_str("\\u003c"),
+            '>' => escaped.push_str("\\u003e"),
+            '&' => escaped.push_str("\\u0026"),
+            '\u{2028}' => escaped.push_str("\\u2028"),
+            '\u{2029}' => escaped.push_str("\\u2029"),
+            other => escaped.push(other),
+        }
+    }
+    escaped
 }
 
 /// A response that cannot be cached.
@@ -123,21 +140,26 @@ impl Rendered {
     /// 200 with the body, or 304 if the caller already has it. Both can be cached (rules.md, "Caching").
     pub fn reply(&self, request: &HeaderMap) -> Response<Body> {
         let tag = self.tag.get_or_init(|| entity_tag::of(&self.body));
-        let mut response = if entity_tag::matches(request, tag) {
-            let mut response = Response::new(Body::Empty);
-            *response.status_mut() = StatusCode::NOT_MODIFIED;
-            response
-        } else {
-            text(self.body.clone())
-        };
-        let headers = response.headers_mut();
-        headers.insert(CACHE_CONTROL, PUBLIC);
-        headers.insert(VARY, HeaderValue::from_static("Origin"));
-        if let Ok(tag) = HeaderValue::from_str(tag) {
-            headers.insert(ETAG, tag);
-        }
-        response
+        cacheable(request, tag, || text(self.body.clone()))
     }
+}
+
+/// A response that can be cached, or 304 if the caller already has the one with this tag (rules.md, "Caching").
+pub fn cacheable(request: &HeaderMap, tag: &str, whole: impl FnOnce() -> Response<Body>) -> Response<Body> {
+    let mut response = if entity_tag::matches(request, tag) {
+        let mut response = Response::new(Body::Empty);
+        *response.status_mut() = StatusCode::NOT_MODIFIED;
+        response
+    } else {
+        whole()
+    };
+    let headers = response.headers_mut();
+    headers.insert(CACHE_CONTROL, PUBLIC);
+    headers.insert(VARY, HeaderValue::from_static("Origin"));
+    if let Ok(tag) = HeaderValue::from_str(tag) {
+        headers.insert(ETAG, tag);
+    }
+    response
 }
 
 /// The last rendered body with the key that it was rendered for. It is rendered again only when the key changes.
@@ -167,5 +189,18 @@ impl<K: PartialEq> RenderedOnce<K> {
 impl<K: PartialEq> Default for RenderedOnce<K> {
     fn default() -> Self {
         Self::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_in_a_page_has_no_markup_and_reads_as_before() {
+        let text = "</script><!-- & \u{2028}\u{2029} \"é\"";
+        let json = render_in_html(&text);
+        assert!(!json.contains(['<', '>', '&', '\u{2028}', '\u{2029}']), "{json}");
+        assert_eq!(serde_json::from_str::<String>(&json).unwrap(), text);
     }
 }

@@ -113,7 +113,7 @@ fn the_published_store_keeps_its_own_addresses() {
     assert!(row.contains("https://store.emberfall.example") && !row.contains("127.0.0.1"), "{row}");
     let settings = server.get("/settings/get").json();
     let avatar = settings["top"]["avatar"].as_str().unwrap();
-    assert!(avatar.starts_with(&format!("{}/img/", server.said("/base_url"))), "{avatar}");
+    assert!(avatar.starts_with(&format!("{}/img/", server.said("/shop"))), "{avatar}");
     let (_, _, page) = begin(&server, "Bramble", 201);
     let back = server.send_without_redirects(&page, "action=leave");
     let target = back.headers["location"].to_str().unwrap();

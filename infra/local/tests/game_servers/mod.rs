@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 fn console(server: &Server) -> String {
-    let config = server.get_with(&format!("{}/config.json", server.said("/shop")), "accept", "*/*").json();
+    let config = server.get_with(&format!("{}/local/demo.json", server.said("/shop")), "accept", "*/*").json();
     config["console"].as_str().unwrap().to_owned()
 }
 

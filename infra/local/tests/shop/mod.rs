@@ -1,4 +1,4 @@
-//! The demo storefront and the pictures, from outside.
+//! The shop's address and the pictures, from outside.
 
 use super::process::{HttpReply, Server};
 use serde_json::json;
@@ -13,27 +13,39 @@ fn header<'a>(reply: &'a HttpReply, name: &str) -> &'a str {
 }
 
 #[test]
-fn every_address_of_the_demo_is_its_page_and_only_its_own_scripts_run() {
+fn the_shop_is_the_content_functions_pages_with_the_api_and_the_files_on_one_origin() {
     let server = Server::start(&[]);
     let page = demo(&server, "/");
     assert_eq!((page.status, header(&page, "content-type")), (200, "text/html; charset=utf-8"));
+    let function = server.get_with(&format!("{}/shop/index", server.said("/base_url")), "accept", "*/*");
+    let script = "<script type=\"module\" src=\"/local/demo.js\"></script>\n";
+    assert_eq!(page.text.replace(script, ""), function.text, "the local server adds one script");
+    assert_ne!(page.text, function.text);
     let policy = header(&page, "content-security-policy");
     assert!(policy.contains("script-src 'self';") && !policy.contains("unsafe-inline"), "{policy}");
-    let console = demo(&server, "/config.json").json()["console"].as_str().unwrap().to_owned();
-    assert!(policy.contains(&format!("connect-src 'self' {} {console};", server.said("/base_url"))), "{policy}");
-    for path in ["/cart", "/category/ranks/player", "/payment/flow?order_id=a&checkout_id=b", "/pages/help/linking"] {
-        assert_eq!(demo(&server, path).text, page.text, "{path}");
-    }
-    for (path, media_type) in
-        [("/style.css", "text/css; charset=utf-8"), ("/js/app.js", "text/javascript; charset=utf-8")]
-    {
-        let file = demo(&server, path);
-        assert_eq!((file.status, header(&file, "content-type")), (200, media_type), "{path}");
-    }
-    assert_eq!(demo(&server, "/js/missing.js").status, 404, "a missing script is not the page");
-    let config = demo(&server, "/config.json").json();
-    assert_eq!(config["api"], server.ready["base_url"]);
+    let config = demo(&server, "/local/demo.json").json();
+    assert!(policy.contains(&format!("connect-src 'self' {};", config["console"].as_str().unwrap())), "{policy}");
     assert_eq!(config["players"][0], "Burdock");
+    for path in
+        ["/cart", "/category/ranks/player", "/payment/flow?order_id=a&checkout_id=b", "/pages/help/linking", "/console"]
+    {
+        assert_eq!(demo(&server, path).status, 200, "{path}");
+    }
+    for path in
+        ["/nowhere", "/category/nowhere", "/local/missing.js", "/assets/0/js/missing.js", "/api/nowhere", "/api"]
+    {
+        assert_eq!(demo(&server, path).status, 404, "{path}");
+    }
+    // Every file that the first page names.
+    let named = page.text.split(['"']).filter(|text| text.starts_with("/assets/"));
+    for path in named {
+        assert_eq!(demo(&server, path).status, 200, "{path}");
+    }
+    let settings = server.get_with(&format!("{}/settings/get", server.said("/base_url")), "accept", "*/*").json();
+    assert_eq!(demo(&server, "/api/settings/get").json(), settings);
+    let tag = header(&page, "etag").to_owned();
+    let again = server.get_with(&format!("{}/", server.said("/shop")), "if-none-match", &tag);
+    assert_eq!((again.status, again.text.as_str()), (304, ""));
 }
 
 #[test]
@@ -43,7 +55,9 @@ fn no_request_leaves_the_directories() {
     for path in [
         "/../Cargo.toml",
         "/%2e%2e/Cargo.toml",
-        "/js/..%2f..%2fsrc/main.rs",
+        "/assets/0/..%2f..%2fsrc/lib.rs",
+        "/assets/0/../../Cargo.toml",
+        "/local/..%2fCargo.toml",
         "/img/../store.yaml",
         "/img/%2e%2e/store.yaml",
     ] {
@@ -56,7 +70,7 @@ fn no_request_leaves_the_directories() {
 }
 
 #[test]
-fn the_api_shares_its_responses_with_the_demo_and_with_no_other_page() {
+fn the_api_shares_its_responses_with_the_shop_and_with_no_other_page() {
     let server = Server::start(&[]);
     let url = format!("{}/settings/get", server.said("/base_url"));
     let shop = server.said("/shop").to_owned();

@@ -70,7 +70,7 @@ fn success(operation: Operation<'_>, components: &Components) -> Status {
         }
     } else if reply.media_type.is_empty() {
         return Status { when: vec!["Success, without a body.".to_owned()], ..Status::default() };
-    } else if reply.media_type == "text/plain" {
+    } else if reply.media_type == "text/plain" || schema["type"] == "string" {
         "Success.".to_owned()
     } else {
         schema = json!({
@@ -80,7 +80,11 @@ fn success(operation: Operation<'_>, components: &Components) -> Status {
         });
         "A page for the browser.".to_owned()
     };
-    let schemas = BTreeMap::from([(reply.media_type.to_owned(), vec![schema])]);
+    let mut schemas = BTreeMap::from([(reply.media_type.to_owned(), vec![schema.clone()])]);
+    if reply.media_type == "text/html" && schema.get("x-message").is_none() {
+        // The style sheet of a page.
+        schemas.insert("text/css".to_owned(), vec![schema]);
+    }
     Status { when: vec![when], schemas, ..Status::default() }
 }
 
@@ -89,8 +93,7 @@ fn add_body(status: &mut Status, components: &Components, response: &OtherRespon
         return;
     }
     if response.is_page {
-        let page =
-            json!({"type": "string", "description": "A page that says the reason, and posts it to the storefront."});
+        let page = json!({"type": "string", "description": "A page that says the reason."});
         status.schemas.insert("text/html".to_owned(), vec![page]);
         return;
     }

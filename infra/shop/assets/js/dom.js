@@ -1,4 +1,17 @@
-// Elements from JavaScript. Whatever the API sends is inserted as text and never parsed as HTML; ownersHtml is the exception.
+// Elements and texts from JavaScript. Whatever the API sends is inserted as text and never parsed as HTML.
+
+const { lang } = document.documentElement;
+const { default: texts } = await import(`../texts/${lang}.js`);
+const plural = new Intl.PluralRules(lang);
+
+/** A text of the shop, with values in the places of {0} and {1}. */
+export const t = (name, ...values) => (texts[name] ?? name).replace(/\{(\d)\}/g, (_, place) => values[place]);
+
+/** A text about a number, which can have a form for it, such as "units.one". */
+export const count = (name, number) => t(texts[`${name}.${plural.select(number)}`] ? `${name}.${plural.select(number)}` : name, number);
+
+/** A text with elements in the places of {0} and {1}. */
+export const parts = (name, ...elements) => t(name, "\0" + 0 + "\0", "\0" + 1 + "\0").split("\0").map((part, place) => (place % 2 ? elements[part] : part));
 
 /** Makes an element. Properties that begin with "on" are listeners; null, undefined and false are left out. */
 export function h(tag, properties = {}, ...children) {
@@ -18,20 +31,33 @@ export const byId = (id) => document.getElementById(id);
 /** Text that only screen readers get. */
 export const hidden = (text) => h("span", { class: "hidden" }, text);
 
-/** A picture whose place is reserved before it is loaded. */
-export const picture = (image, size, name = "") =>
-  image
-    ? h("img", { src: image, alt: name, width: size, height: size, loading: "lazy", decoding: "async" })
-    : h("span", { class: "no-picture", "aria-hidden": "true" }, "✦");
+/** A picture under its hash is there in several widths. */
+const widths = (image) => /[0-9a-f]{32}\.webp$/.test(image) && [320, 640, 1280].map((width) => `${image.replace(".webp", `-${width}.webp`)} ${width}w`).join(", ");
 
-const says = byId("says");
+/** A picture whose place is reserved before it is loaded. */
+export const picture = (image, size) =>
+  image
+    ? h("img", { src: image, srcset: widths(image), sizes: widths(image) && `${size}px`, alt: "", width: size, height: size, loading: "lazy", decoding: "async" })
+    : h("span", { class: "no-picture", "aria-hidden": "true" }, "✦");
 
 /** Announces an outcome, to screen readers as well. */
 export function say(text, kind = "good") {
+  const says = byId("says");
   const toast = h("p", { class: `toast ${kind}` }, text);
   says.append(toast);
   while (says.children.length > 3) says.firstChild.remove();
   setTimeout(() => toast.remove(), 9000);
+}
+
+/** Announces an outcome on the next page. */
+export const sayNext = (text) => sessionStorage.setItem("says", text);
+
+/** Shows a message at a labelled control. The API names a field as requests do; a visitor knows it by its label. */
+export function complain(box, text) {
+  const [control, message] = [box.querySelector("input, select"), box.querySelector(".message")];
+  message.textContent = text.replace(/^The \w+ field\b/, `“${box.querySelector("label").textContent.trim()}”`);
+  if (text) control.setAttribute("aria-invalid", "true");
+  else control.removeAttribute("aria-invalid");
 }
 
 let numbers = 0;
@@ -40,16 +66,9 @@ let numbers = 0;
 export function field(label, control, note) {
   const id = `f${(numbers += 1)}`;
   control.id = id;
-  const message = h("span", { class: "message", id: `${id}m`, role: "alert" }, note ?? "");
-  control.setAttribute("aria-describedby", message.id);
-  const box = h("p", { class: "field" }, h("label", { for: id }, label), control, message);
-  // The API names a field as requests do; a visitor knows it by its label.
-  const name = [label].flat(Infinity).map((part) => part.textContent ?? part).join("");
-  box.complain = (text) => {
-    message.textContent = text.replace(/^The \w+ field\b/, `“${name.trim()}”`);
-    if (text) control.setAttribute("aria-invalid", "true");
-    else control.removeAttribute("aria-invalid");
-  };
+  control.setAttribute("aria-describedby", `${id}m`);
+  const box = h("p", { class: "field" }, h("label", { for: id }, label), control, h("span", { class: "message", id: `${id}m`, role: "alert" }, note ?? ""));
+  box.complain = (text) => complain(box, text);
   box.control = control;
   return box;
 }
@@ -64,29 +83,4 @@ export function decoded(text) {
   } catch {
     return text;
   }
-}
-
-const ALLOWED = new Set("A B BLOCKQUOTE BR CODE EM H1 H2 H3 H4 HR I IMG LI OL P PRE S SMALL STRONG TABLE TBODY TD TH THEAD TR U UL".split(" "));
-const SAFE_URL = /^(https?:|mailto:|\/(?!\/)|#)/i;
-
-/**
- * The content of a custom page. It is the one thing that is HTML: the store's owner wrote it in a file of the store. It is
- * parsed in a document of its own, where nothing runs, and only these elements and attributes are copied from there.
- */
-export function ownersHtml(html) {
-  const copy = (node) => {
-    if (node.nodeType === Node.TEXT_NODE) return node.data;
-    if (node.nodeType !== Node.ELEMENT_NODE || ["SCRIPT", "STYLE"].includes(node.tagName)) return null;
-    const children = [...node.childNodes].map(copy);
-    if (!ALLOWED.has(node.tagName)) return children;
-    const properties = {};
-    for (const name of ["href", "src", "alt", "width", "height", "colspan", "rowspan"]) {
-      const value = node.getAttribute(name);
-      const isUrl = name === "href" || name === "src";
-      if (value !== null && (!isUrl || SAFE_URL.test(value))) properties[name] = value;
-    }
-    return h(node.tagName, properties, children);
-  };
-  const parsed = new DOMParser().parseFromString(html, "text/html");
-  return h("div", { class: "prose" }, [...parsed.body.childNodes].map(copy));
 }

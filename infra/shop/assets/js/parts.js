@@ -1,44 +1,44 @@
-// Parts that several pages show: prices, limits, cards.
+// Parts that several pages show: prices, limits, adding to the cart.
 import { accepted, session } from "./api.js";
-import { h, hidden, picture, say } from "./dom.js";
-import { embers, loadUser, money } from "./store.js";
+import { h, hidden, say, t } from "./dom.js";
+import { charged, loadUser, money, virtual } from "./store.js";
 
 /**
- * An item with what the visitor's purchases change. The API has one price for all of that; the difference to what a guest
- * sees is the credit for a lower step. An item that only the visitor cannot buy is one that they have already.
+ * An item with what the visitor's purchases change. The API has one price for all of that; the difference to what the page
+ * shows to everyone is the credit for a lower step. An item that only the visitor cannot buy is one that they have already.
  */
-export function forVisitor(item, guest) {
-  const isOwned = Boolean(guest && item.is_unavailable && !guest.is_unavailable);
-  const credit = guest && guest.price > item.price ? guest.price - item.price : 0;
-  const { price, discount, original_price } = credit > 0 ? guest : item;
-  return { ...item, isOwned, credit, sale: { price, discount, regular: original_price ?? price } };
+export function forVisitor(item, everyone) {
+  const isOwned = item.is_unavailable && !everyone.is_unavailable;
+  const credit = everyone.price > item.price ? everyone.price - item.price : 0;
+  const { price, original_price: regular } = credit > 0 ? everyone : item;
+  return { ...item, isOwned, credit, sale: { price, discount: regular - price, regular } };
 }
-
-/** The same for a list; `guests` is null if nothing is known of what guests see. */
-export const allForVisitor = (items, guests) => items.map((item) => forVisitor(item, guests?.find((one) => one.id === item.id)));
 
 const left = (item) => (item.quantityGlobalLimit === null ? null : Math.max(0, item.quantityGlobalLimit - item.quantityGlobalCurrentLimit));
 
 /** Why an item cannot be put into the cart; empty if it can. */
 export function hindrance(item) {
   if (!item.is_unavailable) return "";
-  if (item.isOwned) return "You have this, or something that includes it.";
-  if (!item.active) return "Not on sale now.";
-  return left(item) === 0 ? "Sold out." : "You have as many of these as one player may have.";
+  if (item.isOwned) return t("hindrance.owned");
+  if (!item.active) return t("hindrance.inactive");
+  return left(item) === 0 ? t("hindrance.sold_out") : t("hindrance.limit");
 }
+
+const amount = (tag, sum) => h(tag, { "data-money": sum }, money(sum));
 
 /** What an item costs: its regular price if there is a sale, and the credit for what the visitor has. */
 export function price(item) {
-  if (item.is_virtual_currency_only) return h("p", { class: "price" }, embers(item.virtual_price));
+  if (item.is_virtual_currency_only) return [virtual(item.virtual_price)];
   const { sale, credit } = item;
-  const amount = (sum) => h("strong", {}, sum === 0 ? "Free" : money(sum));
   const parts = [];
-  if (item.custom_price) parts.push("from ", money(item.min_price));
-  else if (sale.discount > 0) parts.push(hidden("Regular price "), h("s", {}, money(sale.regular)), " ", hidden("now "), amount(item.price));
-  else parts.push(amount(item.price));
-  if (credit > 0) parts.push(h("small", {}, `${money(sale.price)} less ${money(credit)} for what you have`));
-  if (item.virtual_price > 0) parts.push(h("small", {}, ` or ${embers(item.virtual_price)}`));
-  return h("p", { class: "price" }, parts);
+  if (item.custom_price) parts.push(`${t("price.from")} `, amount("span", item.min_price));
+  else {
+    if (sale.discount > 0) parts.push(hidden(`${t("price.regular")} `), amount("s", sale.regular), " ", hidden(`${t("price.now")} `));
+    parts.push(item.price === 0 ? h("strong", {}, t("price.free")) : amount("strong", item.price));
+  }
+  if (credit > 0) parts.push(h("small", {}, t("price.less", charged(sale.price), charged(credit))));
+  if (item.virtual_price > 0) parts.push(h("small", {}, ` ${t("price.or", virtual(item.virtual_price))}`));
+  return parts;
 }
 
 /** What is special about an item: discount, subscription, what is left of its limits. */
@@ -46,23 +46,32 @@ export function badges(item) {
   const list = [];
   const { discount, regular } = item.sale;
   if (discount > 0 && regular > 0 && !item.is_unavailable) list.push(["sale", `−${Math.round((discount / regular) * 100)} %`]);
-  if (item.is_subs) list.push(["", "Subscription"]);
-  if (item.gifting) list.push(["", "Can be a gift"]);
+  if (item.is_subs) list.push(["", t("badge.subscription")]);
+  if (item.gifting) list.push(["", t("badge.gift")]);
   const units = left(item);
-  if (units !== null) list.push(units > 0 ? ["", `${units} of ${item.quantityGlobalLimit} left`] : ["off", "Sold out"]);
+  if (units !== null) list.push(units > 0 ? ["", t("badge.left", units, item.quantityGlobalLimit)] : ["off", t("badge.sold_out")]);
   if (item.quantityUserLimit !== null && item.quantityUserLimit !== undefined) {
-    list.push(["", `You have ${item.quantityUserCurrentLimit} of ${item.quantityUserLimit}`]);
+    list.push(["", t("badge.user", item.quantityUserCurrentLimit, item.quantityUserLimit)]);
   }
-  if (item.isOwned) list.push(["off", "Yours already"]);
-  else if (item.is_unavailable && units !== 0) list.push(["off", "Not available to you"]);
-  if (item.in_cart) list.push(["", "In your cart"]);
-  return h("p", { class: "badges" }, list.map(([kind, text]) => h("span", { class: `badge ${kind}` }, text)));
+  if (item.isOwned) list.push(["off", t("badge.owned")]);
+  else if (item.is_unavailable && units !== 0) list.push(["off", t("badge.unavailable")]);
+  if (item.in_cart) list.push(["", t("badge.in_cart")]);
+  return list.map(([kind, text]) => h("span", { class: `badge ${kind}` }, text));
 }
+
+/** What a visitor wanted to put into the cart before the login, and where. */
+export const wanted = {
+  get: () => JSON.parse(sessionStorage.getItem("wanted")),
+  set: (wish) => sessionStorage.setItem("wanted", JSON.stringify(wish)),
+  clear: () => sessionStorage.removeItem("wanted"),
+};
 
 /** Adds an item to the cart and says what the API says. A guest logs in first. */
 export async function add(item, choices = {}, complain) {
   if (!session.token) {
-    dispatchEvent(new CustomEvent("wanted", { detail: { item, choices } }));
+    const typed = [...document.querySelectorAll("form.choices [name]")].map((one) => [one.name, one.value]);
+    wanted.set({ id: item.id, name: item.name, typed, back: location.pathname });
+    location.assign("/login");
     return false;
   }
   const added = await accepted(`/cart/add/${item.id}`, { payment_type: item.is_subs ? 1 : 0, ...choices }, complain);
@@ -72,9 +81,8 @@ export async function add(item, choices = {}, complain) {
   return true;
 }
 
-/** A button that keeps the focus while it works, and works once at a time. */
-export function worker(properties, work, ...children) {
-  const button = h("button", properties, ...children);
+/** Lets a button keep the focus while it works, and work once at a time. */
+export function works(button, work) {
   button.addEventListener("click", async () => {
     if (button.ariaBusy === "true") return;
     button.ariaBusy = "true";
@@ -85,21 +93,4 @@ export function worker(properties, work, ...children) {
     }
   });
   return button;
-}
-
-export function card(item, level = "h3") {
-  const why = hindrance(item);
-  const action = () => {
-    if (why) return h("p", { class: "hindrance" }, why);
-    // The price of an item that the visitor names is asked for on its own page.
-    if (item.custom_price) return h("a", { class: "button primary", href: `/item/${item.id}` }, "Choose a price");
-    return worker({ type: "button", class: "primary" }, () => add(item), "Add to cart", hidden(` ${item.name}`));
-  };
-  return h("article", { class: "card" },
-    h("a", { class: "card-picture", href: `/item/${item.id}`, tabindex: "-1", "aria-hidden": "true" }, picture(item.image, 320)),
-    h("div", { class: "card-text" },
-      h(level, {}, h("a", { href: `/item/${item.id}` }, item.name)),
-      badges(item),
-      h("p", { class: "soft" }, item.description),
-      h("div", { class: "card-end" }, price(item), action())));
 }

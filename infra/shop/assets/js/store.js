@@ -1,12 +1,10 @@
-// What every page shows from: the settings, the categories, the player, the currency.
-import { Offline, call, get, session } from "./api.js";
+// What every page shows from: what the page says of the store, the player, the currency.
+import { Offline, call, session } from "./api.js";
+import { byId } from "./dom.js";
 
-export const store = { settings: null, categories: [], user: null, inCart: 0 };
-
-export async function loadStore() {
-  const [settings, categories] = await Promise.all([get("/settings/get"), get("/categories/get")]);
-  Object.assign(store, { settings, categories });
-}
+/** What the page says of the store, of the same version as the page. */
+export const shop = JSON.parse(byId("data").textContent);
+export const store = { user: null, inCart: 0 };
 
 export async function loadUser() {
   store.user = null;
@@ -20,40 +18,46 @@ export async function loadUser() {
       if (error instanceof Offline) throw error;
     }
   }
-  dispatchEvent(new Event("shell"));
+  dispatchEvent(new Event("session"));
 }
 
 export const currency = {
   get shown() {
     const wanted = localStorage.getItem("currency");
-    const { currencies, system_currency: system } = store.settings;
-    return currencies.find((one) => one.name === wanted) ?? system;
+    return shop.currencies.find((one) => one.name === wanted) ?? shop.system_currency;
   },
   choose(name) {
     localStorage.setItem("currency", name);
   },
   get isConverted() {
-    return this.shown.name !== store.settings.system_currency.name;
+    return this.shown.name !== shop.system_currency.name;
   },
 };
 
-function format(amount, code) {
+const { lang } = document.documentElement;
+
+/** An amount in a currency that the API names. */
+export function moneyIn(amount, code) {
   try {
-    return new Intl.NumberFormat("en", { style: "currency", currency: code }).format(amount);
+    return new Intl.NumberFormat(lang, { style: "currency", currency: code }).format(amount);
   } catch {
     return `${amount.toFixed(2)} ${code}`;
   }
 }
 
+/** An amount in the store's own currency, whatever the visitor chose: what is charged. */
+export const charged = (amount) => moneyIn(amount, shop.system_currency.name);
+
 /** An amount of the store's currency, in the currency that the visitor chose. */
 export function money(amount) {
   const { name, value } = currency.shown;
-  if (!currency.isConverted) return format(amount, name);
-  return `≈ ${format((amount / store.settings.system_currency.value) * value, name)}`;
+  return currency.isConverted ? `≈ ${moneyIn((amount / shop.system_currency.value) * value, name)}` : charged(amount);
 }
 
-/** An amount in a currency that the API names. */
-export const moneyIn = (amount, code) => format(amount, code);
-/** An amount in the store's own currency, whatever the visitor chose: what is charged. */
-export const charged = (amount) => format(amount, store.settings.system_currency.name);
-export const embers = (amount) => `${new Intl.NumberFormat("en").format(amount)} ${store.settings.virtual_currency}`;
+/** An element that shows an amount, also when another currency is chosen. */
+export const convert = () => {
+  for (const element of document.querySelectorAll("[data-money]")) element.textContent = money(Number(element.dataset.money));
+};
+
+export const virtual = (amount) => `${new Intl.NumberFormat(lang).format(amount)} ${shop.virtual_currency}`;
+export const date = (time, style = "long") => new Date(time).toLocaleDateString(lang, { dateStyle: style });

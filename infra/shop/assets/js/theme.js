@@ -1,3 +1,12 @@
-// Applies the chosen theme before the first paint; without a choice the system decides.
+// Before the first paint: the chosen theme (without a choice the system decides), and whether someone is logged in.
 const chosen = localStorage.getItem("theme");
 if (chosen) document.documentElement.dataset.theme = chosen;
+if (localStorage.getItem("token")) document.documentElement.dataset.session = "";
+
+// What is clicked or sent before the page's script is there is done when it is.
+for (const [kind, tag] of [["click", "button"], ["submit", "form"]]) document.addEventListener(kind, (event) => {
+  const action = event.target.closest?.(`${tag}[data-action]`);
+  if (!action || action.closest("[data-bound]")) return;
+  event.preventDefault();
+  window.early = action;
+});

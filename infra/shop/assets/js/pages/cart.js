@@ -1,12 +1,14 @@
 // The cart: lines with their choices, codes, promoted items, and the checkout.
-import { accepted, call, config } from "../api.js";
-import { field, h, hidden, picture, say, select } from "../dom.js";
-import { add, worker } from "../parts.js";
+import { accepted, call, get } from "../api.js";
+import { count as plural, field, h, hidden, parts, picture, say, select, t } from "../dom.js";
+import { add, works } from "../parts.js";
 import { remember } from "../purchases.js";
-import { charged, currency, embers, loadUser, money, store } from "../store.js";
+import { charged, currency, loadUser, money, shop, store, virtual } from "../store.js";
+import { needsLogin } from "./login.js";
 
 /** `again` shows the page again, after a change. */
-export async function cart(again) {
+export default async function cart(again) {
+  if (!store.user) return needsLogin(again);
   const [{ cart: sums, items }, promoted, methods] = await Promise.all([call("/cart/get"), call("/cart/getPromoted"), call("/payments/get")]);
   const changed = async () => {
     await loadUser();
@@ -15,19 +17,19 @@ export async function cart(again) {
   const isEmpty = items.length === 0;
   const required = [];
   return {
-    title: "Cart",
-    view: h("div", { class: "wrap stack" },
-      h("h1", {}, "Your cart"),
-      isEmpty && h("p", { class: "note" }, "Your cart is empty. ", h("a", { href: "/" }, "Look around"), "."),
+    view: [
+      h("h1", {}, t("cart.title")),
+      isEmpty && h("p", { class: "note" }, t("cart.empty"), " ", h("a", { href: "/" }, t("cart.look"))),
       h("div", { class: "cart" },
         h("div", { class: "stack" },
           !isEmpty && h("ul", { class: "lines" }, items.map((line) => cartLine(line, changed, required))),
           promoted.length > 0 && h("section", { "aria-labelledby": "promoted" },
-            h("h2", { id: "promoted" }, "Only in the cart"),
+            h("h2", { id: "promoted" }, t("promoted")),
             h("ul", { class: "promoted" }, promoted.map((item) => offer(item, changed))))),
         h("div", { class: "stack side" },
           codes(sums, changed),
-          !isEmpty && checkout(sums, items, methods, changed, required)))),
+          !isEmpty && checkout(sums, items, methods, changed, required))),
+    ],
   };
 }
 
@@ -43,7 +45,7 @@ function setting(label, control, path, body, changed) {
 /** A line; what has to be chosen before it can be paid is added to `required`. */
 function cartLine(line, changed, required) {
   const { cid } = line;
-  const label = (text) => [text, hidden(` of ${line.name}`)];
+  const label = (text) => [text, hidden(` – ${line.name}`)];
   const remove = async () => {
     const removed = await accepted(`/cart/remove/${cid}`);
     if (removed) {
@@ -57,30 +59,31 @@ function cartLine(line, changed, required) {
   };
   const variable = (one) => {
     const control = one.variables.length > 0
-      ? select({}, [["", "Choose …"], ...one.variables.map(({ name, value }) => [value, name])], one.value)
-      : h("input", { type: "text", value: one.value, maxlength: 64, placeholder: "Not set" });
+      ? select({}, [["", t("choose")], ...one.variables.map(({ name, value }) => [value, name])], one.value)
+      : h("input", { type: "text", value: one.value, maxlength: 64, placeholder: t("not_set") });
     const box = setting(label(one.name), control, `/cart/setVariable/${cid}`, (value) => ({ var_id: one.id, var_value: value }), changed);
-    return needs(box, one.variables.length > 0 ? "Please choose one." : "Please fill this in.");
+    return needs(box, t(one.variables.length > 0 ? "missing.choose" : "missing.fill"));
   };
   const count = h("input", { type: "number", min: 1, value: String(line.count), inputmode: "numeric", class: "short" });
   const paid = h("input", { type: "text", value: String(line.price), inputmode: "decimal", class: "short" });
-  const servers = select({}, [["", "Choose …"], ...line.allowed_servers.map((one) => [String(one.server_id), one.server_name])], String(line.selected_server ?? ""));
-  const sum = line.is_virtual_currency_only ? embers(line.virtual_price * line.count) : money(line.price * line.count);
+  const servers = select({}, [["", t("choose")], ...line.allowed_servers.map((one) => [String(one.server_id), one.server_name])], String(line.selected_server ?? ""));
+  const sum = line.is_virtual_currency_only ? {} : { "data-money": line.price * line.count };
+  const shown = line.is_virtual_currency_only ? virtual(line.virtual_price * line.count) : money(line.price * line.count);
   return h("li", { class: line.is_unavailable ? "line off" : "line", "data-cid": cid },
     h("a", { href: `/item/${line.id}`, class: "line-picture", tabindex: "-1", "aria-hidden": "true" }, picture(line.image, 88)),
     h("div", { class: "line-text" },
       h("h2", {}, h("a", { href: `/item/${line.id}` }, line.name)),
-      line.is_unavailable && h("p", { class: "note" }, "This cannot be bought now and is not in the total."),
-      line.gift && h("p", { class: "soft" }, `A gift for ${line.gift.gifted_to}`),
-      line.payment_type === 1 && h("p", { class: "soft" }, "Subscription"),
+      line.is_unavailable && h("p", { class: "note" }, t("cart.unavailable")),
+      line.gift && h("p", { class: "soft" }, t("cart.gift", line.gift.gifted_to)),
+      line.payment_type === 1 && h("p", { class: "soft" }, t("badge.subscription")),
       h("div", { class: "settings" },
-        setting(label("Units"), count, `/cart/reload/${cid}`, (value) => ({ count: Number(value) }), changed),
-        line.is_any_price && needs(setting(label("Your price"), paid, `/cart/changePrice/${cid}`, (value) => ({ price: value.replace(",", ".") }), changed), "Please choose a price."),
-        line.allow_select_server && needs(setting(label("Server"), servers, `/cart/setSelectedServer/${cid}`, (value) => ({ server_id: Number(value) }), changed), "Please choose a server."),
+        setting(label(t("units")), count, `/cart/reload/${cid}`, (value) => ({ count: Number(value) }), changed),
+        line.is_any_price && needs(setting(label(t("your_price.line")), paid, `/cart/changePrice/${cid}`, (value) => ({ price: value.replace(",", ".") }), changed), t("missing.price")),
+        line.allow_select_server && needs(setting(label(t("server")), servers, `/cart/setSelectedServer/${cid}`, (value) => ({ server_id: Number(value) }), changed), t("missing.server")),
         line.vars.map(variable))),
     h("div", { class: "line-end" },
-      h("strong", { class: "price" }, sum),
-      h("button", { type: "button", class: "link", onclick: remove }, "Remove", hidden(` ${line.name}`))));
+      h("strong", { class: "price", ...sum }, shown),
+      h("button", { type: "button", class: "link", onclick: remove }, t("remove"), hidden(` ${line.name}`))));
 }
 
 function offer(item, changed) {
@@ -88,8 +91,8 @@ function offer(item, changed) {
     if (await add(item, { promoted: true })) await changed();
   };
   return h("li", { class: "offer" }, picture(item.image, 64),
-    h("span", {}, h("strong", {}, item.name), h("span", { class: "price" }, hidden("Regular price "), h("s", {}, money(item.original_price)), " ", h("strong", {}, money(item.price)))),
-    worker({ type: "button" }, take, "Add", hidden(` ${item.name}`)));
+    h("span", {}, h("strong", {}, item.name), h("span", { class: "price" }, hidden(`${t("price.regular")} `), h("s", {}, money(item.original_price)), " ", h("strong", {}, money(item.price)))),
+    works(h("button", { type: "button" }, t("add.short"), hidden(` ${item.name}`)), take));
 }
 
 function codes(sums, changed) {
@@ -99,9 +102,9 @@ function codes(sums, changed) {
       say(removed.message);
       await changed();
     }
-  } }, "Remove", hidden(` ${label}`));
-  const entry = (label, path, name, example) => {
-    const control = h("input", { type: "text", name, maxlength: 255, autocomplete: "off", spellcheck: "false", placeholder: example });
+  } }, t("remove"), hidden(` ${label}`));
+  const entry = (label, path, name) => {
+    const control = h("input", { type: "text", name, maxlength: 255, autocomplete: "off", spellcheck: "false" });
     const box = field(label, control);
     return h("form", { class: "code", onsubmit: async (event) => {
       event.preventDefault();
@@ -110,30 +113,22 @@ function codes(sums, changed) {
       control.value = "";
       say(applied.message);
       await changed();
-    } }, box, h("button", {}, "Apply", hidden(` ${label}`)));
+    } }, box, h("button", {}, t("apply"), hidden(` ${label}`)));
   };
   const applied = (label, code, path) => h("p", { class: "applied" }, h("span", {}, `${label} `, h("code", {}, code)), remove(path, label));
-  return h("section", { class: "panel", "aria-labelledby": "codes" },
-    h("h2", { id: "codes" }, "Codes"),
-    sums.coupon_code && applied("Coupon", sums.coupon_code, "/cart/removeCoupon"),
-    sums.gift_code && applied("Gift card", sums.gift_code, "/cart/removeGiftcard"),
-    sums.gift_code.startsWith("****") && h("p", { class: "note" }, "This gift card was entered by another login. Enter it again before you pay."),
-    entry("Coupon or gift card", "/cart/acceptCoupon", "coupon", config.coupon.toUpperCase()),
+  return h("section", { class: "panel", id: "codes-panel", "aria-labelledby": "codes" },
+    h("h2", { id: "codes" }, t("codes")),
+    sums.coupon_code && applied(t("code.coupon"), sums.coupon_code, "/cart/removeCoupon"),
+    sums.gift_code && applied(t("code.gift"), sums.gift_code, "/cart/removeGiftcard"),
+    sums.gift_code.startsWith("****") && h("p", { class: "note" }, t("code.other_login")),
+    entry(t("code.entry"), "/cart/acceptCoupon", "coupon"),
     sums.referral_code
-      ? applied(`Referral by ${sums.referral}`, sums.referral_code, "/cart/removeReferral")
-      : entry("Referral code", "/cart/setReferral", "ref_code", config.referral),
-    h("details", {}, h("summary", {}, "Codes to try"),
-      h("ul", { class: "soft" },
-        [[config.coupon, "a coupon"], [config.gift, "a gift card"], [config.referral, "a referral code"], ...config.refused.map((one) => [one.code, `refused: ${one.reason}`])]
-          .filter(([code]) => code)
-          .map(([code, text]) => h("li", {}, h("code", { class: "upper" }, code), ` ${text}`)))));
+      ? applied(t("code.referral_by", sums.referral), sums.referral_code, "/cart/removeReferral")
+      : entry(t("code.referral"), "/cart/setReferral", "ref_code"));
 }
 
-/** A page of the store whose address has a word in it, such as its terms. */
-const pageAbout = (word) => [...store.settings.footer, ...store.settings.header].find(({ url }) => url.includes(word))?.url;
-
-/** Text in which some words are a link, if the store has a page about them. */
-const linked = (before, words, url, after) => [before, url ? h("a", { href: url, target: "_blank", rel: "noopener" }, words, hidden(" (in a new tab)")) : words, after];
+/** Words that are a link, if the store has a page about them. */
+const linked = (words, url) => (url ? h("a", { href: url, target: "_blank", rel: "noopener" }, words, hidden(` ${t("new_tab")}`)) : words);
 
 /** A box to tick, with room for a message. */
 function tick(name, ...label) {
@@ -164,17 +159,17 @@ function mark(required) {
 function checkout(sums, items, methods, changed, required) {
   const row = (label, text, kind = "") => h("div", { class: kind }, h("dt", {}, label), h("dd", {}, text));
   const method = select({ name: "paymentMethod" }, methods.map(({ name }) => [name, name]), methods[0]?.name);
-  const terms = tick("terms", linked("I accept the ", "terms and conditions", pageAbout("terms"), "."));
-  const privacy = tick("privacy", linked("I have read the ", "privacy policy", pageAbout("privacy"), "."));
-  for (const box of [terms, privacy]) required.push({ box, isMissing: () => !box.control.checked, text: "Please tick this." });
+  const terms = tick("terms", parts("accept_terms", linked(t("terms"), shop.terms)));
+  const privacy = tick("privacy", parts("accept_privacy", linked(t("privacy_policy"), shop.privacy)));
+  for (const box of [terms, privacy]) required.push({ box, isMissing: () => !box.control.checked, text: t("missing.tick") });
   const message = h("p", { class: "message", role: "alert" });
-  const button = h("button", { class: "primary big wide" }, "Pay ", charged(sums.price));
+  const button = h("button", { class: "primary big wide" }, t("pay", charged(sums.price)));
   const submit = async (event) => {
     event.preventDefault();
     if (button.ariaBusy === "true") return;
     const missing = mark(required);
     if (missing > 0) {
-      message.textContent = missing === 1 ? "One thing is missing. It is marked." : `${missing} things are missing. They are marked.`;
+      message.textContent = missing === 1 ? t("missing.one") : t("missing.many", missing);
       return;
     }
     button.ariaBusy = "true";
@@ -193,17 +188,17 @@ function checkout(sums, items, methods, changed, required) {
     location.assign(created.data.url);
   };
   return h("section", { class: "panel", "aria-labelledby": "sum" },
-    h("h2", { id: "sum" }, "Total"),
+    h("h2", { id: "sum" }, t("total")),
     h("dl", { class: "sums" },
-      row(`${sums.items} ${sums.items === 1 ? "unit" : "units"}`, money(sums.clear_price)),
-      sums.coupon_sum > 0 && row("Coupon", `− ${money(sums.coupon_sum)}`),
-      sums.gift_sum > 0 && row("Gift card", `− ${money(sums.gift_sum)}`),
-      sums.virtual_price > 0 && row("In virtual currency", embers(sums.virtual_price)),
-      row("To pay", money(sums.price), "total")),
-    currency.isConverted && h("p", { class: "soft" }, `You are charged ${charged(sums.price)}.`),
+      row(plural("cart.units", sums.items), money(sums.clear_price)),
+      sums.coupon_sum > 0 && row(t("code.coupon"), `− ${money(sums.coupon_sum)}`),
+      sums.gift_sum > 0 && row(t("code.gift"), `− ${money(sums.gift_sum)}`),
+      sums.virtual_price > 0 && row(t("sum.virtual"), virtual(sums.virtual_price)),
+      row(t("sum.to_pay"), money(sums.price), "total")),
+    currency.isConverted && h("p", { class: "soft" }, t("charged", charged(sums.price))),
     sums.chat_sync === 1 && chat(changed),
-    h("form", { onsubmit: submit, novalidate: true }, field("Pay with", method), terms, privacy, message, button),
-    methods.length === 0 && h("p", { class: "note" }, "No payment method is switched on."));
+    h("form", { onsubmit: submit, novalidate: true }, field(t("method"), method), terms, privacy, message, button),
+    methods.length === 0 && h("p", { class: "note" }, t("method.none")));
 }
 
 /** The login at the chat platform, in a window of its own. The API posts the account back to this page's origin. */
@@ -214,14 +209,16 @@ function chat(changed) {
     // Opened at once: after a pause, browsers take it for an advertisement.
     const popup = window.open("about:blank", "chat", "width=560,height=640");
     try {
-      const reply = await call("/auth/chat", undefined, { method: "GET", credentials: "include" });
+      const reply = await get("/auth/chat");
       if (!reply.success) throw new Error(reply.error);
+      // Only the page that the platform sends the buyer back to may say who logged in.
+      const callback = new URL(new URL(reply.url).searchParams.get("redirect_uri")).origin;
       const posted = (event) => {
-        if (event.origin !== new URL(config.api).origin) return;
+        if (event.origin !== callback || event.source !== popup) return;
         removeEventListener("message", posted);
         if (!event.data.success) return (message.textContent = event.data.message);
         localStorage.setItem("chat", JSON.stringify(event.data));
-        say(`Chat account ${event.data.chat_username} is linked.`);
+        say(t("chat.linked", event.data.chat_username));
         return changed();
       };
       addEventListener("message", posted);
@@ -231,7 +228,7 @@ function chat(changed) {
       message.textContent = error.message;
     }
   };
-  const text = linked ? `Chat account: ${linked.chat_username}.` : "An item in your cart needs a linked chat account.";
+  const text = linked ? t("chat.shown", linked.chat_username) : t("chat.needed");
   // A login counts for some hours, and for the first player who uses it.
-  return h("div", { class: "note" }, h("p", {}, text), h("button", { type: "button", onclick: open }, linked ? "Log in with chat again" : "Log in with chat"), message);
+  return h("div", { class: "note" }, h("p", {}, text), h("button", { type: "button", onclick: open }, t(linked ? "chat.again" : "chat.login")), message);
 }

@@ -1,30 +1,32 @@
 // The state of an order, asked again until it is final. The API allows 18 look-ups in a minute from one address.
 import { Offline, Refused, call } from "../api.js";
-import { field, h, picture } from "../dom.js";
+import { decoded, field, h, parts, picture, t } from "../dom.js";
 import { purchase, purchases } from "../purchases.js";
-import { loadUser, moneyIn, store } from "../store.js";
+import { date, loadUser, moneyIn, shop } from "../store.js";
 
 /** Seconds between two look-ups: 15 in a minute. */
 const PAUSE = 4;
-/** What an order's state means to its buyer. */
-const STATES = { PAID: "Paid", PENDING: "Waiting for the payment", FAILED: "Not paid", CANCELLED: "Cancelled", REFUNDED: "Refunded" };
 /** Seconds until a delivery is looked up again: at first, and at most. Each time it takes half as long again. */
 const DELIVERY = { first: 4, most: 60 };
 /** What the delivery of a line means to its buyer: a mark, a class, and a text for whoever gets it. */
 const DELIVERIES = {
-  waiting: ["→", "soft", () => "On its way into the game"],
-  join: ["…", "soft", (who) => `Waits until ${who === "you" ? "you are" : `${who} is`} on the server`],
-  delivered: ["✓", "good", () => "Arrived in the game"],
-  unknown: ["?", "bad", () => "It is not certain that all of it arrived. The store looks into it."],
-  withdrawn: ["✕", "soft", (_, isRefunded) => (isRefunded ? "Taken back with the refund" : "Not delivered")],
+  waiting: ["→", "soft", () => t("delivery.waiting")],
+  join: ["…", "soft", (who) => (who ? t("delivery.join", who) : t("delivery.join_you"))],
+  delivered: ["✓", "good", () => t("delivery.delivered")],
+  unknown: ["?", "bad", () => t("delivery.unknown")],
+  withdrawn: ["✕", "soft", (_, isRefunded) => t(isRefunded ? "delivery.taken_back" : "delivery.not")],
 };
 
-/** The page of an order; `isReturn` says whether the buyer comes from the payment page. Without an id: the orders of this browser. */
-export function order(id, checkoutId, go, isReturn) {
-  const title = h("h1", {}, id ? "Your order" : "Your orders");
+/** The page of an order, to which a buyer also comes back from the payment page. Without an id: the orders of this browser. */
+export default function order() {
+  const [, kind, last = ""] = location.pathname.split("/");
+  const query = new URLSearchParams(location.search);
+  const isReturn = kind === "payment";
+  const [id, checkoutId] = isReturn ? [query.get("order_id"), query.get("checkout_id")] : [decoded(last), null];
+  const title = h("h1", {}, t(id ? "order" : "orders.title"));
   const state = h("div", { class: "order", "aria-live": "polite", "aria-busy": id ? "true" : null });
   const limit = h("p", { class: "soft" });
-  const view = h("div", { class: "wrap stack" }, title, state, limit, !isReturn && lookup(id, go));
+  const view = [title, state, limit, !isReturn && lookup(id)];
   let timer;
   let deliveryTimer;
   const stop = () => {
@@ -33,7 +35,7 @@ export function order(id, checkoutId, go, isReturn) {
   };
   const later = (seconds, why) => {
     const left = (remaining) => {
-      limit.textContent = `${why} Next look-up in ${remaining} s.`;
+      limit.textContent = t("order.next_look_up", why, remaining).trim();
       timer = setTimeout(() => (remaining > 1 ? left(remaining - 1) : ask()), 1000);
     };
     left(seconds);
@@ -55,13 +57,13 @@ export function order(id, checkoutId, go, isReturn) {
       const seen = (left) => { remaining = left; };
       const found = await call("/payments/checkStatus", { order_id: id, ...(checkoutId && { checkout_id: checkoutId }) }, { seen });
       const details = found.order_data;
-      if (details?.status === "PAID" && isReturn) title.textContent = "Thank you!";
+      if (details?.status === "PAID" && isReturn) title.textContent = t("order.thanks");
       const delivery = ["PAID", "REFUNDED"].includes(details?.status) ? await delivered(details).catch(() => NOTHING) : NOTHING;
       state.replaceChildren(...(details ? summary(found, details, delivery, isReturn) : [h("p", { class: "note" }, found.message)]));
       if (delivery.isOpen) follow(details, delivery, DELIVERY.first);
       limit.textContent = "";
       if (details?.status === "PENDING") {
-        const spare = remaining === null ? "" : `${remaining} of 18 look-ups left in this minute.`;
+        const spare = remaining === null ? "" : t("order.spare", remaining);
         later(remaining === "0" ? 60 : PAUSE, spare);
       } else if (details) {
         await loadUser();
@@ -83,7 +85,7 @@ export function order(id, checkoutId, go, isReturn) {
   };
   if (id) ask();
   else state.append(...listed());
-  return { title: id ? "Order" : "Orders", view, leave: stop };
+  return { view, leave: stop };
 }
 
 const NOTHING = { rows: [], key: "", isOpen: false };
@@ -102,64 +104,63 @@ async function delivered({ internal_id: id, status }) {
 
 /** What was bought, and how far its delivery is. */
 const bought = ({ rows, isRefunded }) =>
-  h("ul", { class: "bought panel narrow", "aria-label": "What you bought" }, rows.map(({ name, state, count = 1, image, giftTo }) => {
+  h("ul", { class: "bought panel narrow", "aria-label": t("bought") }, rows.map(({ name, state, count = 1, image, giftTo }) => {
     const [mark, kind, text] = DELIVERIES[state] ?? [];
     return h("li", {}, picture(image, 48),
-      h("span", {}, h("strong", {}, count > 1 ? `${count} × ${name}` : name), giftTo && h("span", { class: "soft" }, `A gift for ${giftTo}`),
-        text && h("span", { class: `delivery ${kind}` }, h("span", { "aria-hidden": "true" }, mark), text(giftTo ?? "you", isRefunded))));
+      h("span", {}, h("strong", {}, count > 1 ? `${count} × ${name}` : name), giftTo && h("span", { class: "soft" }, t("cart.gift", giftTo)),
+        text && h("span", { class: `delivery ${kind}` }, h("span", { "aria-hidden": "true" }, mark), text(giftTo, isRefunded))));
   }));
 
 function summary(found, order, delivery, isReturn) {
   const isPaid = order.status === "PAID";
   return [
-    h("p", { class: `state ${order.status.toLowerCase()}` }, h("span", { "aria-hidden": "true" }, { PAID: "✓", PENDING: "…" }[order.status] ?? "✕"), h("strong", {}, STATES[order.status] ?? order.status)),
+    h("p", { class: `state ${order.status.toLowerCase()}` }, h("span", { "aria-hidden": "true" }, { PAID: "✓", PENDING: "…" }[order.status] ?? "✕"), h("strong", {}, t(`order.state.${order.status}`))),
     h("p", { class: "lead" }, found.message),
     delivery.rows.length > 0 && bought(delivery),
     isPaid && whatIsNext(delivery, order),
     h("dl", { class: "sums panel narrow" }, [
-      ["Order", `no. ${order.id}`],
-      ["Id", order.internal_id],
-      ["Paid with", order.gateway],
-      ["Date (UTC)", order.created_at],
-      ["Amount", moneyIn(order.price, order.currency)],
+      [t("order.number"), t("order.number_of", order.id)],
+      [t("order.id"), order.internal_id],
+      [t("order.method"), order.gateway],
+      [t("order.date"), order.created_at],
+      [t("order.amount"), moneyIn(order.price, order.currency)],
     ].map(([name, text]) => h("div", {}, h("dt", {}, name), h("dd", {}, text)))),
-    isPaid && h("p", { class: "chips" }, h("a", { class: "button primary", href: "/" }, "Back to the store"), isReturn && h("a", { class: "button", href: `/orders/${encodeURIComponent(order.internal_id)}` }, "The page of this order")),
-    ["FAILED", "CANCELLED"].includes(order.status) && h("p", {}, h("a", { class: "button", href: "/cart" }, "Back to the cart")),
+    isPaid && h("p", { class: "chips" }, h("a", { class: "button primary", href: "/" }, t("back")), isReturn && h("a", { class: "button", href: `/orders/${encodeURIComponent(order.internal_id)}` }, t("order.own_page"))),
+    ["FAILED", "CANCELLED"].includes(order.status) && h("p", {}, h("a", { class: "button", href: "/cart" }, t("cart.back"))),
   ].filter(Boolean);
 }
 
 /** What happens after a payment. */
 function whatIsNext({ rows }, order) {
-  const { server } = store.settings;
-  const help = store.settings.footer.find(({ url }) => url.includes("refund"));
+  const { server } = shop;
   const waits = (state) => rows.some((row) => row.state === state);
   const address = server.ip && [": ", h("code", {}, server.ip)];
   const now = () => {
-    if (waits("join")) return ["Some of it needs its player on the server for a moment", address, "."];
-    if (waits("waiting")) return "What you bought is brought into the game, usually within a minute. This page shows when it is there.";
+    if (waits("join")) return [t("order.joins"), address, "."];
+    if (waits("waiting")) return t("order.coming");
     const hasArrived = rows.some((row) => row.state === "delivered") && rows.every((row) => ["delivered", "none"].includes(row.state));
-    return hasArrived ? ["Everything has arrived. Have fun", address, "."] : null;
+    return hasArrived ? [t("order.arrived"), address, "."] : null;
   };
   const text = now();
   return h("section", { class: "note next", "aria-labelledby": "next" },
-    h("h2", { id: "next" }, "What happens next"),
+    h("h2", { id: "next" }, t("order.next")),
     text && h("p", {}, text),
-    h("p", {}, "If something is missing, tell the store's owner the order's id, ", h("code", {}, order.internal_id), help && [". See ", h("a", { href: help.url }, help.name), "."]));
+    h("p", {}, parts("order.help", h("code", {}, order.internal_id)), " ", shop.refunds && h("a", { href: shop.refunds }, t("order.refunds"))));
 }
 
 /** The orders that were made in this browser. */
-function listed() {
+export function listed() {
   const all = purchases();
-  if (all.length === 0) return [h("p", { class: "soft" }, "No order was made in this browser. Enter an order's id to see how far it is.")];
+  if (all.length === 0) return [h("p", { class: "soft" }, t("orders.none"))];
   const names = (lines) => lines.map((line) => (line.count > 1 ? `${line.count} × ${line.name}` : line.name)).join(", ");
   return [h("ul", { class: "ranking panel orders" }, all.map((one) =>
-    h("li", {}, h("a", { href: `/orders/${encodeURIComponent(one.order)}` }, names(one.lines) || one.order), h("span", { class: "soft" }, new Date(one.at).toLocaleDateString("en", { dateStyle: "medium" })))))];
+    h("li", {}, h("a", { href: `/orders/${encodeURIComponent(one.order)}` }, names(one.lines) || one.order), h("span", { class: "soft" }, date(one.at, "medium")))))];
 }
 
-function lookup(id, go) {
+function lookup(id) {
   const control = h("input", { type: "text", value: id ?? "", autocomplete: "off", spellcheck: "false" });
   return h("form", { class: "code narrow", onsubmit: (event) => {
     event.preventDefault();
-    if (control.value.trim()) go(`/orders/${encodeURIComponent(control.value.trim())}`);
-  } }, field(id ? "Look up another order by its id" : "The order's id", control), h("button", {}, "Look up"));
+    if (control.value.trim()) location.assign(`/orders/${encodeURIComponent(control.value.trim())}`);
+  } }, field(t(id ? "order.look_up_other" : "order.look_up_by"), control), h("button", {}, t("order.look_up")));
 }

@@ -1,38 +1,31 @@
 // What the player is subscribed to, and the way to the payment provider's page on which it is cancelled.
-import { Offline, Refused, call, session } from "../api.js";
-import { h } from "../dom.js";
-import { charged, loadUser, store } from "../store.js";
-import { needsLogin } from "./content.js";
+import { call, isShown } from "../api.js";
+import { h, t } from "../dom.js";
+import { charged, date, store } from "../store.js";
+import { needsLogin } from "./login.js";
 
-const day = (time) => new Date(time).toLocaleDateString("en", { dateStyle: "long" });
-/** What the state of a subscription means to its buyer: a class, and a text. */
-const STATES = {
-  active: ["good", (one) => `Renews on ${day(one.renews_at)}`],
-  past_due: ["bad", (one) => `The last payment failed, and is tried again. You keep it until ${day(one.ends_at)}.`],
-  cancelled: ["soft", (one) => `Cancelled: you keep it until ${day(one.ends_at)}, and are not charged again.`],
-};
+/** What the state of a subscription means to its buyer: a class, and a time. */
+const STATES = { active: ["good", "renews_at"], past_due: ["bad", "ends_at"], cancelled: ["soft", "ends_at"] };
 
-export async function subscriptions(again) {
-  await loadUser();
-  if (!session.token || !store.user) return needsLogin(again, "");
-  const all = store.user.subscriptions ?? [];
+export default function subscriptions(again) {
+  if (!store.user) return needsLogin(again);
+  return { view: [h("h1", {}, t("subscriptions.title")), list(store.user.subscriptions ?? [])] };
+}
+
+/** The subscriptions of a player, and how they are changed. */
+export function list(all) {
+  if (all.length === 0) return h("p", { class: "soft" }, t("subscriptions.none"));
   const said = h("p", { class: "soft", role: "status" });
-  const manage = h("button", { type: "button", class: "primary", onclick: () => open(manage, said) }, "Cancel, or change the card");
-  const view = h("div", { class: "wrap stack" },
-    h("h1", {}, "Your subscriptions"),
-    all.length === 0
-      ? h("p", { class: "soft" }, "You have no subscription.")
-      : [h("ul", { class: "bought subscriptions panel narrow", "aria-label": "Your subscriptions" }, all.map(row)),
-        h("section", { class: "panel narrow", "aria-labelledby": "manage" }, h("h2", { id: "manage" }, "Manage them"),
-          h("p", {}, "The payment provider's page shows your payments and your card. What you cancel there you keep until the end of what is paid."),
-          h("p", {}, manage), said)]);
-  return { title: "Subscriptions", view };
+  const manage = h("button", { type: "button", class: "primary", onclick: () => open(manage, said) }, t("subscriptions.change"));
+  return [h("ul", { class: "bought subscriptions panel narrow", "aria-label": t("subscriptions.title") }, all.map(row)),
+    h("section", { class: "panel narrow", "aria-labelledby": "manage" }, h("h2", { id: "manage" }, t("subscriptions.manage")),
+      h("p", {}, t("subscriptions.portal")), h("p", {}, manage), said)];
 }
 
 function row(one) {
-  const [kind, text] = STATES[one.state] ?? ["soft", () => one.state];
-  return h("li", {}, h("span", {}, h("a", { href: `/item/${one.item_id}` }, h("strong", {}, one.name)), h("span", { class: "soft" }, `${charged(one.price)} per payment`),
-    h("span", { class: `delivery ${kind}` }, text(one))));
+  const [kind, time] = STATES[one.state] ?? ["soft"];
+  return h("li", {}, h("span", {}, h("a", { href: `/item/${one.item_id}` }, h("strong", {}, one.name)), h("span", { class: "soft" }, t("subscriptions.price", charged(one.price))),
+    h("span", { class: `delivery ${kind}` }, time ? t(`subscriptions.${one.state}`, date(one[time])) : one.state)));
 }
 
 /** Sends the buyer to the provider's page. */
@@ -43,7 +36,7 @@ async function open(button, said) {
     const { url } = await call("/payments/portal");
     location.assign(url);
   } catch (error) {
-    if (!(error instanceof Refused || error instanceof Offline)) throw error;
+    if (!isShown(error)) throw error;
     said.textContent = error.message;
     button.disabled = false;
   }

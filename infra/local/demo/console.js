@@ -1,7 +1,21 @@
 // The game servers of the demo: who plays, what they were told to run, and what can go wrong. They are a process of their own,
 // which speaks with the store as the plugin of a real game server does.
-import { config } from "../api.js";
-import { h, hidden } from "../dom.js";
+
+const { console: address } = await (await fetch("/local/demo.json")).json();
+
+/** Makes an element. Properties that begin with "on" are listeners. */
+function h(tag, properties = {}, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(properties)) {
+    if (value === null || value === undefined) continue;
+    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    else element.setAttribute(name, value);
+  }
+  element.append(...children.flat(Infinity).filter((child) => child !== undefined && child !== null && child !== false && child !== ""));
+  return element;
+}
+
+const hidden = (text) => h("span", { class: "hidden" }, text);
 
 /** Milliseconds between two looks. */
 const PAUSE = 1000;
@@ -17,20 +31,19 @@ const FATES = {
 };
 
 async function ask(body) {
-  const response = await fetch(config.console, body && { method: "POST", body: JSON.stringify(body) });
+  const response = await fetch(address, body && { method: "POST", body: JSON.stringify(body) });
   return (await response.json()).servers;
 }
 
 /** The faults of a server with RCON. */
 const SWITCHES = [["Break the next answer", "drop"], ["Refuse the password", "refuse"], ["Hang", "hang"], ["Answer late", { late: 3000 }], ["Crash at the next command", "crash"]];
 
-/** The page of the game servers. */
-export function gameServers() {
+/** Shows the page of the game servers. */
+function gameServers() {
   const tabs = h("p", { class: "chips", role: "group", "aria-label": "Server" });
   const panel = h("div", { class: "stack tight" });
   const view = h("div", { class: "wrap stack tight" }, h("h1", {}, "Game servers"),
     h("p", { class: "lead" }, "What is bought here runs here. These servers ask the store every few seconds, as the plugin of a real one does; the last one has an agent and RCON."), tabs, panel);
-  let timer;
   let chosen;
   let shown = "";
   const act = async (action) => update(await ask({ server: chosen, act: action }));
@@ -53,11 +66,13 @@ export function gameServers() {
       shown = "";
       panel.replaceChildren(h("p", { class: "note" }, "The game servers do not respond."));
     }
-    timer = setTimeout(look, PAUSE);
+    setTimeout(look, PAUSE);
   };
-  if (config.console) look();
+  if (address) look();
   else panel.append(h("p", { class: "note" }, "With a database elsewhere there are no game servers here."));
-  return { title: "Game servers", view, leave: () => clearTimeout(timer) };
+  const main = document.getElementById("main");
+  main.replaceChildren(view);
+  main.ariaBusy = "false";
 }
 
 /** Changes what is in a box without losing the focus, or what is being typed. */
@@ -110,3 +125,5 @@ function parts(server, act) {
             : h("span", { class: "soft" }, response || "no text"))))),
   ].filter(Boolean);
 }
+
+gameServers();

@@ -1,7 +1,8 @@
 // The login: by name, or confirmed by the player in the game, as the store's `auth_type` says.
-import { Offline, Refused, accepted, call, config, session } from "./api.js";
-import { field, h, say } from "./dom.js";
-import { loadUser, store } from "./store.js";
+import { accepted, call, isShown, session } from "../api.js";
+import { field, h, parts, sayNext, t } from "../dom.js";
+import { wanted } from "../parts.js";
+import { loadUser, shop, store } from "../store.js";
 
 /** Milliseconds between two questions whether the player has confirmed. */
 const PAUSE = 5000;
@@ -14,37 +15,48 @@ const begun = {
     const login = JSON.parse(sessionStorage.getItem("login"));
     return login?.until > Date.now() ? login : null;
   },
-  set(login) {
-    sessionStorage.setItem("login", JSON.stringify(login));
-  },
-  clear() {
-    sessionStorage.removeItem("login");
-  },
+  set: (login) => sessionStorage.setItem("login", JSON.stringify(login)),
+  clear: () => sessionStorage.removeItem("login"),
 };
 
 const gameAuth = (step, name) => `/game_auth/${step}/${encodeURIComponent(name)}`;
 const command = () => h("code", {}, "/ms auth");
 
-/** The login as a panel, with the sample players to choose from; `leave` ends its timers. */
-export function login(after, message = "") {
-  const isInGame = store.settings.auth_type === "ingame";
-  const panel = h("section", { class: "panel narrow", "aria-labelledby": "login" });
-  const show = (...parts) => panel.replaceChildren(...parts.filter(Boolean));
+/** The page of the login: after it, back to where the visitor wanted something. */
+export default function login() {
+  const wish = wanted.get();
+  const { panel, leave } = form(() => location.assign(wish?.back ?? "/"), wish && t("login.wanted", wish.name));
+  return { view: [h("h1", {}, t("login.title")), panel], leave };
+}
+
+/** The login in the place of a page that is for those who are logged in. */
+export function needsLogin(again, message = "") {
+  const { panel, leave } = form(again, message);
+  return { view: [h("h1", {}, t("login.needed")), panel], leave };
+}
+
+function form(after, message) {
+  const isInGame = shop.auth_type === "ingame";
+  const panel = h("section", { class: "panel narrow", id: "login-panel", "aria-labelledby": "login" });
+  const show = (...children) => {
+    panel.replaceChildren(...children.filter(Boolean));
+    dispatchEvent(new Event("shown"));
+  };
   let timers = [];
   const leave = () => timers.forEach(clearInterval);
 
   const enter = async (token) => {
     session.set(token);
     await loadUser();
-    if (store.user) say(`You are logged in as ${store.user.username}.`);
+    if (store.user) sayNext(t("login.as", store.user.username));
     after();
   };
 
   const ask = (username = "", problem = "") => {
     const name = h("input", { name: "username", autocomplete: "username", required: true, maxlength: 64, spellcheck: "false", value: username });
-    const box = field("Your name in the game", name, problem);
+    const box = field(t("login.name"), name, problem);
     const submit = async (event) => {
-      event?.preventDefault();
+      event.preventDefault();
       if (!isInGame) {
         const token = await accepted("/auth/username", { username: name.value }, box.complain);
         if (token) await enter(token);
@@ -55,14 +67,10 @@ export function login(after, message = "") {
         panel.querySelector("h2").focus();
       }
     };
-    const player = (username) =>
-      h("button", { type: "button", class: "chip", onclick: () => { name.value = username; submit(); } }, username);
-    show(h("h2", { id: "login" }, "Log in"),
+    show(h("h2", { id: "login" }, t("login")),
       message && h("p", { class: "note", role: "status" }, message),
-      isInGame && h("p", {}, "You confirm in the game that it is you: join the server and type ", command(), "."),
-      h("form", { onsubmit: submit }, box, h("button", { class: "primary wide" }, "Log in")),
-      h("p", { class: "soft" }, "Players of this sample store:"),
-      h("p", { class: "chips" }, config.players.map(player)));
+      isInGame && h("p", {}, parts("login.confirm", command())),
+      h("form", { onsubmit: submit }, box, h("button", { class: "primary wide" }, t("login"))));
   };
 
   /** Waits until the player confirms in the game, the time is over, or the visitor cancels. */
@@ -78,7 +86,7 @@ export function login(after, message = "") {
     };
     const tick = () => {
       const seconds = Math.ceil((until - Date.now()) / 1000);
-      if (seconds <= 0) return end("This login was not confirmed within 5 minutes. Log in again to get 5 more.");
+      if (seconds <= 0) return end(t("login.late"));
       left.textContent = `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`;
     };
     const check = async () => {
@@ -91,22 +99,20 @@ export function login(after, message = "") {
         begun.clear();
         await enter(token);
       } catch (error) {
-        if (!(error instanceof Refused || error instanceof Offline)) throw error;
+        if (!isShown(error)) throw error;
         trouble.textContent = error.message;
       }
     };
-    const { ip } = store.settings.server;
-    show(h("h2", { id: "login", tabindex: "-1" }, "Join the server and type ", command()),
+    show(h("h2", { id: "login", tabindex: "-1" }, parts("login.wait_title", command())),
       message && h("p", { class: "note", role: "status" }, message),
-      h("p", { class: "state", role: "status" }, h("span", { "aria-hidden": "true" }, "…"), h("strong", {}, `Waiting for ${name}`)),
+      h("p", { class: "state", role: "status" }, h("span", { "aria-hidden": "true" }, "…"), h("strong", {}, t("login.waiting", name))),
       h("ol", { class: "steps" },
-        h("li", {}, "Join the server", ip && [" ", h("code", {}, ip)], " as ", h("strong", {}, name), "."),
-        h("li", {}, "Type ", command(), " in the game's chat. If there is nothing to confirm yet, type it again after half a minute."),
-        h("li", {}, "Come back to this page. It logs you in by itself.")),
+        h("li", {}, parts("login.join", h("code", {}, shop.server.ip), h("strong", {}, name))),
+        h("li", {}, parts("login.type", command())),
+        h("li", {}, t("login.back"))),
       trouble,
-      h("p", { class: "soft" }, "Time left: ", left),
-      config.console && h("p", { class: "soft" }, "In this demo, players join on the page of the ", h("a", { href: "/console", target: "_blank" }, "game servers"), "."),
-      h("button", { type: "button", onclick: () => end("") }, "Cancel"));
+      h("p", { class: "soft" }, parts("login.left", left)),
+      h("button", { type: "button", onclick: () => end("") }, t("cancel")));
     timers = [setInterval(tick, 1000), setInterval(check, PAUSE)];
     tick();
     check();

@@ -1,0 +1,132 @@
+//! GET /shop/{path+}: the shop's pages as HTML (api.md, "GET /shop/{path}"). The same for every visitor: what belongs to a
+//! caller, scripts read through the API.
+
+mod frame;
+mod offer;
+mod page;
+mod path;
+mod texts;
+mod theme;
+mod views;
+
+use crate::State;
+use page::{Html, NotFound};
+use path::ShopPath;
+use shared::endpoint::{Cache, Endpoint, Error, PathParameter, RoundTrips};
+use shared::model::{
+    ActiveVersion, Deals, Donations, ItemId, Page, Patronage, PublishedItem, Settings, Sold, Staff, TopPatrons, Tree,
+};
+use shared::store::categories::CategoryPage;
+use shared::store::{StoreError, keys};
+use std::sync::Arc;
+
+pub struct ShowPage;
+
+impl Endpoint for ShowPage {
+    type State = State;
+    type Caller = ();
+    type Input = PathParameter<ShopPath>;
+    type Reply = Html;
+    type Refusal = NotFound;
+
+    const NAME: &'static str = "shop/{path}";
+    const ROUTES: &'static [&'static str] = &["GET /shop/{path+}"];
+    const SUMMARY: &'static str = "returns a page of the shop as HTML";
+    const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 1, cold: 2 };
+    const CACHE: Cache = Cache::Public;
+
+    async fn handle(
+        state: &State,
+        (): (),
+        PathParameter(path): Self::Input,
+    ) -> Result<Self::Reply, Error<Self::Refusal>> {
+        let path = path.unwrap_or(ShopPath::Missing);
+        if let ShopPath::Theme(version) = &path {
+            let settings = state.settings.get(&state.base.db, &keys::settings(version)).await?;
+            let css = settings.map(|settings| theme::css(&settings.shop));
+            return css.map(Html::css).ok_or_else(|| Error::Refused(NotFound::text()));
+        }
+        let loaded = load(state, &path).await?;
+        let (html, is_found) = views::render(&loaded, &path, state.base.clock.seconds());
+        if is_found { Ok(Html::page(html)) } else { Err(Error::Refused(NotFound::page(html))) }
+    }
+}
+
+/// The content of a page, all of one version.
+struct Loaded {
+    active: Arc<ActiveVersion>,
+    settings: Arc<Settings>,
+    tree: Arc<Tree>,
+    donations: Arc<Donations>,
+    content: Content,
+    sold: Sold,
+}
+
+/// The content of one kind of page.
+enum Content {
+    Deals(Arc<Deals>),
+    Category(Arc<CategoryPage<()>>),
+    Item(Arc<PublishedItem>),
+    Page(Arc<Page>),
+    Staff(Arc<Staff>),
+    Patrons(Arc<Patronage>, Arc<TopPatrons>),
+    /// A page that scripts fill.
+    Empty,
+    Missing,
+}
+
+impl Content {
+    /// The items with a global limit that the page shows.
+    fn limited(&self) -> Vec<ItemId> {
+        let items: Vec<_> = match self {
+            Self::Deals(deals) => deals.0.iter().map(|deal| &deal.item).collect(),
+            Self::Category(page) => page.categories.iter().flat_map(|shelf| &shelf.items).collect(),
+            Self::Item(published) => vec![&published.item],
+            Self::Page(_) | Self::Staff(_) | Self::Patrons(..) | Self::Empty | Self::Missing => Vec::new(),
+        };
+        items.into_iter().filter(|item| item.active && item.global_limit.is_some()).map(|item| item.id).collect()
+    }
+}
+
+async fn load(state: &State, path: &ShopPath) -> Result<Loaded, StoreError> {
+    let published = state.base.published.at_current(|active| published(state, active, path));
+    let donations = crate::get_settings::donations(state);
+    let (published, donations) = tokio::join!(published, donations);
+    let (active, (settings, tree, content, sold)) = published?;
+    Ok(Loaded { active, settings, tree, donations: donations?, content, sold })
+}
+
+async fn published(
+    state: &State,
+    active: Arc<ActiveVersion>,
+    path: &ShopPath,
+) -> Result<(Arc<Settings>, Arc<Tree>, Content, Sold), StoreError> {
+    let db = &state.base.db;
+    let tree = keys::tree(&active.version);
+    let settings = crate::get_settings::load(state, Arc::clone(&active));
+    let content = async {
+        let content = content(state, &active, path).await?;
+        let sold = state.counters.read(db, content.limited().into_iter(), state.base.clock.millis()).await?;
+        Ok((content, sold))
+    };
+    let (settings, tree, (content, sold)) = tokio::try_join!(settings, state.trees.get(db, &tree), content)?;
+    Ok((settings, tree.unwrap_or_default(), content, sold))
+}
+
+async fn content(state: &State, active: &ActiveVersion, path: &ShopPath) -> Result<Content, StoreError> {
+    let (db, version) = (&state.base.db, &active.version);
+    let found = match path {
+        ShopPath::Home => Some(Content::Deals(state.deals.get(db, &keys::deals(version)).await?.unwrap_or_default())),
+        ShopPath::Category(path) => state.categories.get(db, version, path).await?.map(Content::Category),
+        ShopPath::Item(id) => state.items.get(db, &keys::item(version, *id)).await?.map(Content::Item),
+        ShopPath::Page(url) => state.pages.get(db, &keys::page(version, url)).await?.map(Content::Page),
+        ShopPath::Staff => Some(Content::Staff(state.staff.get(db, &keys::staff(version)).await?.unwrap_or_default())),
+        ShopPath::Patrons => {
+            let shown = crate::list_patrons::load(state, active).await?;
+            shown.map(|(patronage, patrons)| Content::Patrons(patronage, patrons))
+        }
+        ShopPath::Script(_) => Some(Content::Empty),
+        ShopPath::Theme(_) | ShopPath::Missing => None,
+    };
+    Ok(found.unwrap_or(Content::Missing))
+}

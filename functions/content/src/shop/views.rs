@@ -1,0 +1,234 @@
+//! The templates in `infra/shop/pages`, and what each shows. Every value is escaped, except for the two texts that are
+//! HTML of the store's owner: a page's and the announcement's.
+
+use super::frame::{Frame, Head};
+use super::offer::Offer;
+use super::path::ShopPath;
+use super::{Content, Loaded};
+use askama::Template;
+use serde_json::json;
+use shared::http::reply::render_in_html;
+use shared::model::{
+    CategoryHead, CategoryId, CategoryWithItems, Comparison, Money, Page, Patron, Patronage, PublishedItem, Section,
+    Staff, TopPatrons, Tree, TreeNode,
+};
+
+#[derive(Template)]
+#[template(path = "home.html")]
+struct HomePage<'a> {
+    frame: Frame<'a>,
+    offers: Vec<Offer<'a>>,
+}
+
+#[derive(Template)]
+#[template(path = "category.html")]
+struct CategoryPage<'a> {
+    frame: Frame<'a>,
+    head: &'a CategoryHead,
+    parent: Option<&'a CategoryHead>,
+    /// The top category that has subcategories, of which this is one or which this is.
+    siblings: Option<&'a TreeNode>,
+    shelves: Vec<Shelf<'a>>,
+}
+
+/// A category with what it sells.
+struct Shelf<'a> {
+    head: &'a CategoryHead,
+    comparison: &'a [Comparison],
+    offers: Vec<Offer<'a>>,
+}
+
+impl CategoryPage<'_> {
+    fn is_empty(&self) -> bool {
+        self.shelves.iter().all(|shelf| shelf.offers.is_empty())
+    }
+}
+
+#[derive(Template)]
+#[template(path = "item.html")]
+struct ItemPage<'a> {
+    frame: Frame<'a>,
+    offer: Offer<'a>,
+    category: Option<&'a CategoryHead>,
+}
+
+#[derive(Template)]
+#[template(path = "page.html")]
+struct OwnersPage<'a> {
+    frame: Frame<'a>,
+    page: &'a Page,
+}
+
+#[derive(Template)]
+#[template(path = "staff.html")]
+struct StaffPage<'a> {
+    frame: Frame<'a>,
+    staff: &'a Staff,
+}
+
+#[derive(Template)]
+#[template(path = "patrons.html")]
+struct PatronsPage<'a> {
+    frame: Frame<'a>,
+    patronage: &'a Patronage,
+    patrons: &'a TopPatrons,
+}
+
+impl PatronsPage<'_> {
+    fn top(&self) -> impl Iterator<Item = &Patron> {
+        self.patrons.patrons.iter().take(crate::list_patrons::TOP)
+    }
+
+    /// The names of those who reached a threshold.
+    fn reached(&self, threshold: &Money) -> String {
+        let reached = self.patrons.patrons.iter().take_while(|patron| patron.amount >= *threshold);
+        reached.map(|patron| patron.username.as_str()).collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// A page with a heading and at most one text; scripts fill it if it has none.
+#[derive(Template)]
+#[template(path = "message.html")]
+struct MessagePage<'a> {
+    frame: Frame<'a>,
+    text: &'a str,
+    is_missing: bool,
+}
+
+/// The page as HTML, and whether there is one at the path.
+pub fn render(loaded: &Loaded, path: &ShopPath, now: i64) -> (String, bool) {
+    let frame = |head| Frame::new(loaded, head, now);
+    if let Some(text) = loaded.active.closed() {
+        let head = Head { kind: "closed", is_private: true, ..Head::default() };
+        return (message(frame(head), "closed", text, false), true);
+    }
+    let html = match &loaded.content {
+        Content::Deals(deals) => {
+            let title = loaded.settings.website_name.clone();
+            let head = Head { kind: "home", title, path: "/".to_owned(), ..Head::default() };
+            let offers = deals.0.iter().map(|deal| offer(loaded, deal)).collect();
+            HomePage { frame: frame(head), offers }.render()
+        }
+        Content::Category(page) => match page.categories.split_first() {
+            Some((own, _)) => category(loaded, own, &page.categories, frame).render(),
+            None => Ok(String::new()),
+        },
+        Content::Item(published) => {
+            let offer = offer(loaded, published);
+            let category = find(&loaded.tree, published.category);
+            let mut frame = frame(item_head(published));
+            frame.head.json_ld = product(&frame, &offer);
+            ItemPage { frame, offer, category }.render()
+        }
+        Content::Page(page) => {
+            let path = format!("/pages/{}", page.url.trim_start_matches('/'));
+            let head = Head { kind: "page", title: page.title.clone(), path, ..Head::default() };
+            OwnersPage { frame: frame(head), page }.render()
+        }
+        Content::Staff(staff) => StaffPage { frame: frame(own_head(loaded, "staff")), staff }.render(),
+        Content::Patrons(patronage, patrons) => {
+            PatronsPage { frame: frame(own_head(loaded, "patrons")), patronage, patrons }.render()
+        }
+        Content::Empty => {
+            let name = if let ShopPath::Script(name) = path { name } else { "login" };
+            Ok(message(frame(Head { kind: name, is_private: true, ..Head::default() }), name, "", false))
+        }
+        Content::Missing => {
+            let head = Head { kind: "missing", is_private: true, ..Head::default() };
+            let frame = frame(head);
+            let text = frame.texts.of("missing.text");
+            return (message(frame, "missing", text, true), false);
+        }
+    };
+    // Rendering into a string fails only if a value's `Display` does, and none of these do.
+    (html.unwrap_or_default(), true)
+}
+
+fn message(mut frame: Frame<'_>, name: &str, text: &str, is_missing: bool) -> String {
+    frame.head.title = frame.texts.title(name).to_owned();
+    MessagePage { frame, text, is_missing }.render().unwrap_or_default()
+}
+
+fn own_head(loaded: &Loaded, name: &'static str) -> Head {
+    let (_, texts) = super::texts::Texts::of_language(&loaded.settings.system_language.code);
+    Head { kind: name, title: texts.of(name).to_owned(), path: format!("/{name}"), ..Head::default() }
+}
+
+fn offer<'a>(loaded: &'a Loaded, published: &'a PublishedItem) -> Offer<'a> {
+    Offer::new(&published.item, &published.price_tiers, &loaded.sold, &loaded.active.config)
+}
+
+fn category<'a>(
+    loaded: &'a Loaded,
+    own: &'a CategoryWithItems,
+    all: &'a [CategoryWithItems],
+    frame: impl Fn(Head) -> Frame<'a>,
+) -> CategoryPage<'a> {
+    let is_parent = |node: &&TreeNode| node.subcategories.iter().any(|sub| sub.id == own.head.id);
+    let parent = loaded.tree.0.iter().find(is_parent);
+    let top = parent.or_else(|| loaded.tree.0.iter().find(|node| node.head.id == own.head.id));
+    let shelf = |category: &'a CategoryWithItems| {
+        let tiers = category.price_tiers();
+        let active = category.items.iter().filter(|item| item.active);
+        let offers = active.map(|item| Offer::new(item, &tiers, &loaded.sold, &loaded.active.config)).collect();
+        Shelf { head: &category.head, comparison: &category.comparison, offers }
+    };
+    let head = Head {
+        kind: "category",
+        title: own.head.name.clone(),
+        description: own.head.description.clone().unwrap_or_default(),
+        path: format!("/category{}", own.head.slug),
+        image: own.head.image.clone().unwrap_or_default(),
+        ..Head::default()
+    };
+    CategoryPage {
+        frame: frame(head),
+        head: &own.head,
+        parent: parent.map(|node| &node.head),
+        siblings: top.filter(|node| !node.subcategories.is_empty()),
+        shelves: all.iter().map(shelf).collect(),
+    }
+}
+
+fn find(tree: &Tree, id: CategoryId) -> Option<&CategoryHead> {
+    let heads = tree.0.iter().flat_map(|node| std::iter::once(&node.head).chain(&node.subcategories));
+    heads.into_iter().find(|head| head.id == id)
+}
+
+fn item_head(published: &PublishedItem) -> Head {
+    let item = &published.item;
+    Head {
+        kind: "item",
+        title: item.name.clone(),
+        description: item.description.clone().unwrap_or_default(),
+        path: format!("/item/{}", item.id),
+        image: item.image.clone(),
+        is_private: !item.active,
+        ..Head::default()
+    }
+}
+
+/// An item for search engines; empty if it is not sold for money.
+fn product(frame: &Frame<'_>, offer: &Offer<'_>) -> String {
+    let item = offer.item;
+    if item.virtual_only || !item.active {
+        return String::new();
+    }
+    let state = if offer.unavailable() { "SoldOut" } else { "InStock" };
+    let image = frame.absolute(&frame.config.picture(&item.image));
+    render_in_html(&json!({
+        "@context": "https://schema.org",
+        "@type": "Product",
+        "name": item.name,
+        "description": offer.description(),
+        "image": image,
+        "sku": item.id,
+        "offers": {
+            "@type": "Offer",
+            "url": frame.absolute(&frame.head.path),
+            "price": frame.plain(offer.price()),
+            "priceCurrency": frame.settings.system_currency.name,
+            "availability": format!("https://schema.org/{state}"),
+        },
+    }))
+}

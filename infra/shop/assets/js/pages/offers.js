@@ -1,0 +1,91 @@
+// Pages with items: what they cost this visitor, and the way into the cart.
+import { call, session } from "../api.js";
+import { byId, complain, h, t } from "../dom.js";
+import { add, badges, forVisitor, hindrance, price, wanted, works } from "../parts.js";
+
+const main = byId("main");
+
+/** An item's box in the page, with what everyone sees. */
+const boxes = () => [...main.querySelectorAll("[data-id]")].map((box) => {
+  const { id, price: shown, regular, off, subs } = box.dataset;
+  return { box, item: { id: Number(id), name: box.querySelector("h1, h2, h3").textContent, is_subs: subs !== undefined }, everyone: { price: Number(shown), original_price: Number(regular), is_unavailable: off !== undefined } };
+});
+
+/** The items of the page as this visitor gets them. */
+async function items() {
+  const { page } = main.dataset;
+  if (page === "home") return call("/items/getFeaturedDeals");
+  if (page === "item") return [await call(`/items/get/${location.pathname.split("/")[2]}`)];
+  const { items: own, subcategories } = await call(`/categories/get/${location.pathname.split("/").slice(2).join("/")}`);
+  return [own, ...subcategories.map((sub) => sub.items)].flat();
+}
+
+export default async function offers() {
+  const shown = boxes();
+  for (const one of shown) if (!one.box.dataset.bound) bind(one);
+  if (!session.token) return null;
+  const own = new Map((await items()).map((item) => [item.id, item]));
+  for (const { box, item, everyone } of shown) if (own.has(item.id)) change(box, forVisitor(own.get(item.id), everyone));
+  await afterLogin(shown);
+  return null;
+}
+
+/** What was wanted before the login is put into the cart. */
+async function afterLogin(shown) {
+  const wish = wanted.get();
+  if (wish?.back !== location.pathname) return;
+  wanted.clear();
+  for (const [name, value] of wish.typed) {
+    const control = main.querySelector(`form.choices [name="${name}"]`);
+    if (control) control.value = value;
+  }
+  const found = shown.find(({ item }) => item.id === wish.id);
+  // The item's own page shows a refusal at the field that it is about.
+  const form = main.querySelector("form.choices");
+  if (form) form.requestSubmit();
+  else if (found) await add(found.item);
+}
+
+function bind({ box, item }) {
+  box.dataset.bound = "";
+  const action = box.querySelector("[data-action]");
+  if (action.tagName === "BUTTON") works(action, () => add(item));
+  else if (action.tagName === "FORM") action.addEventListener("submit", (event) => {
+    event.preventDefault();
+    submit(action, item);
+  });
+  if (window.early !== action) return;
+  window.early = null;
+  if (action.tagName === "FORM") action.requestSubmit();
+  else action.click();
+}
+
+function change(box, item) {
+  box.querySelector("[data-price]").replaceChildren(...price(item));
+  box.querySelector("[data-badges]").replaceChildren(...badges(item));
+  const why = hindrance(item);
+  if (why) box.querySelector("[data-action]").replaceWith(h("p", { class: main.dataset.page === "item" ? "note" : "hindrance", "data-action": true }, why));
+  const step = main.querySelector(`[data-step="${item.id}"]`);
+  if (step && item.isOwned) {
+    step.removeAttribute("data-money");
+    step.textContent = t("badge.owned");
+  }
+}
+
+/** The field that a refusal is about, by its words. */
+const ABOUT = { recipient: /gift|player/i, price: /price/i, server: /server/i, count: /quantity|count|left|unit|only one|at most/i };
+
+function submit(form, item) {
+  const fields = Object.fromEntries([...form.querySelectorAll("[data-field]")].map((box) => [box.dataset.field, box]));
+  const { count, price: paid, server, recipient } = form.elements;
+  const chosen = { count: Number(count.value) };
+  if (paid) chosen.price = paid.value.replace(",", ".");
+  if (server?.value) chosen.server_id = Number(server.value);
+  if (recipient?.value) Object.assign(chosen, { payment_type: 2, gift_to: recipient.value });
+  return add(item, chosen, (text) => {
+    const place = Object.entries(ABOUT).find(([name, words]) => fields[name] && words.test(text))?.[0];
+    for (const [name, box] of Object.entries(fields)) complain(box, name === place ? text : "");
+    form.querySelector(":scope > .message").textContent = place ? "" : text;
+    fields[place]?.querySelector("input, select").focus();
+  });
+}

@@ -1,0 +1,192 @@
+//! GET /shop/{path+}: the shop's pages.
+
+use crate::support::{STALE, category, item, open_to_guests, put, republish};
+use serde_json::{Value, json};
+use shared::model::{Donations, InternalId, Money, RecentDonation};
+use shared::store::{codec, keys};
+use tests::{Call, Reply, TestStore};
+
+async fn page(store: &TestStore, path: &str) -> Reply {
+    store.send(Call::get(&format!("/shop/{path}"))).await
+}
+
+/// The value of an attribute behind a place in the page.
+fn attribute<'a>(html: &'a str, place: &str, name: &str) -> Option<&'a str> {
+    let tag = html.split_once(place)?.1.split('>').next()?;
+    tag.split_once(&format!(" {name}=\""))?.1.split('"').next()
+}
+
+#[tokio::test]
+async fn every_page_is_there_and_every_other_path_is_a_404_with_a_page() {
+    let store = TestStore::open().await;
+    for (path, heading) in [
+        ("index", "<h1>Emberfall</h1>"),
+        ("category/ranks", "<h1>Ranks</h1>"),
+        ("category/ranks/player", "<h1>Player ranks</h1>"),
+        ("item/201", "<h1>Ember Key</h1>"),
+        ("pages/rules", "<h1>"),
+        ("pages/help/linking", "<h1>"),
+        ("staff", "<h1>Staff</h1>"),
+        ("patrons", "<h1>Patrons</h1>"),
+        ("cart", "<h1>Your cart</h1>"),
+        ("login", "<h1>Welcome</h1>"),
+        ("account", "<h1>Your account</h1>"),
+        ("orders/qv6qv4vqbqtgggak", "<h1>Your orders</h1>"),
+        ("subscriptions", "<h1>Your subscriptions</h1>"),
+        ("payment/flow", "<h1>Your order</h1>"),
+    ] {
+        let reply = page(&store, path).await;
+        assert_eq!((reply.status.as_u16(), reply.header("content-type")), (200, "text/html; charset=utf-8"), "{path}");
+        assert!(reply.text.contains(heading), "{path}: {}", reply.text);
+        assert!(reply.text.ends_with("</html>") && !reply.text.contains("{0}"), "{path}");
+    }
+    for path in [
+        "nowhere",
+        "category/nowhere",
+        "category/NO..",
+        "item/0",
+        "item/x",
+        "pages/none",
+        "staff/x",
+        "theme/0.css",
+        "index/x",
+    ] {
+        let reply = page(&store, path).await;
+        assert_eq!((reply.status.as_u16(), reply.header("cache-control")), (404, "no-store"), "{path}");
+        assert!(reply.text.contains("<h1>Not found</h1>"), "{path}: {}", reply.text);
+    }
+    republish(&store, |files| {
+        files.store.content.patrons.enabled = false;
+        files.store.content.maintenance.enabled = true;
+    })
+    .await;
+    let closed = page(&store, "category/ranks").await;
+    assert!(closed.text.contains("<h1>The store is closed</h1>") && !closed.text.contains("class=\"card\""));
+}
+
+#[tokio::test]
+async fn an_item_costs_on_its_page_what_the_api_says_to_a_guest() {
+    let store = open_to_guests().await;
+    let mut seen = 0;
+    for published in &TestStore::sample().compiled.items {
+        let id = published.item.id;
+        let told = store.send(Call::post(&format!("/items/get/{id}"))).await.json();
+        let html = page(&store, &format!("item/{id}")).await.text;
+        let of = |name: &str| attribute(&html, "<article class=\"detail\"", name).unwrap_or_default().to_owned();
+        assert_eq!(of("data-price"), format!("{:.2}", told["price"].as_f64().unwrap()), "{id}");
+        assert_eq!(of("data-regular"), format!("{:.2}", told["original_price"].as_f64().unwrap()), "{id}");
+        assert_eq!(html.contains(" data-off"), told["is_unavailable"] == true, "{id}");
+        seen += 1;
+    }
+    assert!(seen > 30, "{seen}");
+}
+
+#[tokio::test]
+async fn the_head_says_what_the_page_is() {
+    let store = TestStore::open().await;
+    let html = page(&store, "item/201").await.text;
+    assert!(html.contains("<title>Ember Key – Emberfall</title>"), "{html}");
+    assert_eq!(attribute(&html, "<link rel=\"canonical\"", "href"), Some("https://store.emberfall.example/item/201"));
+    let (_, json) = html.split_once("<script type=\"application/ld+json\">").unwrap();
+    let product: Value = serde_json::from_str(json.split("</script>").next().unwrap()).unwrap();
+    assert_eq!((&product["@type"], &product["name"]), (&json!("Product"), &json!("Ember Key")));
+    assert_eq!(product["offers"]["priceCurrency"], "EUR");
+    assert_eq!(product["offers"]["availability"], "https://schema.org/InStock");
+    assert_eq!(Some(product["offers"]["price"].as_str().unwrap()), attribute(&html, "<article", "data-price"));
+    let cart = page(&store, "cart").await.text;
+    assert!(cart.contains("<meta name=\"robots\" content=\"noindex\">") && !cart.contains("canonical"));
+}
+
+/// What owners and players name things is text, wherever it is.
+#[tokio::test]
+async fn no_name_is_markup() {
+    const NAME: &str = "<b>\"'&</b></script><script>x()</script>";
+    let store = TestStore::open().await;
+    republish(&store, |files| {
+        let store = &mut files.store.content;
+        store.name = NAME.to_owned();
+        store.description = NAME.to_owned();
+        store.goals[0].name = NAME.to_owned();
+        store.header[0].name = NAME.to_owned();
+        let ranks = category(files, 1);
+        ranks.name = NAME.to_owned();
+        ranks.description = Some(NAME.to_owned());
+        let key = item(files, 201);
+        key.name = NAME.to_owned();
+        key.description = Some(NAME.to_owned());
+        files.pages[0].content.title = NAME.to_owned();
+        for (place, member) in files.staff.content.0.values_mut().flatten().enumerate() {
+            member.username = format!("{NAME}{place}").into();
+        }
+    })
+    .await;
+    let donation = RecentDonation {
+        order: InternalId::new("qv6qv4vqbqtgggak"),
+        user: shared::model::UserId::new(1),
+        username: NAME.to_owned(),
+        avatar: NAME.to_owned(),
+        amount: Money::from_minor(500),
+        currency: NAME.to_owned(),
+        at: 0,
+    };
+    let donations = Donations { recent: vec![donation], ..Donations::default() };
+    put(&store, codec::encode_live(&keys::donations(), &donations).unwrap()).await;
+    store.clock.advance(STALE);
+    for path in ["index", "category/ranks", "category/crates", "item/201", "staff", "pages/about", "cart", "nowhere"] {
+        let html = page(&store, path).await.text;
+        assert!(!html.contains("<b>") && !html.contains("x()</script>"), "{path}: {html}");
+        assert!(html.contains("&lt;b&gt;") || html.contains("&#60;b&#62;"), "{path}: {html}");
+    }
+}
+
+#[tokio::test]
+async fn a_page_is_the_same_for_every_visitor() {
+    let store = TestStore::open().await;
+    for path in ["index", "category/ranks/player", "item/311", "cart", "account"] {
+        let plain = page(&store, path).await;
+        let known = Call::get(&format!("/shop/{path}?currency=USD&token=x")).token(&store.token("Pebble"));
+        let known = store.send(known.header("cookie", "token=x").header("accept-language", "de")).await;
+        assert_eq!((plain.status, &plain.text), (known.status, &known.text), "{path}");
+        assert_eq!((known.header("set-cookie"), known.header("etag")), ("", plain.header("etag")), "{path}");
+        assert!(!plain.text.contains("Pebble"), "{path}");
+    }
+}
+
+/// Names in the menu, the title and the list change together, and the style sheet of each version stays.
+#[tokio::test]
+async fn a_page_is_all_of_one_version() {
+    let store = TestStore::open().await;
+    let versions = |html: &str| (html.matches("Old").count(), html.matches("New").count());
+    for (name, css) in [("Old", "p { color: red }"), ("New", "p { color: blue }")] {
+        republish(&store, |files| {
+            files.store.content.name = name.to_owned();
+            files.store.content.description = name.to_owned();
+            category(files, 1).name = name.to_owned();
+            item(files, 201).name = name.to_owned();
+            files.css = css.to_owned();
+        })
+        .await;
+    }
+    let html = page(&store, "index").await.text;
+    assert!(versions(&html).0 == 0 && versions(&html).1 > 3, "{html}");
+    let sheet = attribute(&html, "shop.css\">\n  <link rel=\"stylesheet\"", "href").unwrap();
+    let css = page(&store, sheet.trim_start_matches('/')).await;
+    assert_eq!((css.status.as_u16(), css.header("content-type")), (200, "text/css; charset=utf-8"));
+    assert!(css.text.contains("color: blue"), "{}", css.text);
+}
+
+#[tokio::test]
+async fn the_items_of_a_category_are_those_of_the_api() {
+    let store = TestStore::open().await;
+    let told = store.send(Call::post("/categories/get/crates").token(&store.token("Pebble"))).await.json();
+    let html = page(&store, "category/crates").await.text;
+    let items = told["items"].as_array().unwrap().iter();
+    let below = told["subcategories"].as_array().unwrap().iter().flat_map(|sub| sub["items"].as_array().unwrap());
+    let mut seen = 0;
+    for told in items.chain(below) {
+        let id = told["id"].as_u64().unwrap();
+        assert!(html.contains(&format!("data-id=\"{id}\"")), "{id}");
+        seen += 1;
+    }
+    assert!(seen > 3, "{seen}");
+}
