@@ -64,6 +64,18 @@ async fn every_page_is_there_and_every_other_path_is_a_404_with_a_page() {
     assert!(closed.text.contains("<h1>The store is closed</h1>") && !closed.text.contains("class=\"card\""));
 }
 
+/// Pages are public, so that a store has them only if its owner says so.
+#[tokio::test]
+async fn a_store_without_a_shop_has_no_pages() {
+    let store = TestStore::open().await;
+    republish(&store, |files| files.store.content.shop = None).await;
+    for path in ["index", "category/ranks", "item/201", "pages/rules", "staff", "cart"] {
+        let reply = page(&store, path).await;
+        assert_eq!((reply.status.as_u16(), reply.header("cache-control")), (404, "no-store"), "{path}");
+        assert!(reply.text.ends_with("This store has no such page."), "{path}: {}", reply.text);
+    }
+}
+
 #[tokio::test]
 async fn an_item_costs_on_its_page_what_the_api_says_to_a_guest() {
     let store = open_to_guests().await;

@@ -57,7 +57,7 @@ pub fn export(store: &Compiled) -> StoreFiles {
         pages,
         staff: Source { path: PathBuf::from("staff.yaml"), content: staff(store) },
         images: BTreeSet::new(),
-        css: store.settings.shop.css.clone(),
+        css: store.settings.shop.as_ref().map(|shop| shop.css.clone()).unwrap_or_default(),
     }
 }
 
@@ -68,8 +68,8 @@ pub fn export(store: &Compiled) -> StoreFiles {
 pub fn write_files(dir: &Path, files: &StoreFiles) -> io::Result<()> {
     fs::create_dir_all(dir)?;
     write(dir, &files.store)?;
-    if !files.css.is_empty() {
-        fs::write(dir.join(&files.store.content.shop.css.value), &files.css)?;
+    if let Some(shop) = files.store.content.shop.as_ref().filter(|_| !files.css.is_empty()) {
+        fs::write(dir.join(&shop.css.value), &files.css)?;
     }
     for category in &files.categories {
         write(dir, category)?;
@@ -180,7 +180,7 @@ fn site(store: &Compiled) -> StoreFile {
         assets_url: config.assets_url.clone().into(),
         payments: payments(store),
         on_dispute: OnDisputeFile { ban: store.config.ban_on_dispute },
-        shop: shop::shop(&settings.shop),
+        shop: settings.shop.as_ref().map(shop::shop),
         patrons: patrons(store),
         servers: servers(store),
         commands: commands(&store.config.delivery.commands),

@@ -34,7 +34,8 @@ pub fn read(dir: &Path) -> Result<StoreFiles, Vec<Fault>> {
             None
         }
     };
-    let css = store.as_ref().map(|store| &store.shop.css).filter(|name| !name.is_empty());
+    let css =
+        store.as_ref().and_then(|store| store.shop.as_ref()).map(|shop| &shop.css).filter(|name| !name.is_empty());
     let known = STORE.into_iter().chain(css.map(|name| name.value.as_str()));
     check_names(dir, Path::new(""), &known.collect::<Vec<_>>(), &mut report);
     let css = css.map(|name| style_sheet(dir, name, &mut report)).unwrap_or_default();

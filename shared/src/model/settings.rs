@@ -105,9 +105,9 @@ pub struct Settings {
     pub is_patrons_enabled: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub announcement: Option<Announcement>,
-    /// How the shop's pages look.
-    #[serde(default, skip_serializing_if = "super::is_default")]
-    pub shop: Shop,
+    /// The shop's pages, if the store has them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shop: Option<Shop>,
 }
 
 impl Settings {

@@ -6,7 +6,7 @@ use super::{Loaded, theme};
 use serde::Serialize;
 use shared::http::reply::render_in_html;
 use shared::model::{AuthType, CategoryHead, Donations, Donor, GameServer, Link, Money, RecentDonation, Settings};
-use shared::model::{StoreConfig, Tree};
+use shared::model::{Shop, StoreConfig, Tree};
 use shared::money::{self, CurrencyFormat, Decimal};
 use std::borrow::Borrow;
 
@@ -42,6 +42,7 @@ pub struct Frame<'a> {
     pub head: Head,
     pub settings: &'a Settings,
     pub config: &'a StoreConfig,
+    pub shop: &'a Shop,
     pub tree: &'a Tree,
     donations: &'a Donations,
     is_this_month: bool,
@@ -78,7 +79,7 @@ pub struct Goal<'a> {
 }
 
 impl<'a> Frame<'a> {
-    pub fn new(loaded: &'a Loaded, head: Head, now: i64) -> Self {
+    pub fn new(loaded: &'a Loaded, shop: &'a Shop, head: Head, now: i64) -> Self {
         let settings = loaded.settings.as_ref();
         let (language, texts) = Texts::of_language(&settings.system_language.code);
         let mut frame = Self {
@@ -89,6 +90,7 @@ impl<'a> Frame<'a> {
             head,
             settings,
             config: &loaded.active.config,
+            shop,
             tree: &loaded.tree,
             donations: &loaded.donations,
             is_this_month: loaded.donations.month == crate::get_settings::month(now),
@@ -140,14 +142,14 @@ impl<'a> Frame<'a> {
     }
 
     pub fn logo(&self) -> String {
-        match self.settings.shop.logo.as_str() {
+        match self.shop.logo.as_str() {
             "" => format!("{}/icon.svg", self.assets),
             logo => self.config.picture(logo).into_owned(),
         }
     }
 
     pub fn has_theme(&self) -> bool {
-        !self.version.is_empty() && !theme::is_plain(&self.settings.shop)
+        !self.version.is_empty() && !theme::is_plain(self.shop)
     }
 
     pub const fn modules(&self) -> &'static [&'static str] {
@@ -170,18 +172,16 @@ impl<'a> Frame<'a> {
     }
 
     pub fn hero_picture(&self) -> Option<Picture> {
-        let image = &self.settings.shop.hero.image;
+        let image = &self.shop.hero.image;
         (!image.is_empty()).then(|| Picture::of(image, self.config))
     }
 
     pub fn hero_title(&self) -> &str {
-        Some(&self.settings.shop.hero.title).filter(|title| !title.is_empty()).unwrap_or(&self.settings.website_name)
+        Some(&self.shop.hero.title).filter(|title| !title.is_empty()).unwrap_or(&self.settings.website_name)
     }
 
     pub fn hero_text(&self) -> &str {
-        Some(&self.settings.shop.hero.text)
-            .filter(|text| !text.is_empty())
-            .unwrap_or(&self.settings.website_description)
+        Some(&self.shop.hero.text).filter(|text| !text.is_empty()).unwrap_or(&self.settings.website_description)
     }
 
     /// The owner's button, else one that leads to the first category.
@@ -190,7 +190,7 @@ impl<'a> Frame<'a> {
             name: self.texts.with("see", node.head.name.to_lowercase()),
             url: format!("/category{}", node.head.slug),
         });
-        self.settings.shop.hero.button.clone().or(first)
+        self.shop.hero.button.clone().or(first)
     }
 
     pub fn goals(&self) -> Vec<Goal<'a>> {

@@ -1,5 +1,5 @@
 //! GET /shop/{path+}: the shop's pages as HTML (api.md, "GET /shop/{path}"). The same for every visitor: what belongs to a
-//! caller, scripts read through the API.
+//! caller, scripts read through the API. Only a store whose files have `shop` has them.
 
 mod frame;
 mod offer;
@@ -43,11 +43,12 @@ impl Endpoint for ShowPage {
         let path = path.unwrap_or(ShopPath::Missing);
         if let ShopPath::Theme(version) = &path {
             let settings = state.settings.get(&state.base.db, &keys::settings(version)).await?;
-            let css = settings.map(|settings| theme::css(&settings.shop));
+            let css = settings.and_then(|settings| settings.shop.as_ref().map(theme::css));
             return css.map(Html::css).ok_or_else(|| Error::Refused(NotFound::text()));
         }
         let loaded = load(state, &path).await?;
-        let (html, is_found) = views::render(&loaded, &path, state.base.clock.seconds());
+        let Some(shop) = &loaded.settings.shop else { return Err(Error::Refused(NotFound::text())) };
+        let (html, is_found) = views::render(&loaded, shop, &path, state.base.clock.seconds());
         if is_found { Ok(Html::page(html)) } else { Err(Error::Refused(NotFound::page(html))) }
     }
 }

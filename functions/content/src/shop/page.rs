@@ -68,8 +68,9 @@ impl Refusal for NotFound {
     }
 
     fn response(&self) -> Option<Response<Body>> {
-        let html =
-            self.0.clone().unwrap_or_else(|| "<!doctype html><title>Not found</title><h1>Not found</h1>".to_owned());
+        let html = self.0.clone().unwrap_or_else(|| {
+            "<!doctype html><title>Not found</title><h1>Not found</h1><p>This store has no such page.".to_owned()
+        });
         Some(response(self.status(), HTML, html))
     }
 

@@ -10,7 +10,7 @@ use serde_json::json;
 use shared::http::reply::render_in_html;
 use shared::model::{
     CategoryHead, CategoryId, CategoryWithItems, Comparison, Money, Page, Patron, Patronage, PublishedItem, Section,
-    Staff, TopPatrons, Tree, TreeNode,
+    Shop, Staff, TopPatrons, Tree, TreeNode,
 };
 
 #[derive(Template)]
@@ -96,8 +96,8 @@ struct MessagePage<'a> {
 }
 
 /// The page as HTML, and whether there is one at the path.
-pub fn render(loaded: &Loaded, path: &ShopPath, now: i64) -> (String, bool) {
-    let frame = |head| Frame::new(loaded, head, now);
+pub fn render(loaded: &Loaded, shop: &Shop, path: &ShopPath, now: i64) -> (String, bool) {
+    let frame = |head| Frame::new(loaded, shop, head, now);
     if let Some(text) = loaded.active.closed() {
         let head = Head { kind: "closed", is_private: true, ..Head::default() };
         return (message(frame(head), "closed", text, false), true);

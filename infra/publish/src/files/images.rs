@@ -16,8 +16,9 @@ impl StoreFiles {
     /// Every address of a picture in these files.
     pub fn named_images(&mut self) -> Vec<NamedImage<'_>> {
         let mut found = Vec::new();
-        let shop = &mut self.store.content.shop;
-        for (image, field) in [(&mut shop.logo, "shop.logo"), (&mut shop.hero.image, "shop.hero.image")] {
+        let shop = self.store.content.shop.iter_mut();
+        let shop = shop.flat_map(|shop| [(&mut shop.logo, "shop.logo"), (&mut shop.hero.image, "shop.hero.image")]);
+        for (image, field) in shop {
             let (file, line) = (self.store.path.clone(), image.line);
             let place = Fault { file, line, field: field.to_owned(), problem: String::new() };
             found.push(NamedImage { place, url: &mut image.value });

@@ -9,8 +9,8 @@ use shared::rules::colours::{self, Scheme};
 /// The largest style sheet of an owner in bytes: every visitor loads it before anything is shown.
 const LARGEST_CSS: usize = 16 * 1024;
 
-pub(super) fn shop(files: &StoreFiles, report: &mut Report) -> Shop {
-    let file = &files.store.content.shop;
+pub(super) fn shop(files: &StoreFiles, report: &mut Report) -> Option<Shop> {
+    let file = files.store.content.shop.as_ref()?;
     for (image, field) in [(&file.logo, "shop.logo"), (&file.hero.image, "shop.hero.image")] {
         check_image(image, &files.images, image.line, field, report);
     }
@@ -29,7 +29,7 @@ pub(super) fn shop(files: &StoreFiles, report: &mut Report) -> Shop {
         report.fault(file.sections.line, "shop.sections", "names a section twice");
     }
     let link = |link: &crate::files::LinkFile| Link { name: link.name.clone(), url: link.url.value.clone() };
-    Shop {
+    Some(Shop {
         logo: file.logo.value.clone(),
         hero: Hero {
             image: file.hero.image.value.clone(),
@@ -43,7 +43,7 @@ pub(super) fn shop(files: &StoreFiles, report: &mut Report) -> Shop {
         links: file.links.iter().map(link).collect(),
         sections: file.sections.value.clone(),
         css: css(file, &files.css, report),
-    }
+    })
 }
 
 /// Three colours in which every text of a page can be read.

@@ -12,7 +12,7 @@ use crate::files::{
 use oauth2::{AuthUrl, RedirectUrl};
 use shared::model::{
     ChatLogin, FreeNames, GameServer, Goal, Language, Link, Maintenance, Money, Page, PageUrl, Patronage, Server,
-    ServerId, Settings, Shop, StoreConfig, StoreDelivery,
+    ServerId, Settings, StoreConfig, StoreDelivery,
 };
 use shared::rules::command_text::{CommandText, Placeholder};
 use std::collections::{BTreeMap, BTreeSet};
@@ -66,7 +66,7 @@ pub(super) fn site(file: &StoreFile, report: &mut Report) -> Site {
         system_language,
         is_patrons_enabled: file.patrons.enabled,
         announcement: announcement(file, report),
-        shop: Shop::default(),
+        shop: None,
     };
     let (servers, free_names) = servers(file, report);
     let config = StoreConfig {

@@ -156,7 +156,7 @@ pub(super) async fn run(
     let store = &publish::compile(&files).map_err(faulty)?;
     let plan = Plan::make(target, store).await?;
     let (before, same) = (&plan.before, plan.before.is(store));
-    let live = not_published(&options.dir);
+    let live = not_published(&options.dir) + &without_pages(shop.as_ref(), store);
     if same && !before.damaged {
         let uploaded = if options.dry_run { 0 } else { fill(shop.as_ref(), console, store).await? };
         return unchanged(target, options, before.version.as_deref().unwrap_or_default(), uploaded, &live).await;
@@ -278,6 +278,18 @@ async fn warnings(target: &Target, found: Vec<Reassigned>) -> Result<Vec<String>
 fn not_published(dir: &Path) -> String {
     if dir.join(check::LIVE).is_dir() {
         format!("\n{} {}/ is not published: only the local server loads it.", paint(WARN, "note"), check::LIVE)
+    } else {
+        String::new()
+    }
+}
+
+/// A note that the deployed shop has no pages with these files.
+fn without_pages(shop: Option<&Shop>, store: &Compiled) -> String {
+    if shop.is_some() && store.settings.shop.is_none() {
+        format!(
+            "\n{} Visitors of the shop see no pages: store.yaml has no shop (`shop: {{}}` is enough).",
+            paint(WARN, "note")
+        )
     } else {
         String::new()
     }
