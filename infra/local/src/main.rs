@@ -101,12 +101,10 @@ async fn run(options: &Options) -> Result<(), StartError> {
     let gateway = Gateway::new(&template, functions, Arc::clone(&clock))?.below(base_path);
     let api = Arc::new(server::Api { gateway, clock: Arc::clone(&clock), quiet: options.quiet });
     let tokens = tokens(&live, &parsed(&token_keys)?, now).map_err(|error| StartError::Engine(error.to_string()))?;
-    let players = players::suggested(&store.compiled, &live, now);
     let game_servers = game_servers(options, &database, &db, clock.as_ref(), &published, (&base_url, &shop)).await?;
     let console = game_servers.as_ref().map(|servers| servers.url.as_str());
-    let demo = site::Demo::new(console, players, &to_try);
-    let site = Site::new(Arc::clone(&api), &base_url, &shop, images.clone(), &demo);
-    tokio::spawn(site::serve(demo_listener, site));
+    let demo = site::Demo::new(console, players::suggested(&store.compiled, &live, now), &to_try);
+    tokio::spawn(site::serve(demo_listener, Site::new(Arc::clone(&api), &base_url, &shop, images.clone(), &demo)));
     let ready = Ready {
         shop: shop.clone(),
         base_url,

@@ -97,6 +97,7 @@ pub async fn serve(listener: TcpListener, api: Arc<Api>, beside: Beside, stop: i
     _ = tokio::time::timeout(GRACE, connections.shutdown()).await;
 }
 
+#[expect(clippy::disallowed_methods, reason = "the request line as the client sent it, before any gateway")]
 async fn respond(api: &Api, request: Request<Incoming>, peer: SocketAddr, beside: &Beside) -> Response<Full<Bytes>> {
     let (head, path) = (request.method(), request.uri().path());
     if path == "/" && head == http::Method::GET {

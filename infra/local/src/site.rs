@@ -142,6 +142,7 @@ impl Site {
 
     /// Sends a browser on `localhost` to the address by which the API knows the shop: what it keeps there, such as the
     /// login, is kept for that address only, and a payment comes back to it.
+    #[expect(clippy::disallowed_methods, reason = "the request line as the client sent it, before any gateway")]
     fn at_own_address(&self, request: &Request<Incoming>) -> Option<Page> {
         let host = request.headers().get(HOST)?.to_str().ok()?;
         if !host.starts_with("localhost") || self.url.is_empty() || request.uri().path().starts_with(API) {
@@ -155,6 +156,7 @@ impl Site {
     }
 
     /// The response to a request: as the edge does, from the API, the assets, the pictures, or the content function.
+    #[expect(clippy::disallowed_methods, reason = "the request line as the client sent it, before any gateway")]
     async fn respond(&self, mut request: Request<Incoming>, peer: SocketAddr) -> Page {
         let path = request.uri().path().to_owned();
         if let Some(call) = path.strip_prefix(API) {

@@ -114,9 +114,11 @@ fn folder<T: DeserializeOwned + JsonSchema>(dir: &Path, name: &str, report: &mut
 fn style_sheet(dir: &Path, name: &At<String>, report: &mut Report) -> String {
     let is_beside = name.ends_with(".css") && !name.contains(['/', '\\']) && !name.starts_with('.');
     let path = dir.join(&name.value);
-    let read = || match is_listed(&path) {
-        true => bytes(&path, LARGEST_PUBLISHED).map_err(|error| error.to_string()),
-        false => Err("is not beside store.yaml".to_owned()),
+    let read = || {
+        if !is_listed(&path) {
+            return Err("is not beside store.yaml".to_owned());
+        }
+        bytes(&path, LARGEST_PUBLISHED).map_err(|error| error.to_string())
     };
     let text = match is_beside.then(read) {
         None => Err("must be the name of a file beside store.yaml that ends in .css, such as shop.css".to_owned()),

@@ -10,8 +10,6 @@ use shared::model::{Shop, StoreConfig, Tree};
 use shared::money::{self, CurrencyFormat, Decimal};
 use std::borrow::Borrow;
 
-/// The scripts of every page, so that browsers load them at once and not one after another.
-const MODULES: [&str; 3] = ["js/api.js", "js/dom.js", "js/store.js"];
 /// How many recent buyers are shown.
 const RECENT: usize = 6;
 /// The longest description for search engines in characters.
@@ -137,8 +135,10 @@ impl<'a> Frame<'a> {
     pub fn absolute(&self, path: &str) -> Option<String> {
         let is_path = path.starts_with('/') && !path.starts_with("//");
         let base = &self.config.storefront_url;
-        (!path.is_empty() && !(is_path && base.is_empty()))
-            .then(|| if is_path { format!("{base}{path}") } else { path.to_owned() })
+        if path.is_empty() || is_path && base.is_empty() {
+            return None;
+        }
+        Some(if is_path { format!("{base}{path}") } else { path.to_owned() })
     }
 
     pub fn logo(&self) -> String {
@@ -150,10 +150,6 @@ impl<'a> Frame<'a> {
 
     pub fn has_theme(&self) -> bool {
         !self.version.is_empty() && !theme::is_plain(self.shop)
-    }
-
-    pub const fn modules(&self) -> &'static [&'static str] {
-        &MODULES
     }
 
     /// Whether the page is that of a category, or of one below it.
@@ -222,10 +218,6 @@ impl<'a> Frame<'a> {
 
     pub fn head_picture(&self, head: &CategoryHead) -> Picture {
         self.picture(head.image.as_deref().unwrap_or_default())
-    }
-
-    pub fn head_description(&self, head: &'a CategoryHead) -> &'a str {
-        head.description.as_deref().unwrap_or_default()
     }
 
     /// An amount as scripts read it: `9.99`.

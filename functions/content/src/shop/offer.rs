@@ -81,6 +81,7 @@ impl<'a> Offer<'a> {
     }
 
     /// The item's cell in a row of its category's comparison table.
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "templates pass references")]
     pub fn cell(&self, row: &u64) -> &str {
         let cell = self.item.comparison.iter().find(|cell| cell.comparison_id == *row);
         cell.map_or("", |cell| &cell.value)

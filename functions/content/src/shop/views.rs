@@ -80,6 +80,7 @@ impl PatronsPage<'_> {
     }
 
     /// The names of those who reached a threshold.
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "templates pass references")]
     fn reached(&self, threshold: &Money) -> String {
         let reached = self.patrons.patrons.iter().take_while(|patron| patron.amount >= *threshold);
         reached.map(|patron| patron.username.as_str()).collect::<Vec<_>>().join(", ")
@@ -145,7 +146,7 @@ pub fn render(loaded: &Loaded, shop: &Shop, path: &ShopPath, now: i64) -> (Strin
 }
 
 fn message(mut frame: Frame<'_>, name: &str, text: &str, is_missing: bool) -> String {
-    frame.head.title = frame.texts.title(name).to_owned();
+    frame.texts.title(name).clone_into(&mut frame.head.title);
     MessagePage { frame, text, is_missing }.render().unwrap_or_default()
 }
 

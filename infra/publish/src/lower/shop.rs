@@ -54,7 +54,7 @@ fn palette(file: Option<&PaletteFile>, name: &str, report: &mut Report) -> Optio
         if parsed.is_none() {
             report.fault(
                 text.line,
-                &format!("shop.colours.{name}.{part}"),
+                format!("shop.colours.{name}.{part}"),
                 "must be a colour such as \"#b1380e\", in quotes",
             );
         }
@@ -71,7 +71,7 @@ fn palette(file: Option<&PaletteFile>, name: &str, report: &mut Report) -> Optio
             contrast / 1_000,
             contrast % 1_000 / 100
         );
-        report.fault(line, &format!("shop.colours.{name}.{part}"), problem);
+        report.fault(line, format!("shop.colours.{name}.{part}"), problem);
     }
     Some(palette)
 }
