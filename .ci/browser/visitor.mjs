@@ -17,9 +17,11 @@ export const PHONE = { viewport: { width: 390, height: 844 }, colorScheme: "dark
 export const DESK = { viewport: { width: 1280, height: 860 }, colorScheme: "light" };
 
 mkdirSync(SCREENSHOTS, { recursive: true });
+/** The address of a deployed shop, and that of the emulator which has its requests as if decrypted; otherwise the local server is tested. */
+const { SHOP, EMULATOR } = process.env;
 /** The server of the tests, and its shop. */
-export const shop = { server: await start("--port", "0") };
-shop.url = shop.server.ready.shop;
+export const shop = SHOP ? { url: SHOP } : { server: await start("--port", "0") };
+shop.url ??= shop.server.ready.shop;
 
 /** Starts the server that was stopped again, on the same ports and with a new table. */
 shop.restart = async () => {
@@ -30,9 +32,16 @@ const executablePath = BROWSERS.find((path) => path && existsSync(path));
 assert(executablePath, "no Chromium: apt-get install chromium");
 export const browser = await chromium.launch({ executablePath, args: ["--no-sandbox"] });
 
+async function throughEmulator(route) {
+  const request = route.request();
+  const headers = { ...(await request.allHeaders()), host: new URL(SHOP).host, "x-forwarded-proto": "https" };
+  await route.fulfill({ response: await route.fetch({ url: request.url().replace(SHOP, EMULATOR), headers, maxRedirects: 0 }) });
+}
+
 /** A visitor with a browser profile of their own. What the page reports as an error fails the test. */
 export async function visitor(options = DESK) {
   const context = await browser.newContext({ reducedMotion: "reduce", ...options });
+  if (SHOP) await context.route(`${SHOP}/**`, throughEmulator);
   const page = await context.newPage();
   page.setDefaultTimeout(15_000);
   page.faults = [];

@@ -5,9 +5,11 @@ mistake planted into those policies, which each check has to find.
 """
 
 import json
+import os
 import random
 import re
 import shutil
+import subprocess
 from contextlib import contextmanager
 from urllib.parse import parse_qs, urlsplit
 
@@ -23,7 +25,7 @@ from storefront import EVENTS, Storefront
 STACK = "storefront-shop"
 # Kept by their path alone: calls, and pages of the shop.
 CALLS = ["/categories/get", "/staff", "/settings/get", "/patrons/get", "/announcement/get", "/profile/Thornwick"]
-PAGES = ["/", "/staff", "/patrons"] if any(event["rawPath"].startswith("/shop/") for event in EVENTS.values()) else []
+PAGES = ["/", "/staff", "/patrons", "/category/crates"]
 PRIVATE = [("POST", "/user"), ("POST", "/cart/get"), ("POST", "/categories/get/ranks"), ("POST", "/items/getFeaturedDeals"),
            ("GET", "/auth/chat"), ("GET", "/checkAccessibility")]
 BUYERS, REQUESTS = 10, 1000
@@ -150,13 +152,24 @@ class Shop(Stack):
             expect_equal(f"{path} for the next buyer", second.text, first.text)
             expect_equal("the allowed origin", second.headers.get("access-control-allow-origin"), None if path in PAGES else "*")
 
+    def in_browser(self):
+        """A visit and a purchase in Chromium, at the address that the deploy printed."""
+        self.later(1000)
+        self.publish("Emberfall")
+        done = subprocess.run(["node", ROOT / ".ci" / "browser" / "deployed.mjs"], text=True, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, timeout=120,
+                              env={**os.environ, "SHOP": self.outputs["ShopUrl"], "EMULATOR": self.account.endpoint})
+        expect_equal(f"the end of the visit ({done.stdout[-2000:]})", done.returncode, 0)
+        return done.stdout.strip()
+
     def publish(self, name):
+        """The sample store with this name, whose storefront is this shop."""
         store = WORK / "shop-store"
         shutil.copytree(ROOT / "infra" / "sample-store", store, dirs_exist_ok=True)
         settings = store / "store.yaml"
         text, count = re.subn(r"(?m)^name: .*$", f"name: {name}", settings.read_text())
         expect_equal("the number of names in store.yaml", count, 1)
-        settings.write_text(text)
+        settings.write_text(text.replace("https://store.emberfall.example", self.outputs["ShopUrl"]))
         self.storectl("publish", str(store), "--yes")
 
     def ages(self):

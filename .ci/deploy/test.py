@@ -221,6 +221,7 @@ def shop(account, stand_in):
     payments = Payments(trial, stand_in)
     step("payments are connected", payments.connect)
     step("paid, through the edge", payments.by_webhook)
+    step("a visit and a purchase in Chromium", trial.in_browser)
     step("the edge's key is rotated", trial.rotate)
     step("delete", trial.delete)
 

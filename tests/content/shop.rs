@@ -170,14 +170,21 @@ async fn a_page_is_all_of_one_version() {
     let store = TestStore::open().await;
     let versions = |html: &str| (html.matches("Old").count(), html.matches("New").count());
     for (name, css) in [("Old", "p { color: red }"), ("New", "p { color: blue }")] {
-        republish(&store, |files| {
+        let publishing = republish(&store, |files| {
             files.store.content.name = name.to_owned();
             files.store.content.description = name.to_owned();
             category(files, 1).name = name.to_owned();
             item(files, 201).name = name.to_owned();
             files.css = css.to_owned();
-        })
-        .await;
+        });
+        let reading = async {
+            for _ in 0..100 {
+                store.clock.advance(STALE);
+                let (old, new) = versions(&page(&store, "index").await.text);
+                assert!(old == 0 || new == 0, "{old} names of the old version, {new} of the new");
+            }
+        };
+        tokio::join!(publishing, reading);
     }
     let html = page(&store, "index").await.text;
     assert!(versions(&html).0 == 0 && versions(&html).1 > 3, "{html}");

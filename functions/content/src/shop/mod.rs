@@ -11,6 +11,8 @@ mod views;
 
 use crate::State;
 use page::{Html, NotFound};
+
+pub use page::trouble;
 use path::ShopPath;
 use shared::endpoint::{Cache, Endpoint, Error, PathParameter, RoundTrips};
 use shared::model::{

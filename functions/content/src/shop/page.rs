@@ -1,7 +1,7 @@
 //! The response of a page.
 
 use lambda_http::http::header::{
-    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY, RETRY_AFTER, X_CONTENT_TYPE_OPTIONS,
 };
 use lambda_http::http::{HeaderValue, StatusCode};
 use lambda_http::{Body, Request, Response};
@@ -77,6 +77,20 @@ impl Refusal for NotFound {
     fn documented() -> Vec<(&'static str, Self)> {
         vec![("The shop has no such page", Self::text())]
     }
+}
+
+/// A failure as a page: the message that programs get, which has no text of the store or of a caller.
+pub fn trouble(failed: Response<Body>) -> Response<Body> {
+    let Body::Text(json) = failed.body() else { return failed };
+    let json: serde_json::Value = serde_json::from_str(json).unwrap_or_default();
+    let html = format!(
+        "<!doctype html>\n<html lang=\"en\">\n<meta name=\"viewport\" content=\"width=device-width\">\n\
+         <title>Please try again</title>\n<h1>The shop cannot be shown just now</h1>\n<p>Please try again in a minute. {}",
+        json["message"].as_str().unwrap_or_default()
+    );
+    let mut page = response(failed.status(), HTML, html);
+    page.headers_mut().extend(failed.headers().get(RETRY_AFTER).map(|seconds| (RETRY_AFTER, seconds.clone())));
+    page
 }
 
 fn response(status: StatusCode, media_type: &'static str, body: String) -> Response<Body> {

@@ -115,6 +115,11 @@ for (const button of document.querySelectorAll("[data-copy]")) button.addEventLi
   say(t("copied", button.dataset.copy));
 });
 
+// A sign is in the place of a picture that is not there, such as that of a player whom nobody has drawn.
+const replaced = (image) => image.replaceWith(picture("", image.width));
+document.addEventListener("error", ({ target }) => target.tagName === "IMG" && replaced(target), true);
+for (const image of [...document.images]) if (image.complete && image.naturalWidth === 0) replaced(image);
+
 // The hint at a wide table is shown while there is more.
 for (const box of document.querySelectorAll(".scroll-box")) {
   const table = box.querySelector(".scroll");

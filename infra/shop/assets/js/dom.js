@@ -38,7 +38,7 @@ const widths = (image) => /[0-9a-f]{32}\.webp$/.test(image) && [320, 640, 1280].
 export const picture = (image, size) =>
   image
     ? h("img", { src: image, srcset: widths(image), sizes: widths(image) && `${size}px`, alt: "", width: size, height: size, loading: "lazy", decoding: "async" })
-    : h("span", { class: "no-picture", "aria-hidden": "true" }, "✦");
+    : h("span", { class: size < 72 ? "no-picture small" : "no-picture", "aria-hidden": "true" }, "✦");
 
 /** Announces an outcome, to screen readers as well. */
 export function say(text, kind = "good") {

@@ -156,7 +156,7 @@ pub(super) async fn run(
     let store = &publish::compile(&files).map_err(faulty)?;
     let plan = Plan::make(target, store).await?;
     let (before, same) = (&plan.before, plan.before.is(store));
-    let live = not_published(&options.dir) + &without_pages(shop.as_ref(), store);
+    let live = not_published(&options.dir) + &not_shown(shop.as_ref(), store);
     if same && !before.damaged {
         let uploaded = if options.dry_run { 0 } else { fill(shop.as_ref(), console, store).await? };
         return unchanged(target, options, before.version.as_deref().unwrap_or_default(), uploaded, &live).await;
@@ -283,16 +283,17 @@ fn not_published(dir: &Path) -> String {
     }
 }
 
-/// A note that the deployed shop has no pages with these files.
-fn without_pages(shop: Option<&Shop>, store: &Compiled) -> String {
+/// Notes about what a deployed shop does not show with these files.
+fn not_shown(shop: Option<&Shop>, store: &Compiled) -> String {
+    let mut notes = String::new();
+    let mut note = |text: &str| _ = write!(notes, "\n{} {text}", paint(WARN, "note"));
     if shop.is_some() && store.settings.shop.is_none() {
-        format!(
-            "\n{} Visitors of the shop see no pages: store.yaml has no shop (`shop: {{}}` is enough).",
-            paint(WARN, "note")
-        )
-    } else {
-        String::new()
+        note("The shop has no pages: store.yaml has no `shop` (`shop: {}` is enough).");
     }
+    if shop.is_some() && store.config.player_avatar.starts_with('/') {
+        note("The shop shows a sign in place of players' pictures: players.avatar is a path, not an https:// address.");
+    }
+    notes
 }
 
 /// Uploads what a shop serves, before anything names it. Returns how many files were missing.

@@ -60,7 +60,8 @@ async fn killed_at_every_upload_the_old_shop_stays_whole_and_the_next_run_comple
     for let_through in Cut::places() {
         let (bench, s3) = (Bench::empty().await, S3::start().await);
         let (old, new) = (showing(&bench, "old", &[1, 2]), showing(&bench, "new", &[2, 3, 4]));
-        publish(&bench, &s3, &old).await.unwrap();
+        let told = bench.run_in_shop(&s3.bucket, &["publish", &old, "--yes"]).await.unwrap();
+        assert!(told.text().contains("The shop has no pages"), "{}", told.text());
         let before = shown(&bench, &s3).await;
         s3.end_after(let_through);
         let outcome = publish(&bench, &s3, &new).await;
