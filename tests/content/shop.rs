@@ -168,8 +168,8 @@ async fn a_page_is_the_same_for_every_visitor() {
 #[tokio::test]
 async fn a_page_is_all_of_one_version() {
     let store = TestStore::open().await;
-    let versions = |html: &str| (html.matches("Old").count(), html.matches("New").count());
-    for (name, css) in [("Old", "p { color: red }"), ("New", "p { color: blue }")] {
+    let versions = |html: &str| (html.matches("Oldtown").count(), html.matches("Newtown").count());
+    for (name, css) in [("Oldtown", "p { color: red }"), ("Newtown", "p { color: blue }")] {
         let publishing = republish(&store, |files| {
             files.store.content.name = name.to_owned();
             files.store.content.description = name.to_owned();

@@ -9,7 +9,7 @@ mod list_patrons;
 mod list_staff;
 mod shop;
 
-use lambda_http::{Body, Request, RequestExt as _, Response};
+use lambda_http::{Body, Request, Response};
 use shared::base::Base;
 use shared::endpoint::{self, Route};
 use shared::http::reply::RenderedOnce;
@@ -88,7 +88,5 @@ pub async fn warm_up(state: &State) {
 
 /// Responds to a request. Never panics and never fails: every fault becomes a response.
 pub async fn handle(state: &State, request: Request) -> Response<Body> {
-    let is_page = request.raw_http_path().starts_with("/shop/");
-    let response = endpoint::handle(ENDPOINTS, state, request).await;
-    if is_page && response.status().is_server_error() { shop::trouble(response) } else { response }
+    endpoint::handle(ENDPOINTS, state, request).await
 }

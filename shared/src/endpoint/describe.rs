@@ -118,9 +118,13 @@ fn others<E: Endpoint>() -> Vec<OtherResponse> {
         let large = response(Error::Body(BodyFault::TooLarge { limit: E::BODY_LIMIT }));
         others.push(OtherResponse::common("The body is too large", &large));
     }
-    others.push(OtherResponse::common("An error in the service", &reply::internal(REQUEST_ID)));
+    let failure = |when, response| match E::FAILURE {
+        Some(page) => OtherResponse { body: "Please try again".to_owned(), ..OtherResponse::of(when, &page(response)) },
+        None => OtherResponse::common(when, &response),
+    };
+    others.push(failure("An error in the service", reply::internal(REQUEST_ID)));
     if E::WHILE_AWAY.is_none() {
-        others.push(OtherResponse::common("The database is not available", &reply::unavailable()));
+        others.push(failure("The database is not available", reply::unavailable()));
     }
     others
 }

@@ -81,6 +81,8 @@ pub trait Endpoint: Sized + 'static {
     /// The JSON that is the response, with status 200, if the database fails; `None` if that is an error. A game server's
     /// plugin ends for good after an error at its start.
     const WHILE_AWAY: Option<&'static str> = None;
+    /// Makes a page of the JSON with which a failure is told to programs, for an endpoint whose responses browsers show.
+    const FAILURE: Option<FailurePage> = None;
     /// The total time for calls to the database and to other services. The function's `Timeout` is longer.
     const DEADLINE: Duration = deadline::PER_REQUEST;
 
@@ -99,6 +101,9 @@ pub struct RoundTrips {
     /// With only the active version cached.
     pub cold: usize,
 }
+
+/// A failure's response as a page.
+pub type FailurePage = fn(Response<lambda_http::Body>) -> Response<lambda_http::Body>;
 
 /// Whether a response to GET can be cached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -126,6 +131,7 @@ pub struct Declaration {
     pub rate_limit: Option<RateLimit>,
     pub body_limit: usize,
     pub while_away: Option<&'static str>,
+    pub failure: Option<FailurePage>,
     pub deadline: Duration,
     pub round_trips: RoundTrips,
     /// Describes the request and the responses of the endpoint, for the documentation. Only this refers to schemas, and no
@@ -149,6 +155,7 @@ impl Declaration {
             rate_limit: E::RATE_LIMIT,
             body_limit: E::BODY_LIMIT,
             while_away: E::WHILE_AWAY,
+            failure: E::FAILURE,
             deadline: E::DEADLINE,
             round_trips: E::ROUND_TRIPS,
             #[cfg(feature = "schema")]

@@ -60,6 +60,10 @@ async fn observed(endpoint: &Declaration, base: &Base, request: &Request, call: 
             reply::internal(&request_id)
         })
     });
+    let guarded = guarded.map(|response| match endpoint.failure {
+        Some(page) if response.status().is_server_error() => page(response),
+        _ => response,
+    });
     let observed = telemetry::Request { id: &request_id, endpoint: name };
     telemetry::observed(observed, base.clock.millis(), guarded, |response| response.status().as_u16()).await
 }

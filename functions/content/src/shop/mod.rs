@@ -11,10 +11,8 @@ mod views;
 
 use crate::State;
 use page::{Html, NotFound};
-
-pub use page::trouble;
 use path::ShopPath;
-use shared::endpoint::{Cache, Endpoint, Error, PathParameter, RoundTrips};
+use shared::endpoint::{Cache, Endpoint, Error, FailurePage, PathParameter, RoundTrips};
 use shared::model::{
     ActiveVersion, Deals, Donations, ItemId, Page, Patronage, PublishedItem, Settings, Sold, Staff, TopPatrons, Tree,
 };
@@ -36,6 +34,7 @@ impl Endpoint for ShowPage {
     const SUMMARY: &'static str = "returns a page of the shop as HTML";
     const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 1, cold: 2 };
     const CACHE: Cache = Cache::Public;
+    const FAILURE: Option<FailurePage> = Some(page::trouble);
 
     async fn handle(
         state: &State,

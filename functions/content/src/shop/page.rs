@@ -89,6 +89,7 @@ pub fn trouble(failed: Response<Body>) -> Response<Body> {
         json["message"].as_str().unwrap_or_default()
     );
     let mut page = response(failed.status(), HTML, html);
+    *page.extensions_mut() = failed.extensions().clone();
     page.headers_mut().extend(failed.headers().get(RETRY_AFTER).map(|seconds| (RETRY_AFTER, seconds.clone())));
     page
 }
