@@ -25,7 +25,7 @@ from storefront import EVENTS, Storefront
 STACK = "storefront-shop"
 # Kept by their path alone: calls, and pages of the shop.
 CALLS = ["/categories/get", "/staff", "/settings/get", "/patrons/get", "/announcement/get", "/profile/Thornwick"]
-PAGES = ["/", "/staff", "/patrons", "/category/crates"]
+PAGES = ["/", "/category/crates", "/item/201", "/pages/about"]
 PRIVATE = [("POST", "/user"), ("POST", "/cart/get"), ("POST", "/categories/get/ranks"), ("POST", "/items/getFeaturedDeals"),
            ("GET", "/auth/chat"), ("GET", "/checkAccessibility")]
 BUYERS, REQUESTS = 10, 1000
