@@ -75,6 +75,7 @@ pub fn arb_items() -> impl Strategy<Value = Items> {
                 item.active = active || id % 2 == 0;
                 item.is_subscription = subscription && id % 3 == 0;
                 item.any_price = any_price && id % 3 == 1;
+                item.min_price = if item.any_price { item.price.less(item.discount) } else { Money::ZERO };
                 item.virtual_only = virtual_only && id % 4 == 0;
                 item.virtual_price = Money::from_minor(price * 3);
                 (item.global_limit, item.user_limit) = (*global, *user);
