@@ -40,7 +40,9 @@ pub fn round_trips(reference: &Reference) -> String {
 pub fn router(reference: &Reference) -> String {
     let path = |route: &&'static str| {
         let (_, path) = delivery::of_gateway(route).split_once(' ')?;
-        Some(path.replace("{url+}", "{*url}").replace("{call+}", "{*call}"))
+        // The rest of a path.
+        let rest = path.rsplit_once('{').and_then(|(before, name)| Some((before, name.strip_suffix("+}")?)));
+        Some(rest.map_or_else(|| path.to_owned(), |(before, name)| format!("{before}{{*{name}}}")))
     };
     let lines = reference.endpoints.iter().flat_map(|endpoint| {
         let paths = endpoint.declaration.routes.iter().filter_map(path);
