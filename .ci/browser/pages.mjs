@@ -1,4 +1,4 @@
-// The pages themselves: what they weigh, what they are without JavaScript, the account, and a purchase by keyboard alone.
+// The pages themselves: what they weigh, what they are without JavaScript, the account, and a purchase only by keyboard.
 
 import assert from "node:assert/strict";
 import { brotliCompressSync } from "node:zlib";

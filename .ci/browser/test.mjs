@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { DELIVERY } from "./delivery.mjs";
 import { PAGES } from "./pages.mjs";
 import { REFUSALS, tooManyLookUps } from "./refusals.mjs";
-import { PHONE, agree, browser, inspect, login, open, refused, seriousFindings, settled, shop, visitor } from "./visitor.mjs";
+import { PHONE, agree, browser, inspect, login, open, refused, axeFindings, settled, shop, visitor } from "./visitor.mjs";
 
 /** Every link of the menu and the footer that stays in the shop leads to a page. */
 async function everyLinkLeadsSomewhere() {
@@ -255,7 +255,7 @@ async function tryTheReference(options) {
   const popup = page.waitForEvent("popup");
   await page.getByRole("link", { name: "Open the payment page" }).click();
   await (await popup).getByRole("button", { name: "Pay", exact: true }).waitFor();
-  assert.deepEqual(await seriousFindings(page), [], "axe");
+  assert.deepEqual(await axeFindings(page), [], "axe");
   assert.deepEqual(page.faults, []);
   await page.context().close();
 }

@@ -87,12 +87,11 @@ export async function refused(page, path, act, expected, label) {
   await page.getByText(shown, { exact: true }).first().waitFor();
 }
 
-/** What axe finds serious or critical. */
-export async function seriousFindings(page) {
+/** What axe finds. */
+export async function axeFindings(page) {
   await page.evaluate(axe.source);
   const { violations } = await page.evaluate(() => window.axe.run(document, { resultTypes: ["violations"] }));
-  const serious = violations.filter(({ impact }) => ["serious", "critical"].includes(impact));
-  return serious.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.html)}`);
+  return violations.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.html)}`);
 }
 
 /** Axe's findings, pictures that are missing, things that jump, and pages wider than the screen. */
@@ -113,7 +112,7 @@ export async function inspect(page, name) {
   assert.equal(found.wide, false, `${name}: wider than the screen`);
   assert(found.shift < LARGEST_SHIFT, `${name}: layout shift of ${found.shift}`);
   assert.deepEqual(page.faults, [], `${name}: errors in the console`);
-  assert.deepEqual(await seriousFindings(page), [], `${name}: axe`);
+  assert.deepEqual(await axeFindings(page), [], `${name}: axe`);
   await page.screenshot({ path: `${SCREENSHOTS}${name}.png`, fullPage: true });
   const shown = process.argv.includes("--readme") && IN_README[name];
   if (shown) await page.screenshot({ path: `${README}${shown}.jpg`, type: "jpeg", quality: 80 });

@@ -79,7 +79,7 @@ class Front:
                      WORK / "ca.key", "-addext", "basicConstraints=critical,CA:FALSE", "-addext",
                      "subjectAltName=DNS:localhost"]]
         for command in commands:
-            subprocess.run(command, check=True, capture_output=True)
+            subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
         system = next((Path(path).read_text() for path in ROOTS if Path(path).exists()), "")
         self.bundle.write_text(system + self.root.read_text())
         self.tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

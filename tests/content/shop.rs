@@ -62,6 +62,11 @@ async fn every_page_is_there_and_every_other_path_is_a_404_with_a_page() {
     .await;
     let closed = page(&store, "category/ranks").await;
     assert!(closed.text.contains("<h1>The store is closed</h1>") && !closed.text.contains("class=\"card\""));
+    assert!(!closed.text.contains("noindex"), "search engines keep what they know of the page");
+    assert!(
+        page(&store, "payment/flow").await.text.contains("<h1>Your order</h1>"),
+        "who is paying comes back to the order"
+    );
 }
 
 /// Pages are public, so that a store has them only if its owner says so.
@@ -72,7 +77,7 @@ async fn a_store_without_a_shop_has_no_pages() {
     for path in ["index", "category/ranks", "item/201", "pages/rules", "staff", "cart"] {
         let reply = page(&store, path).await;
         assert_eq!((reply.status.as_u16(), reply.header("cache-control")), (404, "no-store"), "{path}");
-        assert!(reply.text.ends_with("This store has no such page."), "{path}: {}", reply.text);
+        assert!(reply.text.contains("<h1>No shop</h1>"), "{path}: {}", reply.text);
     }
 }
 

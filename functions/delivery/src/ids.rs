@@ -134,7 +134,7 @@ pub fn ids<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<i64>, D::Er
     deserializer.deserialize_seq(List)
 }
 
-/// The response to a call that tells of commands.
+/// The response to a call that reports commands.
 #[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct ToldReply {
     /// Always true.

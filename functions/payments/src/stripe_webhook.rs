@@ -43,7 +43,7 @@ impl Endpoint for StripeWebhook {
     type Refusal = WebhookRefusal;
 
     const ROUTES: &'static [&'static str] = &["POST /payments/webhook/stripe"];
-    const SUMMARY: &'static str = "receives the notices of Stripe";
+    const SUMMARY: &'static str = "receives Stripe's webhook events";
     const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 20, cold: 20 };
     const BODY_LIMIT: usize = 256 * 1024;
     const DEADLINE: Duration = DEADLINE;

@@ -1,4 +1,4 @@
-// The game servers of the demo: who plays, what they were told to run, and what can go wrong. They are a process of their own,
+// The game servers of the demo: who plays, which commands they have, and what can go wrong. They are a process of their own,
 // which speaks with the store as the plugin of a real game server does.
 
 const { console: address } = await (await fetch("/local/demo.json")).json();
@@ -20,7 +20,7 @@ const hidden = (text) => h("span", { class: "hidden" }, text);
 /** Milliseconds between two looks. */
 const PAUSE = 1000;
 const POWER = { starting: "Starting", running: "Running", stopped: "Stopped", crashed: "Crashed" };
-/** What became of a command, as the server knows it. */
+/** The outcome of a command, as the server knows it. */
 const FATES = {
   soon: ["waits its turn", ""],
   kept: ["waits for the player", ""],
@@ -36,7 +36,7 @@ async function ask(body) {
 }
 
 /** The faults of a server with RCON. */
-const SWITCHES = [["Break the next answer", "drop"], ["Refuse the password", "refuse"], ["Hang", "hang"], ["Answer late", { late: 3000 }], ["Crash at the next command", "crash"]];
+const SWITCHES = [["Break the next response", "drop"], ["Refuse the password", "refuse"], ["Hang", "hang"], ["Respond late", { late: 3000 }], ["Crash at the next command", "crash"]];
 
 /** Shows the page of the game servers. */
 function gameServers() {
@@ -108,7 +108,7 @@ function parts(server, act) {
         h("ul", { class: "players" }, server.players.map((player) => h("li", {}, h("strong", {}, player),
           server.logins.some((login) => login.toLowerCase() === player.toLowerCase()) && button(`/ms auth for ${player}`, { action: "confirm", player }),
           button(`${player} leaves`, { action: "leave", player })))),
-        server.players.length === 0 && h("p", { class: "soft" }, "Nobody is on the server."),
+        server.players.length === 0 && h("p", { class: "soft" }, "No player is on the server."),
         !isOff && h("form", { class: "join", onsubmit: join }, name, h("button", { name: "join", class: "primary" }, "Join"))),
       h("section", { class: "panel", "aria-labelledby": "trouble" }, h("h2", { id: "trouble" }, "Trouble"),
         h("p", { class: "chips" },
@@ -116,7 +116,7 @@ function parts(server, act) {
             button("Lose the next commands", { action: "lose", on: !server.loses_next }, server.loses_next),
             button("Go silent", { action: "silence", on: !server.is_silent }, server.is_silent),
             button("Crash", { action: "crash" })]),
-        h("p", { class: "soft" }, server.switch ? "The agent writes down what it begins: what has no answer is unknown, and the owner decides. A server that has crashed accepts nothing until the switch is off." : isOff ? "What was in its memory is gone. What waits for players is on its disk." : "Lost commands are served again after a minute, unless they may run only once. A crash forgets what ran and was not reported; a silent server hangs until it speaks again."))),
+        h("p", { class: "soft" }, server.switch ? "The agent writes down what it begins: what has no response is unknown, and the owner decides. A server that has crashed accepts nothing until the switch is off." : isOff ? "What was in its memory is gone. What waits for players is on its disk." : "Lost commands are served again after a minute, unless they may run only once. A crash forgets what ran and was not reported; a silent server hangs until it speaks again."))),
     h("section", { "aria-labelledby": "commands" }, h("h2", { id: "commands" }, "Commands"),
       server.commands.length === 0
         ? h("p", { class: "soft" }, "Nothing yet. Buy something that runs on this server.")

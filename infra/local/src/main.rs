@@ -200,7 +200,7 @@ async fn listen_after(
     }
 }
 
-/// The origins whose pages may call the API: those of the command line, else the demo storefront and the usual port of a
+/// The origins whose pages may call the API: those of the command line, else the shop and the usual port of a
 /// storefront in development.
 fn origins(options: &Options, shop: &str) -> String {
     let given = options.parameter_map().remove(ORIGINS);

@@ -60,7 +60,7 @@ pub struct Api {
 pub struct Beside {
     /// The URL of the API, for the page at `/`.
     pub api: String,
-    /// The URL of the demo storefront, for the same page.
+    /// The URL of the shop, for the same page.
     pub demo: String,
     /// The store's pictures, at `/img/`.
     pub images: Images,

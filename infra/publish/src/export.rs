@@ -68,9 +68,7 @@ pub fn export(store: &Compiled) -> StoreFiles {
 pub fn write_files(dir: &Path, files: &StoreFiles) -> io::Result<()> {
     fs::create_dir_all(dir)?;
     write(dir, &files.store)?;
-    if let Some(shop) = files.store.content.shop.as_ref().filter(|_| !files.css.is_empty()) {
-        fs::write(dir.join(&shop.css.value), &files.css)?;
-    }
+    shop::write_css(dir, files)?;
     for category in &files.categories {
         write(dir, category)?;
     }

@@ -81,7 +81,7 @@ pub trait Endpoint: Sized + 'static {
     /// The JSON that is the response, with status 200, if the database fails; `None` if that is an error. A game server's
     /// plugin ends for good after an error at its start.
     const WHILE_AWAY: Option<&'static str> = None;
-    /// Makes a page of the JSON with which a failure is told to programs, for an endpoint whose responses browsers show.
+    /// Turns the JSON of a failure into a page, for an endpoint whose responses browsers show.
     const FAILURE: Option<FailurePage> = None;
     /// The total time for calls to the database and to other services. The function's `Timeout` is longer.
     const DEADLINE: Duration = deadline::PER_REQUEST;

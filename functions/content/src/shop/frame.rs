@@ -100,9 +100,10 @@ impl<'a> Frame<'a> {
         if frame.head.description.chars().count() > DESCRIPTION {
             frame.head.description = frame.head.description.chars().take(DESCRIPTION - 1).chain(['…']).collect();
         }
-        if frame.head.image.is_empty() {
-            frame.head.image = frame.logo();
-        }
+        frame.head.image = match frame.head.image.as_str() {
+            "" => frame.logo(),
+            image => frame.config.picture(image).into_owned(),
+        };
         frame.data = frame.data();
         frame
     }

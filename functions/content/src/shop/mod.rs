@@ -48,7 +48,7 @@ impl Endpoint for ShowPage {
             return css.map(Html::css).ok_or_else(|| Error::Refused(NotFound::text()));
         }
         let loaded = load(state, &path).await?;
-        let Some(shop) = &loaded.settings.shop else { return Err(Error::Refused(NotFound::text())) };
+        let Some(shop) = &loaded.settings.shop else { return Err(Error::Refused(NotFound::no_shop())) };
         let (html, is_found) = views::render(&loaded, shop, &path, state.base.clock.seconds());
         if is_found { Ok(Html::page(html)) } else { Err(Error::Refused(NotFound::page(html))) }
     }

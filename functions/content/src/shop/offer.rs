@@ -1,7 +1,7 @@
 //! An item as a page shows it to everyone.
 
 use shared::model::{Item, Money, PriceTier, Sold, StoreConfig};
-use shared::rules::pricing::{Availability, availability};
+use shared::rules::pricing::{Availability, availability, is_cumulative};
 
 /// A picture; without an address, a sign is shown in its place.
 pub struct Picture {
@@ -22,13 +22,15 @@ impl Picture {
 
 pub struct Offer<'a> {
     pub item: &'a Item,
+    /// Whether what a buyer has paid for lower items of its category is taken off.
+    pub is_step: bool,
     availability: Availability,
     config: &'a StoreConfig,
 }
 
 impl<'a> Offer<'a> {
     pub fn new(item: &'a Item, tiers: &[PriceTier], sold: &Sold, config: &'a StoreConfig) -> Self {
-        Self { item, availability: availability(item, tiers, sold, None), config }
+        Self { item, is_step: is_cumulative(item, tiers), availability: availability(item, tiers, sold, None), config }
     }
 
     pub fn picture(&self) -> Picture {

@@ -54,6 +54,14 @@ impl NotFound {
     pub(super) const fn text() -> Self {
         Self(None)
     }
+
+    pub(super) fn no_shop() -> Self {
+        Self::page(
+            "<!doctype html><html lang=\"en\"><title>No shop</title><h1>No shop</h1><p>This store has no pages: there is no \
+             <code>shop</code> in its store.yaml."
+                .to_owned(),
+        )
+    }
 }
 
 impl fmt::Display for NotFound {

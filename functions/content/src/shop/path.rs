@@ -27,11 +27,11 @@ impl FromStr for ShopPath {
     type Err = Infallible;
 
     fn from_str(text: &str) -> Result<Self, Infallible> {
-        // A page has one address.
-        if text.ends_with('/') || text.contains("//") {
+        let (first, rest) = text.split_once('/').unwrap_or((text, ""));
+        // A page has one address. That of a page of the owner's is as the owner writes it.
+        if first != "pages" && (text.ends_with('/') || text.contains("//")) {
             return Ok(Self::Missing);
         }
-        let (first, rest) = text.split_once('/').unwrap_or((text, ""));
         let found = match first {
             "index" if rest.is_empty() => Some(Self::Home),
             // Other storefronts have the second, which links in a store's texts may name.

@@ -99,8 +99,10 @@ struct MessagePage<'a> {
 /// The page as HTML, and whether there is one at the path.
 pub fn render(loaded: &Loaded, shop: &Shop, path: &ShopPath, now: i64) -> (String, bool) {
     let frame = |head| Frame::new(loaded, shop, head, now);
-    if let Some(text) = loaded.active.closed() {
-        let head = Head { kind: "closed", is_private: true, ..Head::default() };
+    // An order that is being paid is still shown.
+    let is_order = matches!(path, ShopPath::Script("payment" | "orders"));
+    if let Some(text) = loaded.active.closed().filter(|_| !is_order) {
+        let head = Head { kind: "closed", ..Head::default() };
         return (message(frame(head), "closed", text, false), true);
     }
     let html = match &loaded.content {

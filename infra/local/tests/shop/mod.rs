@@ -37,7 +37,8 @@ fn the_shop_is_the_content_functions_pages_with_the_api_and_the_files_on_one_ori
         assert_eq!(demo(&server, path).status, 404, "{path}");
     }
     // Every file that the first page names.
-    let named = page.text.split(['"']).filter(|text| text.starts_with("/assets/"));
+    let named: Vec<_> = page.text.split('"').filter(|text| text.starts_with("/assets/")).collect();
+    assert!(named.len() > 5, "{named:?}");
     for path in named {
         assert_eq!(demo(&server, path).status, 200, "{path}");
     }

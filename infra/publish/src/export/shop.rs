@@ -1,9 +1,19 @@
 //! How the shop's pages look, as a file.
 
 use super::links;
-use crate::files::{At, ColoursFile, HeroFile, PaletteFile, ShopFile};
+use crate::files::{At, ColoursFile, HeroFile, PaletteFile, ShopFile, StoreFiles};
 use shared::model::{Palette, Shop};
 use shared::rules::colours;
+use std::path::Path;
+use std::{fs, io};
+
+/// Writes the owner's style sheet beside `store.yaml`.
+pub(super) fn write_css(dir: &Path, files: &StoreFiles) -> io::Result<()> {
+    match &files.store.content.shop {
+        Some(shop) if !files.css.is_empty() => fs::write(dir.join(&shop.css.value), &files.css),
+        _ => Ok(()),
+    }
+}
 
 pub(super) fn shop(shop: &Shop) -> ShopFile {
     let hex = |colour| At::from(colours::hex(colour));

@@ -89,7 +89,7 @@ pub struct StoreFile {
     /// Consequences of a dispute of a payment by the buyer's bank, besides taking the order back.
     #[serde(default, skip_serializing_if = "is_default")]
     pub on_dispute: OnDisputeFile,
-    /// The shop's pages, which a store without this does not have. Anybody may read them, whatever `guest_mode` says.
+    /// The shop's pages, which a store without this does not have. They are public, whatever `guest_mode` says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shop: Option<ShopFile>,
     /// The patrons list.

@@ -9,10 +9,12 @@ const SCRIPTS = { home: "offers", category: "offers", item: "offers", login: "lo
 
 let leave;
 let isFailure = false;
+let visits = 0;
 
 /** Runs the page's script. What was typed and not sent, and the focus, stay when a page is shown again. */
 async function show() {
   const name = SCRIPTS[main.dataset.page];
+  const visit = ++visits;
   main.ariaBusy = "true";
   let next = null;
   try {
@@ -24,6 +26,8 @@ async function show() {
     isFailure = true;
     next = await failed(error);
   }
+  // The page was begun to be shown again meanwhile.
+  if (visit !== visits) return next?.leave?.();
   if (next) {
     leave?.();
     leave = next.leave;
@@ -52,7 +56,8 @@ async function failed(error) {
     return needsLogin(show);
   }
   if (!isShown(error)) console.error(error);
-  if (main.querySelector("[data-id]")) {
+  // Such a page is complete without its script.
+  if ([undefined, "offers"].includes(SCRIPTS[main.dataset.page])) {
     say(error.message, "bad");
     return null;
   }
@@ -127,6 +132,9 @@ for (const box of document.querySelectorAll(".scroll-box")) {
   table.addEventListener("scroll", measure, { passive: true });
   new ResizeObserver(measure).observe(table);
 }
+
+// A page that a browser kept is from before a logout, or before what was bought.
+addEventListener("pageshow", ({ persisted }) => persisted && location.reload());
 
 const said = sessionStorage.getItem("says");
 sessionStorage.removeItem("says");

@@ -3,13 +3,16 @@ import { accepted, session } from "./api.js";
 import { h, hidden, say, t } from "./dom.js";
 import { charged, loadUser, money, virtual } from "./store.js";
 
+const isFull = (limit, now) => limit !== null && limit !== undefined && now >= limit;
+
 /**
- * An item with what the visitor's purchases change. The API has one price for all of that; the difference to what the page
- * shows to everyone is the credit for a lower step. An item that only the visitor cannot buy is one that they have already.
+ * An item with what the visitor's purchases change. The API has one price for all of that; of a step, the difference to what the page
+ * shows to everyone is the credit for a lower one. An item that only the visitor cannot buy, without having reached a limit, is one
+ * that they have already.
  */
 export function forVisitor(item, everyone) {
-  const isOwned = item.is_unavailable && !everyone.is_unavailable;
-  const credit = everyone.price > item.price ? everyone.price - item.price : 0;
+  const isOwned = item.is_unavailable && !everyone.is_unavailable && item.active !== false && left(item) !== 0 && !isFull(item.quantityUserLimit, item.quantityUserCurrentLimit);
+  const credit = everyone.is_step && everyone.price > item.price ? everyone.price - item.price : 0;
   const { price, original_price: regular } = credit > 0 ? everyone : item;
   return { ...item, isOwned, credit, sale: { price, discount: regular - price, regular } };
 }

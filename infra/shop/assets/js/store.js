@@ -1,5 +1,5 @@
 // What every page shows from: what the page says of the store, the player, the currency.
-import { Offline, call, session } from "./api.js";
+import { call, session } from "./api.js";
 import { byId } from "./dom.js";
 
 /** What the page says of the store, of the same version as the page. */
@@ -15,7 +15,7 @@ export async function loadUser() {
       store.user = user;
       store.inCart = cart.cart.items;
     } catch (error) {
-      if (error instanceof Offline) throw error;
+      if (error.status !== 401) throw error;
     }
   }
   dispatchEvent(new Event("session"));

@@ -24,6 +24,7 @@ export default {
   "cancel": "Cancel",
   "cart": "Cart",
   "cart.back": "Back to the cart",
+  "cart.changed": "What you pay has changed since you saw it. Please look at your cart again.",
   "cart.empty": "Your cart is empty.",
   "cart.gift": "A gift for {0}",
   "cart.look": "Look around",

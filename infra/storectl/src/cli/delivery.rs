@@ -75,7 +75,7 @@ pub struct RotateServer {
     #[arg(long, value_name = "URL")]
     pub url: Option<String>,
     /// Print the file of an agent in place of the settings of the plugin.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "finish")]
     pub agent: bool,
 }
 

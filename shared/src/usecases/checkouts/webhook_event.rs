@@ -86,7 +86,8 @@ async fn order_of<P: Provider>(
     let Some(named) = provider.order_of(intent).await? else { return Ok(None) };
     let Some(stored) = orders::get(db, &named).await? else { return Ok(None) };
     settle(db, clock, provider, &stored).await?;
-    Ok(orders::of_payment(db, intent).await?)
+    // The payment of an open order is known as soon as the order is paid: Stripe sends the warning again.
+    orders::of_payment(db, intent).await?.map(Some).ok_or(SettleError::Conflict)
 }
 
 /// Settles the subscription of an order, which a refund or a dispute may have ended: it must not be charged again.

@@ -33,11 +33,14 @@ export default async function cart(again) {
   };
 }
 
+/** The change that is being made, which a checkout waits for. */
+let changing = null;
+
 /** A control that sends its value when it changes. What was typed stays if it is refused, and is chosen only when it is not. */
 function setting(label, control, path, body, changed) {
   const box = field(label, control);
-  control.addEventListener("change", async () => {
-    if (await accepted(path, body(control.value), box.complain)) await changed();
+  control.addEventListener("change", () => {
+    changing = accepted(path, body(control.value), box.complain).then((done) => done && changed());
   });
   return box;
 }
@@ -173,6 +176,18 @@ function checkout(sums, items, methods, changed, required) {
       return;
     }
     button.ariaBusy = "true";
+    const complain = (text) => { message.textContent = text; };
+    await changing;
+    // What the button says is charged, and nothing else.
+    const now = await accepted("/cart/get", undefined, complain);
+    if (!now || now.cart.price !== sums.price || now.cart.virtual_price !== sums.virtual_price) {
+      button.ariaBusy = null;
+      if (now) {
+        say(t("cart.changed"), "bad");
+        await changed();
+      }
+      return;
+    }
     const wish = {
       paymentMethod: method.value,
       termsAndConditions: terms.control.checked,
@@ -180,7 +195,7 @@ function checkout(sums, items, methods, changed, required) {
       currency: currency.shown.name,
       chatId: JSON.parse(localStorage.getItem("chat") ?? "null")?.chat_id ?? null,
     };
-    const created = await accepted("/payments/create", wish, (text) => { message.textContent = text; });
+    const created = await accepted("/payments/create", wish, complain);
     button.ariaBusy = null;
     if (!created) return;
     remember(created.order_id, items);

@@ -25,12 +25,17 @@ const command = () => h("code", {}, "/ms auth");
 /** The page of the login: after it, back to where the visitor wanted something. */
 export default function login() {
   const wish = wanted.get();
-  const { panel, leave } = form(() => location.assign(wish?.back ?? "/"), wish && t("login.wanted", wish.name));
+  const after = () => {
+    if (wish) wanted.set({ ...wish, hasLogin: true });
+    location.assign(wish?.back ?? "/");
+  };
+  const { panel, leave } = form(after, wish && t("login.wanted", wish.name));
   return { view: [h("h1", {}, t("login.title")), panel], leave };
 }
 
 /** The login in the place of a page that is for those who are logged in. */
 export function needsLogin(again, message = "") {
+  wanted.clear();
   const { panel, leave } = form(again, message);
   return { view: [h("h1", {}, t("login.needed")), panel], leave };
 }

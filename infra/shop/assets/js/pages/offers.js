@@ -7,8 +7,14 @@ const main = byId("main");
 
 /** An item's box in the page, with what everyone sees. */
 const boxes = () => [...main.querySelectorAll("[data-id]")].map((box) => {
-  const { id, price: shown, regular, off, subs } = box.dataset;
-  return { box, item: { id: Number(id), name: box.querySelector("h1, h2, h3").textContent, is_subs: subs !== undefined }, everyone: { price: Number(shown), original_price: Number(regular), is_unavailable: off !== undefined } };
+  const { id, price: shown, regular, least, off, subs, gift, stepPrice } = box.dataset;
+  return {
+    box,
+    item: { id: Number(id), name: box.querySelector("h1, h2, h3").textContent, is_subs: subs !== undefined },
+    everyone: { price: Number(shown), original_price: Number(regular), is_unavailable: off !== undefined, is_step: stepPrice !== undefined },
+    // Which not every call of the API says.
+    more: { custom_price: least !== undefined, min_price: Number(least), gifting: gift !== undefined },
+  };
 });
 
 /** The items of the page as this visitor gets them. */
@@ -25,7 +31,7 @@ export default async function offers() {
   for (const one of shown) if (!one.box.dataset.bound) bind(one);
   if (!session.token) return null;
   const own = new Map((await items()).map((item) => [item.id, item]));
-  for (const { box, item, everyone } of shown) if (own.has(item.id)) change(box, forVisitor(own.get(item.id), everyone));
+  for (const { box, item, everyone, more } of shown) if (own.has(item.id)) change(box, forVisitor({ ...more, ...own.get(item.id) }, everyone));
   await afterLogin(shown);
   return null;
 }
@@ -33,7 +39,7 @@ export default async function offers() {
 /** What was wanted before the login is put into the cart. */
 async function afterLogin(shown) {
   const wish = wanted.get();
-  if (wish?.back !== location.pathname) return;
+  if (!wish?.hasLogin || wish.back !== location.pathname) return;
   wanted.clear();
   for (const [name, value] of wish.typed) {
     const control = main.querySelector(`form.choices [name="${name}"]`);
@@ -50,9 +56,15 @@ function bind({ box, item }) {
   box.dataset.bound = "";
   const action = box.querySelector("[data-action]");
   if (action.tagName === "BUTTON") works(action, () => add(item));
-  else if (action.tagName === "FORM") action.addEventListener("submit", (event) => {
+  else if (action.tagName === "FORM") action.addEventListener("submit", async (event) => {
     event.preventDefault();
-    submit(action, item);
+    if (action.ariaBusy === "true") return;
+    action.ariaBusy = "true";
+    try {
+      await submit(action, item);
+    } finally {
+      action.ariaBusy = null;
+    }
   });
   if (window.early !== action) return;
   window.early = null;

@@ -3,6 +3,7 @@ import { Offline, Refused, call } from "../api.js";
 import { decoded, field, h, parts, picture, t } from "../dom.js";
 import { purchase, purchases } from "../purchases.js";
 import { date, loadUser, moneyIn, shop } from "../store.js";
+import { needsLogin } from "./login.js";
 
 /** Seconds between two look-ups: 15 in a minute. */
 const PAUSE = 4;
@@ -18,7 +19,7 @@ const DELIVERIES = {
 };
 
 /** The page of an order, to which a buyer also comes back from the payment page. Without an id: the orders of this browser. */
-export default function order() {
+export default function order(again) {
   const [, kind, last = ""] = location.pathname.split("/");
   const query = new URLSearchParams(location.search);
   const isReturn = kind === "payment";
@@ -76,8 +77,8 @@ export default function order() {
         if (!state.firstChild) state.append(h("p", { class: "note" }, error.message));
         later(error.retrySeconds || 60, error.message);
       } else if (error instanceof Refused || error instanceof Offline) {
-        state.replaceChildren(h("p", { class: "note" }, error.message));
-        if (error instanceof Offline) later(PAUSE, "");
+        state.replaceChildren(error.status === 401 ? needsLogin(again, error.message).view[1] : h("p", { class: "note" }, error.message));
+        if (error instanceof Offline || error.status >= 500) later(error.retrySeconds || PAUSE, "");
       } else throw error;
     } finally {
       state.removeAttribute("aria-busy");
