@@ -87,11 +87,11 @@ export async function refused(page, path, act, expected, label) {
   await page.getByText(shown, { exact: true }).first().waitFor();
 }
 
-/** What axe finds. */
-export async function axeFindings(page) {
+/** What axe finds, of any impact or of these. */
+export async function axeFindings(page, impacts) {
   await page.evaluate(axe.source);
   const { violations } = await page.evaluate(() => window.axe.run(document, { resultTypes: ["violations"] }));
-  return violations.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.html)}`);
+  return violations.filter(({ impact }) => !impacts || impacts.includes(impact)).map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.html)}`);
 }
 
 /** Axe's findings, pictures that are missing, things that jump, and pages wider than the screen. */
