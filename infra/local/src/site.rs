@@ -173,30 +173,31 @@ impl Site {
             return not_allowed();
         }
         if let Some(file) = self.file(&path).await {
-            return self
-                .allowing_console(file.unwrap_or_else(|| text(StatusCode::NOT_FOUND, "There is no such file.")));
+            return self.allowing_console(file);
         }
         self.allowing_console(with_demo(self.page(request, &path, peer).await).await)
     }
 
     /// A static file; `None` for the path of a page. Every hash is right, so that an edited file is seen at once.
-    async fn file(&self, path: &str) -> Option<Option<Page>> {
-        match path.strip_prefix("/assets/").and_then(|rest| rest.split_once('/')) {
-            Some((_, name)) => return Some(read(&self.assets, name).await),
-            None if path == "/local/demo.json" => {
-                return Some(Some(file(self.config.clone().into(), "application/json")));
-            }
-            None if path == "/console" => {
-                let html = tokio::fs::read_to_string(self.demo.join("console.html")).await.ok()?;
-                let html = html.replace("{assets}", &format!("/assets/{}", shop::hash()));
-                let mut page = file(html.into(), "text/html; charset=utf-8");
-                page.headers_mut().insert(CONTENT_SECURITY_POLICY, CONSOLE_POLICY);
-                return Some(Some(page));
-            }
-            None => {}
-        }
-        let name = path.strip_prefix("/local/")?;
-        Some(read(&self.demo, name).await)
+    async fn file(&self, path: &str) -> Option<Page> {
+        let found = if let Some((_, name)) = path.strip_prefix("/assets/").and_then(|rest| rest.split_once('/')) {
+            read(&self.assets, name).await
+        } else if path == "/local/demo.json" {
+            Some(file(self.config.clone().into(), "application/json"))
+        } else if path == "/console" {
+            self.console_page().await
+        } else {
+            read(&self.demo, path.strip_prefix("/local/")?).await
+        };
+        Some(found.unwrap_or_else(|| text(StatusCode::NOT_FOUND, "There is no such file.")))
+    }
+
+    async fn console_page(&self) -> Option<Page> {
+        let html = tokio::fs::read_to_string(self.demo.join("console.html")).await.ok()?;
+        let html = html.replace("{assets}", &format!("/assets/{}", shop::hash()));
+        let mut page = file(html.into(), "text/html; charset=utf-8");
+        page.headers_mut().insert(CONTENT_SECURITY_POLICY, CONSOLE_POLICY);
+        Some(page)
     }
 
     /// The page of the content function, without what the edge does not forward.
