@@ -113,6 +113,7 @@ impl Paid {
         market.fill_with(1, vec![line(1, FIVE, 2), line(2, PLAIN, 12), gift(3, TWENTY, "Newcomer")], None).await;
         let order = market.create(1).await.unwrap().order;
         market.pay(&order).await;
+        market.sweep().await;
         let price = market.order(&order).await.order.price.minor();
         Self { market, order, price }
     }
