@@ -5,7 +5,8 @@ use aws_sdk_dynamodb::config::interceptors::{BeforeTransmitInterceptorContextRef
 use aws_sdk_dynamodb::config::{ConfigBag, Intercept, RuntimeComponents};
 use aws_sdk_dynamodb::error::BoxError;
 use aws_smithy_types::config_bag::{Storable, StoreReplace};
-use serde_json::Value;
+use serde_json::{Value, json};
+use shared::store::keys::Key;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -81,6 +82,17 @@ impl Calls {
         self.sent(actions).into_iter().flatten().map(|action| format!("dynamodb:{action}")).collect()
     }
 
+    /// How often a row was read by its key.
+    pub fn reads_of(&self, key: &Key) -> usize {
+        let key = json!({ "pk": { "S": key.pk }, "sk": { "S": key.sk } });
+        let keys = self.sent(|sent| match sent.operation.as_str() {
+            "GetItem" => vec![json(&sent.body)["Key"].clone()],
+            "BatchGetItem" => batch_keys(&json(&sent.body)).cloned().collect(),
+            _ => Vec::new(),
+        });
+        keys.iter().flatten().filter(|read| **read == key).count()
+    }
+
     /// The number of operations that write.
     pub fn writes(&self) -> usize {
         self.operations().iter().filter(|operation| writes(operation)).count()
@@ -131,19 +143,20 @@ impl CartTrace {
             "UpdateItem" if is_cart(&body["Key"]) => {
                 self.written.extend(number(&body["ExpressionAttributeValues"][":version"]));
             }
-            "BatchGetItem" => {
-                let tables = body["RequestItems"].as_object().into_iter().flatten();
-                let mut keys = tables.flat_map(|(_, table)| table["Keys"].as_array().into_iter().flatten());
-                if keys.any(is_cart) {
-                    let response = json(response);
-                    let rows = response["Responses"].as_object().into_iter().flatten();
-                    let mut rows = rows.flat_map(|(_, rows)| rows.as_array().into_iter().flatten());
-                    self.read.push(rows.find(|row| is_cart(row)).and_then(|row| number(&row["version"])).unwrap_or(0));
-                }
+            "BatchGetItem" if batch_keys(&body).any(is_cart) => {
+                let response = json(response);
+                let rows = response["Responses"].as_object().into_iter().flatten();
+                let mut rows = rows.flat_map(|(_, rows)| rows.as_array().into_iter().flatten());
+                self.read.push(rows.find(|row| is_cart(row)).and_then(|row| number(&row["version"])).unwrap_or(0));
             }
             _ => {}
         }
     }
+}
+
+fn batch_keys(body: &Value) -> impl Iterator<Item = &Value> {
+    let tables = body["RequestItems"].as_object().into_iter().flatten();
+    tables.flat_map(|(_, table)| table["Keys"].as_array().into_iter().flatten())
 }
 
 fn json(body: &[u8]) -> Value {

@@ -1,8 +1,10 @@
 //! POST /payments/webhook/stripe: a webhook event says only where to look.
 
-use super::support::{act, add, begin, create, login, status, stored};
+use super::support::{act, add, begin, call, create, login, status, stored};
 use local::stripe::{Action, Fault, FaultKind};
-use serde_json::json;
+use serde_json::{Value, json};
+use shared::model::{InternalId, OrderStatus};
+use shared::store::keys;
 use tests::{Call, Reply, TWO_CHAINS, TestStore, needs_embedded_engine};
 
 const PATH: &str = "/payments/webhook/stripe";
@@ -132,7 +134,7 @@ async fn what_stripe_refuses_for_good_is_received_and_everything_else_is_sent_ag
 }
 
 #[tokio::test]
-async fn a_paid_webhook_reads_its_order_twice_and_tries_nothing_again() {
+async fn a_paid_webhook_reads_its_order_once_and_tries_nothing_again() {
     if needs_embedded_engine(TWO_CHAINS) {
         return;
     }
@@ -142,7 +144,7 @@ async fn a_paid_webhook_reads_its_order_twice_and_tries_nothing_again() {
     let signed = store.payments.signed(&store.payments.events().pop().unwrap()).unwrap();
     store.calls.clear();
     assert_eq!(send(&store, &signed.header, signed.body.as_bytes()).await.status, 200);
-    // The order; the published version and, with the order, everything that decides about it; the cart.
+    // The order; the published version and everything else that decides about it; the cart.
     let paid = ["GetItem", "GetItem", "BatchGetItem", "TransactWriteItems", "GetItem", "TransactWriteItems"];
     // The delivery: the order's commands; the published servers and ids, alongside the players and their bans; the queue.
     let delivered = ["GetItem", "BatchGetItem", "GetItem", "UpdateItem", "BatchGetItem", "TransactWriteItems"];
@@ -150,4 +152,35 @@ async fn a_paid_webhook_reads_its_order_twice_and_tries_nothing_again() {
     store.calls.clear();
     assert_eq!(send(&store, &signed.header, signed.body.as_bytes()).await.status, 200);
     assert_eq!(store.calls.operations(), ["GetItem"], "the webhook event again");
+}
+
+/// Passes the newest webhook event of a type on. Returns how often that reads the order's row.
+async fn reads(store: &TestStore, event: &str, order: &InternalId) -> usize {
+    let is_such = |body: &str| body.parse::<Value>().unwrap()["type"] == event;
+    let all = store.payments.events().into_iter().rev().filter_map(|event| store.payments.signed(&event));
+    let signed = all.into_iter().find(|signed| is_such(&signed.body)).unwrap();
+    store.calls.clear();
+    assert_eq!(send(store, &signed.header, signed.body.as_bytes()).await.status, 200);
+    store.calls.reads_of(&keys::order(order))
+}
+
+#[tokio::test]
+async fn a_webhook_event_of_a_subscription_reads_its_order_once_or_twice() {
+    const SESSION: (&str, usize) = ("checkout.session.completed", 1);
+    const INVOICE: (&str, usize) = ("invoice.paid", 2);
+    let store = TestStore::open().await;
+    for (buyer, heard) in [("One", [SESSION, INVOICE]), ("Two", [INVOICE, SESSION])] {
+        let token = login(&store, buyer).await;
+        assert_eq!(call(&store, &token, "/cart/add/602", &json!({ "payment_type": 1 })).await.status, 200);
+        let begun = create(&store, &token).await;
+        store.payments.act(&begun.session, &Action::Pay).unwrap();
+        for (event, times) in heard {
+            assert_eq!(reads(&store, event, &InternalId::new(&begun.order)).await, times, "{event}");
+        }
+        assert_eq!(status(&store, &token, &begun).await.1, "PAID");
+        store.payments.act(&begun.session, &Action::Renew).unwrap();
+        let renewal = InternalId::of_invoice(store.payments.invoices().last().unwrap());
+        assert_eq!(reads(&store, INVOICE.0, &renewal).await, INVOICE.1, "the renewal");
+        assert_eq!(stored(&store, renewal.as_str()).await.order.status, OrderStatus::Paid);
+    }
 }

@@ -92,7 +92,7 @@ impl StoredOrder {
             set.push("over_limit = :yes");
             values.insert(":yes".to_owned(), yes.clone());
         }
-        if self.order.status == OrderStatus::Pending && change.to == OrderStatus::Paid && self.is_checkout() {
+        if change.clears_cart {
             set.push("cart_cleared = :no");
             values.insert(":no".to_owned(), no);
         }
@@ -268,6 +268,8 @@ impl StoredOrder {
 #[derive(Debug, Clone, Copy)]
 pub struct StatusChange<'a> {
     pub to: OrderStatus,
+    /// Whether what was bought then leaves the buyer's cart.
+    pub clears_cart: bool,
     /// The lines, if recipients have become known.
     pub lines: Option<&'a [OrderLine]>,
     /// When the sweep looks at the order next, seconds since 1970 UTC.

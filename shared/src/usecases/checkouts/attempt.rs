@@ -80,10 +80,9 @@ pub(super) async fn refund_late<P: Provider>(
     db: &Db,
     clock: &dyn Clock,
     provider: &P,
-    stored: &StoredOrder,
+    stored: &mut StoredOrder,
     state: &PaymentState,
 ) -> Result<bool, SettleError> {
-    let id = &stored.order.internal_id;
     let Some(intent) = state.intent.as_deref() else { return Ok(false) };
     // It is not known yet how the open attempt ended: a later webhook event finds out.
     let Ok(step) = next_step(&stored.effects, state, state.amount, clock.seconds()) else {
@@ -98,7 +97,7 @@ pub(super) async fn refund_late<P: Provider>(
         NextStep::Abandon(_) => return Ok(false),
     };
     if matches!(step, NextStep::Begin(_)) {
-        tracing::error!(order = %id, "a late payment is refunded: what it bought is gone");
+        tracing::error!(order = %stored.order.internal_id, "a late payment is refunded: what it bought is gone");
         payment_event(PaymentEvent::AutomaticRefund, 1);
     }
     match send_attempt(db, clock, provider, stored, intent, attempt).await {

@@ -2,20 +2,13 @@
 //! continues.
 
 use crate::clock::Clock;
-use crate::model::{Cart, CodeText, OrderStatus};
+use crate::model::{Cart, CodeText};
 use crate::rules::checkout::without_bought;
 use crate::store::orders::{self, StoredOrder};
 use crate::store::transaction::{Sent, Write, send};
 use crate::store::{Db, RETRIES, StoreError, carts, keys, read_live};
 use crate::usecases::delivery::follow_or_leave;
 use crate::usecases::orders::pause_before;
-
-/// The order after its status became PAID, as far as [`follow_up`] needs it.
-pub(super) fn with_paid_status(mut stored: StoredOrder) -> StoredOrder {
-    stored.order.status = OrderStatus::Paid;
-    stored.effects.cart_cleared = Some(false);
-    stored
-}
 
 /// Completes a change of the order: the cart without what was bought, and the delivery, which is left to the sweep if
 /// it fails.

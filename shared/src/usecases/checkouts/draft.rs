@@ -130,7 +130,6 @@ pub(super) fn with_checkout(
 pub(super) fn inputs(loaded: &LoadedCart, lines: &[PricedLine<'_>], recipients: &Recipients) -> OrderInputs {
     let accounts = recipients.values().filter_map(|recipient| recipient.user);
     OrderInputs {
-        stored: None,
         users: accounts.chain([loaded.context.user]).collect::<BTreeSet<UserId>>(),
         ledgers: BTreeSet::new(),
         items: lines.iter().map(|line| (line.item().id, line.published.clone())).collect(),

@@ -198,7 +198,7 @@ pub async fn accept<P: Provider>(
 ) -> Result<(StoredOrder, bool), OperatorError> {
     for round in 0..=RETRIES {
         pause_before(round).await;
-        let (stored, state) = settle_and_fetch(db, clock, provider, id).await?;
+        let (mut stored, state) = settle_and_fetch(db, clock, provider, id).await?;
         let (order, effects) = (&stored.order, &stored.effects);
         let Some(reason) = effects.review.clone() else {
             let is_accepted =
@@ -220,7 +220,7 @@ pub async fn accept<P: Provider>(
         };
         let is_written = match order.status {
             OrderStatus::Paid => end_review(db, &stored, &reviewed).await?,
-            _ => match write_paid(db, clock, &stored, &step).await? {
+            _ => match write_paid(db, clock, &mut stored, &step).await? {
                 ChangeOutcome::Refused => return Err(OperatorError::SoldOut),
                 paid => paid.is_written(),
             },

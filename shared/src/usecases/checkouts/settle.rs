@@ -1,7 +1,7 @@
 //! Writing what the provider says of an order.
 
 use super::attempt::{note_attempt, refund_late};
-use super::bought::{self, clear_cart, follow_up};
+use super::bought::{clear_cart, follow_up};
 use super::dispute::note_dispute;
 use super::gone::{EndsGone, or_gone};
 use super::provider::{DisputeState, Provider, ProviderError, Session};
@@ -151,8 +151,7 @@ async fn settle_payment<P: Provider>(
 ) -> Result<Option<Settled>, SettleError> {
     let mut has_changed = false;
     for round in 0..=RETRIES {
-        pause_before(round).await;
-        let Some(stored) = orders::get(db, id).await? else { return Ok(None) };
+        let Some(mut stored) = orders::get(db, id).await? else { return Ok(None) };
         if !is_own(&stored.order, &stored.effects, state) {
             tracing::error!(order = %id, session = state.session, "a checkout that is not the order's own is ignored");
             return Ok(Some(Settled::Unchanged));
@@ -176,20 +175,14 @@ async fn settle_payment<P: Provider>(
             }));
         }
         let is_payment = matches!(decision, Decision::Pay | Decision::PayOrRefund);
-        if !write(db, clock, provider, &stored, state, decision).await? {
+        if !write(db, clock, provider, &mut stored, state, decision).await? {
             telemetry::conflict();
+            pause_before(round + 1).await;
         } else if is_payment && state.refunded > Money::ZERO {
             // It is seen for the first time when a part is refunded already.
             has_changed = true;
         } else {
-            let known = match stored.effects.subscription {
-                // What it gives was decided when it was paid.
-                Some(_) => orders::get(db, id).await?,
-                None => Some(if is_payment { bought::with_paid_status(stored) } else { stored }),
-            };
-            if let Some(known) = known {
-                follow_up(db, clock, known).await?;
-            }
+            follow_up(db, clock, stored).await?;
             return Ok(Some(Settled::Changed));
         }
     }
@@ -201,7 +194,7 @@ async fn write<P: Provider>(
     db: &Db,
     clock: &dyn Clock,
     provider: &P,
-    stored: &StoredOrder,
+    stored: &mut StoredOrder,
     state: &PaymentState,
     decision: Decision,
 ) -> Result<bool, SettleError> {
@@ -256,18 +249,15 @@ pub(super) async fn complete(db: &Db, clock: &dyn Clock, stored: &StoredOrder) -
     let id = &stored.order.internal_id;
     for round in 0..=RETRIES {
         pause_before(round).await;
-        let Some(stored) = orders::get(db, id).await? else { return Ok(()) };
-        let is_pending = stored.order.status == OrderStatus::Pending;
-        let is_paid = if is_pending {
-            write_paid(db, clock, &stored, &Step::to(OrderStatus::Paid, clock.seconds())).await?
+        let Some(mut stored) = orders::get(db, id).await? else { return Ok(()) };
+        let is_paid = if stored.order.status == OrderStatus::Pending {
+            write_paid(db, clock, &mut stored, &Step::to(OrderStatus::Paid, clock.seconds())).await?
         } else {
             ChangeOutcome::Written
         };
         match is_paid {
             ChangeOutcome::Written => {
-                if let Err(error) =
-                    follow_up(db, clock, if is_pending { bought::with_paid_status(stored) } else { stored }).await
-                {
+                if let Err(error) = follow_up(db, clock, stored).await {
                     tracing::warn!(order = %id, %error, "left to the sweep");
                 }
                 return Ok(());
@@ -303,7 +293,7 @@ async fn pay_or_refund<P: Provider>(
     db: &Db,
     clock: &dyn Clock,
     provider: &P,
-    stored: &StoredOrder,
+    stored: &mut StoredOrder,
     state: &PaymentState,
 ) -> Result<bool, SettleError> {
     let (intent, period) = (state.intent.as_deref(), state.period.as_ref());

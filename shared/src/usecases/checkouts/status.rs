@@ -56,7 +56,7 @@ impl ChangeOutcome {
 pub(super) async fn write_paid(
     db: &Db,
     clock: &dyn Clock,
-    stored: &StoredOrder,
+    stored: &mut StoredOrder,
     step: &Step<'_>,
 ) -> Result<ChangeOutcome, SettleError> {
     let lines = with_accounts(db, clock, &stored.order).await?;
@@ -69,8 +69,9 @@ pub(super) async fn write_paid(
     }
 }
 
-pub(super) async fn change(db: &Db, stored: &StoredOrder, step: &Step<'_>) -> Result<ChangeOutcome, SettleError> {
-    let Planned { writes, .. } = match plan(db, stored, step).await {
+/// Changes the status. Once it is written, `stored` is the order after it, as far as its cart and delivery need it.
+pub(super) async fn change(db: &Db, stored: &mut StoredOrder, step: &Step<'_>) -> Result<ChangeOutcome, SettleError> {
+    let Planned { writes, after, .. } = match plan(db, stored, step).await {
         Ok(planned) => planned,
         Err(SetStatusError::Refused(_)) => return Ok(ChangeOutcome::Refused),
         Err(SetStatusError::Store(error)) => return Err(error.into()),
@@ -79,7 +80,10 @@ pub(super) async fn change(db: &Db, stored: &StoredOrder, step: &Step<'_>) -> Re
         }
     };
     Ok(match send_patiently(db, writes).await? {
-        Sent::Written => ChangeOutcome::Written,
+        Sent::Written => {
+            *stored = after;
+            ChangeOutcome::Written
+        }
         Sent::Conflict => ChangeOutcome::Conflict,
         Sent::Refused(_) => ChangeOutcome::Refused,
     })
@@ -89,9 +93,9 @@ pub(super) async fn change(db: &Db, stored: &StoredOrder, step: &Step<'_>) -> Re
 pub(super) async fn give_up(db: &Db, clock: &dyn Clock, id: &InternalId) -> Result<(), SettleError> {
     for round in 0..=RETRIES {
         pause_before(round).await;
-        let Some(stored) = orders::get(db, id).await? else { return Ok(()) };
+        let Some(mut stored) = orders::get(db, id).await? else { return Ok(()) };
         let step = Step::to(OrderStatus::Cancelled, clock.seconds());
-        if stored.order.status != OrderStatus::Pending || change(db, &stored, &step).await?.is_written() {
+        if stored.order.status != OrderStatus::Pending || change(db, &mut stored, &step).await?.is_written() {
             return Ok(());
         }
     }

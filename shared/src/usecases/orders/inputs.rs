@@ -9,7 +9,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Debug)]
 pub(in crate::usecases) struct OrderInputs {
-    pub(in crate::usecases) stored: Option<StoredOrder>,
     /// The order's users, owner and recipients, who have an account.
     pub(in crate::usecases) users: BTreeSet<UserId>,
     pub(in crate::usecases) ledgers: BTreeSet<UserId>,
@@ -29,10 +28,10 @@ impl OrderInputs {
     pub(in crate::usecases) async fn read(db: &Db, order: &StoredOrder) -> Result<Self, StoreError> {
         let ActiveVersion { version, config, .. } = active_version(db).await?;
         let ids: BTreeSet<ItemId> = order.order.lines.iter().map(|line| line.item).collect();
-        let (own, owner, of_order) = (order.key(), order.order.owner, users(&order.order));
+        let (owner, of_order) = (order.order.owner, users(&order.order));
         let (coupon, gift) = (order.effects.coupon.as_ref(), order.effects.gift_card.as_ref());
-        let mut wanted = vec![own.clone()];
-        wanted.extend(ids.iter().flat_map(|id| [keys::item(&version, *id), keys::count(*id)]));
+        let of_item = |id: &ItemId| [keys::item(&version, *id), keys::count(*id)];
+        let mut wanted: Vec<_> = ids.iter().flat_map(of_item).collect();
         wanted.extend(of_order.iter().flat_map(|user| [keys::user(*user), keys::ledger(*user)]));
         wanted.extend(coupon.map(keys::code));
         wanted.extend(coupon.zip(owner).map(|(code, user)| keys::code_use(code, user)));
@@ -60,7 +59,6 @@ impl OrderInputs {
         Ok(Self {
             users: with(keys::user),
             ledgers: with(keys::ledger),
-            stored: rows.take(&own).map(|row| StoredOrder::decode(&own, row)).transpose()?,
             items,
             counted,
             has_use: uses > 0,

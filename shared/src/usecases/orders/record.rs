@@ -100,11 +100,11 @@ pub async fn record(db: &Db, clock: &dyn Clock, new: NewOrder) -> Result<Recorde
     let mut numbered = false;
     for round in 0..=RETRIES {
         pause_before(round).await;
-        let inputs = OrderInputs::read(db, &draft).await?;
-        if let Some(stored) = inputs.stored {
+        if let Some(stored) = orders::get(db, &draft.order.internal_id).await? {
             deliver(db, clock, &stored).await;
             return already(db, &draft, dated, stored).await;
         }
+        let inputs = OrderInputs::read(db, &draft).await?;
         if let Some(unknown) = users(&draft.order).difference(&inputs.users).next() {
             return Err(RecordError::UnknownUser(*unknown));
         }

@@ -33,18 +33,17 @@ pub async fn set_status(
 ) -> Result<Changed, SetStatusError> {
     for round in 0..=RETRIES {
         pause_before(round).await;
-        let mut before = orders::get(db, id).await?.ok_or_else(|| SetStatusError::Unknown(id.clone()))?;
+        let before = orders::get(db, id).await?.ok_or_else(|| SetStatusError::Unknown(id.clone()))?;
         let from = before.order.status;
         if from == to {
             let statistics = follow(db, id).await;
             return Ok(Changed { stored: before, from, unguarded: Vec::new(), statistics });
         }
-        let Planned { writes, unguarded } = plan(db, &before, &Step::to(to, clock.seconds())).await?;
+        let Planned { writes, after, unguarded } = plan(db, &before, &Step::to(to, clock.seconds())).await?;
         match send(db, writes).await? {
             Sent::Written => {
-                before.order.status = to;
-                if before.effects.delivery.is_some() {
-                    follow_or_leave(db, clock, &before).await;
+                if after.effects.delivery.is_some() {
+                    follow_or_leave(db, clock, &after).await;
                 }
                 let statistics = follow(db, id).await;
                 let stored = orders::get(db, id).await?.ok_or_else(|| SetStatusError::Unknown(id.clone()))?;

@@ -1,7 +1,9 @@
 //! A change of an order's status, as the writes of one transaction. Every change goes through [`plan`]: what is held is
 //! not taken again, and what was taken is given back once.
 
-use super::effects::{Limits, add_to_ledgers, give_back_stock, spent, take_from_ledgers, take_stock, users_exist};
+use super::effects::{
+    Limits, Taken, add_to_ledgers, give_back_stock, spent, take_from_ledgers, take_stock, users_exist,
+};
 use super::inputs::OrderInputs;
 use super::refusal::{Guarded, OrderRefusal};
 use super::subscription;
@@ -56,6 +58,8 @@ impl Step<'_> {
 pub(in crate::usecases) struct Planned {
     /// The writes, the order's own first.
     pub(in crate::usecases) writes: Vec<Guarded>,
+    /// The order once they are written, as far as its cart and delivery need it.
+    pub(in crate::usecases) after: StoredOrder,
     /// Items that are no longer published: counted, but not guarded by a limit.
     pub(in crate::usecases) unguarded: Vec<ItemId>,
 }
@@ -82,16 +86,18 @@ pub(in crate::usecases) async fn plan(
         OrderStatus::Paid => subscription::begin(db, &order, step.period, step.now).await?,
         _ => None,
     };
-    let mut planned = effects(&order, &inputs, step, begun.as_ref().and_then(|begun| begun.user))?;
+    let Taken { mut writes, unguarded } = effects(&order, &inputs, step, begun.as_ref().and_then(|begun| begun.user))?;
     if from == OrderStatus::Paid {
         let ended = subscription::end(db, &order, false, step.now).await?;
-        planned.writes.extend(ended.into_iter().map(Guarded::from));
+        writes.extend(ended.into_iter().map(Guarded::from));
     }
     // Statistics and delivery follow, at the latest at the next sweep.
     let is_followed = order.is_checkout() || order.effects.delivery.is_some();
     let due = (is_followed && matches!(step.to, OrderStatus::Paid | OrderStatus::Refunded)).then_some(step.now);
+    let clears_cart = from == OrderStatus::Pending && step.to == OrderStatus::Paid && order.is_checkout();
     let change = StatusChange {
         to: step.to,
+        clears_cart,
         lines: step.lines,
         due,
         intent: step.intent,
@@ -99,16 +105,23 @@ pub(in crate::usecases) async fn plan(
         subscription: begun.as_ref().map(|begun| &begun.period),
         reviewed: step.reviewed,
     };
-    planned.writes.insert(0, before.change(&change)?.into());
+    writes.insert(0, before.change(&change)?.into());
     // The same row may be due at the same second again: then it is replaced, not removed.
     let next = due.map(|due| Unfinished::put(&order.order, due)).transpose()?;
     let last = before.unfinished().filter(|_| before.effects.due != due).map(Write::delete);
     let payment = step.intent.map(|intent| Payment::put(&order.order, intent)).transpose()?;
     let user = cart_of(before, &inputs).filter(|_| ends_checkout(before, step.to));
     let cart = user.map(|user| carts::forget_checkout(user, &order.order.internal_id));
-    let begun = begun.map(|begun| begun.writes).unwrap_or_default();
-    planned.writes.extend([last, next, payment, cart].into_iter().flatten().chain(begun).map(Guarded::from));
-    Ok(planned)
+    writes.extend([last, next, payment, cart].into_iter().flatten().map(Guarded::from));
+    order.order.status = step.to;
+    if clears_cart {
+        order.effects.cart_cleared = Some(false);
+    }
+    if let Some(begun) = begun {
+        order.effects.subscription = Some(begun.period);
+        writes.extend(begun.writes.into_iter().map(Guarded::from));
+    }
+    Ok(Planned { writes, after: order, unguarded })
 }
 
 /// Whether the buyer's cart must forget the checkout now. A paid one is forgotten when its lines leave the cart.
@@ -122,27 +135,26 @@ fn effects(
     inputs: &OrderInputs,
     step: &Step<'_>,
     changed: Option<UserId>,
-) -> Result<Planned, OrderRefusal> {
-    let mut planned = Planned { writes: Vec::new(), unguarded: Vec::new() };
+) -> Result<Taken, OrderRefusal> {
+    let mut taken = Taken { writes: Vec::new(), unguarded: Vec::new() };
     match (order.order.status, step.to) {
         (_, OrderStatus::Paid) => {
             let mut written = changed;
             if !order.effects.held {
-                let taken = take_stock(order, inputs)?;
-                (planned.writes, planned.unguarded) = (taken.writes, taken.unguarded);
+                taken = take_stock(order, inputs)?;
                 written = changed.or_else(|| order.order.owner.filter(|_| spent(order).is_some()));
             }
-            planned.writes.extend(users_exist(inputs, written));
-            planned.writes.extend(add_to_ledgers(order, inputs, step.limits)?);
+            taken.writes.extend(users_exist(inputs, written));
+            taken.writes.extend(add_to_ledgers(order, inputs, step.limits)?);
         }
         (OrderStatus::Paid, _) => {
-            planned.writes = give_back_stock(order, inputs);
-            planned.writes.extend(take_from_ledgers(order, inputs));
+            taken.writes = give_back_stock(order, inputs);
+            taken.writes.extend(take_from_ledgers(order, inputs));
         }
-        _ if order.effects.held => planned.writes = give_back_stock(order, inputs),
+        _ if order.effects.held => taken.writes = give_back_stock(order, inputs),
         _ => {}
     }
-    Ok(planned)
+    Ok(taken)
 }
 
 /// The order's owner, if their cart remembers the order as its checkout.
