@@ -1,10 +1,7 @@
 //! Transactions: writes with their conditions, sent together. A cancelled transaction is read by position in one pure
 //! function, [`judge`].
 
-mod or_read;
 mod token;
-
-pub use or_read::send_or_read;
 
 use super::backoff;
 use super::client::Db;
@@ -302,34 +299,43 @@ pub async fn send_patiently<P: Part>(db: &Db, parts: Vec<P>) -> Result<Sent<Refu
     let token = token::of(&writes);
     for round in 0..CONTENTION_ROUNDS {
         match attempt(db, writes.clone(), &guards, Some(&token)).await? {
-            (Sent::Conflict, true) => tokio::time::sleep(backoff(round)).await,
+            (Sent::Conflict, reasons) if !reasons.iter().any(has_changed) => tokio::time::sleep(backoff(round)).await,
             (sent, _) => return Ok(sent),
         }
     }
     Ok(Sent::Conflict)
 }
 
-/// Sends writes once; also whether only another transaction prevented it.
+/// Sends writes as [`send`] does. If conditions fail, returns the writes' positions with the items as they are: what was
+/// read can be corrected without reading again. The list is empty if only another transaction prevented it.
+pub async fn send_or_read(db: &Db, writes: Vec<Write>) -> Result<Result<(), Vec<(usize, Option<Item>)>>, StoreError> {
+    let (writes, guards) = split(writes);
+    let (sent, reasons) = attempt(db, writes, &guards, None).await?;
+    let failed = reasons.into_iter().enumerate().filter(|(_, reason)| has_changed(reason));
+    Ok(if sent == Sent::Written { Ok(()) } else { Err(failed.map(|(place, reason)| (place, reason.item)).collect()) })
+}
+
+fn has_changed(reason: &CancellationReason) -> bool {
+    reason.code() == Some("ConditionalCheckFailed")
+}
+
+/// Sends writes once; also the reasons of a conflict.
 async fn attempt<G: Guard>(
     db: &Db,
     writes: Vec<Write>,
     guards: &[Option<G>],
     token: Option<&str>,
-) -> Result<(Sent<G::Refusal>, bool), StoreError> {
+) -> Result<(Sent<G::Refusal>, Vec<CancellationReason>), StoreError> {
     let items: Result<Vec<TransactWriteItem>, BuildError> =
         writes.into_iter().map(|write| write.into_item(db.table())).collect();
     let items = items.map_err(|error| StoreError::Refused { operation: OPERATION, source: Box::new(error) })?;
-    let Err(error) = db.transact_write(items, token).await else { return Ok((Sent::Written, false)) };
+    let Err(error) = db.transact_write(items, token).await else { return Ok((Sent::Written, Vec::new())) };
     let Some(TransactWriteItemsError::TransactionCanceledException(cancelled)) = error.as_service_error() else {
         return Err(StoreError::from_sdk(OPERATION, error));
     };
     match judge(guards, cancelled.cancellation_reasons()) {
-        Cancelled::Conflict => {
-            let has_changed = |reason: &CancellationReason| reason.code() == Some("ConditionalCheckFailed");
-            let is_contention = !cancelled.cancellation_reasons().iter().any(has_changed);
-            Ok((Sent::Conflict, is_contention))
-        }
-        Cancelled::Refused(refusal) => Ok((Sent::Refused(refusal), false)),
+        Cancelled::Conflict => Ok((Sent::Conflict, cancelled.cancellation_reasons().to_vec())),
+        Cancelled::Refused(refusal) => Ok((Sent::Refused(refusal), Vec::new())),
         Cancelled::Throttled => Err(StoreError::Unavailable { operation: OPERATION, source: Some(Box::new(error)) }),
         Cancelled::Invalid => Err(StoreError::Refused { operation: OPERATION, source: Box::new(error) }),
     }
@@ -356,7 +362,7 @@ pub enum Cancelled<R> {
 /// 4. A fault: first too little capacity, then every other reason.
 pub fn judge<G: Guard>(guards: &[Option<G>], reasons: &[CancellationReason]) -> Cancelled<G::Refusal> {
     let has_code = |reason: &CancellationReason, code: &str| reason.code() == Some(code);
-    let failed = guards.iter().zip(reasons).filter(|(_, reason)| has_code(reason, "ConditionalCheckFailed"));
+    let failed = guards.iter().zip(reasons).filter(|(_, reason)| has_changed(reason));
     let mut first = None;
     for (guard, reason) in failed {
         match guard.as_ref().and_then(|guard| guard.refusal(reason.item())) {
