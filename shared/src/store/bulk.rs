@@ -2,7 +2,7 @@
 
 use super::codec::{Item, decode_live, key_attributes, key_of};
 use super::keys::{self, Key, PK, prefix};
-use super::{Db, StoreError, backoff};
+use super::{Db, StoreError, pause_before};
 use aws_sdk_dynamodb::error::BuildError;
 use aws_sdk_dynamodb::types::{AttributeValue, DeleteRequest, PutRequest, WriteRequest};
 use futures_util::stream::{self, StreamExt, TryStreamExt};
@@ -126,13 +126,13 @@ pub fn batches<T, E>(mut things: impl Iterator<Item = Result<T, E>>) -> impl Ite
 
 async fn write_batch(db: &Db, mut requests: Vec<WriteRequest>) -> Result<(), StoreError> {
     for round in 0..ROUNDS {
+        pause_before(round).await;
         let answer = Box::pin(db.client().batch_write_item().request_items(db.table(), requests).send()).await;
         let answer = answer.map_err(|error| StoreError::from_sdk(OPERATION, error))?;
         requests = answer.unprocessed_items.unwrap_or_default().into_values().flatten().collect();
         if requests.is_empty() {
             return Ok(());
         }
-        tokio::time::sleep(backoff(round)).await;
     }
     Err(StoreError::unavailable(OPERATION))
 }

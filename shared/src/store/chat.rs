@@ -3,7 +3,7 @@
 use super::client::Db;
 use super::codec::encode_live;
 use super::transaction::{Sent, Write, send};
-use super::{RETRIES, StoreError, backoff, keys};
+use super::{RETRIES, StoreError, keys, pause_before};
 use crate::model::{ChatAccount, ChatId, ChatName, UserId};
 
 /// How long the row of an account is kept, in seconds.
@@ -20,10 +20,11 @@ pub async fn completed(db: &Db, id: &ChatId, name: ChatName, now: i64) -> Result
     let key = keys::chat(id);
     let write = Write::put(key.clone(), encode_live(&key, &account)?);
     for round in 0..=RETRIES {
+        pause_before(round).await;
         match send(db, vec![write.clone()]).await? {
             Sent::Written => return Ok(()),
             // The same account logs in twice at the same time.
-            Sent::Conflict => tokio::time::sleep(backoff(round)).await,
+            Sent::Conflict => {}
         }
     }
     Err(StoreError::unavailable("TransactWriteItems"))

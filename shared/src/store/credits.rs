@@ -4,7 +4,7 @@
 use super::client::Db;
 use super::codec::{Item, Row, encode_live};
 use super::transaction::{Guard, Sent, Write, send};
-use super::{RETRIES, StoreError, backoff, keys, read_live, users};
+use super::{RETRIES, StoreError, keys, pause_before, read_live, users};
 use crate::model::{Money, UserId};
 use serde::{Deserialize, Serialize};
 
@@ -38,6 +38,7 @@ pub async fn give(db: &Db, user: UserId, credit: &Credit) -> Result<Credited, St
     let key = keys::credit(user, &credit.key);
     let item = encode_live(&key, credit)?;
     for round in 0..=RETRIES {
+        pause_before(round).await;
         let row = Write::put(key.clone(), item.clone()).only_if_absent().guarded_by(Refusal::Before);
         let most = Money::LARGEST.minor() - credit.amount.minor();
         let balance = users::credit_up_to(user, credit.amount, most).guarded_by(Refusal::Balance);
@@ -52,7 +53,6 @@ pub async fn give(db: &Db, user: UserId, credit: &Credit) -> Result<Credited, St
             Sent::Refused(Refusal::NoAccount) => return Ok(Credited::NoAccount),
             Sent::Conflict => {}
         }
-        tokio::time::sleep(backoff(round)).await;
     }
     Err(StoreError::unavailable("TransactWriteItems"))
 }

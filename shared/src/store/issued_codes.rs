@@ -5,7 +5,7 @@ use super::codec::{Item, Row, encode_live};
 use super::keys::{self, Key};
 use super::single::apply;
 use super::transaction::{Guard, Sent, Write, send};
-use super::{Db, RETRIES, StoreError, backoff, read_live};
+use super::{Db, RETRIES, StoreError, pause_before, read_live};
 use crate::model::{Code, CodeKind, CodeText, GiftCard, Money};
 use serde::{Deserialize, Serialize};
 
@@ -103,6 +103,7 @@ pub async fn top_up(db: &Db, card: &GiftCard, top_up: &TopUp) -> Result<ToppedUp
     let item = encode_live(&key, top_up)?;
     let start = if card.start_balance.is_some() { ", start_balance = start_balance + :amount" } else { "" };
     for round in 0..=RETRIES {
+        pause_before(round).await;
         let row = Write::put(key.clone(), item.clone()).only_if_absent().guarded_by(Refusal::Before);
         let balance = Write::update(keys::code(&card.code), format!("SET balance = balance + :amount{start}"))
             .only_if("#id = :id AND balance <= :most")
@@ -122,7 +123,6 @@ pub async fn top_up(db: &Db, card: &GiftCard, top_up: &TopUp) -> Result<ToppedUp
             Sent::Refused(Refusal::NoCard) => return Ok(ToppedUp::NoCard),
             Sent::Conflict => {}
         }
-        tokio::time::sleep(backoff(round)).await;
     }
     Err(StoreError::unavailable("TransactWriteItems"))
 }

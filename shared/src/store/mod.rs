@@ -45,7 +45,7 @@ pub mod webhook_events;
 
 pub use client::{Db, Rows};
 pub use codec::Row;
-pub use dynamodb::{Access, backoff, connector};
+pub use dynamodb::{Access, connector};
 pub use error::StoreError;
 
 use codec::{decode_live, decode_published};
@@ -55,6 +55,13 @@ use std::collections::BTreeSet;
 
 /// How often a write that conflicts with another is tried again (rules.md, "Writing a cart").
 pub const RETRIES: u32 = 3;
+
+/// Waits before every round but the first: longer each time, so that writers that collided do not collide again.
+pub async fn pause_before(round: u32) {
+    if let Some(earlier) = round.checked_sub(1) {
+        tokio::time::sleep(dynamodb::backoff(earlier)).await;
+    }
+}
 
 /// Reads a live item, strongly consistent; `None` if there is none.
 pub async fn read_live<T: DeserializeOwned>(db: &Db, key: &Key) -> Result<Option<T>, StoreError> {

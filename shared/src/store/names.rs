@@ -5,7 +5,7 @@ use super::client::Db;
 use super::codec::{Item, encode_live};
 use super::keys::{self, TTL};
 use super::transaction::{Guard, Guarded, Sent, Write, send};
-use super::{RETRIES, StoreError, backoff, read_live};
+use super::{RETRIES, StoreError, pause_before, read_live};
 use crate::model::{User, UserId, UserName, next_issue};
 use aws_sdk_dynamodb::types::AttributeValue;
 use serde::{Deserialize, Serialize};
@@ -130,6 +130,7 @@ pub async fn create(db: &Db, user: &User, name: &UserName) -> Result<Created, St
         Write::put(account.clone(), encode_live(&account, user)?).only_if_absent().guarded_by(Taken::Id),
     ];
     for round in 0..=RETRIES {
+        pause_before(round).await;
         match send(db, writes.clone()).await? {
             Sent::Written => return Ok(Created::Written),
             Sent::Refused(Taken::Name) => match find(db, name).await? {
@@ -142,7 +143,6 @@ pub async fn create(db: &Db, user: &User, name: &UserName) -> Result<Created, St
             Sent::Refused(Taken::Banned) => return Ok(Created::Banned),
             Sent::Conflict => {}
         }
-        tokio::time::sleep(backoff(round)).await;
     }
     Err(StoreError::unavailable("TransactWriteItems"))
 }

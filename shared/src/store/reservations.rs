@@ -5,12 +5,12 @@
 //! set in the counter, so that it is made once and can be taken back once; a row that is written before says that there
 //! may be something to take back.
 
-use super::backoff;
 use super::client::Db;
 use super::codec::{Item, Row, encode_live, key_attributes};
 use super::counters::SOLD;
 use super::error::StoreError;
 use super::keys::{self, Key, PK};
+use super::pause_before;
 use super::transaction::{VERSION, Write};
 use crate::model::{InternalId, ItemId, Order, Units};
 use aws_sdk_dynamodb::operation::update_item::builders::UpdateItemInputBuilder;
@@ -122,11 +122,12 @@ pub async fn reserve(db: &Db, order: &InternalId, units: Units, limit: Option<u3
         }
     };
     for round in 0..ROUNDS {
+        pause_before(round).await;
         match update(db, request.clone()).await? {
             Updated::Written => return Ok(Reserved::Yes),
             Updated::Failed(Some(old)) if is_reserved(&old, order) => return Ok(Reserved::Yes),
             // Reservations of others may be released: of the same buyer's other request, for example.
-            Updated::Failed(Some(old)) if old.contains_key(RESERVING) => tokio::time::sleep(backoff(round)).await,
+            Updated::Failed(Some(old)) if old.contains_key(RESERVING) => {}
             Updated::Failed(_) => break,
             Updated::Conflict => return Ok(Reserved::Conflict),
         }
@@ -216,12 +217,13 @@ enum Updated {
 
 async fn update(db: &Db, request: UpdateItemInputBuilder) -> Result<Updated, StoreError> {
     for round in 0..ROUNDS {
+        pause_before(round).await;
         let Err(error) = db.update_item(request.clone()).await else { return Ok(Updated::Written) };
         match error.as_service_error() {
             Some(UpdateItemError::ConditionalCheckFailedException(failed)) => {
                 return Ok(Updated::Failed(failed.item().cloned()));
             }
-            Some(UpdateItemError::TransactionConflictException(_)) => tokio::time::sleep(backoff(round)).await,
+            Some(UpdateItemError::TransactionConflictException(_)) => {}
             _ => return Err(StoreError::from_sdk("UpdateItem", error)),
         }
     }

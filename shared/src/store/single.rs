@@ -3,7 +3,7 @@
 use super::codec::{Item, encode_live};
 use super::keys::Key;
 use super::transaction::{Guard, Sent, Write, send};
-use super::{Db, StoreError, backoff};
+use super::{Db, StoreError, pause_before};
 use serde::Serialize;
 
 /// How often writes are sent while other transactions hold an item.
@@ -34,11 +34,12 @@ pub async fn apply(db: &Db, write: Write) -> Result<bool, StoreError> {
 /// [`StoreError`] if the database does not respond; it is not known then whether they were written.
 pub async fn apply_all(db: &Db, writes: Vec<Write>) -> Result<bool, StoreError> {
     for round in 0..ROUNDS {
+        pause_before(round).await;
         let writes = writes.iter().cloned().map(|write| write.guarded_by(Condition)).collect();
         match send(db, writes).await? {
             Sent::Written => return Ok(true),
             Sent::Refused(()) => return Ok(false),
-            Sent::Conflict => tokio::time::sleep(backoff(round)).await,
+            Sent::Conflict => {}
         }
     }
     Err(StoreError::unavailable("TransactWriteItems"))

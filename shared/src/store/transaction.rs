@@ -3,11 +3,11 @@
 
 mod token;
 
-use super::backoff;
 use super::client::Db;
 use super::codec::{Item, key_attributes};
 use super::error::StoreError;
 use super::keys::{Key, PK};
+use super::pause_before;
 use aws_sdk_dynamodb::error::BuildError;
 use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
 use aws_sdk_dynamodb::types::{
@@ -23,7 +23,7 @@ const OPERATION: &str = "TransactWriteItems";
 /// stored do not count theirs.
 pub const VERSION: &str = "version";
 
-/// How often [`send_patiently`] tries. With [`backoff`] the last waits last up to a second.
+/// How often [`send_patiently`] tries. The last pauses last up to a second.
 const CONTENTION_ROUNDS: u32 = 8;
 
 /// A limit in the condition of a write. If the condition fails, the guard says which refusal that is.
@@ -298,8 +298,9 @@ pub async fn send_patiently<P: Part>(db: &Db, parts: Vec<P>) -> Result<Sent<Refu
     let (writes, guards) = split(parts);
     let token = token::of(&writes);
     for round in 0..CONTENTION_ROUNDS {
+        pause_before(round).await;
         match attempt(db, writes.clone(), &guards, Some(&token)).await? {
-            (Sent::Conflict, reasons) if !reasons.iter().any(has_changed) => tokio::time::sleep(backoff(round)).await,
+            (Sent::Conflict, reasons) if !reasons.iter().any(has_changed) => {}
             (sent, _) => return Ok(sent),
         }
     }

@@ -5,7 +5,7 @@ use super::history::{Step, read_history};
 use super::keys;
 use super::single::{apply, create};
 use super::transaction::{Guard, Sent, Write, send};
-use super::{Db, StoreError, backoff, read_live};
+use super::{Db, StoreError, pause_before, read_live};
 use crate::model::{ActiveVersion, StoreConfig};
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
@@ -162,10 +162,11 @@ pub async fn switch(
         writes.push(retired.into());
     }
     for round in 0..ROUNDS {
+        pause_before(round).await;
         match send(db, writes.clone()).await? {
             Sent::Written => return Ok(Switched::Written),
             Sent::Refused(refusal) => return Ok(refusal),
-            Sent::Conflict => tokio::time::sleep(backoff(round)).await,
+            Sent::Conflict => {}
         }
     }
     Err(StoreError::unavailable("TransactWriteItems"))

@@ -5,7 +5,7 @@ use crate::random;
 use crate::store::bulk::all;
 use crate::store::keys::prefix;
 use crate::store::names::{self, Created, NameRow, Renamed};
-use crate::store::{Db, RETRIES, StoreError, backoff, keys, read_live, sequences};
+use crate::store::{Db, RETRIES, StoreError, keys, pause_before, read_live, sequences};
 use crate::usecases::delivery::rename_expiries;
 use crate::usecases::orders;
 
@@ -72,6 +72,7 @@ pub async fn rename(
     now: i64,
 ) -> Result<(User, String), RenameError> {
     for round in 0..=RETRIES {
+        pause_before(round).await;
         let before: User = read_live(db, &keys::user(id)).await?.ok_or(RenameError::NoAccount)?;
         let mut after = before.clone();
         if before.username != text {
@@ -86,10 +87,7 @@ pub async fn rename(
                 Renamed::Written => {}
                 Renamed::NameTaken => return Err(RenameError::NameTaken),
                 Renamed::Banned => return Err(RenameError::NameBanned),
-                Renamed::Conflict => {
-                    tokio::time::sleep(backoff(round)).await;
-                    continue;
-                }
+                Renamed::Conflict => continue,
             }
         }
         for former in former_names(db, id).await?.iter().filter(|former| *former != name) {

@@ -7,7 +7,7 @@ use crate::model::{User, UserId, UserName};
 use crate::store::codec::encode_live;
 use crate::store::names::{self, Ban};
 use crate::store::transaction::{Sent, Write, send};
-use crate::store::{Db, RETRIES, StoreError, backoff, keys, read_live};
+use crate::store::{Db, RETRIES, StoreError, keys, pause_before, read_live};
 
 /// Bans a name at `now` (seconds since 1970 UTC). A name that is banned stays so since then, with another reason only if
 /// one is given. Returns the account that has the name.
@@ -87,6 +87,7 @@ async fn with_account(
     writes: impl Fn(Option<&User>) -> Vec<Write>,
 ) -> Result<Option<UserId>, StoreError> {
     for round in 0..=RETRIES {
+        pause_before(round).await;
         let user: Option<User> = match names::owner(db, name).await? {
             Some(id) => read_live(db, &keys::user(id)).await?,
             None => None,
@@ -94,7 +95,6 @@ async fn with_account(
         if send(db, writes(user.as_ref())).await? == Sent::Written {
             return Ok(user.map(|user| user.id));
         }
-        tokio::time::sleep(backoff(round)).await;
     }
     Err(StoreError::unavailable("TransactWriteItems"))
 }

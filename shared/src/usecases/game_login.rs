@@ -4,7 +4,7 @@ use crate::model::{AddressHash, AuthId, GameLogin, PendingLogin, PlayerName, Ser
 use crate::random;
 use crate::rules::game_login::{self as rule, Begun};
 use crate::store::logins::{self, Told};
-use crate::store::{Db, RETRIES, StoreError, backoff, sequences};
+use crate::store::{Db, RETRIES, StoreError, pause_before, sequences};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 
@@ -38,6 +38,7 @@ pub fn hashed(player: &PlayerName, address: &str) -> AddressHash {
 pub async fn begin(db: &Db, player: &PlayerName, address: &AddressHash, now: i64) -> Result<Beginning, StoreError> {
     let fresh = random::bits().map(AuthId::new).ok_or_else(|| StoreError::unavailable("getrandom"))?;
     for round in 0..=RETRIES {
+        pause_before(round).await;
         let found = logins::of_name(db, player.key()).await?;
         let (next, told, result) = match rule::begin(&found.login, address, fresh.clone(), now) {
             Begun::Confirmed => return Ok(Beginning::Pending),
@@ -51,7 +52,6 @@ pub async fn begin(db: &Db, player: &PlayerName, address: &AddressHash, now: i64
         if save(db, player, &found, &next, &told).await? {
             return Ok(result);
         }
-        tokio::time::sleep(backoff(round)).await;
     }
     Err(StoreError::unavailable("TransactWriteItems"))
 }
@@ -93,12 +93,12 @@ pub async fn confirm(db: &Db, auth_id: &AuthId, now: i64) -> Result<bool, StoreE
     let Some(pending) = logins::pending(db, auth_id).await? else { return Ok(false) };
     let change = Change::Ends(Some(auth_id.clone()));
     for round in 0..=RETRIES {
+        pause_before(round).await;
         let found = logins::of_name(db, pending.player.key()).await?;
         let Some(next) = rule::confirm(&found.login, auth_id, now) else { return Ok(false) };
         if save(db, &pending.player, &found, &next, &change).await? {
             return Ok(true);
         }
-        tokio::time::sleep(backoff(round)).await;
     }
     Err(StoreError::unavailable("TransactWriteItems"))
 }
@@ -120,7 +120,7 @@ pub async fn end(
         if save(db, player, &found, &next, &Change::Ends(None)).await? {
             return Ok(true);
         }
-        tokio::time::sleep(backoff(round)).await;
+        pause_before(round + 1).await;
         found = logins::of_name(db, player.key()).await?;
     }
     Err(StoreError::unavailable("TransactWriteItems"))

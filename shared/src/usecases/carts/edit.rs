@@ -2,7 +2,7 @@
 
 use crate::model::Cart;
 use crate::store::carts::{Saved, save};
-use crate::store::{Db, RETRIES, StoreError, backoff};
+use crate::store::{Db, RETRIES, StoreError, pause_before};
 use crate::telemetry;
 
 /// The result of an attempt to change a cart.
@@ -32,15 +32,13 @@ where
     F: Future<Output = Result<Attempt<R>, E>>,
 {
     for round in 0..=RETRIES {
+        pause_before(round).await;
         match attempt().await.map_err(EditError::Attempt)? {
             Attempt::Done(reply) => return Ok(reply),
             Attempt::Write(cart, reply) => match save(db, &cart).await.map_err(EditError::Write)? {
                 Saved::Written => return Ok(reply),
                 Saved::Conflict => telemetry::conflict(),
             },
-        }
-        if round < RETRIES {
-            tokio::time::sleep(backoff(round)).await;
         }
     }
     Err(EditError::Conflict)

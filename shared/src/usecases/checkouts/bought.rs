@@ -6,9 +6,8 @@ use crate::model::{Cart, CodeText};
 use crate::rules::checkout::without_bought;
 use crate::store::orders::{self, StoredOrder};
 use crate::store::transaction::{Sent, Write, send};
-use crate::store::{Db, RETRIES, StoreError, carts, keys, read_live};
+use crate::store::{Db, RETRIES, StoreError, carts, keys, pause_before, read_live};
 use crate::usecases::delivery::follow_or_leave;
-use crate::usecases::orders::pause_before;
 
 /// Completes a change of the order: the cart without what was bought, and the delivery, which is left to the sweep if
 /// it fails.

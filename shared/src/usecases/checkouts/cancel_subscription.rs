@@ -7,8 +7,7 @@ use crate::clock::Clock;
 use crate::model::{Cancellation, Subscription};
 use crate::rules::subscription::{cancelled, is_over_for};
 use crate::store::transaction::{Sent, Write, send};
-use crate::store::{Db, RETRIES, subscriptions};
-use crate::usecases::orders::pause_before;
+use crate::store::{Db, RETRIES, pause_before, subscriptions};
 use crate::usecases::orders::subscription::write;
 
 /// Cancels a subscription, and asks its provider to. One that is over, or is cancelled already, is only asked about.

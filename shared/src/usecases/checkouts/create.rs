@@ -17,7 +17,7 @@ use crate::store::names::NameRow;
 use crate::store::orders::StoredOrder;
 use crate::store::reservations::Reservation;
 use crate::store::transaction::{Sent, Write, send};
-use crate::store::{StoreError, backoff, carts};
+use crate::store::{StoreError, carts, pause_before};
 use crate::usecases::carts::{CartContext, CartSources, LoadedCart};
 use crate::usecases::delivery::freeze;
 use crate::usecases::orders::next_number;
@@ -89,7 +89,7 @@ where
         let context = match first.take() {
             Some(context) => context,
             None => {
-                tokio::time::sleep(backoff(round - 1)).await;
+                pause_before(round).await;
                 reload().await.map_err(CreateError::Load)?
             }
         };

@@ -11,9 +11,9 @@ use crate::model::{InternalId, Money, OrderStatus, RefundAttempt, RefundOutcome,
 use crate::rules::payment::{Origin, PaymentState, Progress, origin};
 use crate::rules::refund::{NextStep, RefundRefusal, next_step};
 use crate::store::orders::{self, StoredOrder};
-use crate::store::{Db, RETRIES, StoreError};
+use crate::store::{Db, RETRIES, StoreError, pause_before};
+use crate::usecases::orders::follow;
 use crate::usecases::orders::transition::Step;
-use crate::usecases::orders::{follow, pause_before};
 
 /// How often an order is looked at while other processes change it.
 const ROUNDS: u32 = 12;

@@ -13,9 +13,8 @@ use crate::model::{Cancellation, InternalId, Money, OrderStatus};
 use crate::rules::payment::{Decision, Origin, PaymentState, Progress, decide, is_own, origin};
 use crate::store::orders::{self, StoredOrder};
 use crate::store::transaction::{Sent, Write, send};
-use crate::store::{Db, RETRIES, StoreError};
+use crate::store::{Db, RETRIES, StoreError, pause_before};
 use crate::telemetry;
-use crate::usecases::orders::pause_before;
 use crate::usecases::orders::transition::Step;
 
 /// Asks the provider what became of an order's checkout, and writes it. An order whose checkout was never opened waits.

@@ -6,11 +6,11 @@ use crate::model::{InternalId, OrderStatus};
 use crate::rules::payment::{PaymentState, Progress};
 use crate::store::orders::{self, StoredOrder};
 use crate::store::transaction::{Sent, send_patiently};
-use crate::store::{Db, RETRIES, StoreError};
+use crate::store::{Db, RETRIES, StoreError, pause_before};
+use crate::usecases::orders::SetStatusError;
 use crate::usecases::orders::effects::Limits;
 use crate::usecases::orders::recipients::with_accounts;
 use crate::usecases::orders::transition::{Planned, Step, plan};
-use crate::usecases::orders::{SetStatusError, pause_before};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Settled {

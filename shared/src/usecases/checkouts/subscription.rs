@@ -9,9 +9,8 @@ use crate::model::{Cancellation, ProviderAccount, Subscription, SubscriptionStat
 use crate::rules::payment::{PaymentState, may_be_same};
 use crate::rules::subscription::{ProviderSubscription, SOON, access_until, call_of, cancelled, observed, settled};
 use crate::store::transaction::{Sent, Write, send};
-use crate::store::{Db, RETRIES, StoreError, keys, orders, subscriptions};
+use crate::store::{Db, RETRIES, StoreError, keys, orders, pause_before, subscriptions};
 use crate::usecases::delivery::move_end;
-use crate::usecases::orders::pause_before;
 use crate::usecases::orders::subscription::write;
 
 /// Asks the provider about a subscription, and writes what it says. One that is not ours changes nothing. Returns it as it

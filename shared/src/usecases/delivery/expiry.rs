@@ -1,7 +1,7 @@
 //! When an item of a player expires on a server. All purchases of it add to one time; the commands of one of them run then.
 
 use super::making::Making;
-use super::write::{Decided, pause_before, place_of};
+use super::write::{Decided, place_of};
 use crate::model::{
     Command, CommandId, CommandState, Expiry, Holder, InternalId, ItemId, ServerId, Standing, UserName,
 };
@@ -9,7 +9,7 @@ use crate::rules::delivery::frozen::Expanded;
 use crate::rules::delivery::{Word, state_at};
 use crate::store::keys::{self, Key};
 use crate::store::transaction::{Sent, Write, send};
-use crate::store::{Db, RETRIES, StoreError, commands, deliveries};
+use crate::store::{Db, RETRIES, StoreError, commands, deliveries, pause_before};
 
 /// The key of when an item of a player expires; `None` for a name that no player can have.
 pub(super) fn key(player: &str, item: ItemId, server: ServerId) -> Option<Key> {

@@ -4,7 +4,7 @@
 use super::expiry;
 use super::making::{Access, Making};
 use super::players::Players;
-use super::write::{AT_ONCE, Decided, pause_before, place_of, write_all};
+use super::write::{AT_ONCE, Decided, place_of, write_all};
 use crate::clock::Clock;
 use crate::model::{
     Command, CommandEvent, CommandId, DeliveryStep, FrozenCommands, OrderDelivery, OrderStatus, OrderSubscription,
@@ -16,7 +16,7 @@ use crate::rules::subscription::access_until;
 use crate::store::orders::{self, StoredOrder};
 use crate::store::published::read_active_version;
 use crate::store::transaction::{Sent, Write, send};
-use crate::store::{Db, RETRIES, StoreError, commands, deliveries, subscriptions};
+use crate::store::{Db, RETRIES, StoreError, commands, deliveries, pause_before, subscriptions};
 use crate::telemetry;
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,7 +1,7 @@
 //! Commands as an owner sees them, and the owner's decisions about them.
 
 use super::follow::{all_ids, given_ids};
-use super::write::{AT_ONCE, Decided, in_transactions, pause_before, place_of};
+use super::write::{AT_ONCE, Decided, in_transactions, place_of};
 use crate::clock::Clock;
 use crate::model::{
     Command, CommandEvent, CommandId, CommandState, Delivery, InternalId, OrderDelivery, OrderStatus, ServerId,
@@ -11,7 +11,7 @@ use crate::rules::delivery::shown::{LineState, line_state};
 use crate::rules::delivery::{Word, state_at};
 use crate::store::orders::{self, StoredOrder};
 use crate::store::transaction::{Sent, Write, send};
-use crate::store::{Db, RETRIES, StoreError, commands, queue};
+use crate::store::{Db, RETRIES, StoreError, commands, pause_before, queue};
 
 /// The commands of an order by id, those that take it back last.
 ///

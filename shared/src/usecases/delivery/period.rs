@@ -3,13 +3,13 @@
 use super::expiry;
 use super::follow::given_ids;
 use super::players::Players;
-use super::write::{Decided, pause_before, write_all};
+use super::write::{Decided, write_all};
 use crate::model::{Command, CommandEvent, CommandState, DeliveryStep, OrderStatus, Standing, Subscription};
 use crate::rules::delivery::{Word, may_have_run};
 use crate::rules::subscription::access_until;
 use crate::store::orders::{self, StoredOrder};
 use crate::store::transaction::{Sent, Write, send};
-use crate::store::{Db, RETRIES, StoreError, commands, deliveries};
+use crate::store::{Db, RETRIES, StoreError, commands, deliveries, pause_before};
 use std::collections::BTreeSet;
 
 /// Moves the commands for the end of a subscription to the present end of access. `false` if its newest order is still being

@@ -1,7 +1,7 @@
 //! A poll of a game server, and the question after which its last one is given back.
 
 use super::key::ServerKey;
-use super::write::{AT_ONCE, Decided, in_transactions, pause_before};
+use super::write::{AT_ONCE, Decided, in_transactions};
 use super::{CallError, known};
 use crate::clock::Clock;
 use crate::model::{AgentId, Command, CommandId, CommandState, ServerId};
@@ -10,7 +10,7 @@ use crate::store::leases::{AnotherAgent, Lease};
 use crate::store::queue::{self, Queued};
 use crate::store::servers::StoredKey;
 use crate::store::transaction::{Sent, Write, send, send_or_read};
-use crate::store::{Db, RETRIES, StoreError, commands, keys, servers};
+use crate::store::{Db, RETRIES, StoreError, commands, keys, pause_before, servers};
 use std::collections::BTreeSet;
 
 /// The most rows of a response.

@@ -1,14 +1,14 @@
 //! A game server's words about commands that it was served.
 
 use super::key::ServerKey;
-use super::write::{AT_ONCE, Decided, in_transactions, pause_before};
+use super::write::{AT_ONCE, Decided, in_transactions};
 use super::{CallError, known};
 use crate::clock::Clock;
 use crate::model::{Command, CommandId};
 use crate::rules::delivery::{Word, is_fresh};
 use crate::store::leases::Lease;
 use crate::store::transaction::{Sent, Write, send};
-use crate::store::{Db, StoreError, commands, keys};
+use crate::store::{Db, StoreError, commands, keys, pause_before};
 use crate::telemetry;
 use futures_util::future::try_join_all;
 use std::collections::{BTreeMap, BTreeSet};

@@ -4,17 +4,10 @@ use crate::model::{Command, CommandState};
 use crate::rules::delivery::{Outcome, Place, Word, decide, place};
 use crate::store::keys::{self, Key};
 use crate::store::transaction::{Sent, Write, send};
-use crate::store::{Db, StoreError, backoff, commands};
+use crate::store::{Db, StoreError, commands};
 
 /// The most writes of a transaction that is not limited otherwise. The database takes a hundred.
 pub(super) const AT_ONCE: usize = 90;
-
-/// Waits before every round but the first.
-pub(super) async fn pause_before(round: u32) {
-    if let Some(earlier) = round.checked_sub(1) {
-        tokio::time::sleep(backoff(earlier)).await;
-    }
-}
 
 /// The place of a command in its server's queue.
 #[must_use]

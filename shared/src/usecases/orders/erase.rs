@@ -1,13 +1,13 @@
 //! Erasing a user from statistics, carts and orders. Orders keep their owner's id: no token matches it, and ids
 //! are never used again.
 
-use super::{STATISTICS_ROUNDS, patrons, pause_before};
+use super::{STATISTICS_ROUNDS, patrons};
 use crate::model::{Cart, InternalId, Money, MonthSum, UserId};
 use crate::rules::donations::{forget, ranking};
 use crate::rules::erase::ErasedPlayer;
 use crate::store::statistics::{VersionedDonations, month_sums, newest, top_donors};
 use crate::store::transaction::{Sent, Write, send};
-use crate::store::{Db, RETRIES, StoreError, carts, keys, orders, read_live};
+use crate::store::{Db, RETRIES, StoreError, carts, keys, orders, pause_before, read_live};
 use crate::telemetry;
 use std::collections::BTreeMap;
 

@@ -42,7 +42,7 @@ pub use waiting::Waiting;
 pub use whole_table::{Finished, audit, behind, credits, each_order, finish_statistics, repair_table};
 
 use crate::model::{ActiveVersion, InternalId, OrderNumber};
-use crate::store::{Db, StoreError, backoff, published, sequences};
+use crate::store::{Db, StoreError, published, sequences};
 
 /// How often a transaction of the statistics is tried: all orders write the same item, and in each round one of them
 /// succeeds. If all rounds fail, the order's mark shows that the statistics are behind.
@@ -63,13 +63,6 @@ pub(in crate::usecases) async fn next_number(db: &Db) -> Result<OrderNumber, Sto
 /// The active version; an empty one in an empty table.
 async fn active_version(db: &Db) -> Result<ActiveVersion, StoreError> {
     Ok(published::read_active_version(db).await?.unwrap_or_default())
-}
-
-/// Waits before every round but the first.
-pub(in crate::usecases) async fn pause_before(round: u32) {
-    if let Some(earlier) = round.checked_sub(1) {
-        tokio::time::sleep(backoff(earlier)).await;
-    }
 }
 
 #[cfg(test)]

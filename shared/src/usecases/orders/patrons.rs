@@ -2,14 +2,14 @@
 //! write of either is in a transaction that also writes the next version of [`VersionedDonations`], which guards what
 //! is read after it.
 
-use super::{STATISTICS_ROUNDS, pause_before};
+use super::STATISTICS_ROUNDS;
 use crate::model::{Donor, Money, Patron, TopPatrons, User, UserId};
 use crate::rules::donations::Adjustment;
 use crate::rules::patrons::{largest, set};
 use crate::store::codec::encode_live;
 use crate::store::statistics::{self, VersionedDonations};
 use crate::store::transaction::{Sent, Write, send};
-use crate::store::{Db, StoreError, keys, read_all_live, read_live};
+use crate::store::{Db, StoreError, keys, pause_before, read_all_live, read_live};
 use std::collections::BTreeMap;
 
 /// The writes that change users' sums by amounts. A user with a sum of zero is not among the patrons.

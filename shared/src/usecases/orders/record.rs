@@ -5,7 +5,7 @@ use super::inputs::OrderInputs;
 use super::recipients::with_accounts;
 use super::refusal::{Guarded, OrderRefusal};
 use super::statistics::{Statistics, follow};
-use super::{new_internal_id, next_number, pause_before};
+use super::{new_internal_id, next_number};
 use crate::clock::Clock;
 use crate::model::{
     CodeText, GiftCardPayment, InternalId, ItemId, Money, Order, OrderEffects, OrderLine, OrderNumber, OrderStatus,
@@ -15,7 +15,7 @@ use crate::rules::order::{merged, users};
 use crate::store::orders::{self, Payment, StoredOrder};
 use crate::store::transaction::{Sent, send};
 use crate::store::unfinished::Unfinished;
-use crate::store::{Db, RETRIES, StoreError};
+use crate::store::{Db, RETRIES, StoreError, pause_before};
 use crate::usecases::delivery::{follow_or_leave, freeze};
 use std::collections::BTreeSet;
 

@@ -1,11 +1,11 @@
 //! Renaming an account in the statistics, which repeat its name.
 
-use super::{STATISTICS_ROUNDS, patrons, pause_before};
+use super::{STATISTICS_ROUNDS, patrons};
 use crate::model::User;
 use crate::rules::donations::rename;
 use crate::store::statistics::VersionedDonations;
 use crate::store::transaction::{Sent, send};
-use crate::store::{Db, StoreError};
+use crate::store::{Db, StoreError, pause_before};
 
 /// Shows a user's present name and image among the donators and patrons. Done again, it changes only the version of the
 /// statistics.

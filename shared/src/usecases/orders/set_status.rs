@@ -1,13 +1,12 @@
 //! Changing an order's status, with everything it takes or gives back, in one transaction.
 
-use super::pause_before;
 use super::statistics::{Statistics, follow};
 use super::transition::{Planned, SetStatusError, Step, plan};
 use crate::clock::Clock;
 use crate::model::{InternalId, ItemId, OrderStatus};
 use crate::store::orders::{self, StoredOrder};
 use crate::store::transaction::{Sent, send};
-use crate::store::{Db, RETRIES};
+use crate::store::{Db, RETRIES, pause_before};
 use crate::usecases::delivery::follow_or_leave;
 
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! The statistics that follow from orders in a second transaction: goals, the month's top, recent donations, patrons.
 //! The mark on each order, whether the statistics count it, is part of that transaction, so that it is counted once.
 
-use super::{STATISTICS_ROUNDS, active_version, patrons, pause_before};
+use super::{STATISTICS_ROUNDS, active_version, patrons};
 use crate::model::{
     Donations, Donor, InternalId, Money, MonthSum, Order, PaidOrder, RecentDonation, Settings, User, UserId,
 };
@@ -12,7 +12,7 @@ use crate::store::keys::{self, Key};
 use crate::store::orders::StoredOrder;
 use crate::store::statistics::{VersionedDonations, month_sums, newest, top_donors, write_month_sum};
 use crate::store::transaction::{Sent, Write, send};
-use crate::store::{Db, StoreError, read_all_live, read_published, users};
+use crate::store::{Db, StoreError, pause_before, read_all_live, read_published, users};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The most orders of one transaction. It has at most a hundred writes: six for each order, and those of the donations
