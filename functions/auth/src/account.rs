@@ -45,5 +45,5 @@ pub async fn of(
 pub fn token(base: &Base, row: &NameRow, via: Via) -> Result<String, Error<LoginRefusal>> {
     let issued = row.next_issue(base.clock.seconds());
     let token = base.config.keys.sign_via(row.user, issued, TOKEN_SECONDS, Some(via));
-    Ok(token.map_err(|error| StoreError::Refused { operation: "sign", source: Box::new(error) })?)
+    Ok(token.map_err(|error| StoreError::Internal(error.into()))?)
 }

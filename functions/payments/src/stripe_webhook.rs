@@ -81,6 +81,6 @@ fn answered<R>(error: SettleError) -> Result<(), Error<R>> {
         SettleError::Provider(ProviderError::Unavailable(reason) | ProviderError::Key(reason)) => {
             Error::Provider(reason)
         }
-        SettleError::Conflict => StoreError::unavailable("TransactWriteItems").into(),
+        SettleError::Conflict => StoreError::Contended.into(),
     })
 }

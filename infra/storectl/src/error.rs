@@ -131,6 +131,12 @@ impl From<StoreError> for Failure {
                 format!("The database did not respond ({operation})."),
                 "Check the network and the endpoint, then run the same command again.",
             ),
+            (None, StoreError::Contended) => {
+                Self::new(Exit::Raced, "Other writes kept changing the same items.", "Run the same command again.")
+            }
+            (None, StoreError::Internal(_)) => {
+                Self::new(Exit::Local, format!("{}.", capital(&chain(&error))), "Fix the system, then run it again.")
+            }
             (None, StoreError::Refused { operation, .. } | StoreError::Credentials { operation, .. }) => Self::new(
                 Exit::Denied,
                 format!("The database refused {operation}: {}.", last(&error)),

@@ -189,14 +189,16 @@ impl Error {
 pub fn failed(request_id: &str, error: &StoreError) -> Response<Body> {
     tracing::error!(request_id, error = %error, causes = fault::causes(error), "the request failed");
     match error {
-        StoreError::Unavailable { .. } | StoreError::Outdated { .. } => reply::unavailable(),
+        StoreError::Unavailable { .. } | StoreError::Contended | StoreError::Outdated { .. } => reply::unavailable(),
         // Credentials come with the environment: a new process has new ones.
         StoreError::Credentials { .. } => {
             let mut response = reply::unavailable();
             response.extensions_mut().insert(LastResponse);
             response
         }
-        StoreError::Refused { .. } | StoreError::Unreadable { .. } => reply::internal(request_id),
+        StoreError::Refused { .. } | StoreError::Internal(_) | StoreError::Unreadable { .. } => {
+            reply::internal(request_id)
+        }
     }
 }
 

@@ -27,7 +27,7 @@ pub async fn completed(db: &Db, id: &ChatId, name: ChatName, now: i64) -> Result
             Sent::Conflict => {}
         }
     }
-    Err(StoreError::unavailable("TransactWriteItems"))
+    Err(StoreError::Contended)
 }
 
 /// The write that makes a login the user's, on the condition that at `now` (seconds since 1970 UTC) it has not ended

@@ -54,7 +54,7 @@ pub async fn give(db: &Db, user: UserId, credit: &Credit) -> Result<Credited, St
             Sent::Conflict => {}
         }
     }
-    Err(StoreError::unavailable("TransactWriteItems"))
+    Err(StoreError::Contended)
 }
 
 /// The credits of an account, oldest first.

@@ -14,6 +14,9 @@ pub enum StoreError {
         #[source]
         source: Option<Source>,
     },
+    /// Other writes kept changing the same items: the same request may succeed in a moment.
+    #[error("other writes kept changing the same items")]
+    Contended,
     /// The database understood the request and refused it: a bug, a missing table or a missing permission.
     #[error("the database refused {operation}")]
     Refused {
@@ -27,6 +30,9 @@ pub enum StoreError {
         #[source]
         source: Source,
     },
+    /// A failure in this process: of its random numbers, for example.
+    #[error(transparent)]
+    Internal(Source),
     #[error("the data in the table have the schema number {found}, but {needed} is needed: run `storectl upgrade`")]
     Outdated { found: u32, needed: u32 },
     #[error("the {kind} item is unreadable at {attribute}")]
@@ -45,6 +51,14 @@ impl StoreError {
     /// The operation got no response that counts; the same request may pass in a moment.
     pub fn unavailable(operation: &'static str) -> Self {
         Self::Unavailable { operation, source: None }
+    }
+
+    pub(crate) fn no_entropy() -> Self {
+        Self::Internal("the system has no random numbers".into())
+    }
+
+    pub(crate) fn no_more_ids() -> Self {
+        Self::Internal("there are no more ids".into())
     }
 
     pub(crate) fn unreadable(key: &super::keys::Key, attribute: &str) -> Self {

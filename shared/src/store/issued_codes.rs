@@ -124,7 +124,7 @@ pub async fn top_up(db: &Db, card: &GiftCard, top_up: &TopUp) -> Result<ToppedUp
             Sent::Conflict => {}
         }
     }
-    Err(StoreError::unavailable("TransactWriteItems"))
+    Err(StoreError::Contended)
 }
 
 /// The top-ups of a gift card, oldest first.

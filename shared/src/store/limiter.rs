@@ -135,7 +135,7 @@ struct Request<'a> {
 
 impl<'a> Request<'a> {
     fn new(limit: RateLimit, address: &'a str, now: u64) -> Result<Self, StoreError> {
-        let number = random::id().ok_or_else(|| StoreError::unavailable("getrandom"))?;
+        let number = random::id().ok_or_else(StoreError::no_entropy)?;
         Ok(Self { limit, address, now, number })
     }
 
@@ -150,7 +150,7 @@ impl<'a> Request<'a> {
                 return Ok(Hit::new(self.limit, true, &window, self.now));
             }
         }
-        Err(StoreError::unavailable("UpdateItem"))
+        Err(StoreError::Contended)
     }
 
     /// Adds one to an open window that is not full.

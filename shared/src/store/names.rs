@@ -144,7 +144,7 @@ pub async fn create(db: &Db, user: &User, name: &UserName) -> Result<Created, St
             Sent::Conflict => {}
         }
     }
-    Err(StoreError::unavailable("TransactWriteItems"))
+    Err(StoreError::Contended)
 }
 
 /// The condition that no account has a name, and that it is not held for one at `:now`.

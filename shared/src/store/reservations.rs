@@ -162,7 +162,7 @@ pub async fn release(db: &Db, order: &InternalId, units: Units) -> Result<(), St
             }
         }
     }
-    Err(StoreError::unavailable("UpdateItem"))
+    Err(StoreError::Contended)
 }
 
 /// Confirms a reservation: the order is written and has its units, so that its mark in the counter is removed.
@@ -234,6 +234,6 @@ async fn update(db: &Db, request: UpdateItemInputBuilder) -> Result<Updated, Sto
 fn confirmed(updated: &Updated) -> Result<(), StoreError> {
     match updated {
         Updated::Written | Updated::Failed(_) => Ok(()),
-        Updated::Conflict => Err(StoreError::unavailable("UpdateItem")),
+        Updated::Conflict => Err(StoreError::Contended),
     }
 }

@@ -54,7 +54,7 @@ fn if_marked(write: Write, sha256: &str) -> Write {
 /// [`StoreError`] if it is not written, also because the mark is not that of this backup any more.
 pub async fn note(db: &Db, sha256: &str, done: u64) -> Result<(), StoreError> {
     let write = Write::update(keys::active_version(), "SET #mark.done = :done").number(":done", done);
-    if apply(db, if_marked(write, sha256)).await? { Ok(()) } else { Err(StoreError::unavailable("UpdateItem")) }
+    if apply(db, if_marked(write, sha256)).await? { Ok(()) } else { Err(StoreError::Contended) }
 }
 
 /// Replaces the mark by the active version, if there is one, and moves sequences to ids that are free, in one transaction.
@@ -75,5 +75,5 @@ pub async fn finish(
         let item = encode_live(&key, &BTreeMap::from([(NEXT, next)]))?;
         writes.push(Write::put(key, item));
     }
-    if apply_all(db, writes).await? { Ok(()) } else { Err(StoreError::unavailable("TransactWriteItems")) }
+    if apply_all(db, writes).await? { Ok(()) } else { Err(StoreError::Contended) }
 }

@@ -42,7 +42,7 @@ pub async fn apply_all(db: &Db, writes: Vec<Write>) -> Result<bool, StoreError> 
             Sent::Conflict => {}
         }
     }
-    Err(StoreError::unavailable("TransactWriteItems"))
+    Err(StoreError::Contended)
 }
 
 /// Writes a live thing under a key that must be free. Returns whether it was written.

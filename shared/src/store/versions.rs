@@ -169,7 +169,7 @@ pub async fn switch(
             Sent::Conflict => {}
         }
     }
-    Err(StoreError::unavailable("TransactWriteItems"))
+    Err(StoreError::Contended)
 }
 
 /// Sets the version and its config, and in a table without a row the schema number. What else is on the row stays:

@@ -23,7 +23,7 @@ pub async fn create(
     player: &PlayerName,
     now: i64,
 ) -> Result<Option<NameRow>, StoreError> {
-    let uuid = random::uuid().ok_or_else(|| StoreError::unavailable("getrandom"))?;
+    let uuid = random::uuid().ok_or_else(StoreError::no_entropy)?;
     let mut id = next_id(db).await?;
     for _ in 0..ROUNDS {
         let user = User::of_player(id, player, config.avatar_of(player.as_str()), uuid.clone(), now);
@@ -35,7 +35,7 @@ pub async fn create(
             Created::IdTaken => id = next_id(db).await?,
         }
     }
-    Err(StoreError::unavailable("TransactWriteItems"))
+    Err(StoreError::Contended)
 }
 
 async fn next_id(db: &Db) -> Result<UserId, StoreError> {
@@ -96,7 +96,7 @@ pub async fn rename(
         orders::rename_in_statistics(db, &after).await?;
         return Ok((after, before.username));
     }
-    Err(StoreError::unavailable("TransactWriteItems").into())
+    Err(StoreError::Contended.into())
 }
 
 /// The former names that are held for an account. Reads every item.

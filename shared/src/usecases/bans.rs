@@ -96,5 +96,5 @@ async fn with_account(
             return Ok(user.map(|user| user.id));
         }
     }
-    Err(StoreError::unavailable("TransactWriteItems"))
+    Err(StoreError::Contended)
 }

@@ -54,7 +54,7 @@ pub async fn erase_account(db: &Db, id: UserId, username: Option<&str>) -> Resul
     {
         writes.push(names::release(keys::name(&name), id));
     }
-    if apply_all(db, writes).await? { Ok(()) } else { Err(StoreError::unavailable("TransactWriteItems")) }
+    if apply_all(db, writes).await? { Ok(()) } else { Err(StoreError::Contended) }
 }
 
 /// The rows of the names that are the user's: the present one, and former ones that are held.

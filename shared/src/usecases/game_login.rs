@@ -36,7 +36,7 @@ pub fn hashed(player: &PlayerName, address: &str) -> AddressHash {
 /// # Errors
 /// [`StoreError`]; also if other requests for the same name kept colliding.
 pub async fn begin(db: &Db, player: &PlayerName, address: &AddressHash, now: i64) -> Result<Beginning, StoreError> {
-    let fresh = random::bits().map(AuthId::new).ok_or_else(|| StoreError::unavailable("getrandom"))?;
+    let fresh = random::bits().map(AuthId::new).ok_or_else(StoreError::no_entropy)?;
     for round in 0..=RETRIES {
         pause_before(round).await;
         let found = logins::of_name(db, player.key()).await?;
@@ -53,7 +53,7 @@ pub async fn begin(db: &Db, player: &PlayerName, address: &AddressHash, now: i64
             return Ok(result);
         }
     }
-    Err(StoreError::unavailable("TransactWriteItems"))
+    Err(StoreError::Contended)
 }
 
 /// The change of the row that game servers are told.
@@ -79,7 +79,7 @@ async fn save(
 
 async fn pending(db: &Db, player: &PlayerName, auth_id: AuthId, now: i64) -> Result<PendingLogin, StoreError> {
     let id = sequences::reserve(db, sequences::COMMANDS, 1).await?;
-    let id = u32::try_from(id).map_err(|_| StoreError::unavailable("UpdateItem"))?;
+    let id = u32::try_from(id).map_err(|_| StoreError::no_more_ids())?;
     let until = now + rule::SECONDS;
     let (player, served) = (player.clone(), BTreeMap::new());
     Ok(PendingLogin { id, auth_id, player, until, served, expires_at: until + KEPT_SECONDS })
@@ -100,7 +100,7 @@ pub async fn confirm(db: &Db, auth_id: &AuthId, now: i64) -> Result<bool, StoreE
             return Ok(true);
         }
     }
-    Err(StoreError::unavailable("TransactWriteItems"))
+    Err(StoreError::Contended)
 }
 
 /// Whether the login that an address began is confirmed; it ends then.
@@ -123,7 +123,7 @@ pub async fn end(
         pause_before(round + 1).await;
         found = logins::of_name(db, player.key()).await?;
     }
-    Err(StoreError::unavailable("TransactWriteItems"))
+    Err(StoreError::Contended)
 }
 
 /// The logins that a server has to be told of at `now`: each every [`rule::EVERY`] seconds, until it is confirmed or has ended.

@@ -80,7 +80,7 @@ pub async fn complete(db: &Db, progress: OnProgress<'_>) -> Result<(usize, Vec<S
             return Ok((written, without));
         }
     }
-    Err(StoreError::unavailable("TransactWriteItems"))
+    Err(StoreError::Contended)
 }
 
 /// Writes rows of the index, each if it is still as it was found; returns how many. A name that was taken in the meantime

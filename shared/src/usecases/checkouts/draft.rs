@@ -53,7 +53,7 @@ pub(super) fn order(
     }
     let order = Order {
         id: number,
-        internal_id: new_internal_id().ok_or_else(|| StoreError::unavailable("getrandom"))?,
+        internal_id: new_internal_id().ok_or_else(StoreError::no_entropy)?,
         price: sale.price,
         currency: payments.currency.clone(),
         digits: Some(config.digits),

@@ -63,7 +63,7 @@ pub(super) async fn extend(
         }
         ids.clear();
         for (place, entry) in (0..).zip(unit) {
-            let id = CommandId::new(first.get() + place).map_err(|_| StoreError::unavailable("ids"))?;
+            let id = CommandId::new(first.get() + place).map_err(|_| StoreError::no_more_ids())?;
             let command = making.command_at(id, entry, player, ends_at);
             writes.extend(commands::put_new(&command, place_of(&command).as_ref())?);
             ids.push(id);
@@ -149,7 +149,7 @@ pub(in crate::usecases) async fn rename(db: &Db, from: &UserName, to: &UserName,
         while !rename_one(db, (&before, &after), now).await? {
             round += 1;
             if round > RETRIES {
-                return Err(StoreError::unavailable("TransactWriteItems"));
+                return Err(StoreError::Contended);
             }
             pause_before(round).await;
         }

@@ -73,7 +73,7 @@ pub async fn follow(db: &Db, clock: &dyn Clock, known: &StoredOrder) -> Result<b
             }
         }
     }
-    Err(StoreError::unavailable("TransactWriteItems"))
+    Err(StoreError::Contended)
 }
 
 /// [`follow`], for a caller whose own work is done: what fails is left to the sweep.
@@ -348,7 +348,7 @@ fn together(entries: &[Expanded<'_>]) -> usize {
 /// The id at a place of a reserved block.
 fn id(first: CommandId, place: usize) -> Result<CommandId, StoreError> {
     let id = u32::try_from(place).ok().and_then(|place| CommandId::new(first.get().checked_add(place)?).ok());
-    id.ok_or_else(|| StoreError::unavailable("ids"))
+    id.ok_or_else(StoreError::no_more_ids)
 }
 
 fn block(first: Option<CommandId>, count: u32) -> impl Iterator<Item = CommandId> {

@@ -56,14 +56,14 @@ impl fmt::Debug for ServerKey {
 /// [`StoreError`] if the key could not be stored, or the system has no random numbers.
 pub async fn add_key(db: &Db, clock: &dyn Clock, server: ServerId) -> Result<(String, ServerKey), StoreError> {
     let mut random = [0_u8; RANDOM];
-    getrandom::fill(&mut random).map_err(|_| StoreError::unavailable("getrandom"))?;
+    getrandom::fill(&mut random).map_err(|_| StoreError::no_entropy())?;
     let text = format!("{server}-{}", hex::encode(random));
     let hash = hex::encode(Sha256::digest(&text));
     let stored = servers::StoredKey { server, created_at: clock.seconds(), seen: None };
     let write: Write = servers::put(&hash, &stored)?;
     match send(db, vec![write]).await? {
         Sent::Written => Ok((text, ServerKey { server, hash })),
-        Sent::Conflict | Sent::Refused(_) => Err(StoreError::unavailable("TransactWriteItems")),
+        Sent::Conflict | Sent::Refused(_) => Err(StoreError::Contended),
     }
 }
 

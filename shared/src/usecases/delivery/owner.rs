@@ -135,7 +135,7 @@ async fn decided(db: &Db, clock: &dyn Clock, id: CommandId, word: Word) -> Resul
             return Ok(outcome);
         }
     }
-    Err(StoreError::unavailable("TransactWriteItems"))
+    Err(StoreError::Contended)
 }
 
 /// The same command under a new id, ready now.
@@ -214,5 +214,5 @@ pub async fn stop(db: &Db, clock: &dyn Clock, ids: &[CommandId], reason: StopRea
             return Ok(stopped);
         }
     }
-    Err(StoreError::unavailable("TransactWriteItems"))
+    Err(StoreError::Contended)
 }

@@ -75,5 +75,5 @@ pub(in crate::usecases) async fn withdraw(db: &Db, order: &StoredOrder, now: i64
         let after = &decided.after.delivery;
         after.state == CommandState::Recalled && after.standing == Standing::Superseded
     });
-    if write_all(db, decided).await? { Ok(is_any) } else { Err(StoreError::unavailable("TransactWriteItems")) }
+    if write_all(db, decided).await? { Ok(is_any) } else { Err(StoreError::Contended) }
 }

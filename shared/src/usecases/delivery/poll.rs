@@ -72,7 +72,7 @@ pub async fn poll(
         }
         return Ok(if due.is_empty() { Vec::new() } else { serve(db, server, &lease, agent, (due, now)).await? });
     }
-    Err(StoreError::unavailable("TransactWriteItems").into())
+    Err(StoreError::Contended.into())
 }
 
 /// Whether a poll has what it was served for itself.

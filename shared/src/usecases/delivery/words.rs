@@ -158,7 +158,7 @@ impl Call {
             }
             found = of_server(commands::read(db, again.into_iter()).await?, &key);
         }
-        Err(StoreError::unavailable("TransactWriteItems").into())
+        Err(StoreError::Contended.into())
     }
 }
 

@@ -53,7 +53,7 @@ pub async fn erase_names(db: &Db, user: UserId) -> Result<Erased, StoreError> {
             return Ok(erased);
         }
     }
-    Err(StoreError::unavailable("TransactWriteItems"))
+    Err(StoreError::Contended)
 }
 
 /// Removes what a player typed, and the player's name, from an order. Returns whether something was removed. An order
@@ -72,7 +72,7 @@ pub async fn erase_from_order(db: &Db, id: &InternalId, player: &ErasedPlayer) -
         }
         telemetry::conflict();
     }
-    Err(StoreError::unavailable("TransactWriteItems"))
+    Err(StoreError::Contended)
 }
 
 /// Removes a player's name from another buyer's cart. Returns whether it was in it.
@@ -89,5 +89,5 @@ pub async fn erase_from_cart(db: &Db, owner: UserId, player: &ErasedPlayer) -> R
             carts::Saved::Conflict => telemetry::conflict(),
         }
     }
-    Err(StoreError::unavailable("UpdateItem"))
+    Err(StoreError::Contended)
 }

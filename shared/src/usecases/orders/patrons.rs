@@ -71,7 +71,7 @@ pub async fn repair(db: &Db) -> Result<bool, StoreError> {
             return Ok(true);
         }
     }
-    Err(StoreError::unavailable("TransactWriteItems"))
+    Err(StoreError::Contended)
 }
 
 /// Whether the item differs from the patrons' rows.

@@ -24,5 +24,5 @@ pub async fn rename_in_statistics(db: &Db, user: &User) -> Result<(), StoreError
             return Ok(());
         }
     }
-    Err(StoreError::unavailable("TransactWriteItems"))
+    Err(StoreError::Contended)
 }
