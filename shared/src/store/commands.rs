@@ -10,6 +10,11 @@ use super::{StoreError, read_live};
 use crate::model::{Command, CommandId};
 use std::collections::BTreeMap;
 
+/// The condition that a command is as it was read; changes nothing.
+pub fn unchanged(command: &Command) -> Write {
+    Write::check(keys::command(command.id)).only_if_equal("version", command.version)
+}
+
 /// Reads a command, strongly consistent.
 pub async fn get(db: &Db, id: CommandId) -> Result<Option<Command>, StoreError> {
     read_live(db, &keys::command(id)).await

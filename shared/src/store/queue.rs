@@ -3,7 +3,7 @@
 use super::StoreError;
 use super::client::Db;
 use super::codec::{Item, Row, encode_live};
-use super::keys::{self, Key};
+use super::keys::{self, Key, prefix};
 use super::transaction::Write;
 use crate::model::{Command, CommandState, ServerId};
 use serde::{Deserialize, Serialize};
@@ -18,6 +18,11 @@ pub struct Queued {
 #[derive(Serialize, Deserialize)]
 struct Attributes<C> {
     command: C,
+}
+
+/// The server whose queue a place is in.
+pub fn server_of(place: &Key) -> Option<ServerId> {
+    place.pk.strip_prefix(prefix::QUEUE)?.parse().ok()
 }
 
 /// A command's copy in a queue.

@@ -1,7 +1,8 @@
 //! Erasing a user: the account with its cart, ledger, names, referral codes and credits. What statistics, carts and orders
 //! repeat of the user is removed by [`super::orders`].
 
-use crate::model::{Cart, InternalId, Referral, UserId, UserName};
+use crate::clock::Clock;
+use crate::model::{Cart, Command, CommandId, InternalId, Referral, UserId, UserName};
 use crate::rules::erase::ErasedPlayer;
 use crate::store::bulk::{all, delete_each, each};
 use crate::store::codec::{Row, decode_live, key_of};
@@ -11,6 +12,8 @@ use crate::store::orders::StoredOrder;
 use crate::store::single::{apply, apply_all};
 use crate::store::transaction::Write;
 use crate::store::{Db, StoreError, credits};
+use crate::usecases::delivery::{StopReason, stop};
+use std::collections::BTreeSet;
 
 /// Orders and carts with a player who is to be erased.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -41,6 +44,36 @@ pub async fn traces(db: &Db, player: &ErasedPlayer) -> Result<Traces, StoreError
     })
     .await?;
     Ok(traces)
+}
+
+/// Stops every command for an erased player and removes their names, also from commands for the players of their gifts, and
+/// when the player's items expire: nothing runs then any more. What is known of logins in the game goes, too. Returns how
+/// many it stopped.
+pub async fn stop_commands(db: &Db, clock: &dyn Clock, player: &ErasedPlayer) -> Result<usize, StoreError> {
+    let names: BTreeSet<String> = player.names.iter().map(|name| name.to_string().to_lowercase()).collect();
+    let expiries: BTreeSet<String> = player.names.iter().map(keys::expiries).collect();
+    let (mut commands, mut own): (Vec<Command>, BTreeSet<InternalId>) = Default::default();
+    let mut gone: BTreeSet<Key> = player.names.iter().map(keys::game_login).collect();
+    each(db, "", |item| {
+        let key = key_of(&item)?;
+        if key.pk.starts_with(prefix::COMMAND) {
+            commands.push(decode_live(&key, item)?);
+        } else if expiries.contains(&key.pk) {
+            gone.insert(key);
+        } else if keys::is_order(&key) {
+            let order = StoredOrder::decode(&key, Row::from(item))?.order;
+            own.extend((order.owner == Some(player.user)).then_some(order.internal_id));
+        }
+        Ok::<(), StoreError>(())
+    })
+    .await?;
+    let is_named = |text: &str| names.iter().any(|name| text.to_lowercase().contains(name.as_str()));
+    let is_about = |command: &Command| {
+        names.contains(&command.player.to_lowercase()) || (own.contains(&command.order) && is_named(&command.text))
+    };
+    let ids: Vec<CommandId> = commands.iter().filter(|command| is_about(command)).map(|command| command.id).collect();
+    delete_each(db, gone.into_iter(), &|_| {}).await?;
+    stop(db, clock, &ids, StopReason::Erased).await
 }
 
 /// Removes account, cart, ledger and present name in one transaction, so that no token is left for half a user.

@@ -1,8 +1,8 @@
 //! `user credit` and `user rename`.
 
 use super::common::{published, shown_time};
+use super::items;
 use super::users::{amount, facts, find, missing, read};
-use super::{delivery, items};
 use crate::answer::{Answer, GOOD, WARN, paint};
 use crate::cli::{CreditUser, RenameUser};
 use crate::error::Failure;
@@ -13,7 +13,7 @@ use shared::model::{Money, UserId, UserName};
 use shared::money::CurrencyFormat;
 use shared::store::credits::{self, Credit, Credited};
 use shared::usecases::accounts::{self, RenameError};
-use shared::usecases::delivery::{Filter, place_of};
+use shared::usecases::delivery::{Filter, matching, place_of};
 use shared::usecases::name_index::rename_referrals;
 use std::fmt::Write as _;
 
@@ -109,7 +109,7 @@ async fn commands_for_former(
     let mut found = Vec::new();
     for former in accounts::former_names(&target.db, id).await?.into_iter().filter(|former| former != present) {
         let filter = Filter { player: Some(former.to_string()), ..Filter::default() };
-        let commands = delivery::matching(target, &filter).await?;
+        let commands = matching(&target.db, &filter, target.clock.seconds()).await?.unwrap_or_default();
         let count = commands.iter().filter(|command| place_of(command).is_some()).count();
         found.extend((count > 0).then_some((former, count)));
     }

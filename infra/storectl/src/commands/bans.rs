@@ -1,7 +1,6 @@
 //! `ban`, `ban list`, `unban` and `revoke`: who may log in, and which tokens are refused.
 
 use super::common::shown_time;
-use super::delivery;
 use super::users::find_which;
 use crate::answer::{Answer, GOOD, columns, paint};
 use crate::cli::{OneUser, UnbanName};
@@ -15,6 +14,7 @@ use shared::store::keys::{Key, prefix};
 use shared::store::names::Ban;
 use shared::store::published::read_active_version;
 use shared::usecases::bans;
+use shared::usecases::delivery::stop_banned;
 use std::collections::BTreeMap;
 
 pub(super) async fn ban(target: &Target, name: &str, reason: Option<&String>) -> Result<Answer, Failure> {
@@ -25,9 +25,9 @@ pub(super) async fn ban(target: &Target, name: &str, reason: Option<&String>) ->
         Some(id) => format!("every token of user {id} is refused"),
         None => "it has no account".to_owned(),
     };
-    let stopped = delivery::stop_banned(target, &name)
-        .await
-        .map_err(|failure| failure.done(format!("{name} is banned; what waits for game servers may still run.")))?;
+    let stopped = stop_banned(&target.db, target.clock.as_ref(), &name).await.map_err(|error| {
+        Failure::from(error).done(format!("{name} is banned; what waits for game servers may still run."))
+    })?;
     let commands = match stopped {
         0 => String::new(),
         count => {

@@ -8,15 +8,10 @@ use crate::console::Console;
 use crate::error::{Exit, Failure};
 use crate::target::Target;
 use serde_json::{Value, json};
-use shared::model::{ActiveVersion, Command, CommandId, CommandState, InternalId, UserName};
+use shared::model::{ActiveVersion, Command, CommandId, CommandState, InternalId};
 use shared::rules::delivery::state_at;
-use shared::rules::erase::ErasedPlayer;
-use shared::store::bulk::{delete_each, each};
-use shared::store::codec::{Row, decode_live, key_of};
-use shared::store::keys::{self, Key, prefix};
-use shared::store::{StoreError, orders};
-use shared::usecases::delivery::{Filter, OwnerOutcome, StopReason, cancel, commands_of, done, retry, stop};
-use std::collections::BTreeSet;
+use shared::store::orders;
+use shared::usecases::delivery::{Filter, OwnerOutcome, cancel, commands_of, done, matching, retry};
 use std::fmt::Write as _;
 
 /// A decision of the owner about commands.
@@ -57,74 +52,20 @@ pub(super) async fn list(target: &Target, options: &ListDelivery) -> Result<Answ
         state: options.state,
         due_until: options.older.map(|older| now.saturating_sub(older)),
     };
-    let commands = matching(target, &filter).await?;
+    let commands = matching(&target.db, &filter, now).await?.ok_or_else(no_order)?;
     let text =
         if commands.is_empty() { "There are no such commands.".to_owned() } else { table(&commands, &active, now) };
     let entries: Vec<Value> = commands.iter().map(|command| facts(command, &active, now)).collect();
     Ok(Answer::new(text, json!({ "commands": entries })))
 }
 
-/// The commands that a filter lets through, the longest due first.
-pub(super) async fn matching(target: &Target, filter: &Filter) -> Result<Vec<Command>, Failure> {
-    let now = target.clock.seconds();
-    let mut commands = Vec::new();
-    if let Some(order) = &filter.order {
-        commands = of_order(target, order).await?;
-        commands.retain(|command| filter.matches(command, now));
-    } else {
-        each(&target.db, prefix::COMMAND, |item| {
-            let command: Command = decode_live(&key_of(&item)?, item)?;
-            commands.extend(filter.matches(&command, now).then_some(command));
-            Ok::<(), StoreError>(())
-        })
-        .await?;
-    }
-    commands.sort_by_key(|command| (command.delivery.due, command.id));
-    Ok(commands)
-}
-
 async fn of_order(target: &Target, id: &InternalId) -> Result<Vec<Command>, Failure> {
-    let stored = orders::get(&target.db, id).await?.ok_or_else(|| {
-        Failure::refused("There is no order with this internal id.", "It is matched exactly, case included.")
-    })?;
+    let stored = orders::get(&target.db, id).await?.ok_or_else(no_order)?;
     Ok(commands_of(&target.db, &stored).await?)
 }
 
-/// Stops what a banned player has bought and what has not run; returns how many commands.
-pub(super) async fn stop_banned(target: &Target, name: &UserName) -> Result<usize, Failure> {
-    let filter = Filter { player: Some(name.to_string()), ..Filter::default() };
-    let ids: Vec<CommandId> = matching(target, &filter).await?.iter().map(|command| command.id).collect();
-    Ok(stop(&target.db, target.clock.as_ref(), &ids, StopReason::Banned).await?)
-}
-
-/// Stops every command for an erased player and removes their names, also from commands for the players of their gifts, and
-/// when the player's items expire: nothing runs then any more. What is known of logins in the game goes, too. Returns how
-/// many it stopped.
-pub(super) async fn stop_erased(target: &Target, player: &ErasedPlayer) -> Result<usize, Failure> {
-    let names: BTreeSet<String> = player.names.iter().map(|name| name.to_string().to_lowercase()).collect();
-    let expiries: BTreeSet<String> = player.names.iter().map(keys::expiries).collect();
-    let (mut commands, mut own): (Vec<Command>, BTreeSet<InternalId>) = Default::default();
-    let mut gone: BTreeSet<Key> = player.names.iter().map(keys::game_login).collect();
-    each(&target.db, "", |item| {
-        let key = key_of(&item)?;
-        if key.pk.starts_with(prefix::COMMAND) {
-            commands.push(decode_live(&key, item)?);
-        } else if expiries.contains(&key.pk) {
-            gone.insert(key);
-        } else if keys::is_order(&key) {
-            let order = orders::StoredOrder::decode(&key, Row::from(item))?.order;
-            own.extend((order.owner == Some(player.user)).then_some(order.internal_id));
-        }
-        Ok::<(), StoreError>(())
-    })
-    .await?;
-    let is_named = |text: &str| names.iter().any(|name| text.to_lowercase().contains(name.as_str()));
-    let is_about = |command: &Command| {
-        names.contains(&command.player.to_lowercase()) || (own.contains(&command.order) && is_named(&command.text))
-    };
-    let ids: Vec<CommandId> = commands.iter().filter(|command| is_about(command)).map(|command| command.id).collect();
-    delete_each(&target.db, gone.into_iter(), &|_| {}).await?;
-    Ok(stop(&target.db, target.clock.as_ref(), &ids, StopReason::Erased).await?)
+fn no_order() -> Failure {
+    Failure::refused("There is no order with this internal id.", "It is matched exactly, case included.")
 }
 
 /// A state as people read it.

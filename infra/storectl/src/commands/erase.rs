@@ -1,6 +1,5 @@
 //! `user erase`.
 
-use super::delivery;
 use super::orders::end_order;
 use super::subscriptions;
 use super::users::{find_which, read};
@@ -50,12 +49,13 @@ pub(super) async fn erase(target: &Target, console: &Console, options: &EraseUse
     let player = ErasedPlayer { user: id, names: own.into_iter().chain(held).collect() };
     // While the account is there an attempt that was interrupted can be repeated by name.
     let mut removed = remove_traces(target, &player).await?;
-    let mut stopped = delivery::stop_erased(target, &player).await?;
+    let (db, clock) = (&target.db, target.clock.as_ref());
+    let mut stopped = erase::stop_commands(db, clock, &player).await?;
     erase::erase_account(&target.db, id, name.as_deref()).await.map_err(|error| unknown(error.into()))?;
     let codes = erase::erase_possessions(&target.db, id, rows).await.map_err(|error| unknown(error.into()))?;
     // A checkout may have begun in between.
     removed += remove_traces(target, &player).await.map_err(unknown)?;
-    stopped += delivery::stop_erased(target, &player).await.map_err(unknown)?;
+    stopped += erase::stop_commands(db, clock, &player).await.map_err(|error| unknown(error.into()))?;
     ended += subscriptions::end_all(target, id).await.map_err(unknown)?;
     let names = erase_names(&target.db, id).await.map_err(|error| unknown(error.into()))?;
     let mut text =

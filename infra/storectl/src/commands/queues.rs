@@ -5,7 +5,7 @@ use crate::target::Target;
 use shared::model::{ActiveVersion, Command, CommandState, Server, ServerId};
 use shared::store::bulk::each;
 use shared::store::codec::key_of;
-use shared::store::keys::{Key, prefix};
+use shared::store::keys::prefix;
 use shared::store::published::read_active_version;
 use shared::store::{StoreError, queue};
 use shared::usecases::delivery::{OwnerOutcome, cancel};
@@ -65,15 +65,11 @@ pub(super) async fn of_removed(
 pub(super) async fn servers(target: &Target) -> Result<BTreeSet<ServerId>, Failure> {
     let mut servers = BTreeSet::new();
     each(&target.db, prefix::QUEUE, |item| {
-        servers.extend(server_of(&key_of(&item)?));
+        servers.extend(queue::server_of(&key_of(&item)?));
         Ok::<(), StoreError>(())
     })
     .await?;
     Ok(servers)
-}
-
-pub(super) fn server_of(place: &Key) -> Option<ServerId> {
-    place.pk.strip_prefix(prefix::QUEUE)?.parse().ok()
 }
 
 /// Those of the servers that are not published while commands wait for them, with what can be cancelled of each.

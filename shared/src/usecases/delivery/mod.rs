@@ -4,6 +4,7 @@
 //! The consequences of a payment, a refund or a dispute are carried out by [`follow`], in steps that are marked on the order.
 //! The consequences for a command are decided in [`crate::rules::delivery`].
 
+mod audit;
 mod expiry;
 mod follow;
 mod freeze;
@@ -19,11 +20,14 @@ mod sweep;
 mod words;
 mod write;
 
+pub use audit::{DeliveryAudit, Silent, audit, remove_stray, requeue};
 pub(in crate::usecases) use expiry::rename as rename_expiries;
 pub use follow::{follow, follow_or_leave};
 pub(in crate::usecases) use freeze::freeze;
 pub use key::{ServerKey, add_key, revoke_key, server_of};
-pub use owner::{Filter, OwnerOutcome, StopReason, cancel, commands_of, done, lines_of, retry, stop};
+pub use owner::{
+    Filter, OwnerOutcome, StopReason, cancel, commands_of, done, lines_of, matching, retry, stop, stop_banned,
+};
 pub(in crate::usecases) use period::{move_end, withdraw};
 pub use poll::{MOST_ROWS, PollError, paynow, poll};
 pub use redeliver::{RedeliverError, redeliver};

@@ -5,10 +5,13 @@ use super::write::{AT_ONCE, Decided, in_transactions, place_of};
 use crate::clock::Clock;
 use crate::model::{
     Command, CommandEvent, CommandId, CommandState, Delivery, InternalId, OrderDelivery, OrderStatus, ServerId,
-    Standing,
+    Standing, UserName,
 };
 use crate::rules::delivery::shown::{LineState, line_state};
 use crate::rules::delivery::{Word, state_at};
+use crate::store::bulk::each;
+use crate::store::codec::{decode_live, key_of};
+use crate::store::keys::prefix;
 use crate::store::orders::{self, StoredOrder};
 use crate::store::transaction::{Sent, Write, send};
 use crate::store::{Db, RETRIES, StoreError, commands, pause_before, queue};
@@ -67,6 +70,34 @@ impl Filter {
             && self.state.is_none_or(|state| state == state_at(&command.delivery, now))
             && self.due_until.is_none_or(|until| command.delivery.due <= until)
     }
+}
+
+/// The commands that a filter lets through at `now` (seconds since 1970 UTC), the longest due first; `None` if there is no
+/// such order.
+pub async fn matching(db: &Db, filter: &Filter, now: i64) -> Result<Option<Vec<Command>>, StoreError> {
+    let mut found = Vec::new();
+    if let Some(order) = &filter.order {
+        let Some(stored) = orders::get(db, order).await? else { return Ok(None) };
+        found = commands_of(db, &stored).await?;
+        found.retain(|command| filter.matches(command, now));
+    } else {
+        each(db, prefix::COMMAND, |item| {
+            let command: Command = decode_live(&key_of(&item)?, item)?;
+            found.extend(filter.matches(&command, now).then_some(command));
+            Ok::<(), StoreError>(())
+        })
+        .await?;
+    }
+    found.sort_by_key(|command| (command.delivery.due, command.id));
+    Ok(Some(found))
+}
+
+/// Stops what a banned player has bought and what has not run; returns how many commands.
+pub async fn stop_banned(db: &Db, clock: &dyn Clock, name: &UserName) -> Result<usize, StoreError> {
+    let filter = Filter { player: Some(name.to_string()), ..Filter::default() };
+    let found = matching(db, &filter, clock.seconds()).await?.unwrap_or_default();
+    let ids: Vec<CommandId> = found.iter().map(|command| command.id).collect();
+    stop(db, clock, &ids, StopReason::Banned).await
 }
 
 /// The outcome of what an owner decided about a command.
