@@ -13,4 +13,3 @@ pub mod error;
 pub mod progress;
 pub mod shop;
 pub mod target;
-pub mod upgrade;

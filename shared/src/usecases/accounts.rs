@@ -24,22 +24,40 @@ pub async fn create(
     now: i64,
 ) -> Result<Option<NameRow>, StoreError> {
     let uuid = random::uuid().ok_or_else(StoreError::no_entropy)?;
-    let mut id = next_id(db).await?;
+    let mut user = User::of_player(UserId::new(0), player, config.avatar_of(player.as_str()), uuid, now);
+    Ok(match add(db, &mut user, player.key()).await? {
+        Added::Written => Some(NameRow { user: user.id, valid_after: None, held_until: None }),
+        Added::NameTaken(row) => Some(row),
+        Added::Banned => None,
+    })
+}
+
+/// The outcome of adding an account.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Added {
+    Written,
+    /// The name is another account's; nothing was written.
+    NameTaken(NameRow),
+    /// The name is banned; nothing was written.
+    Banned,
+}
+
+/// Stores a new account of this name under the next free id, which it gets.
+///
+/// # Errors
+/// [`StoreError`]; if the database did not respond, it may have been stored.
+pub async fn add(db: &Db, user: &mut User, name: &UserName) -> Result<Added, StoreError> {
     for _ in 0..ROUNDS {
-        let user = User::of_player(id, player, config.avatar_of(player.as_str()), uuid.clone(), now);
-        match names::create(db, &user, player.key()).await? {
-            Created::Written => return Ok(Some(NameRow { user: id, valid_after: None, held_until: None })),
-            Created::NameTaken(row) => return Ok(Some(row)),
-            Created::Banned => return Ok(None),
+        user.id = sequences::reserve(db, sequences::USERS, 1).await.map(UserId::new)?;
+        match names::create(db, user, name).await? {
+            Created::Written => return Ok(Added::Written),
+            Created::NameTaken(row) => return Ok(Added::NameTaken(row)),
+            Created::Banned => return Ok(Added::Banned),
             // A restored table may hold accounts above its own counter.
-            Created::IdTaken => id = next_id(db).await?,
+            Created::IdTaken => {}
         }
     }
     Err(StoreError::Contended)
-}
-
-async fn next_id(db: &Db) -> Result<UserId, StoreError> {
-    sequences::reserve(db, sequences::USERS, 1).await.map(UserId::new)
 }
 
 /// The reason for which an account is not renamed.

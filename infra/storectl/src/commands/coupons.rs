@@ -8,11 +8,9 @@ use crate::cli::{AddCoupon, DiscountOptions, PeriodOptions, ScopeOptions};
 use crate::error::Failure;
 use crate::target::Target;
 use serde_json::json;
-use shared::model::{CategoryId, Code, CodeId, Coupon, Discount, ItemId, Money, Scope};
+use shared::model::{CategoryId, CodeId, Coupon, Discount, ItemId, Money, Scope};
 use shared::money::CurrencyFormat;
-use shared::store::keys;
-use shared::store::sequences::{self, CODES};
-use shared::store::single::create;
+use shared::usecases::codes::add_coupon;
 
 pub(super) async fn add(target: &Target, options: &AddCoupon) -> Result<Answer, Failure> {
     let code = text(&options.code)?;
@@ -23,9 +21,8 @@ pub(super) async fn add(target: &Target, options: &AddCoupon) -> Result<Answer, 
     let now = target.clock.seconds();
     let (starts_at, ends_at) = period(&options.period, now)?;
     let scope = scope(target, &active.version, &options.scope).await?;
-    let id = CodeId::new(sequences::reserve(&target.db, CODES, 1).await?);
-    let coupon = Code::Coupon(Coupon {
-        id,
+    let coupon = Coupon {
+        id: CodeId::new(0),
         code: code.clone(),
         active: true,
         starts_at,
@@ -36,15 +33,16 @@ pub(super) async fn add(target: &Target, options: &AddCoupon) -> Result<Answer, 
         max_uses: options.max_uses,
         max_uses_per_user: options.max_uses_per_user,
         uses: 0,
-    });
-    let written = create(&target.db, &keys::code(&code), &coupon).await.map_err(|error| {
+    };
+    let coupon = add_coupon(&target.db, coupon).await.map_err(|error| {
         let done = format!("It is not known whether the coupon was made; check with `storectl coupon show {code}`.");
         Failure::from(error).done(done)
     })?;
-    if !written {
+    let coupon = coupon.ok_or_else(|| {
         let what = format!("The code {code} is taken by a coupon or gift card.");
-        return Err(Failure::refused(what, "Choose another, or change that one with `storectl coupon edit`."));
-    }
+        Failure::refused(what, "Choose another, or change that one with `storectl coupon edit`.")
+    })?;
+    let id = coupon.id();
     let said = format!("{} Coupon {code} (id {id}) may be used{}.", paint(GOOD, "ok"), said_period(starts_at, ends_at));
     Ok(Answer::new(said, json!({ "coupon": facts(&coupon, CurrencyFormat::new(digits)) })))
 }

@@ -10,13 +10,10 @@ use crate::console::Console;
 use crate::error::{Exit, Failure};
 use crate::target::Target;
 use serde_json::json;
-use shared::model::{Code, CodeId, CodeText, GiftCard, Money};
+use shared::model::CodeText;
 use shared::money::CurrencyFormat;
-use shared::store::bulk::write_each;
-use shared::store::codec::{Item, encode_live};
-use shared::store::keys::{self, Key};
-use shared::store::sequences::{self, CODES};
-use shared::store::{Db, StoreError};
+use shared::store::StoreError;
+use shared::usecases::codes::{Batch, Card, missing_cards, new_cards, write_cards};
 use std::fmt::Write as _;
 use std::fs::OpenOptions;
 use std::io::Write as _;
@@ -27,87 +24,34 @@ const PRINTED: u32 = 20;
 /// Cards that are looked for at once when a file is resumed.
 const CHUNK: usize = 100;
 
-/// The properties that all cards of one command share.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Batch {
-    balance: Money,
-    starts_at: Option<i64>,
-    ends_at: Option<i64>,
-    digits: u8,
-}
-
-type Card = (u64, CodeText);
-
 pub(super) async fn add(target: &Target, console: &Console, options: &AddGift) -> Result<Answer, Failure> {
     let digits = codes::digits(target).await?;
     let balance = items::positive("--balance", &options.balance, digits)?;
     let now = target.clock.seconds();
     let (starts_at, ends_at) = coupons::period(&options.period, now)?;
-    let batch = Batch { balance, starts_at, ends_at, digits };
+    let batch = Batch { balance, starts_at, ends_at };
     match &options.out {
         Some(file) if file.exists() => resume(target, console, file, options, batch).await,
         Some(file) => {
-            let cards = make(target, options.count).await?;
-            write_file(file, options, &batch, &cards)?;
+            let cards = new_cards(&target.db, options.count).await?;
+            write_file(file, options, &batch, digits, &cards)?;
             put(target, console, file, &batch, &cards, false).await
         }
         None if options.count > PRINTED => {
             let what = format!("{} codes are too many to print.", options.count);
             Err(Failure::refused(what, "Add --out FILE: the codes are written there."))
         }
-        None => few(target, &batch, options.count).await,
+        None => few(target, &batch, digits, options.count).await,
     }
 }
 
-/// Random codes under ids of their own.
-async fn make(target: &Target, count: u32) -> Result<Vec<Card>, Failure> {
-    let first = sequences::reserve(&target.db, CODES, u64::from(count)).await?;
-    (first..).take(count as usize).map(|id| Ok((id, random_code()?))).collect()
-}
-
-/// 80 random bits as five words of consonants and vowels in turn, such as `lusab-babad-gutih-tugad-mudof`: they can
-/// be said over a telephone, and no letter looks like a digit.
-fn random_code() -> Result<CodeText, Failure> {
-    const CONSONANTS: &[u8; 16] = b"bdfghjklmnprstvz";
-    const VOWELS: &[u8; 4] = b"aiou";
-    let mut bytes = [0_u8; 10];
-    let no_entropy = || Failure::new(Exit::Local, "The system provides no random numbers.", "Fix the system.");
-    getrandom::fill(&mut bytes).map_err(|_| no_entropy())?;
-    let mut text = String::with_capacity(29);
-    for pair in bytes.chunks_exact(2) {
-        let word = u16::from_be_bytes([pair[0], pair[1]]);
-        if !text.is_empty() {
-            text.push('-');
-        }
-        for (shift, letters) in
-            [(12, &CONSONANTS[..]), (10, &VOWELS[..]), (6, &CONSONANTS[..]), (4, &VOWELS[..]), (0, &CONSONANTS[..])]
-        {
-            text.push(char::from(letters[usize::from(word >> shift) % letters.len()]));
-        }
-    }
-    CodeText::parse(&text).map_err(|_| no_entropy())
-}
-
-fn encode(batch: &Batch, (id, code): &Card) -> Result<Item, StoreError> {
-    let card = GiftCard {
-        id: CodeId::new(*id),
-        code: code.clone(),
-        active: true,
-        starts_at: batch.starts_at,
-        ends_at: batch.ends_at,
-        balance: batch.balance,
-        start_balance: Some(batch.balance),
-    };
-    encode_live(&keys::code(code), &Code::Gift(card))
-}
-
-async fn few(target: &Target, batch: &Batch, count: u32) -> Result<Answer, Failure> {
-    let cards = make(target, count).await?;
-    write_each(&target.db, cards.iter().map(|card| encode(batch, card)), &|_| {}).await.map_err(|error| {
+async fn few(target: &Target, batch: &Batch, digits: u8, count: u32) -> Result<Answer, Failure> {
+    let cards = new_cards(&target.db, count).await?;
+    write_cards(&target.db, batch, cards.iter(), &|_| {}).await.map_err(|error| {
         let failure = Failure::from(error);
         failure.done("No code was shown; the codes of cards that were made are lost; they can be switched off.")
     })?;
-    let balance = CurrencyFormat::new(batch.digits).money(batch.balance);
+    let balance = CurrencyFormat::new(digits).money(batch.balance);
     let lines: Vec<String> = cards.iter().map(|(_, code)| code.to_string()).collect();
     let cards: Vec<_> = cards.iter().map(|(id, code)| json!({ "id": id, "code": code, "balance": balance })).collect();
     Ok(Answer::new(lines.join("\n"), json!({ "gift_cards": cards })))
@@ -120,9 +64,9 @@ fn heading(options: &AddGift) -> String {
     format!("# {} gift cards of {} from {from} until {until}", options.count, options.balance.trim())
 }
 
-fn write_file(path: &Path, options: &AddGift, batch: &Batch, cards: &[Card]) -> Result<(), Failure> {
+fn write_file(path: &Path, options: &AddGift, batch: &Batch, digits: u8, cards: &[Card]) -> Result<(), Failure> {
     let second = |at: Option<i64>| at.map_or_else(String::new, |at| at.to_string());
-    let balance = CurrencyFormat::new(batch.digits).money(batch.balance);
+    let balance = CurrencyFormat::new(digits).money(batch.balance);
     let mut text =
         format!("{}\n# {},{}\nid,code,balance\n", heading(options), second(batch.starts_at), second(batch.ends_at));
     for (id, code) in cards {
@@ -185,16 +129,14 @@ async fn put(
     let progress = console.progress("Making gift cards", Some(cards.len() as u64));
     let outcome = async {
         if !resumed {
-            let items = cards.iter().map(|card| encode(batch, card));
-            write_each(&target.db, items, &|done| progress.advance(done)).await?;
+            write_cards(&target.db, batch, cards.iter(), &|done| progress.advance(done)).await?;
             return Ok(cards.len());
         }
         let mut made = 0;
         for chunk in cards.chunks(CHUNK) {
-            let missing = missing(&target.db, chunk).await?;
+            let missing = missing_cards(&target.db, chunk).await?;
             made += missing.len();
-            let items = missing.into_iter().map(|card| encode(batch, card));
-            write_each(&target.db, items, &|_| {}).await?;
+            write_cards(&target.db, batch, missing.into_iter(), &|_| {}).await?;
             progress.advance(chunk.len() as u64);
         }
         Ok::<usize, StoreError>(made)
@@ -206,32 +148,4 @@ async fn put(
     })?;
     let text = format!("{} {made} gift cards were made; the codes are in {}.", paint(GOOD, "ok"), path.display());
     Ok(Answer::new(text, json!({ "made": made, "count": cards.len(), "file": path })))
-}
-
-/// Those of these cards that the table does not have.
-async fn missing<'a>(db: &Db, cards: &'a [Card]) -> Result<Vec<&'a Card>, StoreError> {
-    let keys: Vec<Key> = cards.iter().map(|(_, code)| keys::code(code)).collect();
-    let mut rows = db.batch_get(keys.clone()).await?;
-    Ok(cards.iter().zip(&keys).filter(|(_, key)| rows.take(key).is_none()).map(|(card, _)| card).collect())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn codes_are_five_words_that_can_be_said_aloud() {
-        let code = random_code().unwrap();
-        let words: Vec<&str> = code.as_str().split('-').collect();
-        assert_eq!(words.len(), 5);
-        for word in words {
-            let letters: Vec<char> = word.chars().collect();
-            assert_eq!(letters.len(), 5, "{word}");
-            for (place, letter) in letters.iter().enumerate() {
-                let letters = if place % 2 == 0 { "bdfghjklmnprstvz" } else { "aiou" };
-                assert!(letters.contains(*letter), "{word}");
-            }
-        }
-        assert_ne!(code, random_code().unwrap());
-    }
 }

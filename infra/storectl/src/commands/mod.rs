@@ -12,7 +12,6 @@ mod coupons;
 mod currency;
 mod delivery;
 mod doctor;
-mod doubts;
 mod edit;
 mod erase;
 mod export;

@@ -4,11 +4,11 @@ use super::doctor;
 use crate::answer::{Answer, GOOD, WARN, paint};
 use crate::cli::Upgrade;
 use crate::console::Console;
-use crate::error::{Exit, Failure};
+use crate::error::{Exit, Failure, capital};
 use crate::target::Target;
-use crate::upgrade::{self, Lacking, Rows, Upgraded};
 use serde_json::{Value, json};
 use shared::model::SCHEMA;
+use shared::usecases::upgrade::{self, Lacking, Rows, UpgradeError, Upgraded};
 
 pub(super) async fn run(target: &Target, console: &Console, options: &Upgrade) -> Result<Answer, Failure> {
     if options.dry_run {
@@ -36,18 +36,37 @@ pub(super) async fn run(target: &Target, console: &Console, options: &Upgrade) -
 pub(super) async fn bring(target: &Target, console: &Console) -> Result<Upgraded, Failure> {
     let progress = console.progress("Upgrading", None);
     let outcome = Box::pin(upgrade::upgrade(&target.db, &|rows| progress.advance(rows))).await;
-    outcome.map_err(|failure| match failure.exit {
-        Exit::Refused | Exit::Raced => failure,
-        _ => {
+    outcome.map_err(|error| match error {
+        UpgradeError::Store(error) => {
+            let failure = Failure::from(error);
             let next = format!("{} Then run `storectl upgrade`: it continues.", failure.next);
             failure.done("Some rows may be written; the schema number is not raised before all of them are.").next(next)
         }
+        error => refused(error),
     })
+}
+
+fn refused(error: UpgradeError) -> Failure {
+    let what = format!("{}.", capital(&error.to_string()));
+    match error {
+        UpgradeError::Store(error) => error.into(),
+        UpgradeError::EarlierRestore => {
+            Failure::refused(what, "Complete it with that version of storectl, or restore into another table.")
+        }
+        UpgradeError::Later(_) => {
+            Failure::refused(what, "Use the version of storectl that upgraded them, or a later one.")
+        }
+        UpgradeError::Conflict => {
+            let done =
+                "The rows that were missing are written as far as they could be; the schema number is not raised yet.";
+            Failure::new(Exit::Raced, what, "Run `storectl upgrade` again: it continues.").done(done)
+        }
+    }
 }
 
 async fn plan(target: &Target, console: &Console) -> Result<Answer, Failure> {
     let progress = console.progress("Reading", None);
-    let lacking = Box::pin(Lacking::find(&target.db, &|rows| progress.advance(rows))).await?;
+    let lacking = Box::pin(Lacking::find(&target.db, &|rows| progress.advance(rows))).await.map_err(refused)?;
     let rows = lacking.rows();
     let mut text = match lacking.schema {
         None => format!("Nothing is published to {} yet.", target.name),

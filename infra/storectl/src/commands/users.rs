@@ -14,9 +14,9 @@ use shared::random;
 use shared::store::bulk::all;
 use shared::store::credits::{self, Credit};
 use shared::store::keys::{self, prefix};
-use shared::store::names::{Ban, Created, NameRow};
-use shared::store::sequences::{self, USERS};
+use shared::store::names::{Ban, NameRow};
 use shared::store::{carts, ledgers, names, read_live};
+use shared::usecases::accounts::{self, Added};
 
 /// Finds a user by id if the text consists of digits, else by name.
 pub(super) async fn find(target: &Target, text: &str) -> Result<User, Failure> {
@@ -68,11 +68,10 @@ pub(super) async fn add(target: &Target, options: &AddUser) -> Result<Answer, Fa
     let uuid = options.uuid.clone().or_else(random::uuid).ok_or_else(|| {
         Failure::new(Exit::Local, "The system provides no random numbers.", "Pass --uuid, or fix the system.")
     })?;
-    let id = UserId::new(sequences::reserve(&target.db, USERS, 1).await?);
     // By the clock that tokens are dated by: a token older than its account is refused.
     let now = target.seconds().await?;
-    let user = User {
-        id,
+    let mut user = User {
+        id: UserId::new(0),
         username: options.username.trim().to_owned(),
         avatar: options.avatar.clone(),
         system: options.system.clone(),
@@ -86,27 +85,24 @@ pub(super) async fn add(target: &Target, options: &AddUser) -> Result<Answer, Fa
         subscriptions: Vec::new(),
         customer: None,
     };
-    let created = names::create(&target.db, &user, &name).await.map_err(|error| {
+    let added = accounts::add(&target.db, &mut user, &name).await.map_err(|error| {
         let next = "Run the same command again with --if-absent: it makes the account or prints it.";
-        Failure::from(error).done(format!("It is not known whether user {id} was made.")).next(next)
+        Failure::from(error).done("It is not known whether the account was made.").next(next)
     })?;
-    match created {
-        Created::Written => {}
-        Created::NameTaken(NameRow { user, held_until: Some(until), .. }) => {
+    match added {
+        Added::Written => {}
+        Added::NameTaken(NameRow { user, held_until: Some(until), .. }) => {
             let what =
                 format!("The name {} is held for user {user} until {}.", options.username.trim(), shown_time(until));
             return Err(Failure::refused(what, "Choose another name: the account had it before it was renamed."));
         }
-        Created::NameTaken(row) => return present(target, options, row.user, digits).await,
-        Created::Banned => {
+        Added::NameTaken(row) => return present(target, options, row.user, digits).await,
+        Added::Banned => {
             let what = format!("The name {} is banned.", user.username);
             return Err(Failure::refused(what, format!("`storectl unban {}` lifts the ban.", user.username)));
         }
-        Created::IdTaken => {
-            let what = format!("The next id, {id}, belongs to an account already.");
-            return Err(Failure::refused(what, "Run the same command again: it takes the id after it."));
-        }
     }
+    let id = user.id;
     let text = format!("{} {} is user {id}.\nA token: storectl token {id}", paint(GOOD, "ok"), user.username);
     Ok(Answer::new(text, json!({ "user": facts(&user, CurrencyFormat::new(digits)), "created": true })))
 }

@@ -4,12 +4,33 @@
 use super::write::place_of;
 use crate::model::Command;
 use crate::rules::delivery;
+use crate::store::bulk::{OnProgress, delete_each, each, write_each};
 use crate::store::codec::{Item, decode_live, encode_live, key_of};
-use crate::store::keys::{self, prefix};
-use crate::store::{StoreError, deliveries, queue};
+use crate::store::keys::{self, Key, prefix};
+use crate::store::leases::Lease;
+use crate::store::{Db, StoreError, deliveries, queue, sequences};
+use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// How far the ids of commands go on above the highest of a backup: those in between were used after it.
 pub const IDS_AFTER_RESTORE: u64 = 1_000_000;
+
+/// Counts of what may have run on game servers since the time to which a table is restored.
+#[derive(Debug, Default, Serialize)]
+pub struct Doubts {
+    #[serde(rename = "unknown_commands")]
+    pub commands: usize,
+    /// Orders whose further commands are unknown as soon as they are queued.
+    #[serde(rename = "undelivered_orders")]
+    pub orders: usize,
+}
+
+impl Doubts {
+    pub fn count(&mut self, restored: &Restored) {
+        self.commands += usize::from(restored.is_unknown);
+        self.orders += usize::from(restored.is_unmarked);
+    }
+}
 
 /// The items that take the place of a backup's item.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -45,4 +66,67 @@ pub fn restored(mut item: Item, at: i64) -> Result<Restored, StoreError> {
     let place = place_of(&command).map(|place| queue::item(&place, &command)).transpose()?;
     let items = [encode_live(&key, &command)?].into_iter().chain(place).collect();
     Ok(Restored { items, is_unknown, is_unmarked: false })
+}
+
+/// How many seconds from now on still count as before the restore: until functions use the table, what becomes due runs from
+/// the other one.
+const UNTIL_IN_USE: i64 = 3_600;
+
+/// The changes of a table that the database restored to a point in time.
+#[derive(Debug, Default)]
+pub struct RestoredTable {
+    written: BTreeMap<Key, Item>,
+    deleted: BTreeSet<Key>,
+    pub doubts: Doubts,
+    /// The last poll of a game server, seconds since 1970 UTC.
+    pub polled: Option<i64>,
+}
+
+impl RestoredTable {
+    /// Reads every item at `now`, seconds since 1970 UTC.
+    pub async fn read(db: &Db, now: i64, progress: OnProgress<'_>) -> Result<Self, StoreError> {
+        let mut table = Self::default();
+        each(db, "", |item| {
+            progress(1);
+            table.add(item, now + UNTIL_IN_USE)
+        })
+        .await?;
+        table.deleted.retain(|key| !table.written.contains_key(key));
+        Ok(table)
+    }
+
+    fn add(&mut self, item: Item, at: i64) -> Result<(), StoreError> {
+        let key = key_of(&item)?;
+        if key.pk.starts_with(prefix::LEASE) {
+            let lease: Lease = decode_live(&key, item.clone())?;
+            self.polled = self.polled.max(lease.seen);
+        }
+        if keys::is_brief(&key) || key.pk.starts_with(prefix::QUEUE) {
+            self.deleted.insert(key.clone());
+        }
+        let restored = restored(item, at)?;
+        self.doubts.count(&restored);
+        let Restored { items, is_unknown, is_unmarked } = restored;
+        if is_unknown || is_unmarked || key.pk.starts_with(prefix::COMMAND) {
+            for item in items {
+                self.written.insert(key_of(&item)?, item);
+            }
+        }
+        Ok(())
+    }
+
+    /// How many items change.
+    pub fn changes(&self) -> usize {
+        self.written.len() + self.deleted.len()
+    }
+
+    /// Writes the changes.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the database does not respond; the same can be done again.
+    pub async fn write(self, db: &Db, progress: OnProgress<'_>) -> Result<(), StoreError> {
+        write_each(db, self.written.into_values().map(Ok), progress).await?;
+        delete_each(db, self.deleted.into_iter(), progress).await?;
+        sequences::reserve(db, sequences::COMMANDS, IDS_AFTER_RESTORE).await.map(drop)
+    }
 }

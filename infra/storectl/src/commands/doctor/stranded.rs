@@ -1,7 +1,7 @@
 //! Open orders whose checkout the payment provider does not have, and whether checkouts may begin.
 
 use super::finding::Finding;
-use crate::commands::payments::{open_orders, shown};
+use crate::commands::payments::shown;
 use crate::error::Failure;
 use crate::target::Target;
 use futures_util::{StreamExt as _, stream};
@@ -10,7 +10,7 @@ use shared::model::InternalId;
 use shared::rules::payment::{Origin, is_drained, origin};
 use shared::store::orders::StoredOrder;
 use shared::store::published::read_active_version;
-use shared::usecases::checkouts::{Provider, ProviderError};
+use shared::usecases::checkouts::{Provider, ProviderError, open_orders};
 
 /// The most orders that the provider is asked about, those due first.
 const ASKED: usize = 100;
@@ -40,7 +40,7 @@ async fn at_provider(target: &Target, check: &'static str) -> Result<Finding, Fa
         return Ok(Finding::ok(check, "not known without keys"));
     };
     let ours = provider.account();
-    let open = open_orders(target).await?;
+    let open = open_orders(&target.db).await?;
     let number = open.len();
     let where_is = async |stored: StoredOrder| {
         let id = stored.order.internal_id.clone();

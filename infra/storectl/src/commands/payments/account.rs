@@ -1,6 +1,5 @@
 //! The account that a key belongs to, and what a change of it would leave behind.
 
-use super::drain::is_settled;
 use super::of_stripe;
 use crate::commands::common::shown_time;
 use crate::commands::subscriptions::renewing;
@@ -8,14 +7,12 @@ use crate::console::Console;
 use crate::error::{Exit, Failure};
 use crate::target::Target;
 use shared::config::is_account;
-use shared::model::{OrderStatus, ProviderAccount};
+use shared::model::ProviderAccount;
 use shared::rules::payment::{Origin, origin};
-use shared::store::orders::{self, StoredOrder};
-use shared::store::unfinished::{self, Due};
+use shared::store::orders::StoredOrder;
+use shared::usecases::checkouts::{is_settled, open_orders};
 use stripe::{Account, Client, Error, RefusalKind};
 
-/// Later than anything is due, in seconds since 1970 UTC.
-const EVER: i64 = 999_999_999_999;
 /// The most orders that are named.
 const NAMED: usize = 20;
 
@@ -53,17 +50,6 @@ pub(in crate::commands) fn shown(account: &ProviderAccount) -> String {
     account.id.as_ref().map_or_else(|| format!("an account in {mode} mode"), |id| format!("{id} in {mode} mode"))
 }
 
-/// The orders whose checkouts are open, the one that is due first in front.
-pub(in crate::commands) async fn open_orders(target: &Target) -> Result<Vec<StoredOrder>, Failure> {
-    let mut open = Vec::new();
-    for due in unfinished::due(&target.db, EVER).await? {
-        let Ok(Due::Order(id)) = due.due else { continue };
-        let stored = orders::get(&target.db, &id).await?;
-        open.extend(stored.filter(|stored| stored.order.status == OrderStatus::Pending && stored.is_checkout()));
-    }
-    Ok(open)
-}
-
 /// Open orders in a list, the first ones by id and time.
 pub(in crate::commands) fn list(open: &[StoredOrder]) -> String {
     let until = |stored: &StoredOrder| {
@@ -90,9 +76,10 @@ pub(super) async fn must_be_drained(
     let is_left = |stored: &StoredOrder| {
         stored.effects.provider.as_ref().is_some_and(|checkout| origin(checkout, to) != Origin::Own)
     };
-    let open: Vec<StoredOrder> = open_orders(target).await?.into_iter().filter(is_left).collect();
+    let open: Vec<StoredOrder> = open_orders(&target.db).await?.into_iter().filter(is_left).collect();
     let subscriptions = renewing(target).await?.iter().filter(|one| one.account != *to).count();
-    let is_settled = is_settled(target, before).await?;
+    let takes_payments = target.stack.as_ref().is_none_or(|stack| stack.takes_payments);
+    let is_settled = !takes_payments || is_settled(&target.db, target.clock.as_ref(), before).await?;
     if yes || (open.is_empty() && subscriptions == 0 && is_settled) {
         return Ok(());
     }

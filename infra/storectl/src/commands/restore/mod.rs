@@ -6,7 +6,6 @@
 
 mod contents;
 
-use super::doubts::Doubts;
 use crate::answer::{Answer, GOOD, WARN, paint};
 use crate::archive::{self, Seal};
 use crate::cli::Restore;
@@ -14,7 +13,6 @@ use crate::console::Console;
 use crate::error::{Exit, Failure, capital};
 use crate::progress::Progress;
 use crate::target::Target;
-use crate::upgrade::is_needed;
 use contents::Contents;
 use serde::Serialize;
 use serde_json::json;
@@ -23,7 +21,8 @@ use shared::store::bulk::{each, write_each};
 use shared::store::codec::{Item, key_of};
 use shared::store::keys::{self, prefix};
 use shared::store::{Db, StoreError, restoring};
-use shared::usecases::delivery::restored;
+use shared::usecases::delivery::{Doubts, restored};
+use shared::usecases::upgrade::is_needed;
 use std::fmt::Write as _;
 use std::path::Path;
 

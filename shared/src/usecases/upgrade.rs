@@ -2,19 +2,31 @@
 //! number last. What is there stays, so that functions of the earlier version go on. Every step looks at the table and not
 //! at the number: interrupted, it continues, and on data of today's format it does nothing.
 
-use crate::error::{Exit, Failure};
+use crate::model::{ActiveVersion, SCHEMA};
+use crate::store::bulk::OnProgress;
+use crate::store::history::{begin_history, read_history};
+use crate::store::published::{raise_schema, read_active_version};
+use crate::store::versions::read_record;
+use crate::store::{Db, StoreError, keys};
+use crate::usecases::name_index;
+use crate::usecases::orders::{self, Audit, audit, behind, finish_statistics, repair_table};
 use serde::Serialize;
-use shared::model::{ActiveVersion, SCHEMA};
-use shared::store::bulk::OnProgress;
-use shared::store::history::{begin_history, read_history};
-use shared::store::published::{raise_schema, read_active_version};
-use shared::store::versions::read_record;
-use shared::store::{Db, StoreError, keys};
-use shared::usecases::name_index;
-use shared::usecases::orders::{self, Audit, audit, behind, finish_statistics, repair_table};
 
 /// How often the table is looked at, if others are writing to it.
 const ROUNDS: usize = 3;
+
+/// The reason why a table is not upgraded.
+#[derive(Debug, thiserror::Error)]
+pub enum UpgradeError {
+    #[error("a restore by an earlier version was begun in this table and is not done")]
+    EarlierRestore,
+    #[error("the data have the schema number {0}, and this version knows {SCHEMA}")]
+    Later(u32),
+    #[error("other requests kept changing what the upgrade writes")]
+    Conflict,
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
 
 /// The rows that a table lacks of today's format.
 #[derive(Debug, Clone, Default)]
@@ -73,18 +85,15 @@ impl Lacking {
     /// Looks at every item of the table. Calls `progress` for what it reads.
     ///
     /// # Errors
-    /// [`Failure`] if the table cannot be read, an earlier version left a restore half done, or the data are of a later
+    /// [`UpgradeError`] if the table cannot be read, an earlier version left a restore half done, or the data are of a later
     /// version.
-    pub async fn find(db: &Db, progress: OnProgress<'_>) -> Result<Self, Failure> {
+    pub async fn find(db: &Db, progress: OnProgress<'_>) -> Result<Self, UpgradeError> {
         if db.get(&keys::earlier_restore(), true).await?.is_some() {
-            let what = "A restore by an earlier version of storectl was begun in this table and is not done.";
-            return Err(Failure::refused(what, "Complete it with that version, or restore into another table."));
+            return Err(UpgradeError::EarlierRestore);
         }
         let active = read_active_version(db).await?;
         if let Some(ActiveVersion { schema, .. }) = active.as_ref().filter(|active| active.schema > SCHEMA) {
-            let what =
-                format!("The data have the schema number {schema}, and this version of storectl knows {SCHEMA}.");
-            return Err(Failure::refused(what, "Use the version of storectl that upgraded them, or a later one."));
+            return Err(UpgradeError::Later(*schema));
         }
         let begun = active.is_none() || !read_history(db).await?.entries().is_empty();
         Ok(Self {
@@ -112,9 +121,9 @@ impl Lacking {
 /// Upgrades a table. Calls `progress` for what it reads and writes.
 ///
 /// # Errors
-/// [`Failure`] if the database does not respond, or if others keep writing what an upgrade writes. What was written stays,
+/// [`UpgradeError`] if the database does not respond, or if others keep writing what an upgrade writes. What was written stays,
 /// and the next upgrade continues.
-pub async fn upgrade(db: &Db, progress: OnProgress<'_>) -> Result<Upgraded, Failure> {
+pub async fn upgrade(db: &Db, progress: OnProgress<'_>) -> Result<Upgraded, UpgradeError> {
     let mut upgraded = Upgraded::default();
     for round in 0..ROUNDS {
         let lacking = Lacking::find(db, progress).await?;
@@ -132,9 +141,7 @@ pub async fn upgrade(db: &Db, progress: OnProgress<'_>) -> Result<Upgraded, Fail
         write(db, &lacking, progress).await?;
         upgraded.rows.add(&rows);
     }
-    let what = "Other requests kept changing what the upgrade writes.";
-    let done = "The rows that were missing are written as far as they could be; the schema number is not raised yet.";
-    Err(Failure::new(Exit::Raced, what, "Run `storectl upgrade` again: it continues.").done(done))
+    Err(UpgradeError::Conflict)
 }
 
 /// Writes what a table lacks. Rows that others change in the meantime are left to the next round.
