@@ -82,8 +82,18 @@ fn the_sdks_internals_are_known_to_one_crate() {
 fn no_function_uses_the_sdks_client() {
     must_not_know(&sources("../functions"), &["bulk", ".client()"]);
     let mut files = sources("src");
-    files.retain(|path| !["store/client.rs", "store/bulk.rs"].iter().any(|for_tools| path.ends_with(for_tools)));
+    files.retain(|path| {
+        !["store/client.rs", "store/bulk.rs", "store/table.rs"].iter().any(|for_tools| path.ends_with(for_tools))
+    });
     must_not_know(&files, &[".client()"]);
+}
+
+/// The local server makes its table, with the client.
+#[test]
+fn tools_build_no_transactions_and_use_no_client() {
+    let mut files = [sources("../infra/storectl/src"), sources("../infra/local/src")].concat();
+    files.retain(|path| !path.ends_with("local/src/engine.rs"));
+    must_not_know(&files, &[".client()", "store::transaction"]);
 }
 
 #[test]

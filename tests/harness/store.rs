@@ -356,7 +356,7 @@ pub(crate) async fn create_table(db: &Db) {
     let mut definition = template().table().expect("the template has a table");
     // The engine removes what has expired by the system's clock, every minute; tests have a clock of their own.
     definition.ttl_attribute = None;
-    ensure_table(db.client(), db.table(), &definition).await.expect("the table can be created");
+    ensure_table(db, &definition).await.expect("the table can be created");
 }
 
 /// A database for a test, which has the sample store already if it is the embedded one.

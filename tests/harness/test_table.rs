@@ -45,7 +45,7 @@ impl TestTable {
     /// The same table, from which the engine removes what has expired by the system's clock, as the template defines it.
     pub async fn with_time_to_live(self) -> Self {
         let definition = template().table().expect("the template has a table");
-        ensure_table(self.db.client(), self.db.table(), &definition).await.expect("the time to live can be set");
+        ensure_table(&self.db, &definition).await.expect("the time to live can be set");
         self
     }
 

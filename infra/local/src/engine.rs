@@ -2,7 +2,6 @@
 
 use crate::data;
 use crate::error::StartError;
-use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::Credentials;
 use aws_sdk_dynamodb::config::timeout::TimeoutConfig;
 use aws_sdk_dynamodb::operation::describe_table::DescribeTableError;
@@ -14,7 +13,7 @@ use dynoxide::Database;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use shared::fault::chain;
-use shared::store::{Access, connector};
+use shared::store::{Access, Db, connector};
 use std::path::Path;
 use std::time::Duration;
 use template::TableDefinition;
@@ -144,10 +143,11 @@ fn request<T: DeserializeOwned>(body: Value) -> Result<T, StartError> {
 }
 
 /// Creates the table that the template defines with its time to live, or what of both is missing.
-pub async fn ensure_table(client: &Client, name: &str, definition: &TableDefinition) -> Result<(), StartError> {
+pub async fn ensure_table(db: &Db, definition: &TableDefinition) -> Result<(), StartError> {
+    let (client, name) = (db.client(), db.table());
     let refused = |action| move |reason: String| StartError::Table { action, reason };
     match client.describe_table().table_name(name).send().await {
-        Ok(_) => return ensure_time_to_live(client, name, definition).await,
+        Ok(_) => return ensure_time_to_live(db, definition).await,
         Err(error) if error.as_service_error().is_some_and(DescribeTableError::is_resource_not_found_exception) => {}
         Err(error) => return Err(refused("described")(chain(&error))),
     }
@@ -162,11 +162,12 @@ pub async fn ensure_table(client: &Client, name: &str, definition: &TableDefinit
         request = request.key_schema(element.build().map_err(|error| refused("created")(chain(&error)))?);
     }
     request.send().await.map_err(|error| refused("created")(chain(&error)))?;
-    ensure_time_to_live(client, name, definition).await
+    ensure_time_to_live(db, definition).await
 }
 
 /// Sets the attribute by which items expire, if it is not set: an earlier start may have been killed before it was.
-async fn ensure_time_to_live(client: &Client, name: &str, definition: &TableDefinition) -> Result<(), StartError> {
+async fn ensure_time_to_live(db: &Db, definition: &TableDefinition) -> Result<(), StartError> {
+    let (client, name) = (db.client(), db.table());
     let refused = |reason: String| StartError::Table { action: "given its time to live", reason };
     let Some(attribute) = &definition.ttl_attribute else { return Ok(()) };
     let described = client.describe_time_to_live().table_name(name).send().await;

@@ -218,7 +218,7 @@ async fn fill(
 ) -> Result<(), StartError> {
     let endpoint = &database.access.endpoint;
     if is_here(endpoint) {
-        ensure_table(db.client(), &database.table, &template.table()?).await?;
+        ensure_table(db, &template.table()?).await?;
     }
     refuse_outdated(options, endpoint, db).await?;
     if is_here(endpoint) {

@@ -9,6 +9,7 @@ use super::keys::{Key, PK, SK};
 use aws_sdk_dynamodb::types::AttributeValue;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use std::fmt::Display;
 
 pub use dynamodb::Item;
 
@@ -64,6 +65,18 @@ impl Row {
 
 pub fn key_attributes(key: &Key) -> Item {
     Item::from([(PK.to_owned(), AttributeValue::S(key.pk.clone())), (SK.to_owned(), AttributeValue::S(key.sk.clone()))])
+}
+
+/// An attribute with a number.
+pub fn number(name: impl Into<String>, number: impl Display) -> (String, AttributeValue) {
+    (name.into(), AttributeValue::N(number.to_string()))
+}
+
+/// An item with one number.
+pub fn numbered(key: &Key, name: &str, value: u64) -> Item {
+    let mut item = key_attributes(key);
+    item.extend([number(name, value)]);
+    item
 }
 
 /// The key of an item that was read.

@@ -4,7 +4,7 @@
 
 use super::StoreError;
 use super::client::Rows;
-use super::codec::Item;
+use super::codec::{Item, number, numbered};
 use super::keys;
 use super::transaction::{VERSION, Write};
 use crate::model::{ItemId, Ledger, Money, UserId};
@@ -18,6 +18,15 @@ use std::fmt;
 pub fn take(rows: &mut Rows, user: UserId) -> Result<Ledger, StoreError> {
     let key = keys::ledger(user);
     rows.take(&key).map_or_else(|| Ok(Ledger::default()), |row| row.live(&key).map(|Flat(ledger)| ledger))
+}
+
+/// The row of a ledger that is written for the first time.
+pub fn row(user: UserId, ledger: &Ledger) -> Item {
+    let mut item = numbered(&keys::ledger(user), VERSION, 1);
+    for (id, holding) in ledger.iter() {
+        item.extend([number(format!("u{id}"), holding.units), number(format!("p{id}"), holding.paid.minor())]);
+    }
+    item
 }
 
 /// The amounts added to one item of a ledger.

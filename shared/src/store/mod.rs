@@ -35,6 +35,7 @@ pub mod servers;
 pub mod single;
 pub mod statistics;
 pub mod subscriptions;
+pub mod table;
 pub mod timed;
 pub mod transaction;
 pub mod unfinished;

@@ -1,19 +1,16 @@
 //! Writes live data into an empty table, in the shape in which everything else reads it.
 
 use super::Live;
-use aws_sdk_dynamodb::types::AttributeValue;
-use shared::model::{
-    Code, Donations, Ledger, Money, MonthSum, Order, OrderStatus, PaidOrder, Patron, User, UserId, UserName,
-};
+use shared::model::{Code, Donations, Money, MonthSum, Order, OrderStatus, PaidOrder, Patron, User, UserId, UserName};
 use shared::rules::patrons;
 use shared::store::bulk::write_each;
 use shared::store::codec::{self, Item};
 use shared::store::codes::USES;
 use shared::store::counters::SOLD;
-use shared::store::keys::{self, Key};
+use shared::store::keys;
+use shared::store::names::{self, Ban};
 use shared::store::sequences::{CODES, NEXT, ORDERS, USERS};
-use shared::store::transaction::VERSION;
-use shared::store::{Db, StoreError, names};
+use shared::store::{Db, StoreError, ledgers};
 use std::collections::BTreeMap;
 
 /// Loads an empty table. What is there under the same keys is overwritten; nothing is removed.
@@ -29,45 +26,30 @@ fn items(live: &Live) -> Vec<Result<Item, StoreError>> {
     items.extend(live.users.iter().map(|user| codec::encode_live(&keys::user(user.id), user)));
     let named = live.users.iter().filter_map(|user| Some((UserName::parse(&user.username).ok()?, user)));
     items.extend(named.map(|(name, user)| names::row(&name, user.id, user.tokens_valid_after)));
-    items.extend(live.users.iter().filter(|user| user.banned).filter_map(ban).map(Ok));
+    items.extend(live.users.iter().filter(|user| user.banned).filter_map(ban));
     items.extend(live.carts.iter().map(|cart| codec::encode_live(&keys::cart(cart.user), cart)));
     items.extend(live.codes.iter().map(|code| codec::encode_live(&keys::code(code.text()), code)));
     let uses = live.code_uses.iter();
-    items.extend(uses.map(|used| Ok(counter(&keys::code_use(&used.code, used.user), USES, u64::from(used.uses)))));
+    items.extend(
+        uses.map(|used| Ok(codec::numbered(&keys::code_use(&used.code, used.user), USES, u64::from(used.uses)))),
+    );
     items.extend(live.referrals.iter().map(|found| codec::encode_live(&keys::referral(&found.code), found)));
     items.extend(live.orders.iter().map(|order| codec::encode_live(&keys::order(&order.internal_id), order)));
     let derived = &live.derived;
-    items.extend(derived.ledgers.iter().map(|(user, ledger)| Ok(ledger_item(*user, ledger))));
-    items.extend(derived.sold.iter().map(|(item, sold)| Ok(counter(&keys::count(*item), SOLD, *sold))));
+    items.extend(derived.ledgers.iter().map(|(user, ledger)| Ok(ledgers::row(*user, ledger))));
+    items.extend(derived.sold.iter().map(|(item, sold)| Ok(codec::numbered(&keys::count(*item), SOLD, *sold))));
     items.push(codec::encode_live(&keys::donations(), &derived.donations));
     items.extend(derived.patrons.iter().map(|donor| codec::encode_live(&keys::patron(donor.user), donor)));
     items.push(codec::encode_live(&keys::top_patrons(), &patrons::largest(derived.patrons.iter().map(Patron::from))));
     items.extend(paid_orders(live));
     items.extend(month_sums(live));
-    items.extend(sequences(live).map(|(kind, next)| Ok(counter(&keys::sequence(kind), NEXT, next))));
+    items.extend(sequences(live).map(|(kind, next)| Ok(codec::numbered(&keys::sequence(kind), NEXT, next))));
     items
 }
 
-fn counter(key: &Key, attribute: &str, number: u64) -> Item {
-    let mut item = codec::key_attributes(key);
-    item.insert(attribute.to_owned(), AttributeValue::N(number.to_string()));
-    item
-}
-
-fn ban(user: &User) -> Option<Item> {
-    let mut item = codec::key_attributes(&keys::ban(&UserName::parse(&user.username).ok()?));
-    item.insert("since".to_owned(), AttributeValue::N(user.updated_at.to_string()));
-    Some(item)
-}
-
-/// A ledger: `u<item>` units and `p<item>` minor units paid, flat so that an order can ADD to them.
-fn ledger_item(user: UserId, ledger: &Ledger) -> Item {
-    let mut item = counter(&keys::ledger(user), VERSION, 1);
-    for (id, holding) in ledger.iter() {
-        item.insert(format!("u{id}"), AttributeValue::N(holding.units.to_string()));
-        item.insert(format!("p{id}"), AttributeValue::N(holding.paid.minor().to_string()));
-    }
-    item
+fn ban(user: &User) -> Option<Result<Item, StoreError>> {
+    let key = keys::ban(&UserName::parse(&user.username).ok()?);
+    Some(codec::encode_live(&key, &Ban { since: user.updated_at, reason: None }))
 }
 
 fn owned(live: &Live) -> impl Iterator<Item = (&Order, UserId)> {

@@ -158,7 +158,7 @@ impl Target {
         local::engine::create_file(&file, &definition).map_err(|error| unusable(&error))?;
         let engine = local::engine::Engine::start(Some(&file)).await.map_err(|error| unusable(&error))?;
         let db = Db::new(engine.access(), &definition.logical_id);
-        local::engine::ensure_table(db.client(), db.table(), &definition).await.map_err(|error| unusable(&error))?;
+        local::engine::ensure_table(&db, &definition).await.map_err(|error| unusable(&error))?;
         let key_file = options.key_file.clone().unwrap_or_else(|| local::data::keys_file(dir));
         let kept = Some(local::data::payments_file(dir)).filter(|file| file.is_file());
         Ok(Self {

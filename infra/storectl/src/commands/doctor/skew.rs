@@ -3,13 +3,14 @@
 
 use super::finding::Finding;
 use crate::target::Target;
+use shared::store::table;
 
 /// Seconds that are forgiven: what a token's validity forgives (rules.md, "Tokens").
 const FORGIVEN: i64 = shared::token::LEEWAY;
 
 pub(super) async fn clock(target: &Target) -> Finding {
     const CHECK: &str = "clock";
-    let theirs = match target.database_time().await {
+    let theirs = match table::seconds(&target.db).await {
         Ok(theirs) => theirs,
         Err(error) => return Finding::failed(CHECK, error.into()),
     };

@@ -4,14 +4,13 @@ use super::finding::Finding;
 use crate::error::Failure;
 use crate::target::{Target, definition};
 use aws_sdk_dynamodb::types::{TableDescription, TableStatus, TimeToLiveStatus};
-use shared::store::StoreError;
+use shared::store::table;
 
 pub(super) async fn shape(target: &Target) -> Finding {
     const CHECK: &str = "table";
-    let answer = target.db.client().describe_table().table_name(target.db.table()).send();
-    let described = match Box::pin(answer).await {
-        Ok(answer) => answer.table,
-        Err(error) => return Finding::failed(CHECK, StoreError::from_sdk("DescribeTable", error).into()),
+    let described = match table::describe(&target.db).await {
+        Ok(described) => described,
+        Err(error) => return Finding::failed(CHECK, error.into()),
     };
     let Some(table) = described else { return Finding::bad(CHECK, "it is not described", "look in the console") };
     match table.table_status() {
@@ -58,10 +57,9 @@ pub(super) async fn ttl(target: &Target) -> Finding {
         Ok(definition) => definition.ttl_attribute,
         Err(failure) => return Finding::failed(CHECK, failure),
     };
-    let answer = target.db.client().describe_time_to_live().table_name(target.db.table()).send();
-    let found = match Box::pin(answer).await {
-        Ok(answer) => answer.time_to_live_description,
-        Err(error) => return Finding::failed(CHECK, StoreError::from_sdk("DescribeTimeToLive", error).into()),
+    let found = match table::time_to_live(&target.db).await {
+        Ok(found) => found,
+        Err(error) => return Finding::failed(CHECK, error.into()),
     };
     let status = found.as_ref().and_then(|found| found.time_to_live_status());
     let on = matches!(status, Some(TimeToLiveStatus::Enabled | TimeToLiveStatus::Enabling));
