@@ -5,6 +5,7 @@ use http::Method;
 use local::functions::Functions;
 use serde_json::Value;
 use shared::endpoint::{Cache, Declaration, InputKind};
+use std::sync::LazyLock;
 
 #[derive(Debug, Clone)]
 pub struct Endpoint {
@@ -19,12 +20,16 @@ pub struct Endpoint {
 
 /// Every declared route, except scheduled events.
 pub fn endpoints() -> Vec<Endpoint> {
+    ENDPOINTS.clone()
+}
+
+static ENDPOINTS: LazyLock<Vec<Endpoint>> = LazyLock::new(|| {
     let routes = Functions::declarations().into_iter().flat_map(|(function, declaration)| {
         let routes = declaration.routes.iter().filter(|route| !route.starts_with("SCHEDULE "));
         routes.map(move |route| Endpoint { function, declaration, route, event: event_of(route) })
     });
     routes.collect()
-}
+});
 
 /// The sample events of the GET endpoints whose responses can be cached.
 pub fn cached() -> Vec<Endpoint> {

@@ -7,6 +7,8 @@ use lambda_http::{Body, Response};
 use local::gateway::Gateway;
 use percent_encoding::percent_decode_str;
 use serde_json::Value;
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 /// A request to be sent through the gateway.
 #[derive(Debug, Clone)]
@@ -136,27 +138,30 @@ pub fn event(name: &str) -> Value {
     event
 }
 
-/// The file `events/<name>.json`: an event, and in `expected` what its response has on the sample store.
-pub fn event_file(name: &str) -> Value {
-    let path = repository().join("events").join(format!("{name}.json"));
-    let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
-}
-
-/// Every event file as `<function>/<endpoint>[.<outcome>]`, sorted.
-pub fn event_names() -> Vec<String> {
-    let mut names = Vec::new();
+/// Every event file by its name, `<function>/<endpoint>[.<outcome>]`, read once.
+static EVENTS: LazyLock<BTreeMap<String, Value>> = LazyLock::new(|| {
+    let mut events = BTreeMap::new();
     for folder in std::fs::read_dir(repository().join("events")).expect("events/ is there").flatten() {
         if !folder.path().is_dir() {
             continue;
         }
         for file in std::fs::read_dir(folder.path()).expect("a readable folder").flatten() {
-            let file = file.file_name().to_string_lossy().into_owned();
-            if let Some(stem) = file.strip_suffix(".json") {
-                names.push(format!("{}/{stem}", folder.file_name().to_string_lossy()));
-            }
+            let (path, file) = (file.path(), file.file_name().to_string_lossy().into_owned());
+            let Some(stem) = file.strip_suffix(".json") else { continue };
+            let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+            let event = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+            events.insert(format!("{}/{stem}", folder.file_name().to_string_lossy()), event);
         }
     }
-    names.sort();
-    names
+    events
+});
+
+/// The file `events/<name>.json`: an event, and in `expected` what its response has on the sample store.
+pub fn event_file(name: &str) -> Value {
+    EVENTS.get(name).unwrap_or_else(|| panic!("events/{name}.json is not there")).clone()
+}
+
+/// The names of all event files, sorted.
+pub fn event_names() -> Vec<String> {
+    EVENTS.keys().cloned().collect()
 }
