@@ -3,7 +3,6 @@
 
 use crate::support::put;
 use aws_sdk_dynamodb::types::AttributeValue;
-use futures_util::future::join_all;
 use serde_json::json;
 use shared::http::lambda::LastResponse;
 use shared::model::{CategoryHead, CategoryId, CategoryPath, CategoryWithItems, Item, ItemId, Slug, UserId};
@@ -13,45 +12,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use tests::{Call, Endpoint, Fault, Reply, TestStore, endpoints};
 
-/// One request per route, each of which needs the database.
-fn requests() -> Vec<(&'static str, Call)> {
-    let calling = endpoints().into_iter().filter(Endpoint::needs_database);
-    calling.map(|endpoint| (endpoint.route, endpoint.call())).collect()
-}
-
 async fn cart_of(store: &TestStore, user: u64) -> Option<codec::Item> {
     store.db.get(&keys::cart(UserId::new(user)), true).await.unwrap()
 }
 
-/// How many stores share the requests: calls that fail are tried again after a while.
-const STORES: usize = 4;
-
-async fn every_endpoint_under(fault: Fault, check: impl Fn(&str, &Reply)) {
-    join_all((0..STORES).map(|part| some_endpoints_under(fault, part, &check))).await;
-}
-
-async fn some_endpoints_under(fault: Fault, part: usize, check: impl Fn(&str, &Reply)) {
-    let store = TestStore::open().await;
-    let before = cart_of(&store, 1).await;
-    let some = || requests().into_iter().skip(part).step_by(STORES);
-    store.faults.inject(move |_| Some(fault));
-    for (what, call) in some() {
-        let while_away = call.endpoint().declaration.while_away;
-        let reply = store.send(call).await;
-        match while_away {
-            Some(body) => assert_eq!((reply.status.as_u16(), reply.text.as_str()), (200, body), "{what}"),
-            None => check(what, &reply),
-        }
-    }
-    store.faults.clear();
-    assert_eq!(cart_of(&store, 1).await, before, "nothing was written");
-    for (what, call) in some() {
-        let expected = call.endpoint().status();
-        assert_eq!(store.send(call).await.status, expected, "{what} works again once the database does");
-    }
-}
-
-fn is_busy(what: &str, reply: &Reply) {
+/// Asserts that a response is a 503 that says when to try again, and nothing else.
+pub fn is_busy(what: &str, reply: &Reply) {
     assert_eq!(reply.status, 503, "{what}: {}", reply.text);
     assert!(reply.header("retry-after").parse::<u32>().unwrap() > 0, "{what}");
     assert_eq!(reply.header("cache-control"), "no-store", "{what}");
@@ -71,31 +37,30 @@ fn message_of(what: &str, reply: &Reply) -> String {
 }
 
 #[tokio::test]
-async fn a_throttling_database_is_a_503() {
-    every_endpoint_under(Fault::Throttled, is_busy).await;
-}
-
-#[tokio::test]
-async fn a_database_that_is_unreachable_is_a_503() {
-    every_endpoint_under(Fault::Away, is_busy).await;
-}
-
-#[tokio::test]
-async fn a_database_that_fails_is_a_503() {
-    every_endpoint_under(Fault::Internal, is_busy).await;
-}
-
-#[tokio::test]
 async fn a_missing_table_is_a_500_that_names_the_request_and_no_internals() {
-    every_endpoint_under(Fault::NoTable, |what, reply| {
+    let store = TestStore::open().await;
+    let before = cart_of(&store, 1).await;
+    let calling = || endpoints().into_iter().filter(Endpoint::needs_database);
+    store.faults.inject(|_| Some(Fault::NoTable));
+    for endpoint in calling() {
+        let (what, reply) = (endpoint.route, store.send(endpoint.call()).await);
+        if let Some(body) = endpoint.declaration.while_away {
+            assert_eq!((reply.status.as_u16(), reply.text.as_str()), (200, body), "{what}");
+            continue;
+        }
         assert_eq!(reply.status, 500, "{what}: {}", reply.text);
-        let message = message_of(what, reply);
+        let message = message_of(what, &reply);
         assert!(message.contains("local-"), "{what}: {message}");
         for inside in ["table", "Resource", "DynamoDB", "injected", "GetItem"] {
             assert!(!message.contains(inside), "{what}: {message}");
         }
-    })
-    .await;
+    }
+    store.faults.clear();
+    assert_eq!(cart_of(&store, 1).await, before, "nothing was written");
+    for endpoint in calling() {
+        let reply = store.send(endpoint.call()).await;
+        assert_eq!(reply.status, endpoint.status(), "{} works again once the database does", endpoint.route);
+    }
 }
 
 /// The process ends after its response: another one may have credentials that can be used.
@@ -117,20 +82,6 @@ async fn a_database_that_hangs_is_abandoned() {
     let store = TestStore::open().await;
     store.faults.inject(|_| Some(Fault::Hanging));
     is_busy("user", &store.send(Call::post("/user").token(&store.token("Thornwick"))).await);
-}
-
-#[tokio::test]
-async fn brief_throttling_is_retried() {
-    join_all((0..STORES).map(async |part| {
-        let store = TestStore::open().await;
-        for (what, call) in requests().into_iter().skip(part).step_by(STORES) {
-            let failures = AtomicUsize::new(0);
-            store.faults.inject(move |_| (failures.fetch_add(1, Ordering::SeqCst) < 2).then_some(Fault::Throttled));
-            let expected = call.endpoint().status();
-            assert_eq!(store.send(call).await.status, expected, "{what}");
-        }
-    }))
-    .await;
 }
 
 #[tokio::test]

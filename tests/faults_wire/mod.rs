@@ -6,7 +6,9 @@ mod payments;
 mod surroundings;
 mod world;
 
+use futures_util::future::join_all;
 use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tests::{Endpoint, Reply, WireFault, endpoints};
 use tokio::task::JoinSet;
@@ -83,32 +85,32 @@ type Tally = BTreeMap<String, usize>;
 /// The plans of an endpoint, which has a number of its own.
 type Plans = fn(&Undisturbed, usize) -> Vec<Plan>;
 
-/// Runs the plans of every endpoint, distributed over some stores.
+/// Runs the plans of every endpoint, each in the next of some stores that is free.
 async fn every_endpoint(pacing: Pacing, stores: usize, plans: Plans) -> Tally {
-    let mut jobs = JoinSet::new();
-    let all = undisturbed().await;
-    for store in 0..stores {
+    let (all, mut jobs) = (undisturbed().await, JoinSet::new());
+    let of = |(number, expected)| plans(expected, number).into_iter().map(move |plan| (expected, plan));
+    let rest: Vec<(&Undisturbed, Plan)> = all.iter().enumerate().flat_map(of).collect();
+    let rest = Arc::new(Mutex::new(rest.into_iter()));
+    for world in join_all((0..stores).map(|_| World::open(pacing))).await {
+        let rest = Arc::clone(&rest);
         jobs.spawn(async move {
-            let (world, mut tally) = (World::open(pacing).await, Tally::new());
-            for (number, expected) in all.iter().enumerate().skip(store).step_by(stores) {
-                for plan in plans(expected, number) {
-                    let verdict = world.disturbed(expected, plan).await;
-                    let must_be_right = !plan.lasts && is_retried(plan.side, plan.fault);
-                    let name = match verdict {
-                        Verdict::Right => "right".to_owned(),
-                        _ if must_be_right => format!("not right: {} {plan:?} {verdict:?}", expected.endpoint.route),
-                        Verdict::Unavailable => "unavailable".to_owned(),
-                        Verdict::Refused => "refused".to_owned(),
-                    };
-                    *tally.entry(name).or_default() += 1;
-                }
-                *tally.entry("endpoints".to_owned()).or_default() += 1;
-                *tally.entry("calls".to_owned()).or_default() += expected.database_calls + expected.platform_calls;
+            let (mut tally, next) = (Tally::new(), || rest.lock().unwrap().next());
+            while let Some((expected, plan)) = next() {
+                let verdict = world.disturbed(expected, plan).await;
+                let must_be_right = !plan.lasts && is_retried(plan.side, plan.fault);
+                let name = match verdict {
+                    Verdict::Right => "right".to_owned(),
+                    _ if must_be_right => format!("not right: {} {plan:?} {verdict:?}", expected.endpoint.route),
+                    Verdict::Unavailable => "unavailable".to_owned(),
+                    Verdict::Refused => "refused".to_owned(),
+                };
+                *tally.entry(name).or_default() += 1;
             }
             tally
         });
     }
-    let mut tally = Tally::new();
+    let calls = all.iter().map(|expected| expected.database_calls + expected.platform_calls).sum();
+    let mut tally = Tally::from([("endpoints".to_owned(), all.len()), ("calls".to_owned(), calls)]);
     while let Some(job) = jobs.join_next().await {
         for (name, count) in job.unwrap() {
             *tally.entry(name).or_default() += count;
@@ -166,7 +168,7 @@ async fn while_calls_keep_failing_the_response_is_503_and_afterwards_right() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_call_that_is_lost_without_a_word_is_repeated() {
     let plans: Plans = |expected, turn| each_call(expected, false, |call| by_turns(&SILENT, turn + call, 1));
-    let tally = every_endpoint(Pacing::Shortened, 12, plans).await;
+    let tally = every_endpoint(Pacing::Shortened, 24, plans).await;
     report("one call gets no response", &tally);
 }
 
@@ -192,6 +194,6 @@ async fn in_production_every_kind_of_fault_ends_in_time() {
         let plans = once.chain(lasting).take(if calls == 0 { 0 } else { usize::MAX });
         plans.map(|(place, fault, lasts)| Plan { side: Side::Database, fault, place, lasts }).collect()
     };
-    let tally = every_endpoint(Pacing::Deployed, 16, plans).await;
+    let tally = every_endpoint(Pacing::Deployed, 24, plans).await;
     report("production's pacing", &tally);
 }

@@ -192,7 +192,7 @@ async fn run(is_deployed: bool, plans: Vec<Plan>, expected: &[Vec<String>; 2]) -
     let (mut jobs, mut unavailable) = (JoinSet::new(), 0);
     let mut plans = plans.into_iter();
     loop {
-        while jobs.len() < if is_deployed { 12 } else { 4 }
+        while jobs.len() < if is_deployed { 24 } else { 4 }
             && let Some(plan) = plans.next()
         {
             let expected = expected.clone();

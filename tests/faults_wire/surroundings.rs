@@ -4,6 +4,7 @@
 use super::world::{Pacing, World, undisturbed};
 use super::{calling, is_unavailable};
 use aws_sdk_dynamodb::config::SharedCredentialsProvider;
+use futures_util::future::join_all;
 use std::time::{Duration, Instant};
 use tests::{Endpoint, Reply};
 use tokio::task::JoinSet;
@@ -63,11 +64,14 @@ async fn a_database_whose_name_is_unknown_is_a_503() {
     let mut world = World::open(Pacing::Shortened).await;
     // A name of RFC 2606, which no server knows.
     world.store.reach(|access| access.endpoint = "http://dynamodb.invalid:8000".to_owned());
-    let mut unavailable = 0;
-    for endpoint in calling() {
+    let replies = join_all(calling().into_iter().map(async |endpoint| {
         let started = Instant::now();
         let reply = world.instance().send(endpoint.call()).await;
         assert!(started.elapsed() < endpoint.declaration.deadline, "{}", endpoint.route);
+        (endpoint, reply)
+    }));
+    let mut unavailable = 0;
+    for (endpoint, reply) in replies.await {
         if reply.status != 200 {
             assert_unavailable(&endpoint, &reply);
             unavailable += 1;

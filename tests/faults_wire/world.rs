@@ -2,6 +2,7 @@
 //! there when nothing fails.
 
 use super::{calling, is_unavailable};
+use crate::faults::is_busy;
 use shared::store::commands;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -249,7 +250,9 @@ impl Undisturbed {
         let is_counted = got.counters.is_empty() || got.counters == self.first.counters;
         assert!(is_counted, "{what}: {:?}", got.counters);
         if is_unavailable(&self.endpoint, reply) {
-            assert_eq!(reply.header("cache-control"), "no-store", "{what}");
+            if self.endpoint.declaration.while_away.is_none() {
+                is_busy(self.endpoint.route, reply);
+            }
             return Verdict::Unavailable;
         }
         // A write that keeps colliding, and a login that the platform does not complete, have texts of their own.
