@@ -1,11 +1,13 @@
 //! The use cases on a real engine in the test's own process: orders, and checkouts from a cart to an order that is paid
 //! exactly once.
 
+#![recursion_limit = "256"]
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot continue has failed")]
 
 mod books;
 mod checkouts;
 mod contention;
+mod delivery;
 mod market;
 mod orders;
 mod provider;

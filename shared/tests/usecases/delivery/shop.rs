@@ -1,10 +1,11 @@
 //! A shop with commands, and what happens to its orders.
 
-use crate::game_server::GameServer;
+use super::game_server::GameServer;
+use crate::shop::paid;
 use shared::clock::Clock;
 use shared::model::{
-    Command, CommandEvent, CommandTemplate, Expiry, InternalId, ItemDelivery, ItemId, Money, OrderLine, OrderStatus,
-    PublishedItem, Server, ServerId, StoreDelivery, UserId,
+    Command, CommandEvent, CommandTemplate, Expiry, InternalId, ItemDelivery, ItemId, OrderStatus, PublishedItem,
+    Server, ServerId, StoreDelivery, UserId,
 };
 use shared::providers::Stripe;
 use shared::store::orders::{self, StoredOrder};
@@ -86,21 +87,8 @@ impl Shop {
     }
 
     fn new_order(id: &str, status: OrderStatus, count: u32) -> NewOrder {
-        NewOrder {
-            internal_id: Some(InternalId::new(id)),
-            status,
-            price: Money::from_minor(100),
-            currency: "EUR".to_owned(),
-            digits: 2,
-            gateway: "bank".to_owned(),
-            owner: Some(BUYER.0),
-            lines: vec![OrderLine::new(ITEM, count, Money::from_minor(100))],
-            coupon: None,
-            gift_card: None,
-            created_at: None,
-            payment: None,
-            delivers: true,
-        }
+        let paid = paid(id, Some(BUYER.0.get()), &[(ITEM.get(), count, 100)]);
+        NewOrder { status, created_at: None, ..paid }
     }
 
     /// An order that is not paid yet.

@@ -1,7 +1,7 @@
 //! Figures of game servers that the sweep measures, for metrics and alarms.
 
-use crate::game_server::Trouble;
-use crate::shop::{Shop, bought};
+use super::game_server::Trouble;
+use super::shop::{Shop, bought};
 use shared::model::ServerId;
 use shared::store::leases::Lease;
 use shared::store::transaction::{Sent, Write, send};

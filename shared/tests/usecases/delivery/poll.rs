@@ -1,7 +1,7 @@
 //! Polls: what they cost, and who is served.
 
-use crate::game_server::Trouble;
-use crate::shop::{Shop, bought, online};
+use super::game_server::Trouble;
+use super::shop::{Shop, bought, online};
 use futures_util::future::join_all;
 use shared::model::{Command, CommandId, CommandTemplate, ServerId};
 use shared::store::bulk::write_each;
@@ -12,6 +12,7 @@ use shared::usecases::delivery::{
     CallError, MOST_ROWS, PollError, ServerKey, add_key, delivered, paynow, poll, revoke_key,
 };
 use std::collections::BTreeSet;
+use tests::count;
 
 fn ids(rows: &[Command]) -> Vec<CommandId> {
     rows.iter().map(|row| row.id).collect()
@@ -58,7 +59,8 @@ async fn fill(shop: &Shop, count: u32, due: i64) {
 async fn an_empty_poll_takes_one_round_trip_however_many_commands_there_are() {
     let shop = Shop::open(vec![bought("give {player}")]).await;
     let server = shop.game_server(1).await;
-    fill(&shop, 100_000, 3_600).await;
+    // A page of a query has a megabyte: these are some pages.
+    fill(&shop, count("QUEUED", 10_000), 3_600).await;
     assert_eq!(poll(shop.db(), shop.clock(), &server.key, None).await.unwrap().len(), 1);
     assert_eq!(round_trips(&shop, &server.key).await, (0, 2), "it is noted that a poll was refused");
     assert_eq!(round_trips(&shop, &server.key).await, (0, 1), "one is leased, and all others wait");

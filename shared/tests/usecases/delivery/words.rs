@@ -1,7 +1,7 @@
 //! The words of game servers, and the answers to them.
 
-use crate::game_server::Trouble;
-use crate::shop::{BUYER, Shop, bought, online};
+use super::game_server::Trouble;
+use super::shop::{BUYER, Shop, bought, online};
 use shared::model::{CommandId, OrderStatus};
 use shared::usecases::delivery::{OwnerOutcome, StopReason, cancel, poll, retry, stop, validated};
 

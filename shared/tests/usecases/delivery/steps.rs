@@ -1,7 +1,7 @@
 //! The steps after a payment, a refund and a dispute.
 
-use crate::game_server::{GameServer, Trouble};
-use crate::shop::{BUYER, Shop, bought, on, online};
+use super::game_server::{GameServer, Trouble};
+use super::shop::{BUYER, Shop, bought, on, online};
 use shared::model::{CommandEvent, CommandTemplate, DeliveryStep, InternalId, ItemDelivery, OrderStatus};
 use shared::usecases::delivery::{OwnerOutcome, RedeliverError, follow, redeliver, retry};
 use std::sync::Arc;

@@ -5,9 +5,9 @@
 //! back, after it. What a game server repeats from its own disk is excepted. No command of an order gets a second id after
 //! a restore, and runs again under it.
 
-use crate::agent::{Agent, agent_id};
-use crate::game_server::{GameServer, Run, Trouble};
-use crate::shop::{BUYER, Shop, bought, on, online};
+use super::agent::{Agent, agent_id};
+use super::game_server::{GameServer, Run, Trouble};
+use super::shop::{BUYER, Shop, bought, on, online};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestCaseError, TestRunner};
 use shared::model::{
@@ -250,7 +250,7 @@ impl World {
         commands: &[shared::model::Command],
     ) -> Result<(), TestCaseError> {
         let ran = |word: &str| {
-            let is_of = |run: &crate::game_server::Run| run.text.starts_with(word) && run.text.ends_with(id.as_str());
+            let is_of = |run: &super::game_server::Run| run.text.starts_with(word) && run.text.ends_with(id.as_str());
             all.iter().enumerate().filter(move |(_, run)| is_of(run)).map(|(place, _)| place).collect::<Vec<_>>()
         };
         let (given, taken) = (ran("give"), ran("take"));

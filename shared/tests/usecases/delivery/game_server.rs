@@ -1,7 +1,7 @@
 //! A game server for the tests: the plugin of the local server's console, which says its words to the use cases, and with
 //! troubles.
 
-use crate::shop::Shop;
+use super::shop::Shop;
 pub use local::game_server::plugin::Run;
 use local::game_server::plugin::{Place, Plugin, Row};
 use shared::model::CommandId;

@@ -1,8 +1,8 @@
 //! An agent for the tests: it writes down what it does before it does it, and says what the game server answered. What the
 //! store owes to it is tested below; what it owes itself, in its own crate.
 
-use crate::game_server::{Run, Trouble};
-use crate::shop::{BUYER, Shop, bought, on, online};
+use super::game_server::{Run, Trouble};
+use super::shop::{BUYER, Shop, bought, on, online};
 use futures_util::future::join_all;
 use shared::model::{AgentId, Command, CommandEvent, CommandId, CommandState, OrderStatus};
 use shared::usecases::delivery::{
