@@ -77,6 +77,11 @@ impl Calls {
         self.sent(|sent| sent.operation.clone())
     }
 
+    /// The bodies of the requests.
+    pub fn bodies(&self) -> Vec<String> {
+        self.sent(|sent| String::from_utf8_lossy(&sent.body).into_owned())
+    }
+
     /// The IAM actions that were needed.
     pub fn actions(&self) -> BTreeSet<String> {
         self.sent(actions).into_iter().flatten().map(|action| format!("dynamodb:{action}")).collect()

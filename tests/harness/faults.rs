@@ -1,6 +1,6 @@
 //! A database with faults: an interceptor that keeps calls from the engine, or loses their responses.
 
-use crate::calls::operation;
+use crate::calls::{operation, writes};
 use aws_sdk_dynamodb::config::http::HttpRequest;
 use aws_sdk_dynamodb::config::interceptors::{
     BeforeDeserializationInterceptorContextMut, BeforeTransmitInterceptorContextMut,
@@ -103,6 +103,23 @@ impl Faults {
         closed.bind(SocketAddr::from(([127, 0, 0, 1], 0))).expect("a free port");
         let silent = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
         Self { rule: Arc::new(Mutex::new((0, Box::new(rule)))), silent: Arc::new(silent), closed: Arc::new(closed) }
+    }
+
+    /// A connection that fails after this many writes. Reads pass.
+    pub fn cut_after(mut passing: usize) -> Self {
+        Self::new(move |_, operation| {
+            if !writes(operation) {
+                return None;
+            }
+            let is_cut = passing == 0;
+            passing = passing.saturating_sub(1);
+            is_cut.then_some(Fault::Away)
+        })
+    }
+
+    /// The numbers of writes after which a long command is cut off: every third, and all with `FAULTS=all`.
+    pub fn cuts() -> impl Iterator<Item = usize> {
+        (0..).step_by(if std::env::var("FAULTS").is_ok_and(|value| value == "all") { 1 } else { 3 })
     }
 
     /// From now on `rule` returns the fault of an operation by its name, if it has one.

@@ -8,9 +8,10 @@ use aws_sdk_dynamodb::config::retry::RetryConfig;
 use aws_sdk_dynamodb::config::{Intercept, SharedInterceptor};
 use aws_sdk_dynamodb::types::AttributeValue;
 use local::engine::{Engine, ensure_table};
+use shared::store::bulk::each;
 use shared::store::codec::{Item, encode_live, key_attributes};
 use shared::store::keys::Key;
-use shared::store::{Access, Db};
+use shared::store::{Access, Db, StoreError};
 
 #[derive(Debug)]
 pub struct TestTable {
@@ -97,6 +98,11 @@ impl TestTable {
         })
     }
 
+    /// The items of a kind, see [`each`].
+    pub async fn items(&self, kind: &str) -> Vec<Item> {
+        items(&self.db, kind).await
+    }
+
     /// Writes an item unchanged.
     pub async fn write_item(&self, item: Item) {
         put(&self.db, item).await;
@@ -132,6 +138,17 @@ impl TestTable {
         let update = update.expression_attribute_values(":n", AttributeValue::N(number.to_string()));
         update.send().await.expect("a database that responds");
     }
+}
+
+/// The items of a kind, see [`each`].
+pub async fn items(db: &Db, kind: &str) -> Vec<Item> {
+    let mut items = Vec::new();
+    let take = |item| {
+        items.push(item);
+        Ok::<(), StoreError>(())
+    };
+    each(db, kind, take).await.expect("a database that responds");
+    items
 }
 
 /// Deletes an item.

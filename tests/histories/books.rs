@@ -6,9 +6,10 @@ use super::model::{Books, Made, Status};
 use super::ops::friend;
 use super::shop::{ANY_PRICE, COLOURS, GIFT, ITEMS, LIMITED, OPTIONS, REFERRALS, SERVERS};
 use shared::model::{Code, UserName};
-use shared::model::{CodeText, ItemId, Order, OrderLine, UserId};
-use shared::store::orders::{self, StoredOrder};
-use shared::store::{carts, codec, keys, ledgers, names, statistics};
+use shared::model::{CodeText, ItemId, OrderLine, UserId};
+use shared::store::orders::StoredOrder;
+use shared::store::{carts, keys, ledgers, names, statistics};
+use shared::usecases::orders::each_order;
 use std::time::Duration;
 
 /// Lets all checkouts expire, and sweeps until nothing is due. Every hour the sweep asks for the provider's webhook events.
@@ -84,23 +85,11 @@ pub async fn user(bench: &Bench, name: &str) -> UserId {
 
 /// Every order of a user, by number.
 pub async fn orders_of(bench: &Bench, user: UserId) -> Vec<StoredOrder> {
-    let db = &bench.store.db;
-    let (mut found, mut start) = (Vec::new(), None);
-    loop {
-        let scan = db.client().scan().table_name(db.table()).filter_expression("attribute_exists(internal_id)");
-        let page = scan.set_exclusive_start_key(start).send().await.unwrap();
-        for item in page.items.unwrap_or_default() {
-            let order: Order = codec::decode_live(&codec::key_of(&item).unwrap(), item).unwrap();
-            if order.owner == Some(user) {
-                found.push(orders::get(db, &order.internal_id).await.unwrap().unwrap());
-            }
-        }
-        start = page.last_evaluated_key;
-        if start.is_none() {
-            found.sort_by_key(|stored| stored.order.id);
-            return found;
-        }
-    }
+    let mut found = Vec::new();
+    let take = |stored: StoredOrder| found.extend((stored.order.owner == Some(user)).then_some(stored));
+    each_order(&bench.store.db, take).await.unwrap();
+    found.sort_by_key(|stored| stored.order.id);
+    found
 }
 
 fn made(stored: &StoredOrder, codes: &[String; 3]) -> Made {

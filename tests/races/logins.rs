@@ -2,10 +2,10 @@
 
 use serde_json::json;
 use shared::model::InternalId;
-use shared::store::keys::{PK, prefix};
+use shared::store::keys::prefix;
 use shared::store::{codec, names, orders};
 use std::collections::BTreeSet;
-use tests::{Call, NOW, TestStore, spread};
+use tests::{Call, NOW, TestStore, items, spread};
 
 /// The name in one of 128 spellings.
 fn spelled(place: usize) -> String {
@@ -14,12 +14,6 @@ fn spelled(place: usize) -> String {
         _ => letter.to_ascii_uppercase(),
     };
     "Wanderer".chars().enumerate().map(letter).collect()
-}
-
-async fn all(store: &TestStore, kind: &str) -> Vec<codec::Item> {
-    let scan = store.db.client().scan().table_name(store.db.table()).consistent_read(true).send().await.unwrap();
-    assert!(scan.last_evaluated_key().is_none(), "the sample store is one page");
-    scan.items().iter().filter(|item| item[PK].as_s().unwrap().starts_with(kind)).cloned().collect()
 }
 
 fn number(item: &codec::Item, attribute: &str) -> String {
@@ -41,8 +35,9 @@ async fn a_hundred_first_logins_of_one_name_make_one_account() {
     }
     assert_eq!(users.len(), 1, "{users:?}");
 
-    let accounts: BTreeSet<String> = all(&store, prefix::USER).await.iter().map(|user| number(user, "id")).collect();
-    let names: Vec<String> = all(&store, prefix::NAME).await.iter().map(|row| number(row, names::USER)).collect();
+    let accounts: BTreeSet<String> =
+        items(&store.db, prefix::USER).await.iter().map(|user| number(user, "id")).collect();
+    let names: Vec<String> = items(&store.db, prefix::NAME).await.iter().map(|row| number(row, names::USER)).collect();
     assert_eq!(accounts.len(), TestStore::sample().live.users.len() + 1, "{accounts:?}");
     assert_eq!(names.len(), accounts.len(), "one name for each account: {names:?}");
     assert_eq!(names.into_iter().collect::<BTreeSet<_>>(), accounts, "no account and no name without the other");

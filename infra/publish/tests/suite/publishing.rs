@@ -1,10 +1,6 @@
 //! Publishing on a real engine: atomic, resumable, and never two publishers at once.
 
 use crate::support::{STORE, store};
-use aws_sdk_dynamodb::config::ConfigBag;
-use aws_sdk_dynamodb::config::interceptors::BeforeTransmitInterceptorContextRef;
-use aws_sdk_dynamodb::config::{Intercept, RuntimeComponents};
-use aws_sdk_dynamodb::error::BoxError;
 use aws_sdk_dynamodb::types::AttributeValue;
 use publish::{Compiled, PublishError, Published, compile, damage, load, publish, publish_with, read};
 use shared::store::bulk::delete_each;
@@ -58,34 +54,19 @@ async fn what_is_published_is_pointed_to_and_whole() {
     assert_eq!((record.published_at, record.config), (NOW, store.config));
 }
 
-/// Holds every publisher back before it moves the active version until all have come that far.
-#[derive(Debug)]
-struct Meeting(Arc<Barrier>);
-
-impl Intercept for Meeting {
-    fn name(&self) -> &'static str {
-        "Meeting"
-    }
-
-    fn read_before_transmit(
-        &self,
-        context: &BeforeTransmitInterceptorContextRef<'_>,
-        _: &RuntimeComponents,
-        _: &mut ConfigBag,
-    ) -> Result<(), BoxError> {
-        if tests::operation(context.request()) == "TransactWriteItems" {
-            tokio::task::block_in_place(|| self.0.wait());
-        }
-        Ok(())
-    }
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn of_two_publishers_at_once_one_wins_and_the_other_is_told_who() {
     let table = TestTable::empty().await;
     let meeting = Arc::new(Barrier::new(2));
     let race = ["One", "Two"].map(|name| {
-        let (db, store) = (table.through(Meeting(meeting.clone())), compiled(name));
+        // Every publisher waits before it moves the active version until all have come that far.
+        let (meeting, store) = (Arc::clone(&meeting), compiled(name));
+        let db = table.with_faults(move |_, operation| {
+            if operation == "TransactWriteItems" {
+                tokio::task::block_in_place(|| meeting.wait());
+            }
+            None
+        });
         tokio::spawn(async move { (publish(&db, &store, NOW).await, store.version) })
     });
     let outcomes = futures_util::future::join_all(race).await.into_iter().map(Result::unwrap);

@@ -1,17 +1,13 @@
 //! Old versions go after a while, the last ones stay, and nothing is left behind.
 
 use crate::support::{STORE, store};
-use aws_sdk_dynamodb::config::interceptors::BeforeTransmitInterceptorContextRef;
-use aws_sdk_dynamodb::config::{ConfigBag, Intercept, RuntimeComponents};
-use aws_sdk_dynamodb::error::BoxError;
 use publish::{Compiled, KEPT, PublishError, Published, compile, damage, publish, read, remove_outdated, switch};
 use shared::model::ActiveVersion;
 use shared::store::history::Step;
 use shared::store::published::read_active_version;
 use shared::store::versions::{list_versions, read_record};
 use std::fmt::Write;
-use std::sync::{Arc, Mutex};
-use tests::{Cut, TestTable};
+use tests::{Calls, Faults, TestTable};
 
 /// 2031-03-15T12:00:00Z.
 const NOW: i64 = 1_931_342_400;
@@ -30,8 +26,7 @@ fn compiled(name: &str) -> Compiled {
 }
 
 async fn rows(table: &TestTable) -> usize {
-    let scan = table.db.client().scan().table_name(table.db.table()).send().await.unwrap();
-    scan.items.unwrap_or_default().len()
+    table.items("").await.len()
 }
 
 async fn versions(table: &TestTable) -> Vec<String> {
@@ -81,7 +76,7 @@ async fn a_removal_that_was_cut_off_is_completed_by_the_next() {
         for store in &stores {
             publish(&table.db, store, NOW).await.unwrap();
         }
-        let cut = table.through(Cut::after(let_through));
+        let cut = table.through(Faults::cut_after(let_through));
         let outcome = remove_outdated(&cut, NOW + HOUR, HOUR, &|_| {}).await;
         if outcome.is_ok() {
             assert!(let_through > 3, "mark, items, frame, list, record");
@@ -103,7 +98,7 @@ async fn a_version_that_is_being_removed_is_not_pointed_to_and_its_store_is_publ
     }
     let now = NOW + 2 * HOUR;
     // The mark is made, then the line is cut.
-    let cut = table.through(Cut::after(1));
+    let cut = table.through(Faults::cut_after(1));
     assert!(remove_outdated(&cut, now, HOUR, &|_| {}).await.is_err());
     let current = &stores[4].version;
     let back = switch(&table.db, Some(current), &active_version(&stores[0]), false, Step::Forward, now).await;
@@ -122,7 +117,7 @@ async fn an_attempt_that_nobody_resumed_is_removed_with_all_its_rows() {
     for let_through in 1..5 {
         let table = TestTable::empty().await;
         publish(&table.db, &one, NOW).await.unwrap();
-        let cut = table.through(Cut::after(let_through));
+        let cut = table.through(Faults::cut_after(let_through));
         assert!(publish(&cut, &two, NOW).await.is_err());
         assert!(!read_record(&table.db, &two.version).await.unwrap().unwrap().whole);
         assert!(
@@ -137,25 +132,8 @@ async fn an_attempt_that_nobody_resumed_is_removed_with_all_its_rows() {
     }
 }
 
-#[derive(Debug, Clone, Default)]
-struct Written(Arc<Mutex<usize>>);
-
-impl Intercept for Written {
-    fn name(&self) -> &'static str {
-        "Written"
-    }
-
-    fn read_before_transmit(
-        &self,
-        context: &BeforeTransmitInterceptorContextRef<'_>,
-        _: &RuntimeComponents,
-        _: &mut ConfigBag,
-    ) -> Result<(), BoxError> {
-        let body = context.request().body().bytes().unwrap_or_default();
-        let body = String::from_utf8_lossy(body);
-        *self.0.lock().unwrap() += body.matches("\"PutRequest\"").count();
-        Ok(())
-    }
+fn written(calls: &Calls) -> usize {
+    calls.bodies().iter().map(|body| body.matches("\"PutRequest\"").count()).sum()
 }
 
 #[tokio::test]
@@ -163,12 +141,12 @@ async fn a_resumed_publish_writes_only_what_is_missing() {
     let table = TestTable::empty().await;
     let two = compiled("Two");
     // The record, the category list, and the first batch of all else.
-    let cut = table.through(Cut::after(3));
+    let cut = table.through(Faults::cut_after(3));
     assert!(publish(&cut, &two, NOW).await.is_err());
     let there = rows(&table).await - 1;
-    let written = Written::default();
-    publish(&table.through(written.clone()), &two, NOW).await.unwrap();
-    assert_eq!(*written.0.lock().unwrap(), two.parts("").len() - there);
+    let calls = Calls::default();
+    publish(&table.through(calls.clone()), &two, NOW).await.unwrap();
+    assert_eq!(written(&calls), two.parts("").len() - there);
     assert_eq!(damage(&table.db, &two).await.unwrap(), 0);
 }
 
@@ -178,13 +156,13 @@ async fn a_version_that_is_still_there_is_pointed_to_without_writing_it_again() 
     let (one, two) = (compiled("One"), compiled("Two"));
     publish(&table.db, &one, NOW).await.unwrap();
     publish(&table.db, &two, NOW + 1).await.unwrap();
-    let written = Written::default();
-    let back = publish(&table.through(written.clone()), &one, NOW + 2).await.unwrap();
+    let calls = Calls::default();
+    let back = publish(&table.through(calls.clone()), &one, NOW + 2).await.unwrap();
     assert_eq!(
         back,
         Published::Switched { version: one.version.clone(), previous: Some(two.version), rows: one.parts("").len() }
     );
-    assert_eq!(*written.0.lock().unwrap(), 0);
+    assert_eq!(written(&calls), 0);
     let record = read_record(&table.db, &one.version).await.unwrap().unwrap();
     assert_eq!((record.published_at, record.switched_at, record.retired_at), (NOW, Some(NOW + 2), None));
 }

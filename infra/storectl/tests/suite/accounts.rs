@@ -4,7 +4,7 @@ use crate::bench::Bench;
 use futures_util::future::join_all;
 use http::Method;
 use serde_json::Value;
-use tests::Cut;
+use tests::Faults;
 
 async fn shown(bench: &Bench, user: &str) -> Value {
     bench.ok(&["user", "show", user]).await
@@ -27,13 +27,13 @@ async fn a_credit_that_is_repeated_by_many_or_after_a_lost_response_is_given_onc
 
 #[tokio::test]
 async fn killed_at_any_write_a_rename_is_completed_by_the_same_command() {
-    for let_through in Cut::places() {
+    for let_through in Faults::cuts() {
         let bench = Bench::stocked().await;
         // The largest patron, who is shown everywhere.
         let id = bench.ok(&["user", "show", "Thornwick"]).await["user"]["id"].to_string();
         bench.ok(&["referral", "add", "THORNS", "--owner", "Thornwick"]).await;
         let line = ["user", "rename", "Thornwick", "Wren"];
-        let killed = bench.run_through(Cut::after(let_through), &line).await;
+        let killed = bench.run_through(Faults::cut_after(let_through), &line).await;
         bench.ok(&line).await;
         let named: Vec<String> = bench.rows().await.into_iter().filter(|row| row.contains("Thornwick")).collect();
         let left: Vec<&String> =

@@ -8,7 +8,7 @@ use storectl::cli::Cli;
 use storectl::commands;
 use storectl::console::Console;
 use storectl::error::{Exit, Failure};
-use tests::{Cut, Fault, Faults};
+use tests::{Fault, Faults};
 
 async fn refused(code: &'static str, message: &'static str) -> Failure {
     let bench = Bench::published().await;
@@ -48,7 +48,7 @@ async fn every_way_in_which_aws_says_no_has_its_sentence() {
 async fn a_network_that_drops_in_the_middle_says_what_was_done_and_not_done() {
     let bench = Bench::published().await;
     bench.ok(&["user", "add", "Newt"]).await;
-    let failure = bench.run_through(Cut::after(0), &["revoke", "1"]).await.unwrap_err();
+    let failure = bench.run_through(Faults::cut_after(0), &["revoke", "1"]).await.unwrap_err();
     assert_eq!(failure.exit, Exit::Unavailable);
     assert!(failure.done.contains("not known"), "{failure}");
     assert!(failure.next.contains("again"), "{failure}");

@@ -4,7 +4,7 @@ use crate::bench::Bench;
 use shared::store::keys::prefix;
 use std::collections::BTreeSet;
 use storectl::error::Exit;
-use tests::Cut;
+use tests::Faults;
 
 /// The database carried the first attempt out, its response was lost, and the SDK sent the request again.
 #[tokio::test]
@@ -44,11 +44,11 @@ async fn both(bench: &Bench, file: &str) -> (BTreeSet<String>, BTreeSet<String>)
 
 #[tokio::test]
 async fn many_gift_cards_cut_off_at_any_write_are_completed_by_the_same_command() {
-    for let_through in Cut::places() {
+    for let_through in Faults::cuts() {
         let bench = Bench::published().await;
         let file = bench.path("cards.csv").display().to_string();
         let command = ["gift", "add", "--balance", "10", "--count", "130", "--ends-at", "in 9 days", "--out", &file];
-        let outcome = bench.run_through(Cut::after(let_through), &command).await;
+        let outcome = bench.run_through(Faults::cut_after(let_through), &command).await;
         if outcome.is_ok() {
             assert!(let_through > 5);
             return;

@@ -8,7 +8,7 @@ use shared::store::leases::Lease;
 use shared::store::transaction::{Sent, Write, send};
 use shared::store::{commands, keys, orders};
 use shared::usecases::delivery::{Report, ServerKey, add_key, delivered, executed, place_of, poll};
-use tests::Cut;
+use tests::{Calls, Faults};
 
 /// An order of three keys and a rank for Newt, all on server 1, and the server's key.
 async fn sold() -> (Bench, String, ServerKey) {
@@ -109,7 +109,7 @@ async fn a_ban_stops_what_was_bought_and_says_so() {
     assert_eq!(listed(&bench, &["--state", "stopped"]).await.len(), 4);
     assert_eq!(bench.ok(&["ban", "Newt"]).await["stopped_commands"], 0);
     // By the clock of the sale: the note is about the last days.
-    let doctor = async || bench.run_through(Cut::never(), &["doctor"]).await.unwrap().text().to_owned();
+    let doctor = async || bench.run_through(Calls::default(), &["doctor"]).await.unwrap().text().to_owned();
     let text = doctor().await;
     assert!(text.contains("commands that were withdrawn: 4 of paid orders will not run"), "{text}");
     assert!(text.contains(&format!("too long: {order} →")), "{text}");
@@ -205,9 +205,9 @@ async fn a_restore_makes_no_command_ready_however_often_it_was_cut_off() {
         .await;
     let file = bench.path("b.jsonl.gz").display().to_string();
     bench.ok(&["backup", &file]).await;
-    for let_through in Cut::places() {
+    for let_through in Faults::cuts() {
         let other = Bench::empty().await;
-        let cut = other.run_through(Cut::after(let_through), &["restore", &file, "--yes"]).await;
+        let cut = other.run_through(Faults::cut_after(let_through), &["restore", &file, "--yes"]).await;
         let is_whole = cut.is_ok();
         if is_whole {
             let json = cut.unwrap().json().clone();
@@ -254,7 +254,7 @@ async fn expiries(bench: &Bench) -> Vec<(String, i64, usize)> {
 
 #[tokio::test]
 async fn killed_at_any_write_a_rename_takes_what_expires_along() {
-    for let_through in Cut::places() {
+    for let_through in Faults::cuts() {
         let bench = Bench::published().await;
         bench.tell_the_time();
         bench.ok(&["user", "add", "Newt"]).await;
@@ -264,7 +264,7 @@ async fn killed_at_any_write_a_rename_takes_what_expires_along() {
         };
         let first = sold().await;
         let line = ["user", "rename", "1", "Wren"];
-        let killed = bench.run_through(Cut::after(let_through), &line).await;
+        let killed = bench.run_through(Faults::cut_after(let_through), &line).await;
         let second = sold().await;
         let renamed = bench.run(&line).await.unwrap();
         // The hours after which each command runs that waits.

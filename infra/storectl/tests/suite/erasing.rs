@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use shared::model::{ChatId, InternalId, Login, LoginId};
 use shared::store::orders;
 use storectl::error::Exit;
-use tests::Cut;
+use tests::Faults;
 
 async fn order(paying: &Paying, id: &str) -> Value {
     paying.bench.ok(&["order", "show", id]).await
@@ -90,7 +90,7 @@ async fn an_erasure_that_was_cut_off_at_any_write_is_completed_by_the_same_comma
     let paying = Paying::connected().await;
     let bench = &paying.bench;
     let gift = ["--type", "gift", "--gift-to", "Pebble"];
-    for writes in Cut::places().take_while(|writes| *writes < 40) {
+    for writes in Faults::cuts().take_while(|writes| *writes < 40) {
         let id = bench.ok(&["user", "add", "Pebble"]).await["user"]["id"].to_string();
         let order = ["order", "record", "--owner", "Newt", "--gateway", "g", "--line", "303@Pebble"];
         bench.ok(&order).await;
@@ -101,7 +101,7 @@ async fn an_erasure_that_was_cut_off_at_any_write_is_completed_by_the_same_comma
         bench.ok(&["cart", "clear", "Newt"]).await;
         bench.cart_add(&[&["Newt", "303"][..], &gift].concat()).await;
         bench.ok(&["referral", "add", "pebbles", "--owner", &id]).await;
-        let cut = bench.run_through(Cut::after(writes), &["user", "erase", &id, "--yes"]).await;
+        let cut = bench.run_through(Faults::cut_after(writes), &["user", "erase", &id, "--yes"]).await;
         bench.ok(&["user", "erase", &id, "--yes"]).await;
         assert_eq!(rows_with(&paying, "pebble").await, [""; 0], "cut off after {writes} writes");
         assert_eq!(bench.ok(&["order", "list", "--player", &id, "--status", "pending"]).await["orders"], json!([]));

@@ -6,7 +6,7 @@ use shared::store::keys;
 use std::io::{Read as _, Write as _};
 use std::time::Duration;
 use storectl::error::Exit;
-use tests::{Cut, NOW};
+use tests::{Calls, Faults, NOW};
 
 async fn backed_up() -> (Bench, String) {
     let bench = Bench::stocked().await;
@@ -107,9 +107,9 @@ async fn a_backup_with_single_codes_and_without_logins_is_restored_and_its_cards
 async fn a_restore_that_was_cut_off_at_any_write_goes_on_and_serves_nobody_before_it_is_done() {
     let (bench, file) = backed_up().await;
     let whole = without_brief_rows(bench.rows().await);
-    for let_through in Cut::places() {
+    for let_through in Faults::cuts() {
         let other = Bench::empty().await;
-        let cut = other.run_through(Cut::after(let_through), &["restore", &file, "--yes"]).await;
+        let cut = other.run_through(Faults::cut_after(let_through), &["restore", &file, "--yes"]).await;
         let Err(failure) = cut else {
             assert!(let_through > 4, "mark, batches, note, active version");
             return;
@@ -130,7 +130,7 @@ async fn a_restore_that_was_cut_off_at_any_write_goes_on_and_serves_nobody_befor
 async fn nothing_is_written_into_a_half_restored_table() {
     let (_bench, file) = backed_up().await;
     let other = Bench::empty().await;
-    assert!(other.run_through(Cut::after(2), &["restore", &file, "--yes"]).await.is_err());
+    assert!(other.run_through(Faults::cut_after(2), &["restore", &file, "--yes"]).await.is_err());
     let before = without_brief_rows(other.rows().await);
     for line in [
         &["user", "add", "Newt"][..],
@@ -170,10 +170,10 @@ async fn a_restore_does_not_end_over_what_something_else_wrote() {
     for key in [added, altered] {
         let other = Bench::empty().await;
         // All but the last write, which ends the restore.
-        let writes = Cut::never();
+        let writes = Calls::default();
         let whole = Bench::empty().await;
         whole.run_through(writes.clone(), &["restore", &file, "--yes"]).await.unwrap();
-        let cut = Cut::after(writes.writes() - 1);
+        let cut = Faults::cut_after(writes.writes() - 1);
         assert!(other.run_through(cut, &["restore", &file, "--yes"]).await.is_err());
         let mut item = shared::store::codec::key_attributes(&key);
         item.insert("next".to_owned(), aws_sdk_dynamodb::types::AttributeValue::N("7".to_owned()));
@@ -210,7 +210,7 @@ async fn another_backup_does_not_go_on_where_one_was_cut_off() {
     let second = small.path("second.gz").display().to_string();
     small.ok(&["backup", &second]).await;
     let other = Bench::empty().await;
-    assert!(other.run_through(Cut::after(2), &["restore", &file, "--yes"]).await.is_err());
+    assert!(other.run_through(Faults::cut_after(2), &["restore", &file, "--yes"]).await.is_err());
     assert_eq!(other.fails(&["restore", &second, "--yes"]).await.exit, Exit::Refused);
 }
 

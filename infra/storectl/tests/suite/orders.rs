@@ -5,7 +5,7 @@ use crate::payments::Paying;
 use local::stripe::Action;
 use shared::model::InternalId;
 use storectl::error::Exit;
-use tests::Cut;
+use tests::Faults;
 
 /// A paid checkout of two units without its order; its session and the order's id.
 async fn lost() -> (Paying, String, InternalId) {
@@ -39,7 +39,7 @@ async fn an_order_without_an_answer_names_the_id_to_try_again_with() {
     let bench = Bench::published().await;
     let order = ["order", "record", "--gateway", "g", "--line", "201"];
     // The number is taken, then the line is cut.
-    let failure = bench.run_through(Cut::after(1), &order).await.unwrap_err();
+    let failure = bench.run_through(Faults::cut_after(1), &order).await.unwrap_err();
     assert_eq!(failure.exit, Exit::Unavailable, "{failure}");
     let id = failure.next.split_whitespace().find(|word| word.len() == 16).unwrap().to_owned();
     let again: Vec<&str> = order.into_iter().chain(["--id", &id]).collect();

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use storectl::error::Exit;
-use tests::Cut;
+use tests::Faults;
 
 /// A store in which everything that is shown carries this name.
 fn named(bench: &Bench, name: &str) -> String {
@@ -68,7 +68,7 @@ async fn killed_at_every_write_the_old_store_is_served_whole_and_the_next_run_co
         let (alder, birch) = (named(&bench, "Alder"), named(&bench, "Birch"));
         bench.ok(&["publish", &alder, "--yes"]).await;
         let now = bench.clock.seconds();
-        let outcome = publish::publish(&bench.through(Cut::after(let_through)), &compiled(&birch), now).await;
+        let outcome = publish::publish(&bench.through(Faults::cut_after(let_through)), &compiled(&birch), now).await;
         if outcome.is_ok() {
             assert!(let_through > 5, "there are more writes than that");
             return everybody_sees(&bench, "Birch", "at the end").await;

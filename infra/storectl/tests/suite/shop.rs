@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::time::Duration;
 use storectl::error::{Exit, Failure};
-use tests::Cut;
+use tests::Faults;
 
 /// A store that shows these pictures, of different content each.
 fn showing(bench: &Bench, name: &str, pictures: &[u32]) -> String {
@@ -57,7 +57,7 @@ async fn shown(bench: &Bench, s3: &S3) -> Vec<String> {
 
 #[tokio::test]
 async fn killed_at_every_upload_the_old_shop_stays_whole_and_the_next_run_completes() {
-    for let_through in Cut::places() {
+    for let_through in Faults::cuts() {
         let (bench, s3) = (Bench::empty().await, S3::start().await);
         let (old, new) = (showing(&bench, "old", &[1, 2]), showing(&bench, "new", &[2, 3, 4]));
         let told = bench.run_in_shop(&s3.bucket, &["publish", &old, "--yes"]).await.unwrap();

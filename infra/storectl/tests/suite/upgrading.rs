@@ -14,7 +14,7 @@ use shared::store::{StoreError, names};
 use std::io::Write as _;
 use std::time::Duration;
 use storectl::error::Exit;
-use tests::{Cut, Prepared};
+use tests::{Faults, Prepared};
 
 const EARLIEST: &str = include_str!("backups/before-logins-by-name.jsonl");
 /// The last version without a schema number.
@@ -152,7 +152,7 @@ async fn an_upgrade_that_was_cut_off_at_any_write_is_completed_by_the_next() {
         let whole = rows_but_their_version(&upgraded(backup).await).await;
         for let_through in 0.. {
             let bench = left_by(backup).await;
-            let Err(failure) = bench.run_through(Cut::after(let_through), &["upgrade"]).await else {
+            let Err(failure) = bench.run_through(Faults::cut_after(let_through), &["upgrade"]).await else {
                 assert!(let_through >= least, "{let_through} writes");
                 break;
             };
@@ -353,7 +353,7 @@ async fn a_restore_of_an_earlier_backup_is_upgraded_and_goes_on_after_any_cut() 
         let bench = Bench::empty().await;
         let file = bench.path("b.gz").display().to_string();
         std::fs::write(&file, zipped(EARLIEST)).unwrap();
-        let cut = bench.run_through(Cut::after(let_through), &["restore", &file, "--yes"]).await;
+        let cut = bench.run_through(Faults::cut_after(let_through), &["restore", &file, "--yes"]).await;
         let (status, _) = bench.api(Method::GET, "/settings/get", None, "").await;
         let Err(failure) = cut else {
             assert_eq!(status, StatusCode::OK);
