@@ -1,7 +1,7 @@
 //! A shop with buyers, carts and a payment provider.
 
 use crate::provider::TestProvider;
-use crate::shop::{BOTH, FIVE, PLAIN, Shop, TWO_EACH, USERS, code, published_item};
+use crate::shop::{Shop, USERS, code, published_item};
 use serde_json::{Value, json};
 use shared::model::{
     ActiveVersion, AppliedCoupon, AppliedGiftCard, Cart, Code, InternalId, ItemId, Line, LineId, Login, Money,
@@ -33,8 +33,6 @@ pub const FREE: u64 = 23;
 pub const STEPS: [u64; 2] = [24, 25];
 /// Needs a linked chat account.
 pub const CHAT: u64 = 26;
-/// Every item with which the tests fill carts.
-pub const SOLD: [u64; 9] = [PLAIN, FIVE, TWO_EACH, BOTH, VIRTUAL, GIFT, TWENTY, FREE, CHAT];
 /// Price of every item.
 pub const PRICE: i64 = 100;
 

@@ -1,14 +1,14 @@
 //! The table compared with what its orders add up to, by the function that the service itself uses.
 
 use crate::shop::{BALANCE, code};
-use shared::model::{Code, Donations, Donor, Goal, Holding, ItemId, Money, Order, OrderStatus, Patron, User, UserId};
+use shared::model::{Code, Donations, Donor, Goal, Money, Order, OrderStatus, Patron, User, UserId};
 use shared::rules::order::without_refunded;
 use shared::rules::patrons::largest;
 use shared::rules::statistics::derive;
-use shared::store::codec::{self, Row};
 use shared::store::orders::StoredOrder;
-use shared::store::{Db, codes, counters, keys, ledgers, statistics};
-use std::collections::{BTreeMap, BTreeSet};
+use shared::store::{Db, codes, keys, statistics};
+use shared::usecases::orders::{audit, each_order};
+use std::collections::BTreeMap;
 use tests::NOW;
 
 const COUPONS: [&str; 4] = ["once", "each", "free", "few"];
@@ -31,21 +31,18 @@ impl Facts {
 
 /// Every order of a table.
 pub async fn orders(db: &Db) -> Vec<StoredOrder> {
-    let (mut orders, mut start) = (Vec::new(), None);
-    loop {
-        let scan = db.client().scan().table_name(db.table()).filter_expression("attribute_exists(internal_id)");
-        let page = scan.consistent_read(true).set_exclusive_start_key(start).send().await.unwrap();
-        for item in page.items.unwrap_or_default() {
-            orders.push(StoredOrder::decode(&codec::key_of(&item).unwrap(), Row::from(item)).unwrap());
-        }
-        start = page.last_evaluated_key;
-        if start.is_none() {
-            return orders;
-        }
-    }
+    let mut orders = Vec::new();
+    each_order(db, |stored| orders.push(stored)).await.unwrap();
+    orders
 }
 
-/// Fails unless ledgers, counters, uses, balances and statistics are what the orders add up to.
+/// Fails unless counters, ledgers and the amounts of patrons are what the orders add up to.
+pub async fn assert_audit(db: &Db) {
+    let audit = audit(db, &|_| {}).await.unwrap();
+    assert!(audit.is_clean(), "{audit:#?}");
+}
+
+/// Fails unless counters, ledgers and statistics are what the orders add up to.
 pub async fn assert_sums(db: &Db, facts: &Facts) {
     let stored = orders(db).await;
     assert!(stored.iter().all(|order| !order.statistics_due()), "statistics are behind");
@@ -56,19 +53,7 @@ pub async fn assert_sums(db: &Db, facts: &Facts) {
     let at =
         (0..4_000).map(|days| NOW - days * 86_400).find(|at| Donations::month_of(*at) == shown.month).unwrap_or(NOW);
     let sums = derive(&orders, &users, &facts.goals, at);
-    let items: BTreeSet<ItemId> = orders.iter().flat_map(|order| &order.lines).map(|line| line.item).collect();
-    let wanted = users.keys().map(|user| keys::ledger(*user)).chain(items.iter().map(|item| keys::count(*item)));
-    let mut rows = db.batch_get(wanted.collect()).await.unwrap();
-    for user in users.keys() {
-        let ledger = ledgers::take(&mut rows, *user).unwrap();
-        let held: Vec<(ItemId, Holding)> = ledger.iter().filter(|(_, held)| *held != Holding::default()).collect();
-        let expected: Vec<_> = sums.ledgers.get(user).map(|ledger| ledger.iter().collect()).unwrap_or_default();
-        assert_eq!(held, expected, "ledger of {user}");
-    }
-    for item in &items {
-        let sold = counters::take(&mut rows, *item).unwrap().unwrap_or(0);
-        assert_eq!(sold, sums.sold.get(item).map_or(0, |sold| i64::try_from(*sold).unwrap()), "sold of {item}");
-    }
+    assert_audit(db).await;
     let goals: BTreeMap<String, Money> =
         shown.goals.iter().map(|(goal, sum)| (goal.clone(), *sum)).filter(|(_, sum)| *sum > Money::ZERO).collect();
     let given: BTreeMap<String, Money> =
