@@ -83,7 +83,7 @@ async fn a_first_write_to_a_cart_happens_once() {
     let store = TestStore::open().await;
     let token = store.token("Pebble");
     let call = || Call::post("/cart/setReferral").token(&token).json(&json!({ "ref_code": "lantern" }));
-    let replies = join_all((0..4).map(|_| store.send(call()))).await;
+    let replies = join_all((0..16).map(|_| store.send(call()))).await;
     let messages: Vec<String> =
         replies.iter().map(|reply| reply.json()["message"].as_str().unwrap().to_owned()).collect();
     let applied = messages.iter().filter(|message| message.contains("applied")).count();

@@ -6,12 +6,12 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 use tokio::task::JoinSet;
 
-/// Runs all of these, some at once.
-async fn all(at_once: usize, runs: impl Iterator<Item = impl Future<Output = ()> + Send + 'static>) {
+/// Runs all of these, many at once: they mostly wait.
+async fn all(runs: impl Iterator<Item = impl Future<Output = ()> + Send + 'static>) {
     let mut running = JoinSet::new();
     for run in runs {
         running.spawn(run);
-        if running.len() == at_once {
+        if running.len() == 32 {
             running.join_next().await.unwrap().unwrap();
         }
     }
@@ -26,17 +26,14 @@ async fn killed_at_any_moment_of_any_call_each_command_runs_once_or_is_unknown()
     for sell in [World::sell_each, |world: &World| world.store.sell(13, "give Late diamond 1", Some("Late"))] {
         let moments = moments(sell).await;
         let step = if times("KILLS", 0) > 0 { 1 } else { 3 };
-        all(
-            6,
-            (1..=moments).step_by(step).map(|moment| async move {
-                let world = World::new(moment).await;
-                sell(&world);
-                world.spawn(&[]);
-                let unknown = world.settle().await;
-                assert!(unknown.len() <= 1);
-                world.check(&unknown);
-            }),
-        )
+        all((1..=moments).step_by(step).map(|moment| async move {
+            let world = World::new(moment).await;
+            sell(&world);
+            world.spawn(&[]);
+            let unknown = world.settle().await;
+            assert!(unknown.len() <= 1);
+            world.check(&unknown);
+        }))
         .await;
         println!("figures: killed at {moments} moments of calls");
     }
@@ -59,26 +56,22 @@ async fn whenever_the_journal_cannot_be_written_nothing_runs_that_is_not_in_it_a
     let step = if times("KILLS", 0) > 0 { 1 } else { 3 };
     let faults = [Fault::Full, Fault::Moved].into_iter().flat_map(|fault| (1..moments).map(move |at| (at, fault)));
     let count = faults.clone().step_by(step).count();
-    // They mostly wait.
-    all(
-        32,
-        faults.step_by(step).map(|(moment, fault)| async move {
-            let world = World::with(moment, fault).await;
-            world.sell_each();
-            world.spawn(&["sh", "-c", "trap '' XFSZ; exec \"$@\"", "sh"]);
-            let said = || world.killer.log().matches("trying again after a pause").count();
-            let polls = || world.store.inner().calls.iter().filter(|call| *call == "queue").count();
-            until(|| said() > 0 || world.store.is_settled()).await;
-            let before = polls();
-            until(|| said() > 1 || world.store.is_settled()).await;
-            assert!(world.store.is_settled() || polls() == before, "it fetches what it cannot write down");
-            world.killer.check_written();
-            world.killer.mend();
-            // What was served and could not be written down is served again.
-            world.store.inner().now += 61;
-            world.check(&world.settle().await);
-        }),
-    )
+    all(faults.step_by(step).map(|(moment, fault)| async move {
+        let world = World::with(moment, fault).await;
+        world.sell_each();
+        world.spawn(&["sh", "-c", "trap '' XFSZ; exec \"$@\"", "sh"]);
+        let said = || world.killer.log().matches("trying again after a pause").count();
+        let polls = || world.store.inner().calls.iter().filter(|call| *call == "queue").count();
+        until(|| said() > 0 || world.store.is_settled()).await;
+        let before = polls();
+        until(|| said() > 1 || world.store.is_settled()).await;
+        assert!(world.store.is_settled() || polls() == before, "it fetches what it cannot write down");
+        world.killer.check_written();
+        world.killer.mend();
+        // What was served and could not be written down is served again.
+        world.store.inner().now += 61;
+        world.check(&world.settle().await);
+    }))
     .await;
     println!("figures: a journal that could not be written from {count} moments on");
 }
@@ -98,17 +91,14 @@ async fn killed_at_any_write_of_the_journal_each_command_runs_once_or_is_unknown
     let limits: BTreeSet<usize> = starts.windows(2).flat_map(|line| [line[0], line[0].midpoint(line[1])]).collect();
     let step = if times("KILLS", 0) > 0 { 1 } else { 3 };
     let count = limits.len();
-    all(
-        6,
-        limits.into_iter().step_by(step).map(|limit| async move {
-            let world = World::new(0).await;
-            world.sell_each();
-            world.spawn(&["prlimit", &format!("--fsize={limit}"), "--core=0"]);
-            let unknown = world.settle().await;
-            assert!(unknown.len() <= 1);
-            world.check(&unknown);
-        }),
-    )
+    all(limits.into_iter().step_by(step).map(|limit| async move {
+        let world = World::new(0).await;
+        world.sell_each();
+        world.spawn(&["prlimit", &format!("--fsize={limit}"), "--core=0"]);
+        let unknown = world.settle().await;
+        assert!(unknown.len() <= 1);
+        world.check(&unknown);
+    }))
     .await;
     println!("figures: killed at {count} places of {} writes", starts.len() - 1);
 }
