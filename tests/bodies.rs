@@ -14,7 +14,7 @@ struct Reader {
     good: &'static str,
     /// The longest value in characters.
     longest: usize,
-    /// Whose token is sent, if one is needed.
+    /// The user whose token is sent, if one is needed.
     user: Option<&'static str>,
     /// Whether the good value was found.
     is_hit: fn(&Value) -> bool,

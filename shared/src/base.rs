@@ -41,9 +41,6 @@ impl Base {
     }
 
     /// A base from the process's environment. Reads nothing yet.
-    ///
-    /// # Errors
-    /// [`ConfigError`] if the environment is incomplete.
     pub fn from_env() -> Result<Self, ConfigError> {
         let config = Config::from_env()?;
         let access = Access::from_env()?;

@@ -56,18 +56,13 @@ impl From<dynamodb::MissingVariable> for ConfigError {
 }
 
 impl Config {
-    /// Reads the process's environment.
-    ///
-    /// # Errors
-    /// [`ConfigError`] for the first variable that is missing or wrong.
+    /// Reads the process's environment. Fails for the first variable that is missing or wrong.
     pub fn from_env() -> Result<Self, ConfigError> {
         Self::from_vars(|name| std::env::var(name).ok())
     }
 
-    /// Reads variables through `var`. Their names are those of template.yaml.
-    ///
-    /// # Errors
-    /// [`ConfigError`] for the first variable that is missing or wrong.
+    /// Reads variables through `var`. Their names are those of template.yaml. Fails for the first variable that is
+    /// missing or wrong.
     pub fn from_vars(var: impl Fn(&'static str) -> Option<String>) -> Result<Self, ConfigError> {
         let set = |name| var(name).filter(|value| !value.trim().is_empty());
         let keys = set("TOKEN_KEYS").ok_or(ConfigError::Missing("TOKEN_KEYS"))?;

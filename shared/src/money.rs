@@ -28,7 +28,6 @@ impl CurrencyFormat {
         Self { digits }
     }
 
-    /// An amount of money.
     pub const fn money(self, money: Money) -> Decimal {
         Decimal { unscaled: money.minor(), digits: self.digits }
     }
@@ -39,7 +38,6 @@ pub fn percent(percent: Percent) -> Decimal {
     Decimal { unscaled: i64::from(percent.hundredths()), digits: 2 }
 }
 
-/// An exchange rate.
 pub const fn rate(rate: Rate) -> Decimal {
     Decimal { unscaled: rate.millionths(), digits: 6 }
 }

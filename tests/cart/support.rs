@@ -75,7 +75,6 @@ pub async fn line(store: &TestStore, name: &str, id: u64) -> Line {
     lines.into_iter().find(|line| line.id == LineId::new(id)).expect("a line of that id")
 }
 
-/// Bans a player's name.
 pub async fn ban(store: &TestStore, name: &str) {
     let name = PlayerName::parse(name).expect("a player's name");
     put(store, key_attributes(&keys::ban(name.key()))).await;

@@ -114,7 +114,7 @@ async fn the_head_says_what_the_page_is() {
     assert!(cart.contains("<meta name=\"robots\" content=\"noindex\">") && !cart.contains("canonical"));
 }
 
-/// What owners and players name things is text, wherever it is.
+/// Names that owners and players choose are text, wherever they are shown.
 #[tokio::test]
 async fn no_name_is_markup() {
     const NAME: &str = "<b>\"'&</b></script><script>x()</script>";

@@ -58,7 +58,6 @@ impl Calls {
         self.0.lock().expect("no test panics here")
     }
 
-    /// Removes the recorded calls.
     pub fn clear(&self) {
         self.entries().clear();
     }

@@ -36,7 +36,6 @@ impl Call {
         Self::new(Method::POST, target)
     }
 
-    /// Another method.
     #[must_use]
     pub fn method(mut self, method: Method) -> Self {
         self.method = method;
@@ -54,7 +53,6 @@ impl Call {
         self
     }
 
-    /// With another header.
     #[must_use]
     pub fn header(mut self, name: &str, value: &str) -> Self {
         let name = HeaderName::try_from(name).expect("a header name");
@@ -68,7 +66,6 @@ impl Call {
         self.header("authorization", &format!("Bearer {token}"))
     }
 
-    /// From another address.
     #[must_use]
     pub fn from_ip(mut self, address: &str) -> Self {
         address.clone_into(&mut self.source_ip);
@@ -80,7 +77,6 @@ impl Call {
 pub struct Reply {
     pub status: StatusCode,
     pub headers: HeaderMap,
-    /// Its body as text.
     pub text: String,
 }
 
@@ -104,7 +100,6 @@ impl Reply {
         Self { status: head.status, headers: head.headers, text }
     }
 
-    /// The body as JSON.
     pub fn json(&self) -> Value {
         serde_json::from_str(&self.text).unwrap_or_else(|error| panic!("{error}: {:?}", self.text))
     }

@@ -272,7 +272,6 @@ impl TestStore {
         self.restart();
     }
 
-    /// Deploys other payment keys.
     pub fn set_payment_keys(&mut self, keys: &str) {
         keys.clone_into(&mut self.surroundings.payment_keys);
         self.restart();

@@ -20,7 +20,6 @@ const SEQUENCES: &str = "SEQ#";
 pub struct Dump(BTreeMap<(String, String), Item>);
 
 impl Dump {
-    /// Reads the rows.
     pub async fn read(store: &TestStore) -> Self {
         let (mut rows, mut start) = (BTreeMap::new(), None);
         loop {
@@ -148,7 +147,6 @@ pub struct Stable(Option<BTreeSet<String>>);
 
 impl Stable {
     /// All words, for rows of one run.
-    #[must_use]
     pub const fn all() -> Self {
         Self(None)
     }

@@ -20,7 +20,6 @@ pub struct TestTable {
 }
 
 impl TestTable {
-    /// An empty table.
     pub async fn empty() -> Self {
         let engine = Engine::start(None).await.expect("an engine in memory");
         Self::create(engine).await
@@ -151,7 +150,6 @@ pub async fn items(db: &Db, kind: &str) -> Vec<Item> {
     items
 }
 
-/// Deletes an item.
 pub async fn delete(db: &Db, key: &Key) {
     let delete = db.client().delete_item().table_name(db.table()).set_key(Some(key_attributes(key)));
     delete.send().await.expect("a database that responds");

@@ -62,7 +62,6 @@ impl WireFault {
 
 /// A response with its fault, as bytes.
 pub struct Spoilt {
-    /// The bytes that arrive.
     pub bytes: Vec<u8>,
     /// Whether the connection is closed after it.
     pub ends: bool,
@@ -97,7 +96,6 @@ impl Message {
         Some(Self { body, ..message })
     }
 
-    /// The message to send.
     pub fn bytes(&self) -> Vec<u8> {
         [self.head.as_bytes(), &self.body].concat()
     }

@@ -15,7 +15,7 @@ const SERVER: ServerId = ServerId::new(1);
 #[derive(Debug)]
 pub struct Game {
     key: ServerKey,
-    /// What ran, in its order.
+    /// The commands that ran, in their order.
     ran: Vec<CommandId>,
 }
 

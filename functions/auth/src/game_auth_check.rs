@@ -13,7 +13,6 @@ use shared::token::Via;
 use shared::usecases::game_login;
 use std::convert::Infallible;
 
-/// POST /game_auth/check/{username}.
 pub struct EndGameLogin;
 
 /// Whether the login is confirmed.

@@ -10,7 +10,6 @@ use shared::usecases::game_login::{self, Beginning};
 use std::convert::Infallible;
 use std::str::FromStr;
 
-/// POST /game_auth/init/{username}.
 pub struct BeginGameLogin;
 
 /// The player's name in the game, as POST /auth/username takes it.

@@ -10,7 +10,6 @@ use std::borrow::Cow;
 use std::convert::Infallible;
 use std::sync::Arc;
 
-/// GET and POST /categories/get.
 pub struct ListCategories;
 
 /// A category of the list.

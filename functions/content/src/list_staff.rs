@@ -7,7 +7,7 @@ use shared::store::{StoreError, keys};
 use std::convert::Infallible;
 use std::sync::Arc;
 
-/// GET /staff. The published structure is returned unchanged.
+/// The published structure is returned unchanged.
 pub struct ListStaff;
 
 impl Endpoint for ListStaff {

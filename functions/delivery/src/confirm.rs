@@ -13,7 +13,6 @@ use shared::model::AuthId;
 use shared::usecases::game_login;
 use std::convert::Infallible;
 
-/// POST /plugin/api/game_auth/confirm/{auth_id}.
 pub struct Confirm;
 
 /// The id of the login; `None` if it cannot be one.

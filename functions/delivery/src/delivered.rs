@@ -7,7 +7,6 @@ use crate::reply::{AsciiJson, UnknownKey};
 use shared::endpoint::{Endpoint, Error, RoundTrips};
 use shared::usecases::delivery;
 
-/// POST /plugin/api/servers/{key}/commands/delivered.
 pub struct Delivered;
 
 impl Endpoint for Delivered {

@@ -9,7 +9,6 @@ use shared::endpoint::{Endpoint, Error, RoundTrips};
 use shared::model::Money;
 use shared::money::{CurrencyFormat, Decimal};
 
-/// GET /plugin/api/{key}/donation_goal.
 pub struct DonationGoal;
 
 /// A donation goal.

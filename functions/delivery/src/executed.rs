@@ -17,7 +17,6 @@ const MOST_RESULTS: usize = 1_000;
 /// The most bytes of a response.
 const LONGEST: usize = 1_024;
 
-/// POST /plugin/api/servers/{key}/commands/executed.
 pub struct Executed;
 
 /// Reports about commands. One of the two fields is needed.

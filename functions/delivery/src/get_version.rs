@@ -5,7 +5,6 @@ use crate::reply::PlainText;
 use shared::endpoint::{Endpoint, Error, RoundTrips};
 use std::convert::Infallible;
 
-/// GET /plugin/api/getVersion.
 pub struct GetVersion;
 
 impl Endpoint for GetVersion {

@@ -23,9 +23,6 @@ pub const MOST: usize = 10_000;
 /// A body that names ids.
 pub trait Named: DeserializeOwned + schemars::JsonSchema + fmt::Debug + Send {
     /// The ids in the order in which they were sent.
-    ///
-    /// # Errors
-    /// [`BodyFault`], which names the field that is wrong.
     fn ids(&self) -> Result<Vec<i64>, BodyFault>;
 }
 
@@ -62,9 +59,6 @@ pub struct Call {
 
 impl<B> Ids<B> {
     /// The call and its body. A body that cannot be read is named only to a caller with a valid key.
-    ///
-    /// # Errors
-    /// [`UnknownKey`], [`Error::Body`], and if the table cannot be read.
     pub async fn call(self, state: &State) -> Result<(Call, B), Error<UnknownKey>> {
         let (key, base) = (self.key.required()?.clone(), &state.base);
         match self.sent {

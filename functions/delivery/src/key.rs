@@ -11,7 +11,6 @@ use std::collections::BTreeMap;
 /// The key in a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SentKey {
-    /// There is none.
     Absent,
     /// The text is not a key.
     Malformed,
@@ -29,9 +28,6 @@ impl SentKey {
     }
 
     /// The key of a call that needs one.
-    ///
-    /// # Errors
-    /// [`UnknownKey`].
     pub fn required(&self) -> Result<&ServerKey, Error<UnknownKey>> {
         match self {
             Self::Key(key) => Ok(key),

@@ -66,7 +66,6 @@ impl AsRef<Base> for State {
 
 impl State {
     /// A state with empty caches.
-    #[must_use]
     pub fn new(base: Base) -> Self {
         let (donations, patrons) = (Timed::new(base.config.cache), Timed::new(base.config.cache));
         Self { base, settings: VersionedCache::new(), donations, patrons }

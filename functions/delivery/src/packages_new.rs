@@ -7,7 +7,6 @@ use crate::reply::{AsciiJson, UnknownKey};
 use serde::Serialize;
 use shared::endpoint::{Endpoint, Error, RoundTrips};
 
-/// GET /plugin/api/{key}/gui/packages_new.
 pub struct PackagesNew;
 
 /// A category of the shop in the game. There is none.

@@ -33,14 +33,12 @@ fn call_of(request: &Request) -> Option<String> {
 
 /// The declared route key of a request to a path; `None` if it is not a call of a game server. The path is the whole one,
 /// decoded.
-#[must_use]
 pub fn declared(method: &str, path: &str) -> Option<&'static str> {
     let (_, call) = path.split_once("/plugin/")?;
     Some(matching(method, call)?.1)
 }
 
 /// The route of the gateway by which requests of a declared route come.
-#[must_use]
 pub fn of_gateway(declared: &'static str) -> &'static str {
     let method = declared.split(' ').next().unwrap_or_default();
     let by_method = || ROUTES.into_iter().find(|route| route.split(' ').next() == Some(method));
@@ -48,7 +46,6 @@ pub fn of_gateway(declared: &'static str) -> &'static str {
 }
 
 /// A path without the key of a server or the id of a login: fit for a log.
-#[must_use]
 pub fn without_key(method: &str, path: &str) -> Option<String> {
     let (_, call) = path.split_once("/plugin/")?;
     let declared = matching(method, call).map(|(_, route, _)| route.split_once(' ').map_or(route, |(_, path)| path));

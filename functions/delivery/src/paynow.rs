@@ -8,7 +8,6 @@ use serde::Serialize;
 use shared::endpoint::{Endpoint, Error, RoundTrips};
 use shared::usecases::delivery;
 
-/// GET /plugin/api/servers/{key}/commands/paynow.
 pub struct PayNow;
 
 /// The service is off, since there is no token for it.

@@ -14,7 +14,6 @@ use shared::http::body::BodyFault;
 use shared::model::{Money, UserName};
 use shared::money::{CurrencyFormat, Decimal};
 
-/// GET /plugin/api/{key}/profile/{name}.
 pub struct Profile;
 
 /// The key, and the name as it was sent.

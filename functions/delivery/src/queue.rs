@@ -14,7 +14,6 @@ use shared::model::{AgentId, Command, NotAnAgentId, PendingLogin};
 use shared::usecases::delivery::{self, CallError, PollError};
 use shared::usecases::game_login;
 
-/// GET /plugin/api/servers/{key}/commands/queue.
 pub struct Queue;
 
 /// A row of the queue. The plugin takes a whole response as empty if one row has a field that it cannot read.

@@ -19,7 +19,6 @@ pub struct AsciiJson<T> {
 }
 
 impl<T> AsciiJson<T> {
-    /// Renders a body.
     pub fn of(body: &impl Serialize) -> Self {
         let mut bytes = Vec::new();
         // Bodies consist of strings, numbers and each other; serialising them into memory cannot fail.
@@ -56,7 +55,6 @@ impl Formatter for Ascii {
     }
 }
 
-/// 200 with a text.
 #[derive(Debug)]
 pub struct PlainText(pub &'static str);
 
@@ -72,7 +70,6 @@ impl Reply for PlainText {
     }
 }
 
-/// 200 without a body.
 #[derive(Debug)]
 pub struct NoBody;
 

@@ -6,7 +6,6 @@ use serde::Serialize;
 use shared::endpoint::{Endpoint, Error, RoundTrips};
 use std::convert::Infallible;
 
-/// GET /plugin/api/settings/get.
 pub struct SettingsGet;
 
 /// Always without fields.

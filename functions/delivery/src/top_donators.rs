@@ -7,7 +7,6 @@ use serde::Serialize;
 use shared::endpoint::{Endpoint, Error, RoundTrips};
 use shared::money::{CurrencyFormat, Decimal};
 
-/// GET /plugin/api/{key}/top_donators.
 pub struct TopDonators;
 
 /// A page of the largest patrons.

@@ -8,7 +8,6 @@ use shared::endpoint::{Endpoint, Error, RoundTrips};
 use shared::model::{Donations, Money, RecentDonation};
 use shared::money::{self, CurrencyFormat, Decimal};
 
-/// GET /plugin/api/{key}/getTotalPayments.
 pub struct TotalPayments;
 
 /// A page of the newest payments.

@@ -9,7 +9,6 @@ use serde::Serialize;
 use shared::endpoint::{Endpoint, Error, RoundTrips};
 use shared::usecases::delivery;
 
-/// POST /plugin/api/servers/{key}/commands/validated.
 pub struct Validated;
 
 /// Which commands may run.

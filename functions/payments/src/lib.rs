@@ -51,7 +51,6 @@ impl AsRef<Base> for State {
 
 impl State {
     /// A state with empty caches. Without Stripe's keys there are no payment methods.
-    #[must_use]
     pub fn new(base: Base) -> Self {
         let counters = Counters::new(base.config.cache);
         let stripe = Stripe::of(&base.config);

@@ -12,7 +12,6 @@ pub trait Clock: Debug + Send + Sync {
     fn sleep(&self, pause: Duration) -> Pin<Box<dyn Future<Output = ()> + Send + '_>>;
 }
 
-/// The machine's clock.
 #[derive(Debug)]
 pub struct SystemClock(Instant);
 

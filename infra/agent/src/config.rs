@@ -101,9 +101,6 @@ const fn ten() -> u64 {
 
 impl Config {
     /// Reads a file. Paths in it are relative to its folder.
-    ///
-    /// # Errors
-    /// [`ConfigError`].
     pub fn read(file: &Path, environment: impl Fn(&str) -> Option<String>) -> Result<Self, ConfigError> {
         let failed = |text: String| ConfigError { file: file.display().to_string(), text };
         let text = std::fs::read_to_string(file).map_err(|error| failed(format!("cannot be read: {error}")))?;

@@ -60,9 +60,6 @@ pub struct Journal {
 
 impl Journal {
     /// Opens the journal in a folder, or begins one. What was begun and not ended becomes unknown.
-    ///
-    /// # Errors
-    /// [`JournalError`].
     pub fn open(folder: &Path, now: i64) -> Result<Self, JournalError> {
         let failed = |source| JournalError::Io { path: folder.to_owned(), source };
         fs::create_dir_all(folder).map_err(failed)?;
@@ -102,9 +99,6 @@ impl Journal {
     }
 
     /// Writes records, and returns when they are on the disk. If that fails, they did not happen.
-    ///
-    /// # Errors
-    /// [`JournalError::Io`].
     pub fn append(&mut self, records: &[Record], now: i64) -> Result<(), JournalError> {
         self.write(records, now)?;
         for record in records {
@@ -124,9 +118,6 @@ impl Journal {
 
     /// Whether the journal can be written, which is tried if it failed the last time: what the store serves and the agent cannot
     /// write down is served three times at most.
-    ///
-    /// # Errors
-    /// [`JournalError::Io`].
     pub fn probe(&mut self, now: i64) -> Result<(), JournalError> {
         let probed = self.in_place().and_then(|()| if self.is_failing { self.make_room() } else { Ok(()) });
         probed.map_err(|source| JournalError::Io { path: self.path.clone(), source })?;
@@ -170,9 +161,6 @@ impl Journal {
     }
 
     /// Removes ids that are over for 30 days, once a day.
-    ///
-    /// # Errors
-    /// [`JournalError`].
     pub fn compact_daily(&mut self, now: i64) -> Result<(), JournalError> {
         if (self.compacted..self.compacted + COMPACT_EVERY).contains(&now) { Ok(()) } else { self.compact(now) }
     }
@@ -218,22 +206,18 @@ fn copy_without(from: &Path, to: &Path, old: &BTreeSet<u32>) -> Result<u64, Jour
 }
 
 /// The journal's file in a folder.
-#[must_use]
 pub fn file_in(folder: &Path) -> PathBuf {
     folder.join(FILE)
 }
 
 /// Whether an agent uses the journal in a folder.
-#[must_use]
 pub fn is_locked(folder: &Path) -> bool {
     let lock = File::options().write(true).open(folder.join(LOCK));
     lock.is_ok_and(|lock| matches!(lock.try_lock(), Err(TryLockError::WouldBlock)))
 }
 
-/// Reads the records of a file, which need not exist, with the second of each.
-///
-/// # Errors
-/// [`JournalError::Damaged`] if there are whole lines after a damaged one.
+/// Reads the records of a file, which need not exist, with the second of each. Fails with [`JournalError::Damaged`] if
+/// there are whole lines after a damaged one.
 pub fn read(path: &Path, mut each: impl FnMut(Record, i64)) -> Result<End, JournalError> {
     let failed = |source| JournalError::Io { path: path.to_owned(), source };
     let mut file = match File::open(path) {

@@ -94,7 +94,6 @@ impl Players {
 }
 
 impl Online {
-    #[must_use]
     pub fn of(players: &[Player]) -> Self {
         let named = players.iter().filter(|player| player.is_known_by_name);
         Self {

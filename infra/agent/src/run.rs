@@ -49,19 +49,14 @@ pub struct Agent {
 
 impl Agent {
     /// An agent with its journal.
-    ///
-    /// # Errors
-    /// [`JournalError`].
     pub fn new(config: Config, clock: Arc<dyn Clock>, stop: watch::Receiver<bool>) -> Result<Self, JournalError> {
         let journal = Journal::open(&config.journal, clock.seconds())?;
         let store = Store::new(&config.store, config.key.clone());
         Ok(Self { config, store, clock, journal, console: None, stop })
     }
 
-    /// Works until it is to end, or another agent works for the same server.
-    ///
-    /// # Errors
-    /// [`StoreError::OtherAgent`] only.
+    /// Works until it is to end, or another agent works for the same server. Fails only with
+    /// [`StoreError::OtherAgent`].
     pub async fn run(&mut self) -> Result<(), StoreError> {
         let mut failures = 0;
         while !self.is_ending() {
@@ -96,9 +91,6 @@ impl Agent {
     }
 
     /// One round. Returns the pause until the next.
-    ///
-    /// # Errors
-    /// [`RoundError`].
     pub async fn round(&mut self) -> Result<Duration, RoundError> {
         self.journal.probe(self.clock.seconds())?;
         self.journal.compact_daily(self.clock.seconds())?;
@@ -126,9 +118,6 @@ impl Agent {
 
     /// Returns the commands of a round, with those that wait since an earlier one, and whether each would run. What was served is
     /// given back to the store.
-    ///
-    /// # Errors
-    /// [`RoundError`].
     pub async fn rehearse(&mut self) -> Result<Vec<(Row, bool)>, RoundError> {
         self.connect().await?;
         let online = self.online().await?;

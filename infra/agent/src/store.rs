@@ -72,7 +72,6 @@ struct SentAnswer {
 }
 
 impl Store {
-    #[must_use]
     pub fn new(base: &str, key: Secret) -> Self {
         let roots: RootCertStore = webpki_roots::TLS_SERVER_ROOTS.iter().cloned().collect();
         let http = Client::new(roots).within(LIMIT).at_most(LARGEST).keeping();
@@ -80,18 +79,12 @@ impl Store {
     }
 
     /// The commands to run. Other rows are left out: a login in the game is for a plugin.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn poll(&self, agent: &str) -> Result<Vec<Row>, StoreError> {
         let call = format!("servers/{}/commands/queue/?agent={agent}", self.key.expose());
         rows(&self.send(Method::GET, &call, Bytes::new()).await?)
     }
 
     /// The version of the interface, which shows that this is a store.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn version(&self) -> Result<String, StoreError> {
         let body = self.send(Method::GET, "getVersion/", Bytes::new()).await?;
         let is_version = body.len() < 20 && body.split(|byte| *byte == b'.').count() == 3;
@@ -100,9 +93,6 @@ impl Store {
     }
 
     /// Reports the outcomes of commands.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn executed<'a>(
         &self,
         ended: impl Iterator<Item = (u32, Outcome, &'a str)>,
@@ -113,25 +103,16 @@ impl Store {
     }
 
     /// Reports that commands are kept for their players.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn delivered(&self, ids: &[u32]) -> Result<Vec<Answer>, StoreError> {
         self.words("delivered", &json!({ "ids": ids })).await
     }
 
     /// Asks which commands may run.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn validated(&self, ids: &[u32]) -> Result<Vec<Answer>, StoreError> {
         self.words("validated", &json!({ "ids": ids })).await
     }
 
     /// Gives back what the last poll returned.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn give_back(&self) -> Result<(), StoreError> {
         let call = format!("servers/{}/commands/paynow/", self.key.expose());
         self.send(Method::GET, &call, Bytes::new()).await.map(drop)

@@ -21,9 +21,6 @@ pub struct MovableClock {
 
 impl MovableClock {
     /// A clock that is where that of an earlier start with the same data directory was.
-    ///
-    /// # Errors
-    /// [`StartError::Data`] if its file cannot be read.
     pub fn of(dir: Option<&Path>) -> Result<Self, StartError> {
         let ahead = dir.map(data::clock_ahead).transpose()?.unwrap_or_default();
         Ok(Self { ahead: AtomicU64::new(ahead), file: dir.map(data::clock_file) })
@@ -34,10 +31,8 @@ impl MovableClock {
         self.ahead.load(Ordering::SeqCst) / DAY
     }
 
-    /// Moves it ahead by some days.
-    ///
-    /// # Errors
-    /// A sentence, if it would be too far ahead or cannot be kept. It is not moved then.
+    /// Moves it ahead by some days. Fails with a sentence if it would be too far ahead or cannot be kept. It is not
+    /// moved then.
     pub fn move_ahead(&self, days: u64) -> Result<(), String> {
         let ahead = days.checked_mul(DAY).and_then(|more| self.ahead.load(Ordering::SeqCst).checked_add(more));
         let ahead = ahead.filter(|ahead| *ahead <= MOST * DAY);

@@ -50,10 +50,8 @@ fn running_file(dir: &Path) -> PathBuf {
 }
 
 /// Creates the directory if it does not exist, and keeps other processes out of it. Addresses of an earlier server are
-/// removed.
-///
-/// # Errors
-/// [`StartError::DataInUse`] if another process has it open, [`StartError::Data`] if it cannot be created or locked.
+/// removed. Fails with [`StartError::DataInUse`] if another process has it open, [`StartError::Data`] if it cannot be
+/// created or locked.
 pub fn lock(dir: &Path) -> Result<DataLock, StartError> {
     prepare(dir)?;
     let path = dir.join("lock");
@@ -96,9 +94,6 @@ pub fn clock_file(dir: &Path) -> PathBuf {
 }
 
 /// How many seconds the clock of a data directory is ahead.
-///
-/// # Errors
-/// [`StartError::Data`] if its file cannot be read.
 pub fn clock_ahead(dir: &Path) -> Result<u64, StartError> {
     read_json(clock_file(dir))
 }
@@ -125,9 +120,6 @@ pub fn token_keys(dir: &Path) -> Result<String, StartError> {
 }
 
 /// The keys of the demo's game servers by the servers' ids, as the last start left them.
-///
-/// # Errors
-/// [`StartError::Data`] if they cannot be read.
 pub fn game_server_keys(dir: &Path) -> Result<BTreeMap<u64, String>, StartError> {
     read_json(game_servers_file(dir))
 }
@@ -142,9 +134,6 @@ fn read_json<T: Default + DeserializeOwned>(path: PathBuf) -> Result<T, StartErr
 }
 
 /// Leaves the keys of the demo's game servers in a file that only its owner can read.
-///
-/// # Errors
-/// [`StartError::Data`] if they cannot be written.
 pub fn keep_game_server_keys(dir: &Path, keys: &BTreeMap<u64, String>) -> Result<(), StartError> {
     let path = game_servers_file(dir);
     let written = serde_json::to_vec(keys).map_err(std::io::Error::other).and_then(|text| write_whole(&path, &text));
@@ -156,15 +145,11 @@ fn game_servers_file(dir: &Path) -> PathBuf {
 }
 
 /// The file of what a game server of the demo keeps for players who are away.
-#[must_use]
 pub fn game_server_disk(dir: &Path, server: ServerId) -> PathBuf {
     dir.join(format!("game-server-{server}.json"))
 }
 
 /// New token keys: one random secret.
-///
-/// # Errors
-/// [`StartError::Entropy`] if the system has no random numbers.
 pub fn new_token_keys() -> Result<String, StartError> {
     let mut secret = [0_u8; SECRET];
     getrandom::fill(&mut secret).map_err(|error| StartError::Entropy(error.to_string()))?;

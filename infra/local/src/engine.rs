@@ -49,9 +49,7 @@ impl Engine {
         Self::serve(database.map_err(|error| StartError::Engine(error.to_string()))?).await
     }
 
-    /// Starts an engine in memory with the contents of a file that [`Self::copy_into`] wrote.
-    ///
-    /// # Errors
+    /// Starts an engine in memory with the contents of a file that [`Self::copy_into`] wrote. Fails with
     /// [`StartError::Engine`] if the file is not such a copy or no port is free.
     pub async fn start_from(copy: &Path) -> Result<Self, StartError> {
         let fault = |error: &dyn std::fmt::Display| StartError::Engine(error.to_string());

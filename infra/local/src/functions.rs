@@ -17,11 +17,8 @@ use template::Template;
 /// The values that a deployment reads from Secrets Manager, and what only a server on one machine has.
 #[derive(Clone, Copy)]
 pub struct Secrets<'a> {
-    /// `TOKEN_KEYS`.
     pub token_keys: &'a str,
-    /// `CHAT_SECRET`.
     pub chat: &'a str,
-    /// `PAYMENT_KEYS`.
     pub payments: &'a str,
     /// `ORIGIN_KEYS`, of a template with a shop.
     pub origin: &'a str,
@@ -51,18 +48,12 @@ pub struct Functions {
 
 impl Functions {
     /// Creates the functions for a table, as in a new stack, see [`Functions::with_secrets`].
-    ///
-    /// # Errors
-    /// [`StartError`] for the first function that cannot start.
     pub fn new(template: &Template, db: &Db, token_keys: &str, clock: &Arc<dyn Clock>) -> Result<Self, StartError> {
         Self::with_secrets(template, db, Secrets::new(token_keys), clock)
     }
 
     /// Creates the functions for a table, with the environment that the template gives each. Only the table's name and
     /// the secrets are passed, because the template does not have them before a deploy.
-    ///
-    /// # Errors
-    /// [`StartError`] for the first function that cannot start.
     pub fn with_secrets(
         template: &Template,
         db: &Db,

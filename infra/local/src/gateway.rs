@@ -33,10 +33,8 @@ pub struct Gateway {
 }
 
 impl Gateway {
-    /// A gateway for the template's routes.
-    ///
-    /// # Errors
-    /// [`StartError`] if the template has no usable routes, or a route to a function that does not exist.
+    /// A gateway for the template's routes. Fails if the template has no usable routes, or a route to a function that
+    /// does not exist.
     pub fn new(
         template: &Template,
         functions: impl Into<Arc<Functions>>,

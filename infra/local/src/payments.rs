@@ -20,10 +20,7 @@ pub struct PaymentProvider {
 
 impl PaymentProvider {
     /// A stand-in on a port of this machine, which posts webhooks to `webhook_url` and can move the server's clock ahead. A
-    /// file keeps what it remembers.
-    ///
-    /// # Errors
-    /// [`StartError`] if the port is in use or not allowed, or the file cannot be read.
+    /// file keeps what it remembers. Fails if the port is in use or not allowed, or the file cannot be read.
     pub async fn stand_in(
         port: u16,
         webhook_url: String,
@@ -38,9 +35,7 @@ impl PaymentProvider {
     }
 
     /// The account whose keys are in a file. `STRIPE_API_BASE` may name a server on this machine instead of Stripe.
-    ///
-    /// # Errors
-    /// [`StartError::PaymentKeys`] if the file cannot be read, has no keys, or has one for real money.
+    /// Fails with [`StartError::PaymentKeys`] if the file cannot be read, has no keys, or has one for real money.
     pub fn account(file: &Path) -> Result<Self, StartError> {
         let refused = |reason: String| StartError::PaymentKeys { path: file.to_owned(), reason };
         let keys = std::fs::read_to_string(file).map_err(|error| refused(error.to_string()))?;

@@ -20,7 +20,6 @@ pub struct Pictures {
 
 impl Pictures {
     /// The pictures of the store in a directory.
-    #[must_use]
     pub fn of(store: &Path, pictures: &[Picture]) -> Self {
         let keys = |picture: &Picture| keys_of(&picture.url()).unwrap_or_default();
         let by_key = pictures.iter().flat_map(|picture| keys(picture).into_iter().map(|key| (key, picture.clone())));

@@ -10,7 +10,6 @@ use shared::rules::missing::missing;
 const MOST: usize = 8;
 
 /// The names of players in a table, at `now`.
-#[must_use]
 pub fn suggested(compiled: &Compiled, live: &Live, now: i64) -> Vec<String> {
     let refused = revoked(live, now);
     let place = |user: &&User| {

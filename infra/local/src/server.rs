@@ -27,9 +27,6 @@ const HEAD: Duration = Duration::from_secs(10);
 const GRACE: Duration = Duration::from_secs(5);
 
 /// Listens on 127.0.0.1. `option` is the command line's option for the port.
-///
-/// # Errors
-/// [`StartError`] if the port is in use or not allowed.
 pub async fn listen(port: u16, option: &'static str) -> Result<TcpListener, StartError> {
     TcpListener::bind(("127.0.0.1", port)).await.map_err(|source| match source.kind() {
         ErrorKind::AddrInUse => StartError::PortTaken { port, option },
@@ -38,9 +35,6 @@ pub async fn listen(port: u16, option: &'static str) -> Result<TcpListener, Star
 }
 
 /// The URL at which a listener is reached.
-///
-/// # Errors
-/// [`StartError::Listen`] if the listener has no address.
 pub fn url_of(listener: &TcpListener) -> Result<String, StartError> {
     let address = listener.local_addr().map_err(|source| StartError::Listen { port: 0, source })?;
     Ok(format!("http://{address}"))
@@ -64,7 +58,6 @@ pub struct Beside {
     pub demo: String,
     /// The store's pictures, at `/img/`.
     pub images: Images,
-    /// The reference, at `/reference`.
     pub reference: Reference,
 }
 

@@ -57,7 +57,6 @@ pub struct Demo<'a> {
 }
 
 impl<'a> Demo<'a> {
-    #[must_use]
     pub fn new(console: Option<&'a str>, players: Vec<String>, to_try: &'a Try) -> Self {
         let Try { coupon, gift, referral, refused, .. } = to_try;
         Self { console, players, coupon, gift, referral, refused }
@@ -73,7 +72,6 @@ pub struct Images {
 
 impl Images {
     /// The pictures of the store in a directory.
-    #[must_use]
     pub fn of(store: &Path, named: &[Picture]) -> Self {
         Self { folder: store.join(IMAGES), named: Arc::new(Pictures::of(store, named)) }
     }
@@ -122,7 +120,6 @@ pub struct Site {
 }
 
 impl Site {
-    #[must_use]
     pub fn new(api: Arc<Api>, base_url: &str, url: &str, images: Images, demo: &Demo<'_>) -> Self {
         let (host, base_path) = url::Url::parse(base_url)
             .map(|url| (url.authority().to_owned(), url.path().to_owned()))
@@ -253,7 +250,6 @@ pub async fn serve(listener: TcpListener, site: Site) {
 }
 
 /// The page at the API's own address, which no deployment has: it says where to go.
-#[must_use]
 pub fn landing(api: &str, demo: &str) -> Page {
     let html = format!(
         "<!doctype html>\n<html lang=\"en\">\n<head><meta charset=\"utf-8\"><meta name=\"viewport\" \

@@ -26,9 +26,6 @@ pub struct Store {
 
 impl Store {
     /// Reads the files in `dir`; relative times count from `now`, in seconds since 1970 UTC.
-    ///
-    /// # Errors
-    /// [`StartError::Store`] with all faults.
     pub fn read(dir: &Path, now: i64) -> Result<Self, StartError> {
         let files = publish::read(dir).map_err(|faults| StartError::Store { dir: dir.to_owned(), faults })?;
         Self::of(dir, &files, now)

@@ -81,10 +81,7 @@ impl Picture {
         format!("/{FOLDER}{}.{}", self.digest, if self.is_svg { "svg" } else { "webp" })
     }
 
-    /// Makes what is served in its place.
-    ///
-    /// # Errors
-    /// A fault at the place that names it, if it cannot be made.
+    /// Makes what is served in its place. Fails with a fault at the place that names it.
     pub fn make(&self, store: &Path) -> Result<Vec<Made>, Fault> {
         self.made(store).map_err(|problem| at(&self.place, &self.path, &problem))
     }

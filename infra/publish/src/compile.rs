@@ -50,7 +50,6 @@ pub struct Compiled {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CompiledCategory {
     pub shelf: CategoryWithItems,
-    /// Its subcategories in order.
     pub subcategories: Vec<CategoryWithItems>,
 }
 
@@ -70,10 +69,7 @@ pub enum Part<'a> {
     Item(&'a PublishedItem),
 }
 
-/// Compiles a store.
-///
-/// # Errors
-/// Every fault of the store; nothing is compiled then.
+/// Compiles a store. Fails with every fault of the store; nothing is compiled then.
 pub fn compile(files: &StoreFiles) -> Result<Compiled, Vec<Fault>> {
     let mut report = Report::default();
     let lowered = lower::lower(files, &mut report);

@@ -10,10 +10,7 @@ use shared::store::{Db, StoreError};
 use std::collections::BTreeSet;
 
 /// Refuses to publish `digits` if the published store has others and the table has live rows. A table whose orders
-/// were all recorded with `digits` is let back to them.
-///
-/// # Errors
-/// [`PublishError::Digits`], or if the database does not respond.
+/// were all recorded with `digits` is let back to them. Fails with [`PublishError::Digits`].
 pub async fn check_digits(db: &Db, digits: u8) -> Result<(), PublishError> {
     let Some(published) = read_active_version(db).await?.map(|active| active.config.digits) else { return Ok(()) };
     if published == digits {

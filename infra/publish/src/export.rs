@@ -61,10 +61,7 @@ pub fn export(store: &Compiled) -> StoreFiles {
     }
 }
 
-/// Writes files into a directory.
-///
-/// # Errors
-/// If a file cannot be written; those before it are.
+/// Writes files into a directory. If a file cannot be written, those before it are.
 pub fn write_files(dir: &Path, files: &StoreFiles) -> io::Result<()> {
     fs::create_dir_all(dir)?;
     write(dir, &files.store)?;

@@ -22,10 +22,7 @@ pub enum LoadError {
     Store(#[from] StoreError),
 }
 
-/// Reads a version back and makes sure that it is what its name says.
-///
-/// # Errors
-/// [`LoadError`] if a row is missing or was altered.
+/// Reads a version back and makes sure that it is what its name says. Fails if a row is missing or was altered.
 pub async fn load(db: &Db, record: &VersionRecord) -> Result<Compiled, LoadError> {
     let version = &record.version;
     let missing = |kind: &str| LoadError::Missing { version: version.clone(), kind: kind.to_owned() };
@@ -56,10 +53,8 @@ pub async fn load(db: &Db, record: &VersionRecord) -> Result<Compiled, LoadError
     Ok(Compiled { version: version.clone(), ..compiled })
 }
 
-/// Reads back a version of which only the name is known, see [`load`].
-///
-/// # Errors
-/// As [`load`]; [`LoadError::Missing`] also if it was never written whole.
+/// Reads back a version of which only the name is known, see [`load`]. Fails with [`LoadError::Missing`] also if it was
+/// never written whole.
 pub async fn load_version(db: &Db, version: &str) -> Result<Compiled, LoadError> {
     let missing = || LoadError::Missing { version: version.to_owned(), kind: "VERSIONS".to_owned() };
     load(db, &read_version(db, version).await?.ok_or_else(missing)?).await

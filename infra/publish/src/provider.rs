@@ -41,10 +41,7 @@ pub enum NotCharged {
     WholeOnly,
 }
 
-/// How Stripe charges a currency.
-///
-/// # Errors
-/// [`NotCharged`] if amounts of it cannot be sent as they are stored.
+/// How Stripe charges a currency. Fails if amounts of it cannot be sent as they are stored.
 pub fn at_stripe(code: &str) -> Result<Charged, NotCharged> {
     if THREE_DIGITS.contains(&code) {
         return Err(NotCharged::ThreeDigits);

@@ -29,10 +29,8 @@ pub enum Published {
     },
 }
 
-/// Publishes a store over what is published now, see [`publish_with`].
-///
-/// # Errors
-/// [`PublishError`]; the version that was published before is then still published, or another publisher's is.
+/// Publishes a store over what is published now, see [`publish_with`]. After an error the version that was published
+/// before is still published, or another publisher's is.
 pub async fn publish(db: &Db, compiled: &Compiled, now: i64) -> Result<Published, PublishError> {
     let current = read_active_version(db).await?.map(|active| active.version);
     publish_with(db, compiled, current.as_deref(), now, &|_| {}).await
@@ -42,10 +40,8 @@ pub async fn publish(db: &Db, compiled: &Compiled, now: i64) -> Result<Published
 /// compared the store with: if another one is published by now, nothing is switched, so that no change of another
 /// publisher is lost. Interrupted, it can be run again: rows that are there already are not written again. A version
 /// with missing or altered rows is never switched to: the store is then written again as a new version, which is how
-/// functions that cached such a row learn of the repair. `now` is in seconds since 1970 UTC.
-///
-/// # Errors
-/// [`PublishError`]; the version that was published before is then still published, or another publisher's is.
+/// functions that cached such a row learn of the repair. `now` is in seconds since 1970 UTC. After an error the version
+/// that was published before is still published, or another publisher's is.
 pub async fn publish_with(
     db: &Db,
     compiled: &Compiled,
@@ -79,11 +75,9 @@ pub async fn publish_with(
     }
 }
 
-/// Makes a version the published one, see [`versions::switch`].
-///
-/// # Errors
-/// [`PublishError::Raced`] if the active version points elsewhere by now, [`PublishError::BeingRemoved`] if the version is
-/// being removed or was, [`PublishError::Digits`] if live amounts would be read with other digits.
+/// Makes a version the published one, see [`versions::switch`]. Fails with [`PublishError::Raced`] if the active
+/// version points elsewhere by now, [`PublishError::BeingRemoved`] if the version is being removed or was,
+/// [`PublishError::Digits`] if live amounts would be read with other digits.
 pub async fn switch(
     db: &Db,
     from: Option<&str>,

@@ -19,9 +19,6 @@ const STORE: [&str; 6] = ["store.yaml", "staff.yaml", "categories", "pages", "li
 const LARGEST_PUBLISHED: u64 = 16 * 1024 * 1024;
 
 /// Reads everything of a store that is published.
-///
-/// # Errors
-/// Every fault of every file, those of their contents included.
 pub fn read(dir: &Path) -> Result<StoreFiles, Vec<Fault>> {
     let mut report = Report::default();
     let store_path = Path::new("store.yaml");

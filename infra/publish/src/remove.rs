@@ -30,10 +30,7 @@ pub fn outdated<'a>(versions: &'a [VersionRecord], published: &str, now: i64, gr
 }
 
 /// Removes the versions that are [`outdated`] and returns their names. A version that was pointed to in the
-/// meantime stays.
-///
-/// # Errors
-/// If the database does not respond; the next call continues.
+/// meantime stays. After an error the next call continues.
 pub async fn remove_outdated(
     db: &Db,
     now: i64,

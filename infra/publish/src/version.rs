@@ -27,9 +27,6 @@ pub(crate) fn generation(version: &str) -> u64 {
 }
 
 /// A version's category list; `None` if it was not written.
-///
-/// # Errors
-/// If the database does not respond, or with something unreadable.
 pub async fn read_tree(db: &Db, version: &str) -> Result<Option<Tree>, StoreError> {
     read_published(db, &keys::tree(version)).await
 }

@@ -62,9 +62,6 @@ enum Kind {
 
 impl Connection {
     /// Connects to `HOST:PORT` and sends the password. Everything has `limit` to respond.
-    ///
-    /// # Errors
-    /// [`RconError`].
     pub async fn open(protocol: Protocol, address: &str, password: &str, limit: Duration) -> Result<Self, RconError> {
         let opening = async {
             Ok(match protocol {
@@ -76,10 +73,8 @@ impl Connection {
         Ok(Self { kind, limit })
     }
 
-    /// Runs a command, and returns the whole response.
-    ///
-    /// # Errors
-    /// [`RconError::Refused`] if the command was not sent; after any other error, drop the connection.
+    /// Runs a command, and returns the whole response. Fails with [`RconError::Refused`] if the command was not sent;
+    /// after any other error, drop the connection.
     pub async fn run(&mut self, command: &str) -> Result<String, RconError> {
         check(command).map_err(RconError::Refused)?;
         let limit = self.limit;
@@ -102,9 +97,6 @@ impl Connection {
 }
 
 /// Whether a command can be sent.
-///
-/// # Errors
-/// The reason if it cannot.
 pub fn check(command: &str) -> Result<(), String> {
     if command.len() > LONGEST {
         return Err(format!("it has {} bytes, and RCON takes at most {LONGEST}", command.len()));

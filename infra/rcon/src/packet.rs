@@ -4,7 +4,6 @@
 const SHORTEST: usize = 10;
 const LONGEST: usize = 3 * 4_096 + SHORTEST;
 
-/// A packet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Packet {
     pub id: i32,
@@ -25,7 +24,6 @@ pub enum Malformed {
 
 impl Packet {
     /// The bytes on the wire. A text is at most [`crate::LONGEST`] bytes, so that its length fits.
-    #[must_use]
     pub fn encode(id: i32, kind: i32, text: &str) -> Vec<u8> {
         let length = i32::try_from(text.len() + SHORTEST).unwrap_or(i32::MAX);
         let head = [length, id, kind].map(i32::to_le_bytes).concat();
@@ -34,9 +32,6 @@ impl Packet {
 }
 
 /// Takes the first packet out of what was received; `None` if it is not complete yet.
-///
-/// # Errors
-/// [`Malformed::Length`].
 pub fn decode(received: &mut Vec<u8>) -> Result<Option<Packet>, Malformed> {
     let number = |at: usize| -> Option<i32> { Some(i32::from_le_bytes(received.get(at..at + 4)?.try_into().ok()?)) };
     let Some(length) = number(0) else { return Ok(None) };

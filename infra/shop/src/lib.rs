@@ -11,13 +11,11 @@ pub static TEXTS: &[(&str, &str)] = LANGUAGES;
 
 /// The first 16 hexadecimal digits of the SHA-256 hash over the paths and contents of all [`ASSETS`]. A program that uses
 /// only this does not link the files.
-#[must_use]
 pub const fn hash() -> &'static str {
     HASH
 }
 
 /// The media type of a file by its name; `None` if the shop has no such files.
-#[must_use]
 pub fn media_type(name: &str) -> Option<&'static str> {
     Some(match name.rsplit_once('.')?.1 {
         "html" => "text/html; charset=utf-8",
@@ -36,7 +34,6 @@ pub const WIDTHS: [u32; 3] = [320, 640, 1280];
 
 /// The `srcset` of a picture that is published in several widths: a name of 32 hexadecimal digits and `.webp`. `None` for
 /// any other picture, which has one size.
-#[must_use]
 pub fn srcset(image: &str) -> Option<String> {
     let stem = image.strip_suffix(".webp")?;
     let name = stem.rsplit_once('/').map_or(stem, |(_, name)| name);

@@ -38,9 +38,6 @@ pub struct Writer {
 
 impl Writer {
     /// Begins a new file that only its owner reads: there are gift cards in it.
-    ///
-    /// # Errors
-    /// If it cannot be made, or is there already.
     pub fn create(path: &Path, taken_at: &str) -> std::io::Result<Self> {
         let mut options = OpenOptions::new();
         options.write(true).create_new(true);
@@ -60,7 +57,6 @@ impl Writer {
         self.out.write_all(b"\n")
     }
 
-    /// Adds an item.
     pub fn item(&mut self, item: &Item) -> std::io::Result<()> {
         self.items += 1;
         self.line(&line(item))
@@ -97,10 +93,8 @@ pub struct Seal {
     pub sha256: String,
 }
 
-/// Reads a backup from beginning to end and checks that it is whole.
-///
-/// # Errors
-/// [`Failure`] if it cannot be read, is not a backup, is cut off, or was altered.
+/// Reads a backup from beginning to end and checks that it is whole. Fails if it cannot be read, is not a backup, is
+/// cut off, or was altered.
 pub fn verify(path: &Path) -> Result<Seal, Failure> {
     let broken = |what: &str| {
         let what = format!("{} {what}.", path.display());

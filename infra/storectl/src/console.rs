@@ -37,9 +37,7 @@ impl Console {
         Self { answers: Answers::Nobody, drawn: false }
     }
 
-    /// Asks before something is changed; anything but yes is no. `yes` is the command's `--yes`.
-    ///
-    /// # Errors
+    /// Asks before something is changed; anything but yes is no. `yes` is the command's `--yes`. Fails with
     /// [`Exit::Declined`] if the answer is no, or there is no terminal.
     pub fn confirm(&self, shown: &str, question: &str, yes: bool) -> Result<(), Failure> {
         let agreed = match self.answers {
@@ -55,9 +53,7 @@ impl Console {
     }
 
     /// Asks to type `word` before something is changed for which `--yes` (`yes`) is not enough. `what` says what
-    /// changes, for those who cannot be asked, and `option` is what they add to the command.
-    ///
-    /// # Errors
+    /// changes, for those who cannot be asked, and `option` is what they add to the command. Fails with
     /// [`Exit::Declined`] if another word is typed, or there is no terminal.
     pub fn confirm_word(&self, shown: &str, what: &str, word: &str, option: &str, yes: bool) -> Result<(), Failure> {
         let agreed = match self.answers {
@@ -68,10 +64,8 @@ impl Console {
         if agreed { Ok(()) } else { Err(Failure::new(Exit::Declined, "Not confirmed.", format!("Type {word}."))) }
     }
 
-    /// Asks which of two words is meant, and returns its place.
-    ///
-    /// # Errors
-    /// [`Exit::Declined`] if something else is typed, or there is no terminal.
+    /// Asks which of two words is meant, and returns its place. Fails with [`Exit::Declined`] if something else is
+    /// typed, or there is no terminal.
     pub fn choose(&self, shown: &str, question: &str, words: [&str; 2]) -> Result<usize, Failure> {
         let options = format!("Add --{} or --{}.", words[0], words[1]);
         let typed = match self.answers {

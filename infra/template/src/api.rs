@@ -53,10 +53,8 @@ struct HttpApi {
 }
 
 impl Template {
-    /// All routes. Events of other types are not routes.
-    ///
-    /// # Errors
-    /// When an event has no method or path, or a property that the local server would not act on.
+    /// All routes. Events of other types are not routes. Fails when an event has no method or path, or a property that
+    /// the local server would not act on.
     pub fn routes(&self) -> Result<Vec<Route>, TemplateError> {
         let mut routes = Vec::new();
         for (function, resource) in self.binaries()? {
@@ -69,10 +67,8 @@ impl Template {
         Ok(routes)
     }
 
-    /// The CORS settings of the API. Without any, a preflight is a 404.
-    ///
-    /// # Errors
-    /// When there is no HTTP API, and when the settings are not what API Gateway takes.
+    /// The CORS settings of the API. Without any, a preflight is a 404. Fails when there is no HTTP API, and when the
+    /// settings are not what API Gateway takes.
     pub fn cors(&self) -> Result<Option<Cors>, TemplateError> {
         let (place, api) = self.only(API)?;
         read(&place, &api["CorsConfiguration"])

@@ -6,17 +6,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 impl Template {
     /// The packages of all functions.
-    ///
-    /// # Errors
-    /// When a function does not say which binary it is built from.
     pub fn functions(&self) -> Result<Vec<String>, TemplateError> {
         Ok(self.binaries()?.into_keys().collect())
     }
 
-    /// The environment variables of a function: its own and those of all functions (`Globals`).
-    ///
-    /// # Errors
-    /// When there is no such function, or a variable is not text.
+    /// The environment variables of a function: its own and those of all functions (`Globals`). Fails when there is no
+    /// such function, or a variable is not text.
     pub fn environment(&self, function: &str) -> Result<BTreeMap<String, String>, TemplateError> {
         let own = self.function(function)?;
         let mut variables = BTreeMap::new();
@@ -28,18 +23,13 @@ impl Template {
     }
 
     /// The statements of a function's policies.
-    ///
-    /// # Errors
-    /// When there is no such function.
     pub fn statements(&self, function: &str) -> Result<impl Iterator<Item = &Value>, TemplateError> {
         let policies = self.function(function)?["Properties"]["Policies"].as_array().into_iter().flatten();
         Ok(policies.filter_map(|policy| policy["Statement"].as_array()).flatten())
     }
 
-    /// The actions that a function's own statements allow, such as `dynamodb:GetItem`.
-    ///
-    /// # Errors
-    /// When there is no such function, or a statement has no list of actions.
+    /// The actions that a function's own statements allow, such as `dynamodb:GetItem`. Fails when there is no such
+    /// function, or a statement has no list of actions.
     pub fn actions(&self, function: &str) -> Result<BTreeSet<String>, TemplateError> {
         let lists: Result<Vec<Vec<String>>, TemplateError> =
             self.statements(function)?.map(|statement| read(function, &statement["Action"])).collect();

@@ -60,20 +60,15 @@ pub struct Template {
 
 impl Template {
     /// Reads a template from a file. `parameters` overrides the defaults, as `--parameter-overrides` does in a deploy.
-    ///
-    /// # Errors
-    /// When the file cannot be read, and as [`Template::parse`].
+    /// Fails when the file cannot be read, and as [`Template::parse`].
     pub fn read(path: &Path, parameters: &BTreeMap<String, String>) -> Result<Self, TemplateError> {
         let text = std::fs::read_to_string(path)
             .map_err(|source| TemplateError::Unreadable { path: path.to_owned(), source })?;
         Self::parse(&text, parameters)
     }
 
-    /// Reads a template from its text.
-    ///
-    /// # Errors
-    /// When the text is not YAML, when the value of a parameter is missing, unknown or not allowed, and when a
-    /// condition, `Globals` or a resource uses something that is not supported.
+    /// Reads a template from its text. Fails when the text is not YAML, when the value of a parameter is missing,
+    /// unknown or not allowed, and when a condition, `Globals` or a resource uses something that is not supported.
     pub fn parse(text: &str, parameters: &BTreeMap<String, String>) -> Result<Self, TemplateError> {
         resolve::template(text, parameters)
     }

@@ -57,10 +57,8 @@ struct TimeToLive {
 }
 
 impl Template {
-    /// The one table of the template.
-    ///
-    /// # Errors
-    /// When there is none, and when it has a property that a local table would not have.
+    /// The one table of the template. Fails when there is none, and when it has a property that a local table would not
+    /// have.
     pub fn table(&self) -> Result<TableDefinition, TemplateError> {
         let (place, properties) = self.only("AWS::DynamoDB::Table")?;
         let Properties { attribute_definitions, key_schema, time_to_live_specification, .. } =

@@ -69,9 +69,6 @@ impl Access {
     /// The access that the environment describes, by the variables that Lambda sets and every SDK knows; TLS by rustls
     /// with ring (see "No aws-lc" in `infra/docs/decisions.md`). Profiles, single sign-on and instance roles are not
     /// searched: they never apply in a function.
-    ///
-    /// # Errors
-    /// [`MissingVariable`] if no region is set.
     pub fn from_env() -> Result<Self, MissingVariable> {
         let region = variable("AWS_REGION").or_else(|| variable("AWS_DEFAULT_REGION"));
         let region = region.ok_or(MissingVariable("AWS_REGION"))?;

@@ -41,10 +41,7 @@ pub enum Attribute {
 }
 
 impl RawItem {
-    /// Reads the item into a struct.
-    ///
-    /// # Errors
-    /// If an attribute is missing or has another type. The error names the attribute.
+    /// Reads the item into a struct. The error names the attribute that is missing or has another type.
     pub fn read<'de, T: Deserialize<'de>>(&'de self) -> Result<T, Error> {
         T::deserialize(self)
     }

@@ -39,17 +39,11 @@ pub fn from_item<T: DeserializeOwned>(item: Item) -> Result<T, Unreadable> {
 }
 
 /// Writes a struct as an item with one attribute for each field.
-///
-/// # Errors
-/// [`Unreadable`] if a field cannot be an attribute.
 pub fn to_item<T: Serialize>(thing: &T) -> Result<Item, Unreadable> {
     serde_dynamo::aws_sdk_dynamodb_1::to_item(thing).map_err(|error| Unreadable::of(&error))
 }
 
-/// Reads the JSON that an attribute contains as text.
-///
-/// # Errors
-/// [`Unreadable`], with the attribute's name, if it does not read as a `T`.
+/// Reads the JSON that an attribute contains as text. The error names the attribute.
 pub fn from_json<T: DeserializeOwned>(name: &str, json: &str) -> Result<T, Unreadable> {
     serde_json::from_str(json).map_err(|error| Unreadable::at(name, &error))
 }

@@ -115,10 +115,7 @@ impl<M: Middleware> Table<M> {
 
     /// Reads items by key, strongly consistent, in no order. A batch has at most 100 keys; several batches are
     /// requested concurrently. Unprocessed keys are requested again. The result leaves out what the table does not
-    /// have.
-    ///
-    /// # Errors
-    /// [`BatchGetError`] if a call fails, or if keys stay unprocessed after four rounds.
+    /// have. Fails if a call fails, or if keys stay unprocessed after four rounds.
     pub async fn batch_get(&self, keys: Vec<Item>) -> Result<Vec<Row>, BatchGetError> {
         let batches = keys.len().div_ceil(BATCH);
         let mut rest = keys.into_iter();

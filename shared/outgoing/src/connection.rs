@@ -34,9 +34,6 @@ pub struct Origin {
 
 impl Origin {
     /// Takes the origin out of a request's URL and writes it into the Host header, as HTTP/1.1 requires.
-    ///
-    /// # Errors
-    /// If the URL names no host.
     pub fn take_from<B>(request: &mut Request<B>) -> Result<Self, BoxError> {
         let mut parts = std::mem::take(request.uri_mut()).into_parts();
         let origin = parts.scheme.take().zip(parts.authority.take());

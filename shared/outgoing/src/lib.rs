@@ -87,10 +87,8 @@ impl Client {
         Self { largest, ..self }
     }
 
-    /// Sends a request and reads its whole response, with any status.
-    ///
-    /// # Errors
-    /// [`OutgoingError`]; its variants say whether the request may have been received.
+    /// Sends a request and reads its whole response, with any status. The variants of the error say whether the request
+    /// may have been received.
     pub async fn send(&self, request: Request<Bytes>) -> Result<Response<Bytes>, OutgoingError> {
         #[expect(clippy::disallowed_methods, reason = "the URL is ours, not a caller's")]
         let url = request.uri();

@@ -23,7 +23,6 @@ pub enum Access {
 /// The handler reads the account together with its other data, and [`users::admit`] checks whether the account still
 /// accepts the token.
 pub trait Caller: Sized + Send {
-    /// The kind of caller.
     const ACCESS: Access;
 
     /// The caller of a request; `None` if they may not call. `bearer` reads and verifies the token.

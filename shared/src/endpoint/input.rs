@@ -51,10 +51,6 @@ pub trait Input: Sized + Send {
     /// The part of the request that is read.
     const KIND: InputKind;
 
-    /// Reads the request.
-    ///
-    /// # Errors
-    /// [`BodyFault`], which names the field that is wrong.
     fn read(received: Received<'_>) -> Result<Self, BodyFault>;
 
     fn schemas(generator: &mut schemars::SchemaGenerator) -> RequestSchemas;

@@ -121,7 +121,6 @@ pub struct Declaration {
     pub routes: &'static [&'static str],
     pub summary: &'static str,
     pub number: Option<u8>,
-    /// The kind of caller.
     pub access: Access,
     pub checks_account: bool,
     /// The part of the request that is read.

@@ -17,10 +17,8 @@ use std::panic::AssertUnwindSafe;
 #[derive(Debug, Clone, Copy)]
 pub struct LastResponse;
 
-/// Receives events from Lambda until the sandbox ends, and responds to each with `handle`.
-///
-/// # Errors
-/// If the Runtime API cannot be reached, and after a [`LastResponse`].
+/// Receives events from Lambda until the sandbox ends, and responds to each with `handle`. Fails if the Runtime API
+/// cannot be reached, and after a [`LastResponse`].
 pub async fn run<A>(handle: impl Fn(Request) -> A) -> Result<(), Error>
 where
     A: Future<Output = Response<Body>>,

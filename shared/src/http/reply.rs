@@ -167,7 +167,6 @@ pub fn cacheable(request: &HeaderMap, tag: &str, whole: impl FnOnce() -> Respons
 pub struct RenderedOnce<K>(Mutex<Option<(K, Arc<Rendered>)>>);
 
 impl<K: PartialEq> RenderedOnce<K> {
-    /// An empty cache.
     pub const fn new() -> Self {
         Self(Mutex::new(None))
     }

@@ -24,7 +24,6 @@ pub struct CategoryHead {
     pub id: CategoryId,
     pub slug: Slug,
     pub name: String,
-    /// Its description, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// Image URL, if any.

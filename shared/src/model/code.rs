@@ -21,9 +21,6 @@ impl CodeText {
     pub const LONGEST: usize = 255;
 
     /// Normalises a code that a buyer or an owner wrote.
-    ///
-    /// # Errors
-    /// [`BlankCode`] if nothing is left.
     pub fn parse(text: &str) -> Result<Self, BlankCode> {
         let text = text.trim();
         if text.is_empty() { Err(BlankCode) } else { Ok(Self(text.to_lowercase())) }

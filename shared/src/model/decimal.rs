@@ -26,20 +26,14 @@ pub enum DecimalError {
 
 impl Money {
     /// Reads an amount in a currency of `digits` digits: `9.99` is 999 minor units if there are 2. Blanks around it do
-    /// not matter.
-    ///
-    /// # Errors
-    /// If the text is not such an amount, or above [`Money::LARGEST`].
+    /// not matter. Fails also above [`Money::LARGEST`].
     pub fn parse(text: &str, digits: u8) -> Result<Self, DecimalError> {
         scaled(text, digits, Self::LARGEST.minor()).map(Self::from_minor)
     }
 }
 
 impl Percent {
-    /// Reads a percentage with at most two digits.
-    ///
-    /// # Errors
-    /// If the text is not one, 0 or above 100.
+    /// Reads a percentage with at most two digits. Fails for 0 and above 100.
     pub fn parse(text: &str) -> Result<Self, DecimalError> {
         let whole = i64::from(Self::WHOLE.hundredths());
         let hundredths = match scaled(text, 2, whole) {
@@ -52,10 +46,7 @@ impl Percent {
 }
 
 impl Rate {
-    /// Reads an exchange rate with at most six digits.
-    ///
-    /// # Errors
-    /// If the text is not one, or 0.
+    /// Reads an exchange rate with at most six digits. Fails for 0.
     pub fn parse(text: &str) -> Result<Self, DecimalError> {
         match scaled(text, 6, Money::LARGEST.minor())? {
             0 => Err(DecimalError::Zero),

@@ -24,7 +24,6 @@ impl CommandId {
         if (1..=Self::LARGEST).contains(&number) { Ok(Self(number)) } else { Err(NotACommandId) }
     }
 
-    /// The id's number.
     pub const fn get(self) -> u32 {
         self.0
     }
@@ -211,7 +210,6 @@ pub struct Delivery {
 
 impl Delivery {
     /// That of a command that was never served, for any player, due at `due`.
-    #[must_use]
     pub const fn new(state: CommandState, due: i64) -> Self {
         Self {
             state,

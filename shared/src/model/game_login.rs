@@ -22,7 +22,6 @@ impl AuthId {
         Self(hex::encode(bits))
     }
 
-    /// Reads an id.
     pub fn parse(text: &str) -> Result<Self, NotAnAuthId> {
         let is_hex = text.len() == 32 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
         if is_hex { Ok(Self(text.to_owned())) } else { Err(NotAnAuthId) }

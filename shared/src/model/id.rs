@@ -34,7 +34,6 @@ macro_rules! id {
                 Self(number)
             }
 
-            /// The id's number.
             pub const fn get(self) -> u64 {
                 self.0
             }

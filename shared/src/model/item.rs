@@ -76,7 +76,6 @@ pub struct Promotion {
 pub struct Item {
     pub id: ItemId,
     pub name: String,
-    /// Its description, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// Image path, empty when unset.

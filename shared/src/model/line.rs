@@ -46,11 +46,9 @@ pub struct Line {
     /// The line's id (`cid`), counted up inside the cart.
     pub id: LineId,
     pub item: ItemId,
-    /// Units.
     pub count: u32,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub variables: Vec<LineVariable>,
-    /// Selected server, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<ServerId>,
     /// The buyer's price for one unit of an any-price item.

@@ -42,7 +42,6 @@ impl OrderStatus {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OrderLine {
     pub item: ItemId,
-    /// Units.
     pub count: u32,
     /// The line's total after coupon, in the store's currency.
     pub total: Money,

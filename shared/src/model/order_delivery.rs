@@ -71,7 +71,6 @@ pub struct FrozenLine {
     /// The place of the line in the order, from 0.
     pub line: u16,
     pub item: ItemId,
-    /// The item's name.
     pub name: String,
     /// Seconds after which one unit expires.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -28,10 +28,7 @@ pub struct PlayerName {
 pub struct NotAPlayerName;
 
 impl PlayerName {
-    /// Checks a name. Nothing is trimmed.
-    ///
-    /// # Errors
-    /// [`NotAPlayerName`]; also if it consists of digits only and would be taken for an id.
+    /// Checks a name. Nothing is trimmed. Fails also if it consists of digits only and would be taken for an id.
     pub fn parse(text: &str) -> Result<Self, NotAPlayerName> {
         let is_word = |part: &str, shortest: usize| {
             (shortest..=LONGEST).contains(&part.len())

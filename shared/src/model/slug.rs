@@ -22,10 +22,8 @@ impl Slug {
     /// The longest path in characters (rules.md, "Category urls").
     pub const LONGEST: usize = 255;
 
-    /// Reads a path with or without leading, trailing and repeated slashes.
-    ///
-    /// # Errors
-    /// [`ParseSlugError`] for any other character, for `.` and `..`, for digits only and for paths that are too long.
+    /// Reads a path with or without leading, trailing and repeated slashes. Fails for any other character, for `.` and
+    /// `..`, for digits only and for paths that are too long.
     pub fn parse(text: &str) -> Result<Self, ParseSlugError> {
         if text.chars().count() > Slug::LONGEST {
             return Err(ParseSlugError);
@@ -79,10 +77,8 @@ pub enum CategoryPath {
 }
 
 impl CategoryPath {
-    /// Reads the path parameter `{url}`, percent-decoded.
-    ///
-    /// # Errors
-    /// [`ParseSlugError`] if no category can have this path; the response is then 404 without a read.
+    /// Reads the path parameter `{url}`, percent-decoded. Fails if no category can have this path; the response is then
+    /// 404 without a read.
     pub fn parse(text: &str) -> Result<Self, ParseSlugError> {
         if text.chars().count() > Slug::LONGEST {
             return Err(ParseSlugError);

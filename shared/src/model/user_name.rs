@@ -23,9 +23,6 @@ impl UserName {
     pub const LONGEST: usize = 255;
 
     /// Normalises a name.
-    ///
-    /// # Errors
-    /// [`UserNameError`] if it is not a valid name.
     pub fn parse(text: &str) -> Result<Self, UserNameError> {
         let text = text.trim();
         if text.is_empty() {

@@ -66,9 +66,6 @@ impl Stripe {
 
     /// The subject of a webhook; `None` if it is nothing that concerns orders. `header` is `Stripe-Signature`, `now` in
     /// seconds since 1970 UTC. Of the body only ids are used: what happened is asked for.
-    ///
-    /// # Errors
-    /// [`SignatureError`] if it is not from Stripe.
     pub fn webhook_event(
         &self,
         header: Option<&str>,

@@ -99,10 +99,7 @@ pub enum CheckoutRefusal {
 }
 
 /// The sale of a checkout of a cart. `lines` are the cart's priced lines, `codes` those on it that apply; what the
-/// buyer's own checkout holds does not count in their availability.
-///
-/// # Errors
-/// The first [`CheckoutRefusal`].
+/// buyer's own checkout holds does not count in their availability. Fails with the first [`CheckoutRefusal`].
 pub fn sale(
     lines: &[PricedLine<'_>],
     codes: &AppliedCodes<'_>,
@@ -127,9 +124,6 @@ pub fn sale(
 }
 
 /// Whether an order of these lines makes no more commands than one may.
-///
-/// # Errors
-/// [`CheckoutRefusal::TooManyCommands`].
 pub fn check_commands(lines: &[PricedLine<'_>], delivery: &StoreDelivery) -> Result<(), CheckoutRefusal> {
     let are_too_many = are_too_many(lines.iter().map(|line| (line.published, line.line)), delivery);
     if are_too_many { Err(CheckoutRefusal::TooManyCommands) } else { Ok(()) }

@@ -91,10 +91,7 @@ pub struct CodeInputs<'a> {
 }
 
 /// Decides whether a code applies to a cart. `uses_by_user` is how often the cart's owner used it in paid orders, `now`
-/// the current second.
-///
-/// # Errors
-/// The first [`CodeRefusal`] in the order of rules.md, "Coupons and gift cards".
+/// the current second. Fails with the first [`CodeRefusal`] in the order of rules.md, "Coupons and gift cards".
 pub fn judge<'a>(
     code: Option<&'a Code>,
     uses_by_user: u32,
@@ -112,10 +109,8 @@ pub fn judge<'a>(
     Ok(Applied { code, sum })
 }
 
-/// Decides whether a code can be used at all: the part of [`judge`] that needs no priced cart.
-///
-/// # Errors
-/// The first [`CodeRefusal`] in the order of rules.md, "Coupons and gift cards".
+/// Decides whether a code can be used at all: the part of [`judge`] that needs no priced cart. Fails with the first
+/// [`CodeRefusal`] in the order of rules.md, "Coupons and gift cards".
 pub fn usable(code: Option<&Code>, uses_by_user: u32, now: i64) -> Result<&Code, CodeRefusal> {
     let code = code.ok_or(CodeRefusal::Unknown)?;
     match code {

@@ -23,7 +23,6 @@ pub struct Scheme {
 }
 
 impl Scheme {
-    #[must_use]
     pub fn of(palette: &Palette) -> Self {
         let Palette { accent, background: page, text: ink } = *palette;
         let [light, dark] = [[255; 3], [0; 3]];
@@ -60,7 +59,6 @@ fn mix(first: Colour, second: Colour, percent: u32) -> Colour {
 }
 
 /// The contrast of two colours, 1,000 to 21,000.
-#[must_use]
 pub fn contrast(one: Colour, other: Colour) -> u64 {
     let (one, other) = (luminance(one), luminance(other));
     // 0.05 of a luminance of 1,000,000.
@@ -87,7 +85,6 @@ fn linear(channel: u8) -> u64 {
 }
 
 /// `#rrggbb` or `#rgb`.
-#[must_use]
 pub fn parse(text: &str) -> Option<Colour> {
     let digits = text.strip_prefix('#').filter(|digits| digits.bytes().all(|digit| digit.is_ascii_hexdigit()))?;
     let value = |pair: &str| u8::from_str_radix(pair, 16).ok();
@@ -99,7 +96,6 @@ pub fn parse(text: &str) -> Option<Colour> {
 }
 
 /// A colour as style sheets write it.
-#[must_use]
 pub fn hex([red, green, blue]: Colour) -> String {
     format!("#{red:02x}{green:02x}{blue:02x}")
 }

@@ -103,9 +103,6 @@ pub struct CommandText(Vec<Piece>);
 
 impl CommandText {
     /// Parses a command as its owner writes it.
-    ///
-    /// # Errors
-    /// [`CommandTextError`] for the first fault.
     pub fn parse(text: &str) -> Result<Self, CommandTextError> {
         if text.trim().is_empty() {
             return Err(CommandTextError::Blank);
@@ -141,7 +138,6 @@ impl CommandText {
     }
 
     /// The placeholder that is all of a text.
-    #[must_use]
     pub fn only(text: &str) -> Option<Placeholder> {
         text.strip_prefix('{')?.strip_suffix('}').and_then(Placeholder::parse)
     }

@@ -7,20 +7,17 @@ pub const FRAUD_WARNING: &str = "early_fraud_warning";
 pub const LOST: &str = "lost";
 
 /// Whether an order in this state is taken back. An inquiry is not a dispute, and one that is won was none.
-#[must_use]
 pub fn takes_back(state: &str) -> bool {
     state != FRAUD_WARNING && !state.starts_with("warning_") && !matches!(state, "won" | "prevented")
 }
 
 /// The state that decides of those of all disputes of a payment: what is open before what is lost, that before an inquiry,
 /// and what is won or warned of last.
-#[must_use]
 pub fn decisive<'a>(states: impl Iterator<Item = &'a str>) -> &'a str {
     states.max_by_key(|state| (takes_back(state), *state != FRAUD_WARNING, !is_over(state))).unwrap_or_default()
 }
 
 /// Whether it is decided: it never changes again.
-#[must_use]
 pub fn is_over(state: &str) -> bool {
     matches!(state, "won" | LOST | "warning_closed" | "prevented")
 }

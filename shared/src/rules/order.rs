@@ -89,9 +89,6 @@ pub struct UnknownCurrency(pub String);
 
 /// The currency of an order: `wanted`, if it is the store's or one that a buyer may pay in, in any case; the store's by
 /// default. An order that is recorded keeps its currency, `kept`.
-///
-/// # Errors
-/// [`UnknownCurrency`] if the store does not have it.
 pub fn currency<'a>(
     settings: &'a Settings,
     wanted: Option<&str>,

@@ -8,7 +8,6 @@ use std::ops::Range;
 pub enum SetReferral {
     /// Unknown or disabled code, or referrals are switched off.
     NotValid,
-    /// The caller's own code.
     OwnCode,
     /// Another code is on the cart; it has to be removed first.
     AnotherIsSet,

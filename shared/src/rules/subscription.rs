@@ -25,7 +25,6 @@ pub struct ProviderSubscription {
 }
 
 /// The second (since 1970 UTC) at which a subscription no longer gives access, as far as is known now.
-#[must_use]
 pub fn access_until(subscription: &Subscription) -> i64 {
     let paid_until = subscription.paid_until;
     if let Some(stopped) = subscription.stopped_at {
@@ -37,7 +36,6 @@ pub fn access_until(subscription: &Subscription) -> i64 {
 }
 
 /// The state that buyer and owner are shown.
-#[must_use]
 pub const fn shown_status(subscription: &Subscription) -> SubscriptionStatus {
     match subscription.status {
         Ended => Ended,
@@ -48,7 +46,6 @@ pub const fn shown_status(subscription: &Subscription) -> SubscriptionStatus {
 }
 
 /// The entry of a subscription in the row of its user; `None` once it is over at `now`.
-#[must_use]
 pub fn entry(subscription: &Subscription, now: i64) -> Option<UserSubscription> {
     let status = match shown_status(subscription) {
         Ended => Cancelled,
@@ -67,7 +64,6 @@ pub fn entry(subscription: &Subscription, now: i64) -> Option<UserSubscription> 
 }
 
 /// A user's entries with the present one of a subscription. Those of others that are over are left out.
-#[must_use]
 pub fn with_entry(entries: &[UserSubscription], subscription: &Subscription, now: i64) -> Vec<UserSubscription> {
     let others = entries.iter().filter(|other| other.id != subscription.id && !other.is_over(now));
     others.cloned().chain(entry(subscription, now)).collect()
@@ -75,7 +71,6 @@ pub fn with_entry(entries: &[UserSubscription], subscription: &Subscription, now
 
 /// The subscription after an order has paid it until a second. An older period changes nothing. One that was charged after
 /// the owner or a refund had ended it gives what was paid for, and is not charged again.
-#[must_use]
 pub fn paid(before: &Subscription, order: &InternalId, until: i64, now: i64) -> Subscription {
     if until <= before.paid_until {
         return before.clone();
@@ -87,7 +82,6 @@ pub fn paid(before: &Subscription, order: &InternalId, until: i64, now: i64) -> 
 }
 
 /// The subscription after it was cancelled. At once, access ends with it.
-#[must_use]
 pub fn cancelled(before: &Subscription, how: Cancellation, now: i64) -> Subscription {
     let stopped_at = match how {
         Cancellation::Now => before.stopped_at.or(Some(now)),
@@ -98,7 +92,6 @@ pub fn cancelled(before: &Subscription, how: Cancellation, now: i64) -> Subscrip
 }
 
 /// The subscription after access, which was stopped, lasts to the end of what is paid again.
-#[must_use]
 pub fn resumed(before: &Subscription, now: i64) -> Subscription {
     let next = Subscription { stopped_at: None, ..before.clone() };
     let scheduled = access_until(&next);
@@ -106,7 +99,6 @@ pub fn resumed(before: &Subscription, now: i64) -> Subscription {
 }
 
 /// The subscription after its provider was asked.
-#[must_use]
 pub fn observed(before: &Subscription, seen: &ProviderSubscription, now: i64) -> Subscription {
     let is_done = match before.requested {
         None => true,
@@ -121,14 +113,12 @@ pub fn observed(before: &Subscription, seen: &ProviderSubscription, now: i64) ->
 }
 
 /// Whether a cancellation changes nothing: it has ended at the provider, and gives nothing that could be ended.
-#[must_use]
 pub fn is_over_for(subscription: &Subscription, how: Cancellation, now: i64) -> bool {
     let keeps_access = how == Cancellation::Now && access_until(subscription) > now;
     subscription.status == Ended && !keeps_access
 }
 
 /// The call that a request of the store is made by. What is not paid is ended at once: it must not be charged any more.
-#[must_use]
 pub fn call_of(subscription: &Subscription) -> Option<Cancellation> {
     match subscription.requested {
         Some(Cancellation::AtPeriodEnd) if subscription.status == PastDue => Some(Cancellation::Now),
@@ -137,7 +127,6 @@ pub fn call_of(subscription: &Subscription) -> Option<Cancellation> {
 }
 
 /// The subscription with the second at which the sweep looks at it next.
-#[must_use]
 pub fn settled(subscription: Subscription, now: i64) -> Subscription {
     let is_moved = subscription.scheduled == access_until(&subscription);
     let expected = subscription.paid_until + LATE;

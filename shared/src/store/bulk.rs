@@ -20,10 +20,8 @@ const OPERATION: &str = "BatchWriteItem";
 pub type OnProgress<'a> = &'a (dyn Fn(u64) + Sync);
 
 /// Hands every item of a kind (see [`super::keys::prefix`]; empty for all) to `take`, in no order. Pages are read one
-/// after another, so that memory does not grow with the table.
-///
-/// # Errors
-/// [`StoreError`] if a page cannot be read, and the errors of `take`, which end the scan.
+/// after another, so that memory does not grow with the table. An error of `take` ends
+/// the scan.
 pub async fn each<E: From<StoreError>>(
     db: &Db,
     kind: &str,
@@ -52,9 +50,6 @@ pub async fn each<E: From<StoreError>>(
 }
 
 /// Every live thing of a kind with its key, in no order.
-///
-/// # Errors
-/// [`StoreError`] if a page cannot be read, or an item does not decode.
 pub async fn all<T: DeserializeOwned>(db: &Db, kind: &str) -> Result<Vec<(Key, T)>, StoreError> {
     let mut found = Vec::new();
     each(db, kind, |item| {
@@ -69,10 +64,7 @@ pub async fn all<T: DeserializeOwned>(db: &Db, kind: &str) -> Result<Vec<(Key, T
 
 /// Writes items over what is under their keys. Items are made when their turn comes, so that memory does not grow with
 /// their number. Keys must differ. What the database leaves unprocessed is sent again after a growing, random wait.
-///
-/// # Errors
-/// [`StoreError`] if the database does not take an item; what was written before stays, and the same call can be made
-/// again.
+/// After an error, items that were written before stay, and the same call can be made again.
 pub async fn write_each(
     db: &Db,
     items: impl Iterator<Item = Result<Item, StoreError>>,
@@ -85,10 +77,7 @@ pub async fn write_each(
     run(db, items.map(|item| put(item?)), progress).await
 }
 
-/// Deletes items, whether they exist or not.
-///
-/// # Errors
-/// [`StoreError`] if the database does not respond; the same call can be made again.
+/// Deletes items, whether they exist or not. After an error the same call can be made again.
 pub async fn delete_each(db: &Db, keys: impl Iterator<Item = Key>, progress: OnProgress<'_>) -> Result<(), StoreError> {
     let delete = |key: Key| {
         let delete = DeleteRequest::builder().set_key(Some(key_attributes(&key))).build().map_err(refused)?;

@@ -32,9 +32,6 @@ pub fn take(rows: &mut Rows, user: UserId) -> Result<Cart, StoreError> {
 /// If the response to the first attempt is lost, the SDK retries, and the condition fails on what the first attempt
 /// wrote, or a transaction is on the cart by then. The write's id in the cart distinguishes this from a conflict, also
 /// if other requests have written since.
-///
-/// # Errors
-/// [`StoreError`] if the database confirms neither the write nor a failed condition.
 pub async fn save(db: &Db, cart: &Cart) -> Result<Saved, StoreError> {
     let key = keys::cart(cart.user);
     // Without entropy there is no id, and a lost response then looks like a conflict.

@@ -11,10 +11,7 @@ pub const KEPT_SECONDS: i64 = 6 * 3_600;
 
 /// Writes that an account completed the login at `now`, in seconds since 1970 UTC. No account of the store uses it
 /// then. It is a transaction of one write: the auth function has transactions already, and PutItem would make it
-/// larger.
-///
-/// # Errors
-/// [`StoreError`] if the database does not respond; the row may then have been written or not.
+/// larger. If the database does not respond, the row may have been written or not.
 pub async fn completed(db: &Db, id: &ChatId, name: ChatName, now: i64) -> Result<(), StoreError> {
     let account = ChatAccount { name, logged_in_at: now, expires_at: now.saturating_add(KEPT_SECONDS), user: None };
     let key = keys::chat(id);

@@ -34,19 +34,13 @@ impl Db {
     }
 
     /// Reads an item, strongly consistent if asked for; `None` if the table does not have it.
-    ///
-    /// # Errors
-    /// [`StoreError`] if the database returns neither the item nor its absence.
     pub async fn get(&self, key: &Key, consistent: bool) -> Result<Option<Item>, StoreError> {
         let item = self.0.get(key_attributes(key), consistent).await;
         item.map_err(|error| StoreError::from_sdk("GetItem", error))
     }
 
     /// Reads items by key, strongly consistent, in as many concurrent batches as they need. [`Rows`] leaves out what
-    /// the table does not have.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if keys stay unprocessed after some rounds.
+    /// the table does not have. Fails with [`StoreError::Unavailable`] if keys stay unprocessed after some rounds.
     pub async fn batch_get(&self, keys: Vec<Key>) -> Result<Rows, StoreError> {
         const OPERATION: &str = "BatchGetItem";
         let rows = self.0.batch_get(keys.iter().map(key_attributes).collect()).await;

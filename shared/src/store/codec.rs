@@ -38,26 +38,17 @@ impl Row {
     }
 
     /// Reads a live thing that was not requested by its key.
-    ///
-    /// # Errors
-    /// As [`Row::live`] and [`Row::key`].
     pub fn live_found<T: DeserializeOwned>(self) -> Result<T, StoreError> {
         let key = self.key()?;
         self.live(&key)
     }
 
-    /// Reads a published thing, and how many bytes of JSON it was.
-    ///
-    /// # Errors
-    /// [`StoreError::Unreadable`] if [`DATA`] is missing or does not read as a `T`.
+    /// Reads a published thing, and how many bytes of JSON it was. Fails with [`StoreError::Unreadable`] if [`DATA`] is
+    /// missing or does not read as a `T`.
     pub fn published<T: DeserializeOwned>(&self, key: &Key) -> Result<(T, usize), StoreError> {
         parse(key, self.0.text(DATA))
     }
 
-    /// The row's key.
-    ///
-    /// # Errors
-    /// [`StoreError::Unreadable`] if `pk` or `sk` is not text.
     pub fn key(&self) -> Result<Key, StoreError> {
         key(|name| self.0.text(name))
     }
@@ -80,9 +71,6 @@ pub fn numbered(key: &Key, name: &str, value: u64) -> Item {
 }
 
 /// The key of an item that was read.
-///
-/// # Errors
-/// [`StoreError::Unreadable`] if `pk` or `sk` is not text.
 pub fn key_of(item: &Item) -> Result<Key, StoreError> {
     key(|name| text(item, name))
 }
@@ -109,10 +97,8 @@ pub fn encode_published<T: Serialize>(key: &Key, thing: &T) -> Result<Item, Stor
     Ok(item)
 }
 
-/// Reads a published thing, and how many bytes of JSON it was.
-///
-/// # Errors
-/// [`StoreError::Unreadable`] if [`DATA`] is missing or does not read as a `T`.
+/// Reads a published thing, and how many bytes of JSON it was. Fails with [`StoreError::Unreadable`] if [`DATA`] is
+/// missing or does not read as a `T`.
 pub fn decode_published<T: DeserializeOwned>(key: &Key, item: &Item) -> Result<(T, usize), StoreError> {
     parse(key, text(item, DATA))
 }

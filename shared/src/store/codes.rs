@@ -32,9 +32,6 @@ pub fn take(rows: &mut Rows, code: &CodeText) -> Result<Option<Code>, StoreError
 }
 
 /// Takes out of the rows how often a user used a coupon.
-///
-/// # Errors
-/// [`StoreError::Unreadable`] if [`USES`] is not a number.
 pub fn take_uses(rows: &mut Rows, code: &CodeText, user: UserId) -> Result<u32, StoreError> {
     let key = keys::code_use(code, user);
     let Some(row) = rows.take(&key) else { return Ok(0) };

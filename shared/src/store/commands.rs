@@ -75,9 +75,6 @@ pub fn change(
 }
 
 /// Reserves `count` consecutive ids and returns the first of them.
-///
-/// # Errors
-/// [`StoreError`] if the database does not respond, or if the ids are used up.
 pub async fn reserve(db: &Db, count: u32) -> Result<CommandId, StoreError> {
     let first = sequences::reserve(db, sequences::COMMANDS, u64::from(count)).await?;
     let last = CommandId::new(first + u64::from(count));

@@ -56,9 +56,6 @@ impl Counters {
     }
 
     /// The counters of a plan, after its keys were read into `rows`. An item that was never sold has the counter 0.
-    ///
-    /// # Errors
-    /// [`StoreError::Unreadable`] for the first counter that is not a number.
     pub fn complete(&self, mut plan: CounterPlan, rows: &mut Rows) -> Result<Sold, StoreError> {
         for (id, _) in plan.stale {
             let sold = take(rows, id)?.unwrap_or_default();
@@ -113,9 +110,6 @@ pub fn subtract_sold(item: ItemId, units: u64, sold: i64) -> Write {
 }
 
 /// Takes the units sold of an item out of the rows; `None` if it has no counter.
-///
-/// # Errors
-/// [`StoreError::Unreadable`] if [`SOLD`] is not a number.
 pub fn take(rows: &mut Rows, item: ItemId) -> Result<Option<i64>, StoreError> {
     let key = keys::count(item);
     rows.take(&key).map(|row| row.live(&key).map(|Counted { sold }| sold)).transpose()

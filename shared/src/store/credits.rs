@@ -29,11 +29,8 @@ pub enum Credited {
     TooMuch,
 }
 
-/// Gives a credit, once per key.
-///
-/// # Errors
-/// [`StoreError`] if the database does not respond or other writes kept conflicting. Without a response it is not known
-/// whether it was given: the same call gives it only once.
+/// Gives a credit, once per key. Without a response it is not known whether it was given: the same call gives it only
+/// once.
 pub async fn give(db: &Db, user: UserId, credit: &Credit) -> Result<Credited, StoreError> {
     let key = keys::credit(user, &credit.key);
     let item = encode_live(&key, credit)?;

@@ -59,9 +59,6 @@ impl StoredOrder {
 
 /// Marks an order's item as one that was restored while its commands were not all queued, or not all taken back. Returns
 /// whether it was marked: an order that has nothing left to do stays as it is.
-///
-/// # Errors
-/// [`StoreError::Unreadable`] if it does not decode.
 pub fn mark_restored(key: &Key, item: &mut Item) -> Result<bool, StoreError> {
     let stored = StoredOrder::decode(key, Row::from(item.clone()))?;
     let is_unmarked = |delivery: &OrderDelivery| !matches!(delivery.step, DeliveryStep::Queued | DeliveryStep::Over);

@@ -87,9 +87,6 @@ pub async fn begin_history(db: &Db, version: &str, since: i64) -> Result<bool, S
 }
 
 /// The history of publishing; empty before the first publish.
-///
-/// # Errors
-/// If the database does not respond, or with something unreadable.
 pub async fn read_history(db: &Db) -> Result<History, StoreError> {
     Ok(read_live(db, &keys::history()).await?.unwrap_or_default())
 }

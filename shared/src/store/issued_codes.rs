@@ -17,10 +17,8 @@ pub const fn tag(kind: CodeKind) -> &'static str {
     }
 }
 
-/// Switches a coupon or gift card on or off. `false` if there is none of this kind.
-///
-/// # Errors
-/// [`StoreError`] if it is not known whether it was switched.
+/// Switches a coupon or gift card on or off. `false` if there is none of this kind. Fails if it is not known whether it
+/// was switched.
 pub async fn switch(db: &Db, kind: CodeKind, code: &CodeText, is_on: bool) -> Result<bool, StoreError> {
     let write = switched(keys::code(code), is_on).only_if("#kind = :kind");
     apply(db, write.name("#kind", "kind").text(":kind", tag(kind))).await
@@ -35,10 +33,8 @@ fn switched(key: Key, is_on: bool) -> Write {
     Write::update(key, "SET #active = :on").name("#active", "active").flag(":on", is_on)
 }
 
-/// Writes what differs between two states of a code. `false` if the code under this text is another one by now.
-///
-/// # Errors
-/// [`StoreError`] if it is not known whether it was changed.
+/// Writes what differs between two states of a code. `false` if the code under this text is another one by now. Fails
+/// if it is not known whether it was changed.
 pub async fn edit(db: &Db, before: &Code, after: &Code) -> Result<bool, StoreError> {
     let key = keys::code(before.text());
     let (old, new) = (encode_live(&key, before)?, encode_live(&key, after)?);
@@ -74,7 +70,6 @@ pub struct TopUp {
     /// Unique among those of the card.
     pub key: String,
     pub amount: Money,
-    /// The owner's note.
     pub note: String,
     /// When it was added, seconds since 1970 UTC.
     pub at: i64,
@@ -93,11 +88,8 @@ pub enum ToppedUp {
     TooMuch,
 }
 
-/// Adds to a gift card's balance, once per key, and to what was put on it in all, if that is known of the card.
-///
-/// # Errors
-/// [`StoreError`] if the database does not respond or other writes kept conflicting. Without a response it is not known
-/// whether it was added: the same call adds it only once.
+/// Adds to a gift card's balance, once per key, and to what was put on it in all, if that is known of the card. Without
+/// a response it is not known whether it was added: the same call adds it only once.
 pub async fn top_up(db: &Db, card: &GiftCard, top_up: &TopUp) -> Result<ToppedUp, StoreError> {
     let key = keys::top_up(&card.code, &top_up.key);
     let item = encode_live(&key, top_up)?;

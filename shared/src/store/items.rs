@@ -41,9 +41,6 @@ impl ItemCache {
 
     /// The items of a plan, after its keys were read into `rows`. It leaves out items that are not published; their
     /// absence is remembered if `is_kept` says so, so that requests for what does not exist evict nothing.
-    ///
-    /// # Errors
-    /// [`StoreError::Unreadable`] for the first item that does not decode.
     pub fn complete(
         &self,
         mut plan: ItemPlan,

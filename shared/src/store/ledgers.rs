@@ -12,9 +12,6 @@ use serde::de::{Deserialize, Deserializer, Error as _, IgnoredAny, MapAccess, Vi
 use std::fmt;
 
 /// Takes a user's ledger out of the rows; a user who bought nothing has an empty one.
-///
-/// # Errors
-/// [`StoreError::Unreadable`], which names the attribute that is not a number.
 pub fn take(rows: &mut Rows, user: UserId) -> Result<Ledger, StoreError> {
     let key = keys::ledger(user);
     rows.take(&key).map_or_else(|| Ok(Ledger::default()), |row| row.live(&key).map(|Flat(ledger)| ledger))

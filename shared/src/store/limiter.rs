@@ -48,10 +48,8 @@ pub struct Window {
     end: u64,
 }
 
-/// Counts a request of `address` at `now` (milliseconds since 1970 UTC).
-///
-/// # Errors
-/// [`StoreError`] if the database is not available, or if other requests opened windows in every round.
+/// Counts a request of `address` at `now` (milliseconds since 1970 UTC). Fails also if other requests opened windows in
+/// every round.
 pub async fn hit(db: &Db, limit: RateLimit, address: &str, now: u64) -> Result<Hit, StoreError> {
     Request::new(limit, address, now)?.hit(db).await
 }

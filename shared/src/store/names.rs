@@ -113,10 +113,8 @@ pub async fn find(db: &Db, name: &UserName) -> Result<Option<NameRow>, StoreErro
 }
 
 /// Writes an account and its name's index row in one transaction, if neither exists and the name is not banned. A name
-/// that was held until the second in which the account is made is free.
-///
-/// # Errors
-/// [`StoreError`] if the database does not respond; the account may then have been written or not.
+/// that was held until the second in which the account is made is free. If the database does not respond, the account
+/// may have been written or not.
 pub async fn create(db: &Db, user: &User, name: &UserName) -> Result<Created, StoreError> {
     let account = keys::user(user.id);
     let index = row(name, user.id, user.tokens_valid_after)?;
@@ -165,9 +163,7 @@ pub enum Renamed {
 
 /// Writes the account `after` over `before`, as far as the name goes, with the index rows of both names, in one
 /// transaction. `after` has another name, and its `updated_at` is the present second. A banned account is a conflict.
-///
-/// # Errors
-/// [`StoreError`] if the database does not respond; the account may then have been renamed or not.
+/// If the database does not respond, the account may have been renamed or not.
 pub async fn rename(db: &Db, before: &User, after: &User, name: &UserName) -> Result<Renamed, StoreError> {
     let (id, now) = (after.id, after.updated_at);
     let mut writes: Vec<Guarded<Taken>> = vec![rename_account(before, after).into()];

@@ -48,10 +48,7 @@ pub enum Added {
 }
 
 /// Adds an entry of an address, on the condition that it has fewer than [`MOST`] others whose checkouts are open.
-/// Repeating it has no second effect.
-///
-/// # Errors
-/// [`StoreError`] if the database is not available; the entry may then be added or not.
+/// Repeating it has no second effect. If the database does not respond, the entry may be added or not.
 pub async fn add(db: &Db, address: &str, entry: &Entry) -> Result<Added, StoreError> {
     let mut retry_seconds = 1;
     for _ in 0..ROUNDS {

@@ -14,10 +14,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// Reads the active version's item. While a restore runs, its mark is there instead: the table is then unavailable, so
-/// that no request reads half a store, and none writes into it.
-///
-/// # Errors
-/// [`StoreError::Unavailable`] while a restore runs, [`StoreError::Unreadable`] if it cannot be decoded.
+/// that no request reads half a store, and none writes into it. Fails with [`StoreError::Unavailable`] while a restore
+/// runs.
 pub fn decode_active_version(item: Item) -> Result<ActiveVersion, StoreError> {
     if item.contains_key(keys::RESTORING) {
         return Err(StoreError::unavailable("GetItem"));
@@ -26,17 +24,12 @@ pub fn decode_active_version(item: Item) -> Result<ActiveVersion, StoreError> {
 }
 
 /// Reads the active version, strongly consistent; `None` in an empty table.
-///
-/// # Errors
-/// [`StoreError`] if it can be neither read nor decoded, or while a restore runs.
 pub async fn read_active_version(db: &Db) -> Result<Option<ActiveVersion>, StoreError> {
     db.get(&keys::active_version(), true).await?.map(decode_active_version).transpose()
 }
 
-/// Refuses data of an earlier format than this code works on.
-///
-/// # Errors
-/// [`StoreError::Outdated`] if `storectl upgrade` must run first.
+/// Refuses data of an earlier format than this code works on. Fails with [`StoreError::Outdated`] if `storectl upgrade`
+/// must run first.
 pub const fn must_be_current(active: &ActiveVersion) -> Result<(), StoreError> {
     if active.is_current() { Ok(()) } else { Err(StoreError::Outdated { found: active.schema, needed: SCHEMA }) }
 }
@@ -52,10 +45,8 @@ pub async fn raise_schema(db: &Db) -> Result<bool, StoreError> {
     Ok(send(db, vec![write]).await? == Sent::Written)
 }
 
-/// Sets or removes the mark that no checkout begins in an account any more. `false` if nothing was published yet.
-///
-/// # Errors
-/// [`StoreError`] if it cannot be written; it is not known then whether it was.
+/// Sets or removes the mark that no checkout begins in an account any more. `false` if nothing was published yet. Fails
+/// if it cannot be written; it is not known then whether it was.
 pub async fn set_drained(db: &Db, drained: Option<&Drained>) -> Result<bool, StoreError> {
     #[derive(Serialize)]
     struct Mark<'a> {
@@ -111,9 +102,6 @@ impl Published {
     }
 
     /// The active version, read again if it is stale. That of an empty table is empty.
-    ///
-    /// # Errors
-    /// [`StoreError`] if it cannot be read or decoded, or the data are outdated.
     pub async fn active_version(&self) -> Result<Arc<ActiveVersion>, StoreError> {
         self.active.get(self.clock.millis(), self.read()).await
     }

@@ -99,10 +99,7 @@ pub enum Reserved {
 }
 
 /// Adds units of an order to an item's counter, on the condition that at most `limit` are sold then. Repeating it has
-/// no second effect.
-///
-/// # Errors
-/// [`StoreError`] if the database does not respond; the units may then be counted or not.
+/// no second effect. If the database does not respond, the units may be counted or not.
 pub async fn reserve(db: &Db, order: &InternalId, units: Units, limit: Option<u32>) -> Result<Reserved, StoreError> {
     let absent = format!("(attribute_not_exists(#{RESERVING}) OR NOT contains(#{RESERVING}, :order))");
     let mut request = request(db, units.item, order).expression_attribute_names("#sold", SOLD);

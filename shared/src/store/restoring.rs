@@ -34,10 +34,8 @@ pub async fn read(db: &Db) -> Result<Option<Mark>, StoreError> {
     Ok(item.map(|item| decode_live::<Marked>(&key, item)).transpose()?.map(|marked| marked.restoring))
 }
 
-/// Marks the table as being restored since `at`, seconds since 1970 UTC. `false` if another restore or a publish was first.
-///
-/// # Errors
-/// [`StoreError`] if it is not known whether it is marked.
+/// Marks the table as being restored since `at`, seconds since 1970 UTC. `false` if another restore or a publish was
+/// first. Fails if it is not known whether it is marked.
 pub async fn begin(db: &Db, sha256: &str, at: i64) -> Result<bool, StoreError> {
     let restoring = Mark { sha256: sha256.to_owned(), done: 0, at };
     create(db, &keys::active_version(), &Marked { restoring }).await
@@ -48,10 +46,7 @@ fn if_marked(write: Write, sha256: &str) -> Write {
     write.only_if("#mark.sha256 = :sha256").name("#mark", RESTORING).text(":sha256", sha256)
 }
 
-/// Notes how many items are in the table.
-///
-/// # Errors
-/// [`StoreError`] if it is not written, also because the mark is not that of this backup any more.
+/// Notes how many items are in the table. Fails also because the mark is not that of this backup any more.
 pub async fn note(db: &Db, sha256: &str, done: u64) -> Result<(), StoreError> {
     let write = Write::update(keys::active_version(), "SET #mark.done = :done").number(":done", done);
     if apply(db, if_marked(write, sha256)).await? { Ok(()) } else { Err(StoreError::Contended) }

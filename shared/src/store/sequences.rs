@@ -18,10 +18,8 @@ pub const COMMANDS: &str = "command";
 /// The attribute that holds the next free id.
 pub const NEXT: &str = "next";
 
-/// Reserves `count` consecutive ids of a kind and returns the first of them.
-///
-/// # Errors
-/// [`StoreError`] if the database does not respond; ids that were reserved without a response remain a gap.
+/// Reserves `count` consecutive ids of a kind and returns the first of them. If the database does not respond, ids that
+/// were reserved without a response remain a gap.
 pub async fn reserve(db: &Db, kind: &str, count: u64) -> Result<u64, StoreError> {
     let key = keys::sequence(kind);
     let number = |value: u64| AttributeValue::N(value.to_string());

@@ -28,10 +28,7 @@ pub async fn apply(db: &Db, write: Write) -> Result<bool, StoreError> {
 
 /// Sends writes as one transaction, again while others hold an item. Returns whether every condition was met. Unlike
 /// [`super::transaction::send_patiently`] it has a random token: the same writes have an effect each time they are sent, and
-/// in every table.
-///
-/// # Errors
-/// [`StoreError`] if the database does not respond; it is not known then whether they were written.
+/// in every table. If the database does not respond, it is not known whether they were written.
 pub async fn apply_all(db: &Db, writes: Vec<Write>) -> Result<bool, StoreError> {
     for round in 0..ROUNDS {
         pause_before(round).await;
@@ -46,9 +43,6 @@ pub async fn apply_all(db: &Db, writes: Vec<Write>) -> Result<bool, StoreError> 
 }
 
 /// Writes a live thing under a key that must be free. Returns whether it was written.
-///
-/// # Errors
-/// As [`apply`], and if it cannot be encoded.
 pub async fn create<T: Serialize>(db: &Db, key: &Key, thing: &T) -> Result<bool, StoreError> {
     apply(db, Write::put(key.clone(), encode_live(key, thing)?).only_if_absent()).await
 }

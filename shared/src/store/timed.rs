@@ -34,10 +34,7 @@ impl<T> Timed<T> {
         self.slot().map(|(_, value)| value)
     }
 
-    /// The value, read by `load` if it is stale.
-    ///
-    /// # Errors
-    /// As `load`; the old value is kept.
+    /// The value, read by `load` if it is stale. After an error the old value is kept.
     pub async fn get(&self, now: u64, load: impl Future<Output = Result<T, StoreError>>) -> Result<Arc<T>, StoreError> {
         if let Some(value) = self.fresh(now) {
             return Ok(value);

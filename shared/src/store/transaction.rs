@@ -281,11 +281,8 @@ pub enum Sent<R> {
     Refused(R),
 }
 
-/// Sends writes as one transaction. It has a random token, so that the SDK's own retries have no second effect.
-///
-/// # Errors
-/// [`StoreError`] if the database is unavailable, throttles or refuses the transaction as invalid. It is never half
-/// written; without a response it is not known whether it was written.
+/// Sends writes as one transaction. It has a random token, so that the SDK's own retries have no second effect. It is
+/// never half written; without a response it is not known whether it was written.
 pub async fn send<P: Part>(db: &Db, parts: Vec<P>) -> Result<Sent<RefusalOf<P>>, StoreError> {
     let (writes, guards) = split(parts);
     Ok(attempt(db, writes, &guards, None).await?.0)

@@ -38,9 +38,6 @@ pub fn must_exist(user: UserId) -> Write {
 }
 
 /// The write that stores a user's subscriptions, on the condition that they are still those that were read.
-///
-/// # Errors
-/// [`StoreError::Unreadable`] if they cannot be encoded.
 pub fn set_subscriptions(
     user: UserId,
     read: &[UserSubscription],
@@ -67,9 +64,6 @@ pub fn set_subscriptions(
 }
 
 /// The write that fails if the user was erased, or their subscriptions are not those that were read.
-///
-/// # Errors
-/// [`StoreError::Unreadable`] if they cannot be encoded.
 pub fn must_have_subscriptions(user: UserId, read: &[UserSubscription]) -> Result<Write, StoreError> {
     subscribed_as_read(Write::check(keys::user(user)), user, read)
 }

@@ -38,7 +38,6 @@ pub struct VersionRecord {
     /// Since when its rows are being removed. The active version is never moved to such a version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub removing_since: Option<i64>,
-    /// The owner's label.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
 }
@@ -129,10 +128,8 @@ impl Guard for Switched {
 
 /// Moves the active version by one transaction: only if it still points to `from` (or is not there yet), and only to a
 /// version that is not being removed. The same transaction updates the history and the records of both versions. `first`
-/// says that the version was never published before; `now` is in seconds since 1970 UTC.
-///
-/// # Errors
-/// [`StoreError`] if it is not known whether it was moved.
+/// says that the version was never published before; `now` is in seconds since 1970 UTC. Fails if it is not known
+/// whether it was moved.
 pub async fn switch(
     db: &Db,
     from: Option<&str>,
@@ -191,10 +188,7 @@ fn point_to(from: Option<&str>, to: &ActiveVersion) -> Result<Write, StoreError>
 }
 
 /// Closes the storefront for maintenance or opens it, regardless of the published files; `None` leaves it to them. `false` if
-/// nothing was published yet.
-///
-/// # Errors
-/// [`StoreError`] if it is not known whether it was switched.
+/// nothing was published yet. Fails if it is not known whether it was switched.
 pub async fn set_maintenance(db: &Db, is_closed: Option<bool>) -> Result<bool, StoreError> {
     let write = match is_closed {
         Some(is_closed) => {

@@ -110,10 +110,7 @@ pub enum SignError {
 
 impl TokenKeys {
     /// Signs an access token with the first key; it is valid for `ttl` seconds from `now`, and a login of its own.
-    ///
-    /// # Errors
-    /// [`SignError`] if the system gives no random numbers, or the JWT library refuses, which no key of a valid length
-    /// causes.
+    /// Fails if the system gives no random numbers, or the JWT library refuses, which no key of a valid length causes.
     pub fn sign(&self, user: UserId, now: i64, ttl: i64) -> Result<String, SignError> {
         self.sign_via(user, now, ttl, None)
     }
@@ -127,10 +124,8 @@ impl TokenKeys {
         encode(Some(first.kid()), &claims, first.secret())
     }
 
-    /// Verifies an access token: signature by any key, `iss`, and `exp` with [`LEEWAY`].
-    ///
-    /// # Errors
-    /// [`InvalidToken`], without a reason: a caller must not learn it.
+    /// Verifies an access token: signature by any key, `iss`, and `exp` with [`LEEWAY`]. The error has no reason: a
+    /// caller must not learn it.
     pub fn verify(&self, token: &str, now: i64) -> Result<Claim, InvalidToken> {
         if token.len() > LONGEST {
             return Err(InvalidToken);
@@ -155,17 +150,11 @@ impl TokenKeys {
     }
 
     /// The PKCE verifier of a login whose state is signed with the first key.
-    ///
-    /// # Errors
-    /// [`SignError`] as [`TokenKeys::sign_state`].
     pub fn pkce_verifier(&self, nonce: &str) -> Result<String, SignError> {
         pkce_verifier(self.first(), nonce)
     }
 
     /// Verifies a `state`, as the service that receives the callback must; any key of the list is accepted.
-    ///
-    /// # Errors
-    /// [`InvalidToken`] if it is not valid or has expired.
     pub fn verify_state(&self, state: &str, now: i64) -> Result<ChatState, InvalidToken> {
         if state.len() > LONGEST {
             return Err(InvalidToken);

@@ -13,10 +13,8 @@ use crate::usecases::orders;
 const ROUNDS: u32 = 3;
 
 /// Makes the account of a player at `now` (seconds since 1970 UTC). If another request made it in the meantime, that
-/// one is used; so is the account that a former name is held for. `None` if the name is banned.
-///
-/// # Errors
-/// [`StoreError`]; nothing is written then, unless the database did not respond.
+/// one is used; so is the account that a former name is held for. `None` if the name is banned. After an error nothing
+/// is written, unless the database did not respond.
 pub async fn create(
     db: &Db,
     config: &StoreConfig,
@@ -42,10 +40,8 @@ pub enum Added {
     Banned,
 }
 
-/// Stores a new account of this name under the next free id, which it gets.
-///
-/// # Errors
-/// [`StoreError`]; if the database did not respond, it may have been stored.
+/// Stores a new account of this name under the next free id, which it gets. After an error, if the database did not
+/// respond, it may have been stored.
 pub async fn add(db: &Db, user: &mut User, name: &UserName) -> Result<Added, StoreError> {
     for _ in 0..ROUNDS {
         user.id = sequences::reserve(db, sequences::USERS, 1).await.map(UserId::new)?;
@@ -78,10 +74,8 @@ pub enum RenameError {
 
 /// Gives an account another name at `now` (seconds since 1970 UTC), also in the statistics, and where it is stored when its
 /// items expire. Its former name is held for it for [`names::HELD_SECONDS`]; its tokens stay valid. Called again with the
-/// same name, it finishes what an attempt that was interrupted has begun. Returns the account, and the name that it had.
-///
-/// # Errors
-/// [`RenameError`]; if the database did not respond, it may be renamed.
+/// same name, it finishes what an attempt that was interrupted has begun. Returns the account, and the name that it
+/// had. If the database did not respond, it may be renamed.
 pub async fn rename(
     db: &Db,
     config: &StoreConfig,

@@ -10,10 +10,8 @@ use crate::store::transaction::{Sent, Write, send};
 use crate::store::{Db, RETRIES, StoreError, keys, pause_before, read_live};
 
 /// Bans a name at `now` (seconds since 1970 UTC). A name that is banned stays so since then, with another reason only if
-/// one is given. Returns the account that has the name.
-///
-/// # Errors
-/// [`StoreError`]; `Unavailable` also if other requests kept changing the account. Repeating it is safe.
+/// one is given. Returns the account that has the name. Fails with `Unavailable` also if other requests kept changing
+/// the account. Repeating it is safe.
 pub async fn ban(db: &Db, name: &UserName, reason: Option<&str>, now: i64) -> Result<Option<UserId>, StoreError> {
     let key = keys::ban(name);
     let before: Option<Ban> = read_live(db, &key).await?;
@@ -52,10 +50,7 @@ pub async fn unban(db: &Db, name: &UserName) -> Result<Option<Option<UserId>>, S
 
 /// Refuses every token of a user that was issued until `now` (seconds since 1970 UTC), also one that was made in this
 /// second, after an earlier revocation. Returns the second from which tokens are accepted; `None` if the account was
-/// changed by another request.
-///
-/// # Errors
-/// [`StoreError`] if it is not known whether they are refused.
+/// changed by another request. Fails if it is not known whether they are refused.
 pub async fn revoke(db: &Db, user: &User, now: i64) -> Result<Option<i64>, StoreError> {
     let after = user.next_issue(now);
     let mut writes: Vec<Write> = vec![refuse_until(user, after)];

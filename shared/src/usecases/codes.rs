@@ -8,10 +8,7 @@ use crate::store::sequences::{self, CODES};
 use crate::store::single;
 use crate::store::{Db, StoreError};
 
-/// Stores a coupon under the next free id. `None` if its code is taken.
-///
-/// # Errors
-/// [`StoreError`] if it is not known whether it was made.
+/// Stores a coupon under the next free id. `None` if its code is taken. Fails if it is not known whether it was made.
 pub async fn add_coupon(db: &Db, coupon: Coupon) -> Result<Option<Code>, StoreError> {
     let id = CodeId::new(sequences::reserve(db, CODES, 1).await?);
     let (key, coupon) = (keys::code(&coupon.code), Code::Coupon(Coupon { id, ..coupon }));

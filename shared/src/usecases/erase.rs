@@ -76,10 +76,8 @@ pub async fn stop_commands(db: &Db, clock: &dyn Clock, player: &ErasedPlayer) ->
     stop(db, clock, &ids, StopReason::Erased).await
 }
 
-/// Removes account, cart, ledger and present name in one transaction, so that no token is left for half a user.
-///
-/// # Errors
-/// [`StoreError`]; the account is never half removed.
+/// Removes account, cart, ledger and present name in one transaction, so that no token is left for half a user. The
+/// account is never half removed.
 pub async fn erase_account(db: &Db, id: UserId, username: Option<&str>) -> Result<(), StoreError> {
     let mut writes: Vec<Write> = [keys::user(id), keys::cart(id), keys::ledger(id)].map(Write::delete).into();
     if let Some(name) = username.and_then(|username| UserName::parse(username).ok())
@@ -97,10 +95,8 @@ pub async fn name_rows(db: &Db, id: UserId) -> Result<Vec<Key>, StoreError> {
 }
 
 /// Removes the user's referral codes, these rows of names that are still the user's, and the credits, whose notes may name
-/// the user. The account must be removed before: none is written after that. Returns how many referral codes there were.
-///
-/// # Errors
-/// [`StoreError`] if the database does not respond; the same call can be made again.
+/// the user. The account must be removed before: none is written after that. Returns how many referral codes there
+/// were. After an error the same call can be made again.
 pub async fn erase_possessions(db: &Db, id: UserId, names: Vec<Key>) -> Result<usize, StoreError> {
     let referrals = all::<Referral>(db, prefix::REFERRAL).await?;
     let own: Vec<Key> =

@@ -31,10 +31,8 @@ pub fn hashed(player: &PlayerName, address: &str) -> AddressHash {
     AddressHash(hex::encode(&digest[..16]))
 }
 
-/// An address begins a login of a player at `now` (seconds since 1970 UTC).
-///
-/// # Errors
-/// [`StoreError`]; also if other requests for the same name kept colliding.
+/// An address begins a login of a player at `now` (seconds since 1970 UTC). Fails also if other requests for the same
+/// name kept colliding.
 pub async fn begin(db: &Db, player: &PlayerName, address: &AddressHash, now: i64) -> Result<Beginning, StoreError> {
     let fresh = random::bits().map(AuthId::new).ok_or_else(StoreError::no_entropy)?;
     for round in 0..=RETRIES {
@@ -85,10 +83,8 @@ async fn pending(db: &Db, player: &PlayerName, auth_id: AuthId, now: i64) -> Res
     Ok(PendingLogin { id, auth_id, player, until, served, expires_at: until + KEPT_SECONDS })
 }
 
-/// A game server says at `now` that the player has confirmed the login with this id. Returns whether there was one to confirm.
-///
-/// # Errors
-/// [`StoreError`]; also if other requests for the same name kept colliding.
+/// A game server says at `now` that the player has confirmed the login with this id. Returns whether there was one to
+/// confirm. Fails also if other requests for the same name kept colliding.
 pub async fn confirm(db: &Db, auth_id: &AuthId, now: i64) -> Result<bool, StoreError> {
     let Some(pending) = logins::pending(db, auth_id).await? else { return Ok(false) };
     let change = Change::Ends(Some(auth_id.clone()));
@@ -103,10 +99,8 @@ pub async fn confirm(db: &Db, auth_id: &AuthId, now: i64) -> Result<bool, StoreE
     Err(StoreError::Contended)
 }
 
-/// Whether the login that an address began is confirmed; it ends then.
-///
-/// # Errors
-/// [`StoreError`]; also if other requests for the same name kept colliding.
+/// Whether the login that an address began is confirmed; it ends then. Fails also if other requests for the same name
+/// kept colliding.
 pub async fn end(
     db: &Db,
     player: &PlayerName,

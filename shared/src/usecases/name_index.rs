@@ -67,9 +67,6 @@ pub async fn lacking(db: &Db, progress: OnProgress<'_>) -> Result<Lacking, Store
 
 /// Writes what is missing of the index. Returns how many rows were written, and the users who cannot have one, each with
 /// the reason. Calls `progress` for what it reads and writes.
-///
-/// # Errors
-/// [`StoreError`] if the database does not respond, or if others kept changing the same names.
 pub async fn complete(db: &Db, progress: OnProgress<'_>) -> Result<(usize, Vec<String>), StoreError> {
     let mut written = 0;
     for _ in 0..ROUNDS {
@@ -94,10 +91,8 @@ pub async fn write(db: &Db, claims: &[Claim], progress: OnProgress<'_>) -> Resul
     Ok(written)
 }
 
-/// Writes an account's name into its referral codes, which repeat it. Returns with how many it was another one.
-///
-/// # Errors
-/// [`StoreError`] if the database does not respond; the same call continues.
+/// Writes an account's name into its referral codes, which repeat it. Returns with how many it was another one. After
+/// an error the same call continues.
 pub async fn rename_referrals(db: &Db, user: &User) -> Result<usize, StoreError> {
     let found = all::<Referral>(db, prefix::REFERRAL).await?.into_iter().map(|(_, referral)| referral);
     let found: Vec<Referral> =

@@ -82,11 +82,8 @@ pub struct Upgraded {
 }
 
 impl Lacking {
-    /// Looks at every item of the table. Calls `progress` for what it reads.
-    ///
-    /// # Errors
-    /// [`UpgradeError`] if the table cannot be read, an earlier version left a restore half done, or the data are of a later
-    /// version.
+    /// Looks at every item of the table. Calls `progress` for what it reads. Fails with [`UpgradeError`] if the table
+    /// cannot be read, an earlier version left a restore half done, or the data are of a later version.
     pub async fn find(db: &Db, progress: OnProgress<'_>) -> Result<Self, UpgradeError> {
         if db.get(&keys::earlier_restore(), true).await?.is_some() {
             return Err(UpgradeError::EarlierRestore);
@@ -118,11 +115,9 @@ impl Lacking {
     }
 }
 
-/// Upgrades a table. Calls `progress` for what it reads and writes.
-///
-/// # Errors
-/// [`UpgradeError`] if the database does not respond, or if others keep writing what an upgrade writes. What was written stays,
-/// and the next upgrade continues.
+/// Upgrades a table. Calls `progress` for what it reads and writes. Fails with [`UpgradeError`] if the database does
+/// not respond, or if others keep writing what an upgrade writes. What was written stays, and the next upgrade
+/// continues.
 pub async fn upgrade(db: &Db, progress: OnProgress<'_>) -> Result<Upgraded, UpgradeError> {
     let mut upgraded = Upgraded::default();
     for round in 0..ROUNDS {

@@ -48,10 +48,6 @@ impl<T> Call<T> {
         self.form.fields()
     }
 
-    /// The request to send.
-    ///
-    /// # Errors
-    /// [`Invalid`] if base and path do not make a URL.
     pub fn request(&self, base: &ApiBase, key: &SecretKey) -> Result<Request<Bytes>, Invalid> {
         let form = self.form.encode();
         let (url, body) = match self.method {

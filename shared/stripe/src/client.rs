@@ -34,10 +34,8 @@ impl Client {
         &self.key
     }
 
-    /// Sends a request, once, and reads the reply.
-    ///
-    /// # Errors
-    /// [`Error`]; its variants say whether the request may have had its effect.
+    /// Sends a request, once, and reads the reply. The variants of the error say whether the request may have had its
+    /// effect.
     pub async fn send<T: DeserializeOwned>(&self, call: &Call<T>) -> Result<T, Error> {
         let request = call.request(&self.base, &self.key)?;
         let response = self.http.send(request).await.map_err(Error::NoResponse)?;

@@ -110,7 +110,6 @@ pub enum RefusalKind {
     NotFound,
     /// The idempotency key was used with other parameters (400). That earlier request may have had its effect.
     Idempotency,
-    /// Any other refusal.
     Other,
 }
 

@@ -183,7 +183,6 @@ impl Dispute {
     }
 
     /// Lists the disputes of a payment, newest first. There are few: each is of a part of the payment.
-    #[must_use]
     pub fn list(payment_intent: &ObjectId) -> Call<List<Self>> {
         let form = Form::default().with("payment_intent", payment_intent).with("limit", &PAGE);
         Call::get("/v1/disputes", form)

@@ -21,10 +21,7 @@ pub struct Invalid {
 pub struct ObjectId(String);
 
 impl ObjectId {
-    /// Reads an id.
-    ///
-    /// # Errors
-    /// [`Invalid`] unless it is 1 to 255 letters, digits, underscores and dashes.
+    /// Reads an id. Fails unless it is 1 to 255 letters, digits, underscores and dashes.
     pub fn parse(text: &str) -> Result<Self, Invalid> {
         Self::try_from(text.to_owned())
     }
@@ -59,10 +56,7 @@ impl fmt::Display for ObjectId {
 pub struct IdempotencyKey(HeaderValue);
 
 impl IdempotencyKey {
-    /// Reads a key.
-    ///
-    /// # Errors
-    /// [`Invalid`] unless it is 1 to 255 visible ASCII characters.
+    /// Reads a key. Fails unless it is 1 to 255 visible ASCII characters.
     pub fn parse(text: &str) -> Result<Self, Invalid> {
         let invalid = Invalid { what: "the idempotency key", reason: "must be 1 to 255 visible ASCII characters" };
         if text.is_empty() || text.len() > LONGEST || !text.bytes().all(|byte| byte.is_ascii_graphic()) {
@@ -84,10 +78,7 @@ pub struct SecretKey {
 }
 
 impl SecretKey {
-    /// Reads a key.
-    ///
-    /// # Errors
-    /// [`Invalid`] unless it begins as a secret or restricted key does.
+    /// Reads a key. Fails unless it begins as a secret or restricted key does.
     pub fn parse(text: &str) -> Result<Self, Invalid> {
         let what = "the Stripe key";
         let begins = ["sk_live_", "sk_test_", "rk_live_", "rk_test_"];
@@ -141,10 +132,7 @@ impl fmt::Debug for SecretKey {
 pub struct WebhookSecret(String);
 
 impl WebhookSecret {
-    /// Reads a secret.
-    ///
-    /// # Errors
-    /// [`Invalid`] unless it begins with `whsec_`, followed by visible ASCII characters.
+    /// Reads a secret. Fails unless it begins with `whsec_`, followed by visible ASCII characters.
     pub fn parse(text: &str) -> Result<Self, Invalid> {
         Self::try_from(text.to_owned())
     }
@@ -178,10 +166,8 @@ impl fmt::Debug for WebhookSecret {
 pub struct ApiBase(String);
 
 impl ApiBase {
-    /// Reads the value of `STRIPE_API_BASE`. Any other host would be given the key.
-    ///
-    /// # Errors
-    /// [`Invalid`] unless it is `https://api.stripe.com`, or `http://` and a loopback address.
+    /// Reads the value of `STRIPE_API_BASE`. Any other host would be given the key. Fails unless it is
+    /// `https://api.stripe.com`, or `http://` and a loopback address.
     pub fn parse(text: &str) -> Result<Self, Invalid> {
         let text = text.strip_suffix('/').unwrap_or(text);
         if text == Self::default().0 {

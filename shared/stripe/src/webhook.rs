@@ -26,9 +26,6 @@ pub enum SignatureError {
 
 /// Checks the `Stripe-Signature` header of a request: one time within [`TOLERANCE`] of `now` (seconds since 1970 UTC),
 /// and a `v1` signature over time and body by any of the secrets, compared in constant time.
-///
-/// # Errors
-/// [`SignatureError`] for the first rule that is broken.
 pub fn verify(header: Option<&str>, body: &[u8], secrets: &[WebhookSecret], now: i64) -> Result<(), SignatureError> {
     let header = Header::parse(header.ok_or(SignatureError::Missing)?).ok_or(SignatureError::Malformed)?;
     if header.seconds.abs_diff(now) > TOLERANCE {

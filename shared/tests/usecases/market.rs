@@ -38,7 +38,6 @@ pub const PRICE: i64 = 100;
 
 pub type Refused = CreateError<StoreError>;
 
-/// A shop that sells.
 pub struct Market {
     shop: Shop,
     pub provider: TestProvider,
@@ -102,7 +101,6 @@ impl Market {
         Self { shop, provider: TestProvider::default(), balances: Mutex::default() }
     }
 
-    /// Publishes how buyers pay.
     pub async fn set_payments(&self, payments: Payments) {
         self.put(&keys::active_version(), &active(&payments)).await;
     }

@@ -10,7 +10,6 @@ use shared::usecases::checkouts::{
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
-/// How a call fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
     /// It never arrives.
@@ -98,7 +97,6 @@ impl TestProvider {
         self.books.lock().unwrap().sessions.insert(state.session.clone(), state);
     }
 
-    /// Every call so far.
     pub fn calls(&self) -> usize {
         self.books.lock().unwrap().calls
     }

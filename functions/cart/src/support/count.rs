@@ -9,10 +9,8 @@ use shared::model::Line;
 pub struct Count(u32);
 
 impl Count {
-    /// One unit.
     pub const ONE: Self = Self(1);
 
-    /// The number.
     pub const fn get(self) -> u32 {
         self.0
     }

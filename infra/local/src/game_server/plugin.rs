@@ -83,7 +83,6 @@ pub struct Plugin {
 
 impl Plugin {
     /// A plugin that finds commands on its disk.
-    #[must_use]
     pub fn with_disk(disk: BTreeMap<String, Vec<Saved>>) -> Self {
         let mut plugin = Self::default();
         for (player, saved) in disk {

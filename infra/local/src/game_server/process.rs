@@ -26,9 +26,6 @@ pub struct GameServers {
 impl GameServers {
     /// Starts a game server for each server of the store, with a key; the last one has an agent. With a data directory, keys,
     /// disks and the agent's journal are kept there.
-    ///
-    /// # Errors
-    /// [`StartError`] if a key cannot be made or kept, or the process does not start.
     pub async fn start(
         db: &Db,
         clock: &dyn Clock,

@@ -18,7 +18,6 @@ pub(super) struct Known<'a> {
     pub(super) referrals: Option<BTreeSet<CodeText>>,
 }
 
-/// Reads every cart.
 pub(super) fn carts(files: &[CartFile], known: &Known<'_>, context: &mut Context<'_>) -> Vec<Cart> {
     let mut users = Unique::new("the cart of user");
     let mut carts = Vec::with_capacity(files.len());

@@ -155,7 +155,7 @@ pub struct GiftCardFile {
 pub struct ReferralFile {
     /// Its text; case does not matter.
     pub code: At<String>,
-    /// Whose code it is.
+    /// The id of its owner.
     pub owner: At<u64>,
     /// Whether it may be used.
     #[serde(default = "yes")]
@@ -181,7 +181,7 @@ pub struct OrderFile {
     pub gateway: String,
     /// When it was made.
     pub created_at: At<String>,
-    /// Whose it is; left out after a guest checkout.
+    /// The id of the buyer; left out after a guest checkout.
     pub owner: Option<At<u64>>,
     #[serde(default)]
     pub lines: Vec<OrderLineFile>,

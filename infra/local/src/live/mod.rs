@@ -52,7 +52,6 @@ pub fn schemas() -> [(&'static str, String); 6] {
 pub struct CodeUse {
     pub code: CodeText,
     pub user: UserId,
-    /// Times.
     pub uses: u32,
 }
 
@@ -69,10 +68,7 @@ pub struct Live {
 }
 
 /// Reads `live/` in a store's directory. `now`, in seconds since 1970 UTC, is what relative times are counted from and
-/// whose month the top donators belong to.
-///
-/// # Errors
-/// Every fault found; `files` itself is taken to be free of faults, see [`publish::check`].
+/// whose month the top donators belong to. `files` itself is taken to be free of faults, see [`publish::check`].
 pub fn read_live(dir: &Path, files: &StoreFiles, now: i64) -> Result<Live, Vec<Fault>> {
     Written::parse(dir).check(files, now)
 }
@@ -117,9 +113,6 @@ impl Written {
     }
 
     /// The other part of [`read_live`].
-    ///
-    /// # Errors
-    /// Every fault found; `files` itself is taken to be free of faults.
     pub fn check(mut self, files: &StoreFiles, now: i64) -> Result<Live, Vec<Fault>> {
         let lowered = lower(files, &mut Report::default());
         let mut report = std::mem::take(&mut self.report);

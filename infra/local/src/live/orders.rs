@@ -7,7 +7,6 @@ use publish::lower::{check_id, money};
 use shared::model::{InternalId, ItemId, Money, Order, OrderLine, OrderNumber, OrderStatus, UserId};
 use std::collections::BTreeMap;
 
-/// Reads every order.
 pub(super) fn orders(files: &[OrderFile], context: &mut Context<'_>) -> Vec<Order> {
     let (mut ids, mut internal_ids) = (Unique::new("order id"), Unique::new("internal id"));
     let mut orders = Vec::with_capacity(files.len());

@@ -13,10 +13,8 @@ use shared::store::sequences::{CODES, NEXT, ORDERS, USERS};
 use shared::store::{Db, StoreError, ledgers};
 use std::collections::BTreeMap;
 
-/// Loads an empty table. What is there under the same keys is overwritten; nothing is removed.
-///
-/// # Errors
-/// If the database does not take an item; what was written before stays.
+/// Loads an empty table. What is there under the same keys is overwritten; nothing is removed. After an error, items
+/// that were written before stay.
 pub async fn seed(db: &Db, live: &Live) -> Result<(), StoreError> {
     write_each(db, items(live).into_iter(), &|_| {}).await
 }

@@ -7,7 +7,6 @@ use publish::lower::{check_id, money};
 use shared::model::{Money, User, UserId, UserName};
 use shared::random::is_uuid;
 
-/// Reads every user.
 pub(super) fn users(files: &[UserFile], context: &mut Context<'_>) -> Vec<User> {
     let (mut ids, mut names) = (Unique::new("user id"), Unique::new("user name"));
     let mut users = Vec::with_capacity(files.len());

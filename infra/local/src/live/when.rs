@@ -13,10 +13,8 @@ pub enum WhenError {
 }
 
 /// Reads a time: RFC 3339, `now`, `3 days ago`, or `in 30 days`; months and years count by the calendar in UTC.
-/// `now` and the result are in seconds since 1970 UTC.
-///
-/// # Errors
-/// [`WhenError`] if the text is none of these, or is outside of the calendar.
+/// `now` and the result are in seconds since 1970 UTC. Fails if the text is none of these, or is outside of the
+/// calendar.
 pub fn resolve(text: &str, now: i64) -> Result<i64, WhenError> {
     let text = text.trim();
     if text == "now" {

@@ -154,7 +154,6 @@ impl Subscription {
         &self.terms.subscription
     }
 
-    /// The present period.
     pub(super) fn period(&self) -> (i64, i64) {
         let end = |periods| self.terms.recurring.after(self.terms.since, periods);
         (end(self.periods), end(self.periods + 1))

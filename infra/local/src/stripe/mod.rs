@@ -130,10 +130,7 @@ pub struct StandIn {
     server: JoinHandle<()>,
 }
 
-/// Starts a stand-in.
-///
-/// # Errors
-/// [`StartError`] if the port is in use or not allowed, or the file cannot be read.
+/// Starts a stand-in. Fails if the port is in use or not allowed, or the file cannot be read.
 pub async fn start(options: Options) -> Result<StandIn, StartError> {
     let remembered = options.kept.as_deref().map(kept::read).transpose()?.flatten();
     let listener = listen(options.port, remembered.as_ref().map(|found| found.port)).await?;
@@ -172,10 +169,8 @@ impl StandIn {
         _ = self.server.await;
     }
 
-    /// Does what the buyer or the account's owner would do on the page of a session, or of an invoice.
-    ///
-    /// # Errors
-    /// The sentence that the page would show: no such session or invoice, or not possible in its state.
+    /// Does what the buyer or the account's owner would do on the page of a session, or of an invoice. Fails with the
+    /// sentence that the page would show: no such session or invoice, or not possible in its state.
     pub fn act(&self, session: &str, action: &Action) -> Result<(), String> {
         let now = self.shared.now();
         self.shared.state().act(session, action, now)

@@ -4,7 +4,6 @@ use super::objects::{Charge, Intent, Session};
 use super::state::State;
 use serde_json::{Map, Value};
 
-/// A payment to create.
 pub(super) struct NewIntent {
     pub(super) amount: i64,
     pub(super) currency: String,

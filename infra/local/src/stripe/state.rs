@@ -58,7 +58,6 @@ pub enum Action {
     CancelNow,
 }
 
-/// Everything.
 #[derive(Debug)]
 pub(super) struct State {
     pub(super) base: String,

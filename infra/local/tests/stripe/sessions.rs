@@ -1,4 +1,4 @@
-//! What a session allows, and limits. Every state and object is compared by Stripe's own package (`.ci/provider`).
+//! The options and limits of a session. Every state and object is compared by Stripe's own package (`.ci/provider`).
 
 use crate::support::{NOW, Store, intent, refused, session_of};
 use local::stripe::{Action, TEST_MODE};

@@ -1,4 +1,4 @@
-//! Where a store's files name pictures.
+//! The places in a store's files that name pictures.
 
 use super::{CategoryFile, StoreFiles};
 use crate::fault::Fault;

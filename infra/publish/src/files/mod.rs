@@ -36,7 +36,6 @@ pub const FORMAT: u32 = 1;
 pub struct Source<T> {
     /// The file, relative to the store's directory.
     pub path: PathBuf,
-    /// Its content.
     pub content: T,
 }
 

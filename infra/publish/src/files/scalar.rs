@@ -8,7 +8,6 @@ use std::ops::Deref;
 /// A value and the line it was read from. Two are equal when their values are.
 #[derive(Debug, Clone, Default)]
 pub struct At<T> {
-    /// The value.
     pub value: T,
     /// The line, counted from 1; `None` for a value that was not read from a file.
     pub line: Option<u64>,
@@ -60,26 +59,17 @@ impl Decimal {
         self.0.line
     }
 
-    /// The amount of money in a currency of `digits` digits.
-    ///
-    /// # Errors
-    /// If the text is not such an amount, or above [`Money::LARGEST`].
+    /// The amount of money in a currency of `digits` digits. Fails also above [`Money::LARGEST`].
     pub fn money(&self, digits: u8) -> Result<Money, DecimalError> {
         Money::parse(&self.0, digits)
     }
 
-    /// The percentage, with at most two digits.
-    ///
-    /// # Errors
-    /// If the text is none, 0 or above 100.
+    /// The percentage, with at most two digits. Fails for 0 and above 100.
     pub fn percent(&self) -> Result<Percent, DecimalError> {
         Percent::parse(&self.0)
     }
 
-    /// The exchange rate, with at most six digits.
-    ///
-    /// # Errors
-    /// If the text is none, or 0.
+    /// The exchange rate, with at most six digits. Fails for 0.
     pub fn rate(&self) -> Result<Rate, DecimalError> {
         Rate::parse(&self.0)
     }

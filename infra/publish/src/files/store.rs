@@ -346,7 +346,7 @@ pub const NO_ID: &str = "none";
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ServerPlayersFile {
-    /// Where anybody may take a buyer's name: the variable in which buyers give the id that the server's list of players has,
+    /// If anybody may take a buyer's name: the variable in which buyers give the id that the server's list of players has,
     /// such as `"{var:7}"`, or `none`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<At<String>>,

@@ -24,7 +24,6 @@ pub struct Category {
     pub shelf: CategoryWithItems,
     /// The delivery of its own items.
     pub deliveries: BTreeMap<ItemId, ItemDelivery>,
-    /// Its subcategories in order.
     pub subcategories: Vec<Category>,
     sorting: i64,
 }

@@ -7,7 +7,6 @@ use crate::files::{PageFile, Source, StaffFile};
 use shared::model::{Page, PageUrl, Staff, StaffMember};
 use std::path::PathBuf;
 
-/// Reads every page.
 pub(super) fn pages(sources: &[Source<PageFile>], report: &mut Report) -> Vec<(PathBuf, Page)> {
     let (mut ids, mut urls) = (Unique::new("page id"), Unique::new("page url"));
     let mut pages = Vec::with_capacity(sources.len());

@@ -7,7 +7,6 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Schemas by name, and the names that the document uses for those of requests and replies.
 #[derive(Debug)]
 pub struct Components {
-    /// `components.schemas`.
     pub schemas: Map<String, Value>,
     requests: BTreeMap<String, String>,
     replies: BTreeMap<String, String>,

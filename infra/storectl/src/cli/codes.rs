@@ -226,7 +226,7 @@ pub struct AddGift {
 pub struct AddReferral {
     /// The code, at most 255 characters; case does not matter.
     pub code: String,
-    /// Whose code it is: id or name.
+    /// Its owner: id or name.
     #[arg(long, value_name = "USER")]
     pub owner: String,
 }

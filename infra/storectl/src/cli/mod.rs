@@ -73,10 +73,6 @@ impl Cli {
         hide(command, &hidden)
     }
 
-    /// Reads a command line.
-    ///
-    /// # Errors
-    /// [`clap::Error`] if it cannot be read, or asks for help.
     pub fn read(line: impl IntoIterator<Item = OsString>) -> Result<Self, clap::Error> {
         let mut command = Self::documented();
         let matches = command.try_get_matches_from_mut(line)?;
@@ -295,7 +291,7 @@ pub struct Restore {
 
 #[derive(Debug, Clone, Args)]
 pub struct Token {
-    /// Whose token.
+    /// The owner of the token.
     #[command(flatten)]
     pub user: WhichUser,
     /// How long it is valid, such as 30m, 6h or 7d.
@@ -365,9 +361,6 @@ fn short_text(text: &str) -> Result<String, &'static str> {
 
 /// Reads a duration such as `90s`, `6h`, `7d` or `1h 30m` as seconds: from one second to ten years, a day being 24
 /// hours.
-///
-/// # Errors
-/// The fault of the text.
 pub fn seconds(text: &str) -> Result<i64, String> {
     const LONGEST: i64 = 3_650 * 86_400;
     let span = text.trim().parse::<Span>().ok().filter(|_| !text.contains(['.', ',']));

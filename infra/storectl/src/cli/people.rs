@@ -197,7 +197,7 @@ pub struct RecordOrder {
     /// Name of the payment gateway.
     #[arg(long, value_name = "NAME", required_unless_present = "session")]
     pub gateway: Option<String>,
-    /// Whose it is, id or name; without it the order has no owner.
+    /// The owner, id or name; without it the order has none.
     #[arg(long, value_name = "USER")]
     pub owner: Option<String>,
     /// A line: item, count (1), and what the line cost after any coupon, in the store's currency; with @ and a player's
@@ -232,7 +232,6 @@ pub struct RecordOrder {
 pub struct ForLine<T> {
     /// The line's place, from 1; `None` if the order has one line only.
     pub line: Option<usize>,
-    /// The value.
     pub value: T,
 }
 

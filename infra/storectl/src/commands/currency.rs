@@ -17,10 +17,8 @@ pub(super) struct To<'a> {
 
 /// Checks a change from the published version `from`. Returns what is shown to people: `shown`, and a change of the
 /// currency's code in bold. `allowed` is the code that `--allow-currency` names. With `asks` a change that is not
-/// allowed has to be confirmed by typing the code; `--yes` (`yes`) is not enough for it.
-///
-/// # Errors
-/// [`Exit::Refused`] for other digits, [`Exit::Declined`] if the code is not confirmed.
+/// allowed has to be confirmed by typing the code; `--yes` (`yes`) is not enough for it. Fails with [`Exit::Refused`]
+/// for other digits, [`Exit::Declined`] if the code is not confirmed.
 pub(super) async fn guard(
     target: &Target,
     from: Option<&str>,

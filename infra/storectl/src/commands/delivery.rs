@@ -76,7 +76,6 @@ pub(super) const fn shown_state(state: CommandState) -> &'static str {
     }
 }
 
-/// Commands as a table.
 pub(super) fn table(commands: &[Command], active: &ActiveVersion, now: i64) -> String {
     let row = |command: &Command| {
         vec![
@@ -110,7 +109,6 @@ pub(super) fn times(command: &Command) -> String {
     shown.collect::<Vec<_>>().join(", ")
 }
 
-/// A command as JSON.
 pub(super) fn facts(command: &Command, active: &ActiveVersion, now: i64) -> Value {
     let delivery = &command.delivery;
     let known = active.config.delivery.servers.iter().find(|server| server.id == command.server);

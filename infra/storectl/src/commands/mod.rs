@@ -50,7 +50,6 @@ use shared::clock::Clock;
 use shared::model::CodeKind;
 use std::sync::Arc;
 
-/// Runs a command.
 pub async fn run(cli: &Cli, console: &Console, clock: &Arc<dyn Clock>) -> Result<Answer, Failure> {
     if let Command::Check(options) = &cli.command {
         return check::run(options, console, clock.seconds());

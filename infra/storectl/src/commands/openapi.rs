@@ -7,10 +7,6 @@ use serde_json::Value;
 /// The document. A test of the crate `reference` fails if it is out of date.
 const DOCUMENT: &str = include_str!("../../../openapi.json");
 
-/// Prints the document.
-///
-/// # Errors
-/// [`Failure`] if the document is not JSON, which no build has.
 pub fn run() -> Result<Answer, Failure> {
     let document: Value = serde_json::from_str(DOCUMENT)
         .map_err(|error| Failure::refused(format!("infra/openapi.json is not JSON: {error}."), "Report this."))?;

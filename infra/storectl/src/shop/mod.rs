@@ -1,4 +1,4 @@
-//! What a deployed shop serves besides its API, in its bucket: its own files and the store's pictures.
+//! The content of a deployed shop's bucket: its own files and the store's pictures.
 
 mod outdated;
 mod upload;
@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 pub use upload::upload_assets;
 
-/// What a shop needs of a store before it is published.
+/// The files of a store that a shop needs before it is published.
 #[derive(Debug)]
 pub struct Shop {
     bucket: Bucket,
@@ -27,9 +27,6 @@ pub struct Shop {
 impl Shop {
     /// Gives the store's pictures the names under which they are served, if the target serves them; `None` if it has no
     /// bucket.
-    ///
-    /// # Errors
-    /// The faults of pictures that are refused.
     pub fn prepare(
         target: &Target,
         console: &Console,

@@ -12,10 +12,8 @@ pub(super) struct ChatSecret {
 }
 
 impl Target {
-    /// Writes the content of the chat client's secret.
-    ///
-    /// # Errors
-    /// [`Failure`] if no stack was named, it has no such secret, or Secrets Manager refuses.
+    /// Writes the content of the chat client's secret. Fails if no stack was named, it has no such secret, or Secrets
+    /// Manager refuses.
     pub async fn write_chat_secret(&self, content: &str) -> Result<(), Failure> {
         let secret = self.chat_secret.as_ref().and_then(|secret| Some((&secret.config, secret.arn.as_ref()?)));
         let (config, arn) = secret.ok_or_else(|| {

@@ -23,10 +23,8 @@ pub(super) async fn aws(options: &TargetOptions) -> SdkConfig {
     loader(options).load().await
 }
 
-/// The access to DynamoDB by a configuration. Its address is the one that the SDK's client has.
-///
-/// # Errors
-/// [`Failure`] if the address cannot be known, for example without a region.
+/// The access to DynamoDB by a configuration. Its address is the one that the SDK's client has. Fails if the address
+/// cannot be known, for example without a region.
 pub(super) async fn access(config: &SdkConfig) -> Result<Access, Failure> {
     let key =
         ServiceConfigKey::builder().service_id("DynamoDB").env("AWS_ENDPOINT_URL").profile("endpoint_url").build();

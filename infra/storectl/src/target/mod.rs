@@ -79,9 +79,6 @@ pub struct Target {
 
 impl Target {
     /// Finds the table. `create` says whether a `--local` directory that is not there is made.
-    ///
-    /// # Errors
-    /// [`Failure`] if no table was named, or it cannot be found.
     pub async fn resolve(options: &TargetOptions, clock: &Arc<dyn Clock>, create: bool) -> Result<Self, Failure> {
         if let Some(dir) = &options.local {
             return Self::local(options, dir, clock, create).await;
@@ -190,10 +187,7 @@ impl TargetOptions {
     }
 }
 
-/// The table as template.yaml defines it.
-///
-/// # Errors
-/// Never with the template that this tool was built from.
+/// The table as template.yaml defines it. Never fails with the template that this tool was built from.
 pub fn definition() -> Result<template::TableDefinition, Failure> {
     let template = Template::parse(TEMPLATE, &std::collections::BTreeMap::new());
     let definition = template.and_then(|template| template.table());

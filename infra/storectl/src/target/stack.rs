@@ -28,10 +28,7 @@ pub struct Stack {
 }
 
 impl Stack {
-    /// Reads a stack's outputs and parameters.
-    ///
-    /// # Errors
-    /// [`Failure`] if there is no such stack, or it is not one of this project's.
+    /// Reads a stack's outputs and parameters. Fails if there is no such stack, or it is not one of this project's.
     pub(super) async fn read(config: &SdkConfig, name: &str) -> Result<Self, Failure> {
         let client = aws_sdk_cloudformation::Client::new(config);
         let answer = Box::pin(client.describe_stacks().stack_name(name).send()).await;

@@ -242,7 +242,6 @@ impl Bench {
     }
 }
 
-/// Asks a gateway.
 pub async fn ask(
     gateway: &Gateway,
     method: Method,
@@ -264,7 +263,6 @@ pub async fn ask(
     (status, serde_json::from_str(&text).unwrap_or_default())
 }
 
-/// Copies a store's files.
 pub fn copy(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).unwrap();
     for entry in std::fs::read_dir(from).unwrap() {

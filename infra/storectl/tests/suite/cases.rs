@@ -36,7 +36,7 @@ struct Session {
     before: Vec<Bench>,
 }
 
-/// What is printed: a line of its own, and what fields or lines are taken of.
+/// The output of a step: a line of its own, and the text that fields or lines are taken of.
 #[derive(Default)]
 struct Printed {
     head: String,
@@ -131,7 +131,7 @@ impl Session {
         Printed { head: status.as_str().to_owned(), text: json.to_string(), json }
     }
 
-    /// What is done to a checkout at the provider (to the last one, if no order is named), and what it was asked for:
+    /// Changes a checkout at the provider (the last one, if no order is named), or shows the calls that it received:
     /// `% pay`, `% pay-delayed`, `% succeed`, `% fail`, `% refund UNITS ORDER`, `% fail-refund`, `% lose ORDER` (by the table), `% forbid PATH`, `% received ROUTE`, `% refunds`.
     async fn at_provider(&self, verb: &str, rest: &str) -> Printed {
         let stand_in = &self.paying.stand_in;

@@ -1,4 +1,4 @@
-//! Whoever follows infra/docs/operations.md on their own machine gets to a paid order that checkStatus shows.
+//! The steps of infra/docs/operations.md, on one machine, lead to a paid order that checkStatus shows.
 
 use crate::bench::{ask, copy, words};
 use clap::Parser;

@@ -7,9 +7,6 @@ use std::fmt;
 
 /// Deserialises a required string of at most `LONGEST` characters (Unicode scalar values, counted as sent):
 /// `#[serde(deserialize_with = "text::<255, _, _>")]`. The string is neither trimmed nor normalised.
-///
-/// # Errors
-/// If the string is too long, empty or blank.
 pub fn text<'de, const LONGEST: usize, T, D>(field: D) -> Result<T, D::Error>
 where
     T: for<'t> From<&'t str>,

@@ -18,7 +18,6 @@ use check::{check, recipients};
 #[derive(Debug, Clone)]
 pub struct LineToAdd {
     pub item: ItemId,
-    /// Units.
     pub count: u32,
     /// Chosen variables, in any order.
     pub variables: Vec<LineVariable>,
@@ -42,10 +41,7 @@ pub struct Placed {
 
 /// The cart with the line in it: more units of an equal line, or a line of its own. Ownership, the limit per user and
 /// the one step of a category that a cart has concern only lines for the buyer. The recipient's are checked when a gift
-/// is paid (rules.md, "Gifts").
-///
-/// # Errors
-/// The first [`LineRefusal`] that applies.
+/// is paid (rules.md, "Gifts"). Fails with the first [`LineRefusal`] that applies.
 pub fn place(inputs: &CartInputs<'_>, wanted: &LineToAdd) -> Result<Placed, LineRefusal> {
     if wanted.count == 0 {
         return Err(LineRefusal::NoUnits);
@@ -67,7 +63,6 @@ pub fn place(inputs: &CartInputs<'_>, wanted: &LineToAdd) -> Result<Placed, Line
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Change {
-    /// The units.
     Count(u32),
     /// The value of a variable.
     Variable(LineVariable),
@@ -84,10 +79,8 @@ pub fn to_change<'a>(cart: &'a Cart, id: LineId, change: &Change) -> Result<Opti
 }
 
 /// The cart with a changed line; `None` if nothing changes. The whole line is checked as if it were added now. Choices
-/// that its item no longer has are unset. A line that becomes equal to another stays a line of its own.
-///
-/// # Errors
-/// The first [`LineRefusal`] that applies.
+/// that its item no longer has are unset. A line that becomes equal to another stays a line of its own. Fails with the
+/// first [`LineRefusal`] that applies.
 pub fn change(inputs: &CartInputs<'_>, id: LineId, change: &Change) -> Result<Option<Cart>, LineRefusal> {
     let Some(old) = to_change(inputs.cart, id, change)? else { return Ok(None) };
     if *change == Change::Count(0) {

@@ -16,7 +16,6 @@ pub const MOST_EXPIRED: usize = 24;
 pub type LineToFreeze<'a> = (u16, &'a PublishedItem, Option<ServerId>);
 
 /// The commands of lines as they are published now; `None` if there are none.
-#[must_use]
 pub fn freeze<'a>(lines: impl Iterator<Item = LineToFreeze<'a>>, store: &StoreDelivery) -> Option<FrozenCommands> {
     let mut frozen = FrozenCommands::default();
     let mut names: BTreeMap<ServerId, Server> = BTreeMap::new();
@@ -66,7 +65,6 @@ impl Expanded<'_> {
 
 /// The commands that are queued when the order is paid: first what expires, by line and server, then those of `given`, a
 /// purchase or a renewal, in its order.
-#[must_use]
 pub fn when_paid(frozen: &FrozenCommands, given: CommandEvent) -> Vec<Expanded<'_>> {
     let mut expired: Vec<Expanded<'_>> = on(frozen, CommandEvent::Expired);
     expired.retain(|expanded| expanded.line.expires());
@@ -83,7 +81,6 @@ pub fn when_paid(frozen: &FrozenCommands, given: CommandEvent) -> Vec<Expanded<'
 }
 
 /// The commands that take an order back after a refund or a dispute. A line without commands for a dispute has those for a refund.
-#[must_use]
 pub fn when_taken_back(frozen: &FrozenCommands, is_dispute: bool) -> Vec<Expanded<'_>> {
     let disputed = on(frozen, CommandEvent::ChargedBack);
     let has_own = |expanded: &Expanded<'_>| disputed.iter().any(|own| own.line.line == expanded.line.line);
@@ -109,7 +106,6 @@ fn on(frozen: &FrozenCommands, event: CommandEvent) -> Vec<Expanded<'_>> {
 
 /// The command's text with its values; `None` if it is too long. Publishing has parsed it: one that does not parse is left
 /// unchanged.
-#[must_use]
 pub fn fill(template: &CommandTemplate, value: impl Fn(Placeholder) -> String) -> Option<String> {
     let filled = CommandText::parse(&template.run).map_or_else(|_| template.run.clone(), |text| text.fill(value));
     (filled.len() <= LONGEST_FILLED).then_some(filled)

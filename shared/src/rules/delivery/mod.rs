@@ -76,7 +76,6 @@ pub struct Outcome {
 }
 
 /// Decides about a command at `now`, seconds since 1970 UTC.
-#[must_use]
 pub fn decide(before: &Delivery, word: Word, now: i64) -> Outcome {
     let found = Delivery { state: state_at(before, now), ..*before };
     match word {
@@ -101,13 +100,11 @@ pub fn decide(before: &Delivery, word: Word, now: i64) -> Outcome {
 }
 
 /// The state at `now`: what waits for its time becomes ready by itself.
-#[must_use]
 pub fn state_at(command: &Delivery, now: i64) -> CommandState {
     if command.state == Waiting && command.due <= now { Ready } else { command.state }
 }
 
 /// The place of a command in a state.
-#[must_use]
 pub const fn place(state: CommandState) -> Place {
     match state {
         Waiting | Ready | Served => Place::Queue,
@@ -123,7 +120,6 @@ pub fn is_fresh<'a>(mut commands: impl Iterator<Item = &'a Delivery>, now: i64) 
 }
 
 /// Whether it may have run, so that it has to be taken back.
-#[must_use]
 pub const fn may_have_run(command: &Delivery) -> bool {
     match command.state {
         Served | Delivered | Validated | Executed | Unknown | Done | Retried => true,
@@ -138,7 +134,6 @@ pub const fn may_have_run(command: &Delivery) -> bool {
 }
 
 /// Whether a command that was recalled, or has to be taken back, can still run after `now`.
-#[must_use]
 pub fn can_still_run(command: &Delivery, now: i64) -> bool {
     let quiet = |seconds: i64| {
         let served = command.served_at.map_or(i64::MIN, |served| served + seconds);
@@ -155,7 +150,6 @@ pub fn can_still_run(command: &Delivery, now: i64) -> bool {
 
 /// A command after a restore of a backup that was made at `at` or before (seconds since 1970 UTC): only what was to become
 /// ready later is sound, all else that has not ended may have run meanwhile.
-#[must_use]
 pub fn restored(command: &Delivery, at: i64) -> Delivery {
     match state_at(command, at) {
         Ready | Served | Kept | Validated => Delivery { state: Unknown, served: command.served.max(1), ..*command },

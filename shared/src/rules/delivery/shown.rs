@@ -23,7 +23,6 @@ pub enum LineState {
 
 /// The state of a line of an order in this standing, whose commands are in these states. `is_on_its_way` says whether there will
 /// be some.
-#[must_use]
 pub fn line_state(states: impl Iterator<Item = CommandState>, standing: Standing, is_on_its_way: bool) -> LineState {
     let ran = if standing == Standing::Good { LineState::Delivered } else { LineState::Withdrawn };
     let of_command = |state| match state {

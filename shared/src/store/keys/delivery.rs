@@ -55,7 +55,6 @@ pub fn server_key(hash: &str) -> Key {
 }
 
 /// Partition of when a player's items expire.
-#[must_use]
 pub fn expiries(name: &UserName) -> String {
     format!("EXPIRY#{name}")
 }

@@ -25,10 +25,7 @@ pub enum LineError {
 }
 
 /// Adds a line to a cart whose items were loaded together with the line's. Lines whose item is no longer published are
-/// removed by the same write.
-///
-/// # Errors
-/// [`LineError`]; nothing is written here.
+/// removed by the same write. Nothing is written here.
 pub async fn add_line(
     sources: &CartSources<'_>,
     context: &mut CartContext,
@@ -42,10 +39,7 @@ pub async fn add_line(
 }
 
 /// Changes a line of a cart, and returns whether there is something to write. Lines whose item is no longer published
-/// are removed by the same write. Reads nothing if the line has that many units already.
-///
-/// # Errors
-/// [`LineError`]; nothing is written here.
+/// are removed by the same write. Reads nothing if the line has that many units already. Nothing is written here.
 pub async fn change_line(
     sources: &CartSources<'_>,
     context: &mut CartContext,

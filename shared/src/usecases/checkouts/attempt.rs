@@ -72,10 +72,8 @@ pub(super) async fn send_attempt<P: Provider>(
 }
 
 /// Refunds a payment that came when nothing was held any more, and that cannot buy what it paid for. If the provider
-/// refuses that for good, an operator has to look. `false` if something changed in between.
-///
-/// # Errors
-/// [`SettleError`]; the same call may be repeated.
+/// refuses that for good, an operator has to look. `false` if something changed in between. After an error the same
+/// call may be repeated.
 pub(super) async fn refund_late<P: Provider>(
     db: &Db,
     clock: &dyn Clock,

@@ -20,10 +20,7 @@ pub(super) async fn follow_up(db: &Db, clock: &dyn Clock, stored: StoredOrder) -
 }
 
 /// Removes what was bought from the buyer's cart, if that is not done yet. `false` if the buyer kept changing the cart: the
-/// sweep then does it.
-///
-/// # Errors
-/// [`StoreError`] if the database does not respond; the same call may be repeated.
+/// sweep then does it. After an error the same call may be repeated.
 pub(super) async fn clear_cart(db: &Db, mut stored: StoredOrder) -> Result<bool, StoreError> {
     for round in 0..=RETRIES {
         pause_before(round).await;

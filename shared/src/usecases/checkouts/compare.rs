@@ -118,10 +118,7 @@ async fn missing_payment<P: Provider>(provider: &P, session: Option<&str>) -> Re
 }
 
 /// Refunds all that is left of a payment that is not an order's own, once, and ends the subscription that it began. Returns
-/// what the provider says of it then.
-///
-/// # Errors
-/// [`SettleError`] if the provider refuses or does not respond; the same call may be repeated.
+/// what the provider says of it then. Fails if the provider refuses or does not respond; the same call may be repeated.
 pub async fn return_payment<P: Provider>(provider: &P, payment: &PaymentState) -> Result<PaymentState, SettleError> {
     if let Some(period) = &payment.period {
         // No order here would know of its renewals.

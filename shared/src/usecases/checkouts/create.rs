@@ -67,10 +67,8 @@ pub enum CreateError<E> {
 }
 
 /// Begins a checkout of the buyer's cart, or finds the one that is open for the same cart. `first` is the
-/// cart as it was read, `reload` reads it again if it has changed.
-///
-/// # Errors
-/// [`CreateError`]. If the provider or the database did not respond, the same call continues where this one stopped.
+/// cart as it was read, `reload` reads it again if it has changed. If the provider or the database did not respond, the
+/// same call continues where this one stopped.
 pub async fn create<P, E, F>(
     sources: &CartSources<'_>,
     provider: &P,

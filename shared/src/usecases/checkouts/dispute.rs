@@ -16,10 +16,7 @@ use crate::usecases::orders::subscription::end;
 
 /// Notes the state of a dispute on its order. One that takes the order back recalls what waits for game servers, takes back
 /// what ran, and bans the buyer if the store says so. The same state may be noted again; an older one is not. Returns the order
-/// as it was before; `None` if it does not exist.
-///
-/// # Errors
-/// [`SettleError`]; the same call may be repeated.
+/// as it was before; `None` if it does not exist. After an error the same call may be repeated.
 pub async fn note_dispute(
     db: &Db,
     clock: &dyn Clock,

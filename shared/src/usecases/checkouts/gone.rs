@@ -26,9 +26,6 @@ pub(super) enum EndsGone {
 /// The outcome, or, if the provider has no such checkout, that of the order then. An order of the keys' own account and
 /// mode is cancelled. One of another account or mode may still be paid there: it is marked for an operator, and what it
 /// holds is given back after its end.
-///
-/// # Errors
-/// As `settled`, or [`SettleError`] of the writes.
 pub(super) async fn or_gone<P: Provider>(
     db: &Db,
     clock: &dyn Clock,

@@ -89,10 +89,7 @@ pub struct Refunded {
 }
 
 /// Asks the provider about an order now, and writes what it says. A checkout that has expired is ended. Returns the
-/// stored order.
-///
-/// # Errors
-/// [`OperatorError`]; the same call may be repeated.
+/// stored order. After an error the same call may be repeated.
 pub async fn settle_now<P: Provider>(
     db: &Db,
     clock: &dyn Clock,
@@ -108,10 +105,8 @@ pub async fn settle_now<P: Provider>(
 }
 
 /// Refunds a payment at the provider up to `total`, in the payment's minor units, or all of it. The amount refunded
-/// before counts, also by other means. A payment that needed an operator is refunded in full, which ends that.
-///
-/// # Errors
-/// [`OperatorError`]; the same call may be repeated at any time, and refunds the same amount once.
+/// before counts, also by other means. A payment that needed an operator is refunded in full, which ends that. After an
+/// error the same call may be repeated at any time, and refunds the same amount once.
 pub async fn refund<P: Provider>(
     db: &Db,
     clock: &dyn Clock,
@@ -186,10 +181,8 @@ fn refunded(
 }
 
 /// Makes an order that needs an operator PAID although its payment does not agree with it, under the
-/// conditions of any payment. Returns the stored order, and whether it was accepted now.
-///
-/// # Errors
-/// [`OperatorError`]; the same call may be repeated.
+/// conditions of any payment. Returns the stored order, and whether it was accepted now. After an error the same call
+/// may be repeated.
 pub async fn accept<P: Provider>(
     db: &Db,
     clock: &dyn Clock,
@@ -263,10 +256,7 @@ async fn settle_and_fetch<P: Provider>(
 
 /// Ends a pending order's checkout at the provider, and gives back what it holds. If the buyer has paid in the
 /// meantime, the order is paid. An order of our account whose checkout the provider does not have is ended if
-/// `ends_gone`. Returns the stored order.
-///
-/// # Errors
-/// [`OperatorError`]; the same call may be repeated.
+/// `ends_gone`. Returns the stored order. After an error the same call may be repeated.
 pub async fn cancel<P: Provider>(
     db: &Db,
     clock: &dyn Clock,

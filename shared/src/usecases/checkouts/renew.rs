@@ -19,10 +19,7 @@ use crate::usecases::orders::next_number;
 use std::collections::BTreeMap;
 
 /// Writes what an invoice of a subscription says: of the first one on the order that the subscription began with, of a paid
-/// further one on an order of its own, which is made once.
-///
-/// # Errors
-/// [`SettleError`]; the same call may be repeated.
+/// further one on an order of its own, which is made once. After an error the same call may be repeated.
 pub(super) async fn settle_invoice<P: Provider>(
     db: &Db,
     clock: &dyn Clock,

@@ -14,7 +14,6 @@ use futures_util::future::join_all;
 /// How many seconds after it began an interrupted checkout is cleaned up. A function ends before that.
 const INTERRUPTED: i64 = 60;
 
-/// The outcome of [`reserve_units`].
 pub(super) enum ReserveOutcome {
     /// All units are reserved.
     All(Reservation),
@@ -24,10 +23,8 @@ pub(super) enum ReserveOutcome {
     Conflict,
 }
 
-/// Reserves the units of an order that is about to be written.
-///
-/// # Errors
-/// [`StoreError`] if the database does not respond; [`settle_reservation`] then releases what was reserved.
+/// Reserves the units of an order that is about to be written. If the database does not respond, [`settle_reservation`]
+/// releases what was reserved.
 pub(super) async fn reserve_units(
     db: &Db,
     order: &StoredOrder,
@@ -67,10 +64,8 @@ pub(super) async fn reserve_units(
     Ok(ReserveOutcome::All(reservation))
 }
 
-/// Releases the reservation of an order that is not written and never will be.
-///
-/// # Errors
-/// [`StoreError`] if the database does not respond; the same call may be repeated.
+/// Releases the reservation of an order that is not written and never will be. After an error the same call may be
+/// repeated.
 pub(super) async fn release(db: &Db, reservation: &Reservation) -> Result<(), StoreError> {
     let all =
         join_all(reservation.units.iter().map(|units| reservations::release(db, &reservation.order, *units))).await;
@@ -78,10 +73,8 @@ pub(super) async fn release(db: &Db, reservation: &Reservation) -> Result<(), St
     delete(db, reservation).await
 }
 
-/// Confirms the reservation of an order that is written: it has its units.
-///
-/// # Errors
-/// [`StoreError`] if the database does not respond; the same call may be repeated.
+/// Confirms the reservation of an order that is written: it has its units. After an error the same call may be
+/// repeated.
 pub(super) async fn confirm(db: &Db, reservation: &Reservation) -> Result<(), StoreError> {
     let all =
         join_all(reservation.units.iter().map(|units| reservations::confirm(db, &reservation.order, *units))).await;
@@ -104,10 +97,7 @@ async fn delete(db: &Db, reservation: &Reservation) -> Result<(), StoreError> {
 }
 
 /// Finishes a checkout that was interrupted while it reserved its units. After the row is closed the order can no
-/// longer be written, so that it is known whether the units are its own.
-///
-/// # Errors
-/// [`StoreError`] if the database does not respond; the same call may be repeated.
+/// longer be written, so that it is known whether the units are its own. After an error the same call may be repeated.
 pub(super) async fn settle_reservation(db: &Db, reservation: &Reservation) -> Result<(), StoreError> {
     let close: Write = reservation.close();
     if send(db, vec![close]).await? != Sent::Written {

@@ -18,7 +18,6 @@ pub enum Settled {
     Open,
     /// The provider has no such checkout; the order waits for the end of its time.
     Gone,
-    /// The order has changed.
     Changed,
     /// The order says already what the provider says.
     Unchanged,

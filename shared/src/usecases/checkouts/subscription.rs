@@ -14,10 +14,7 @@ use crate::usecases::delivery::move_end;
 use crate::usecases::orders::subscription::write;
 
 /// Asks the provider about a subscription, and writes what it says. One that is not ours changes nothing. Returns it as it
-/// is stored then.
-///
-/// # Errors
-/// [`SettleError`]; the same call may be repeated.
+/// is stored then. After an error the same call may be repeated.
 pub async fn settle_subscription<P: Provider>(
     db: &Db,
     clock: &dyn Clock,

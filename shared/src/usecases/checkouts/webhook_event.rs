@@ -16,10 +16,7 @@ use crate::telemetry::{PaymentEvent, payment_event};
 
 /// Settles what a webhook event is about: fetches it from the provider, and writes what it says. A webhook event about
 /// something that is not ours changes nothing; one of a payment whose order is missing is logged and counted. Order and
-/// number of webhook events do not matter.
-///
-/// # Errors
-/// [`SettleError`]; the same webhook event may be acted on again.
+/// number of webhook events do not matter. After an error the same webhook event may be acted on again.
 pub async fn act<P: Provider>(
     db: &Db,
     clock: &dyn Clock,

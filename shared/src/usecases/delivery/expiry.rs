@@ -139,9 +139,6 @@ pub(super) async fn release(
 
 /// Moves when a player's items expire from a former name to another one at `now` (seconds since 1970 UTC). If an item lasts
 /// under both, their times add up. The same call continues what was interrupted.
-///
-/// # Errors
-/// [`StoreError`] if the database does not respond, or others kept changing the same rows.
 pub(in crate::usecases) async fn rename(db: &Db, from: &UserName, to: &UserName, now: i64) -> Result<(), StoreError> {
     for before in deliveries::expiries(db, from).await? {
         let after = Key { pk: keys::expiries(to), ..before.clone() };

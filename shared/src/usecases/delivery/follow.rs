@@ -37,10 +37,8 @@ enum Step {
 
 /// Does what is left to do about an order's delivery. `false` if it has to wait until nothing of the order can run.
 ///
-/// It begins with the order as the caller knows it, and reads it if that has nothing to do, or has changed.
-///
-/// # Errors
-/// [`StoreError`] if the database does not respond, or others kept changing the same rows; the same call continues.
+/// It begins with the order as the caller knows it, and reads it if that has nothing to do, or has changed. After an
+/// error the same call continues.
 pub async fn follow(db: &Db, clock: &dyn Clock, known: &StoredOrder) -> Result<bool, StoreError> {
     let id = &known.order.internal_id;
     let mut known = known.delivery_due().then(|| known.clone());

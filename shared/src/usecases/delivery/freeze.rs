@@ -8,9 +8,6 @@ use crate::store::{StoreError, deliveries};
 use std::collections::BTreeMap;
 
 /// Marks a new order as one that is delivered, and returns the write of its commands; `None` if it makes none.
-///
-/// # Errors
-/// [`StoreError::Unreadable`] if they cannot be encoded.
 pub(in crate::usecases) fn freeze(
     stored: &mut StoredOrder,
     items: &BTreeMap<ItemId, PublishedItem>,

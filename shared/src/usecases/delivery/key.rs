@@ -21,7 +21,6 @@ pub struct ServerKey {
 
 impl ServerKey {
     /// Reads a key. `None` if it has another form, so that no server can have it.
-    #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let (server, random) = text.split_once('-')?;
         let is_hex = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
@@ -51,9 +50,6 @@ impl fmt::Debug for ServerKey {
 }
 
 /// Makes a key of a server. The text is not stored and cannot be shown again.
-///
-/// # Errors
-/// [`StoreError`] if the key could not be stored, or the system has no random numbers.
 pub async fn add_key(db: &Db, clock: &dyn Clock, server: ServerId) -> Result<(String, ServerKey), StoreError> {
     let mut random = [0_u8; RANDOM];
     getrandom::fill(&mut random).map_err(|_| StoreError::no_entropy())?;
@@ -69,18 +65,12 @@ pub async fn add_key(db: &Db, clock: &dyn Clock, server: ServerId) -> Result<(St
 
 /// Revokes the key with this hash. `last_of` is its server if that has no other key: it is not missed then when it does not
 /// poll. Returns whether the key existed.
-///
-/// # Errors
-/// [`StoreError`] if the database does not respond.
 pub async fn revoke_key(db: &Db, hash: &str, last_of: Option<ServerId>) -> Result<bool, StoreError> {
     let writes: Vec<Write> = [servers::revoke(hash)].into_iter().chain(last_of.map(Lease::forget)).collect();
     Ok(send(db, writes).await? == Sent::Written)
 }
 
 /// The server of a key; `None` if the key is unknown or revoked.
-///
-/// # Errors
-/// [`StoreError`] if the database does not respond.
 pub async fn server_of(db: &Db, key: &ServerKey) -> Result<Option<ServerId>, StoreError> {
     let mut rows = db.batch_get(vec![keys::server_key(&key.hash)]).await?;
     let stored = servers::take(&mut rows, &key.hash)?;

@@ -17,18 +17,12 @@ use crate::store::transaction::{Sent, Write, send};
 use crate::store::{Db, RETRIES, StoreError, commands, pause_before, queue};
 
 /// The commands of an order by id, those that take it back last.
-///
-/// # Errors
-/// [`StoreError`] if they can be neither read nor decoded.
 pub async fn commands_of(db: &Db, stored: &StoredOrder) -> Result<Vec<Command>, StoreError> {
     let Some(delivery) = &stored.effects.delivery else { return Ok(Vec::new()) };
     Ok(commands::read(db, all_ids(delivery)).await?.into_values().collect())
 }
 
 /// The delivery of each line of an order: the item's name, and its state as the buyer is shown it.
-///
-/// # Errors
-/// As [`commands_of`].
 pub async fn lines_of(
     db: &Db,
     clock: &dyn Clock,
@@ -116,25 +110,16 @@ pub enum OwnerOutcome {
 }
 
 /// Cancels a command that has not run.
-///
-/// # Errors
-/// [`StoreError`] if the database does not respond, or the command kept changing.
 pub async fn cancel(db: &Db, clock: &dyn Clock, id: CommandId) -> Result<OwnerOutcome, StoreError> {
     decided(db, clock, id, Word::Cancel).await
 }
 
 /// Notes that the owner did by hand what a command does.
-///
-/// # Errors
-/// As [`cancel`].
 pub async fn done(db: &Db, clock: &dyn Clock, id: CommandId) -> Result<OwnerOutcome, StoreError> {
     decided(db, clock, id, Word::Done).await
 }
 
 /// Sends a command again, under a new id.
-///
-/// # Errors
-/// As [`cancel`].
 pub async fn retry(db: &Db, clock: &dyn Clock, id: CommandId) -> Result<OwnerOutcome, StoreError> {
     decided(db, clock, id, Word::Retry).await
 }
@@ -203,9 +188,6 @@ pub enum StopReason {
 }
 
 /// Stops commands that have not run. Returns how many it stopped. The same call may be repeated.
-///
-/// # Errors
-/// [`StoreError`] if the database does not respond, or the commands kept changing.
 pub async fn stop(db: &Db, clock: &dyn Clock, ids: &[CommandId], reason: StopReason) -> Result<usize, StoreError> {
     let (mut left, mut stopped) = (ids.to_vec(), 0);
     for round in 0..=RETRIES {

@@ -13,10 +13,7 @@ use crate::store::{Db, RETRIES, StoreError, commands, deliveries, pause_before};
 use std::collections::BTreeSet;
 
 /// Moves the commands for the end of a subscription to the present end of access. `false` if its newest order is still being
-/// delivered, so that it has to be done later.
-///
-/// # Errors
-/// [`StoreError`] if the database does not respond; the same call may be repeated.
+/// delivered, so that it has to be done later. After an error the same call may be repeated.
 pub(in crate::usecases) async fn move_end(db: &Db, subscription: &Subscription, now: i64) -> Result<bool, StoreError> {
     let until = access_until(subscription);
     if until == subscription.scheduled {
@@ -57,10 +54,7 @@ pub(in crate::usecases) async fn move_end(db: &Db, subscription: &Subscription, 
 }
 
 /// Withdraws what the purchase of a subscription gives and no game server has, so that the renewal gives it. Whether there
-/// was any.
-///
-/// # Errors
-/// [`StoreError`] if the database does not respond; the same call may be repeated, and returns the same.
+/// was any. After an error the same call may be repeated, and returns the same.
 pub(in crate::usecases) async fn withdraw(db: &Db, order: &StoredOrder, now: i64) -> Result<bool, StoreError> {
     let Some(delivery) = &order.effects.delivery else { return Ok(false) };
     let found: Vec<Command> = commands::read(db, given_ids(delivery).into_iter()).await?.into_values().collect();

@@ -39,10 +39,8 @@ impl From<StoreError> for PollError {
 }
 
 /// Serves what is due to a game server, and keeps it from other polls until it is delivered, or for a minute. An agent's own
-/// lease does not keep it from polling for more: its journal has what it was served.
-///
-/// # Errors
-/// [`PollError`]. Without a response of the database it is not known whether the rows are served: they are served again.
+/// lease does not keep it from polling for more: its journal has what it was served. Without a response of the database
+/// it is not known whether the rows are served: they are served again.
 pub async fn poll(
     db: &Db,
     clock: &dyn Clock,
@@ -191,10 +189,8 @@ fn look_at(Queued { key, command }: &Queued, word: Word, now: i64) -> Result<Fou
 }
 
 /// Gives back what the server's last poll was served, if nothing was said about it: a game server that starts throws its
-/// first response away and then asks this.
-///
-/// # Errors
-/// [`CallError`]. What was not given back is served again when the lease is over.
+/// first response away and then asks this. After an error, commands that were not given back are served again when the
+/// lease is over.
 pub async fn paynow(db: &Db, clock: &dyn Clock, key: &ServerKey) -> Result<(), CallError> {
     let (now, server) = (clock.seconds(), key.server());
     let mut rows = db.batch_get(vec![keys::server_key(key.hash()), keys::lease(server)]).await?;

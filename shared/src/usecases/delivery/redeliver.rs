@@ -31,10 +31,8 @@ pub enum RedeliverError {
 }
 
 /// Delivers a paid order again, under new ids, after it was taken back because of a dispute that has ended. What is left to do
-/// when the call fails is done by the sweep.
-///
-/// # Errors
-/// [`RedeliverError`]. After an error of the database, [`RedeliverError::NotTakenBack`] says that the call before was written.
+/// when the call fails is done by the sweep. After an error of the database, [`RedeliverError::NotTakenBack`] says that
+/// the call before was written.
 pub async fn redeliver(db: &Db, clock: &dyn Clock, id: &InternalId) -> Result<(), RedeliverError> {
     let stored = orders::get(db, id).await?.ok_or(RedeliverError::Unknown)?;
     if stored.order.status != OrderStatus::Paid {

@@ -44,9 +44,6 @@ pub struct Restored {
 
 /// The items that take the place of a backup's item, if it is restored at `at`, seconds since 1970 UTC. Leases and logins in
 /// the game end, and the queues are made of the commands.
-///
-/// # Errors
-/// [`StoreError::Unreadable`] if it does not decode.
 pub fn restored(mut item: Item, at: i64) -> Result<Restored, StoreError> {
     let key = key_of(&item)?;
     if keys::is_brief(&key) || key.pk.starts_with(prefix::QUEUE) {
@@ -120,10 +117,7 @@ impl RestoredTable {
         self.written.len() + self.deleted.len()
     }
 
-    /// Writes the changes.
-    ///
-    /// # Errors
-    /// [`StoreError`] if the database does not respond; the same can be done again.
+    /// Writes the changes. If the database does not respond, the same can be done again.
     pub async fn write(self, db: &Db, progress: OnProgress<'_>) -> Result<(), StoreError> {
         write_each(db, self.written.into_values().map(Ok), progress).await?;
         delete_each(db, self.deleted.into_iter(), progress).await?;

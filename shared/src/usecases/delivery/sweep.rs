@@ -53,9 +53,6 @@ impl ServerHealth {
 }
 
 /// Notes what was validated or served, and did not run in time, and measures each server.
-///
-/// # Errors
-/// [`StoreError`] if the database does not respond.
 pub async fn sweep_servers(
     db: &Db,
     clock: &dyn Clock,
@@ -69,9 +66,6 @@ pub async fn sweep_servers(
 }
 
 /// Measures what is stuck at a game server.
-///
-/// # Errors
-/// [`StoreError`] if the database does not respond.
 pub async fn measure(db: &Db, clock: &dyn Clock, server: ServerId) -> Result<ServerHealth, StoreError> {
     let lease = read_lease(db, server).await?;
     health(db, clock.seconds(), server, &lease).await

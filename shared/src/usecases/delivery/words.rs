@@ -19,7 +19,7 @@ const ROUNDS: u32 = 6;
 /// The answer about an id, in the order of the call, each id once.
 pub type Answer = (CommandId, bool);
 
-/// What a game server says of a command that it began.
+/// A game server's report of a command that it began.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Report {
     pub id: CommandId,
@@ -31,16 +31,13 @@ pub struct Report {
 
 impl Report {
     /// The report about a command that ran, without its output.
-    #[must_use]
     pub const fn done(id: CommandId) -> Self {
         Self { id, is_done: true, output: String::new() }
     }
 }
 
-/// The game server has the commands: it ran them, or keeps them for their players.
-///
-/// # Errors
-/// [`CallError`]; the same call may be repeated.
+/// The game server has the commands: it ran them, or keeps them for their players. After an error the same call may be
+/// repeated.
 pub async fn delivered(
     db: &Db,
     clock: &dyn Clock,
@@ -58,9 +55,6 @@ pub async fn delivered(
 }
 
 /// The game server ran the commands, or began them. Of several reports about one, the first counts.
-///
-/// # Errors
-/// As [`delivered`].
 pub async fn executed(
     db: &Db,
     clock: &dyn Clock,
@@ -81,10 +75,8 @@ pub async fn executed(
 }
 
 /// The game server asks which commands may run. It runs those that are answered `true`, and forgets the others. Ids that
-/// the server does not have are answered `true`: it would run them also if they were not answered.
-///
-/// # Errors
-/// As [`delivered`]. Without a response the game server asks again, or loses them.
+/// the server does not have are answered `true`: it would run them also if they were not answered. Without a response
+/// the game server asks again, or loses them.
 pub async fn validated(
     db: &Db,
     clock: &dyn Clock,

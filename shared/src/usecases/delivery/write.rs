@@ -10,7 +10,6 @@ use crate::store::{Db, StoreError, commands};
 pub(super) const AT_ONCE: usize = 90;
 
 /// The place of a command in its server's queue.
-#[must_use]
 pub fn place_of(command: &Command) -> Option<Key> {
     let delivery = &command.delivery;
     match place(delivery.state) {

@@ -79,10 +79,8 @@ impl Audit {
 }
 
 /// Corrects every number of an audit, each row on the condition that it was not written since it was read. Returns how
-/// many rows were changed by other writes in the meantime and not corrected.
-///
-/// # Errors
-/// [`StoreError`] if the database does not respond; what was corrected before stays.
+/// many rows were changed by other writes in the meantime and not corrected. If the database does not respond, what was
+/// corrected before stays.
 pub async fn repair(db: &Db, audit: &Audit) -> Result<usize, StoreError> {
     let mut rows: BTreeMap<&Key, Vec<&Difference>> = BTreeMap::new();
     for difference in &audit.differences {
@@ -152,9 +150,7 @@ pub struct TableSums {
 }
 
 impl TableSums {
-    /// Takes one item of the table into account; the order of the items does not matter.
-    ///
-    /// # Errors
+    /// Takes one item of the table into account; the order of the items does not matter. Fails with
     /// [`StoreError::Unreadable`] if it is an order, or the row of units on their way, that does not decode.
     pub fn add(&mut self, item: Item) -> Result<(), StoreError> {
         let key = key_of(&item)?;

@@ -23,9 +23,6 @@ pub(in crate::usecases) struct Taken {
 }
 
 /// Checks that the codes of an order exist and are of the right kind.
-///
-/// # Errors
-/// [`OrderRefusal`] for a code that does not exist or is of the other kind.
 pub(in crate::usecases) fn check_codes(order: &StoredOrder, inputs: &OrderInputs) -> Result<(), OrderRefusal> {
     if order.effects.coupon.is_some() && coupon(inputs).is_none() {
         return Err(OrderRefusal::UnknownCoupon);
@@ -42,10 +39,8 @@ fn coupon(inputs: &OrderInputs) -> Option<&Coupon> {
 }
 
 /// The stock that `order` takes. Times, minimum and scope of the coupon are not checked: that is done at the checkout,
-/// and the buyer has paid.
-///
-/// # Errors
-/// An [`OrderRefusal`] that no state of the table can lift: more units in the order than a limit allows at all.
+/// and the buyer has paid. Fails with a refusal that no state of the table can lift: more units in the order than a
+/// limit allows at all.
 pub(in crate::usecases) fn take_stock(order: &StoredOrder, inputs: &OrderInputs) -> Result<Taken, OrderRefusal> {
     let codes = take_codes(order, inputs)?;
     let mut taken = Taken { writes: Vec::new(), unguarded: Vec::new() };
@@ -64,10 +59,8 @@ pub(in crate::usecases) fn take_stock(order: &StoredOrder, inputs: &OrderInputs)
     Ok(taken)
 }
 
-/// The uses and balances that `order` takes: its stock but for the units.
-///
-/// # Errors
-/// An [`OrderRefusal`] that no state of the table can lift.
+/// The uses and balances that `order` takes: its stock but for the units. Fails with a refusal that no state of the
+/// table can lift.
 pub(in crate::usecases) fn take_codes(order: &StoredOrder, inputs: &OrderInputs) -> Result<Vec<Guarded>, OrderRefusal> {
     check_codes(order, inputs)?;
     let mut writes = Vec::new();
@@ -85,9 +78,7 @@ pub(in crate::usecases) fn take_codes(order: &StoredOrder, inputs: &OrderInputs)
     Ok(writes)
 }
 
-/// The writes that add `order` to the ledgers of its owner and its recipients, guarded by their limits.
-///
-/// # Errors
+/// The writes that add `order` to the ledgers of its owner and its recipients, guarded by their limits. Fails with
 /// [`OrderRefusal::UserLimit`] if the order has more units than a limit allows at all.
 pub(in crate::usecases) fn add_to_ledgers(
     order: &StoredOrder,

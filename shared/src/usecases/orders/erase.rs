@@ -20,10 +20,7 @@ pub struct Erased {
 
 /// Removes a user's name from the statistics: top, recent donations, patrons, the month's sums. Goals keep the sum. The
 /// user's own item must be removed before: then no write that is under way brings the name back. Erasing again changes
-/// nothing.
-///
-/// # Errors
-/// [`StoreError`] if the database is unavailable or other writes kept conflicting. The names are never half erased.
+/// nothing. The names are never half erased.
 pub async fn erase_names(db: &Db, user: UserId) -> Result<Erased, StoreError> {
     for round in 0..STATISTICS_ROUNDS {
         pause_before(round).await;
@@ -58,9 +55,6 @@ pub async fn erase_names(db: &Db, user: UserId) -> Result<Erased, StoreError> {
 
 /// Removes what a player typed, and the player's name, from an order. Returns whether something was removed. An order
 /// that can still be paid must be ended before: its gifts would find no recipient.
-///
-/// # Errors
-/// [`StoreError`] if the database is unavailable or other writes kept conflicting.
 pub async fn erase_from_order(db: &Db, id: &InternalId, player: &ErasedPlayer) -> Result<bool, StoreError> {
     for round in 0..=RETRIES {
         pause_before(round).await;
@@ -76,9 +70,6 @@ pub async fn erase_from_order(db: &Db, id: &InternalId, player: &ErasedPlayer) -
 }
 
 /// Removes a player's name from another buyer's cart. Returns whether it was in it.
-///
-/// # Errors
-/// [`StoreError`] if the database is unavailable or the buyer kept changing the cart.
 pub async fn erase_from_cart(db: &Db, owner: UserId, player: &ErasedPlayer) -> Result<bool, StoreError> {
     for round in 0..=RETRIES {
         pause_before(round).await;

@@ -11,7 +11,6 @@ use crate::store::StoreError;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LineRequest {
     pub item: ItemId,
-    /// Units.
     pub count: u32,
     /// The line's total after coupon, in the store's currency; `None` if it is to be priced.
     pub total: Option<Money>,

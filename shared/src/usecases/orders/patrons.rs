@@ -59,9 +59,6 @@ pub(super) async fn rename(db: &Db, user: &User) -> Result<Vec<Write>, StoreErro
 }
 
 /// Compiles the item again if it differs from the patrons' rows. Returns whether it did.
-///
-/// # Errors
-/// [`StoreError`] if the database is unavailable or other writes kept conflicting.
 pub async fn repair(db: &Db) -> Result<bool, StoreError> {
     for round in 0..STATISTICS_ROUNDS {
         pause_before(round).await;

@@ -13,10 +13,7 @@ use std::sync::Arc;
 
 /// Gives every line its total, and refuses what a checkout would refuse, unless it was sold before. If the order is
 /// recorded already, a missing total is the recorded one, regardless of present prices, ledgers and codes. Limits are
-/// guarded again by the write.
-///
-/// # Errors
-/// [`PriceError`] if a total is neither given nor known, or a checkout would refuse the order.
+/// guarded again by the write. Fails if a total is neither given nor known, or a checkout would refuse the order.
 pub async fn price(
     db: &Db,
     clock: &dyn Clock,

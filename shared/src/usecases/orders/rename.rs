@@ -8,10 +8,7 @@ use crate::store::transaction::{Sent, send};
 use crate::store::{Db, StoreError, pause_before};
 
 /// Shows a user's present name and image among the donators and patrons. Done again, it changes only the version of the
-/// statistics.
-///
-/// # Errors
-/// [`StoreError`] if the database is unavailable or other writes kept conflicting. The names are never half changed.
+/// statistics. The names are never half changed.
 pub async fn rename_in_statistics(db: &Db, user: &User) -> Result<(), StoreError> {
     for round in 0..STATISTICS_ROUNDS {
         pause_before(round).await;

@@ -20,10 +20,8 @@ pub struct Changed {
 }
 
 /// Changes an order's status. A payment takes what the order takes, and a refund gives it back, each once: the write is
-/// conditional on the status that was read. Setting the status that the order has changes nothing.
-///
-/// # Errors
-/// [`SetStatusError`]; nothing is changed then, unless the database did not respond.
+/// conditional on the status that was read. Setting the status that the order has changes nothing. After an error
+/// nothing is changed, unless the database did not respond.
 pub async fn set_status(
     db: &Db,
     clock: &dyn Clock,

@@ -51,10 +51,7 @@ pub async fn catch_up(db: &Db, id: &InternalId) -> Result<CatchUp, StoreError> {
 }
 
 /// Lets the statistics follow the orders that they are behind of, at most [`AT_ONCE`], in one transaction. An order
-/// with nothing else left to do leaves the rows of the sweep by it.
-///
-/// # Errors
-/// [`StoreError`] if the database is unavailable; the statistics are never half written.
+/// with nothing else left to do leaves the rows of the sweep by it. The statistics are never half written.
 pub async fn catch_up_all(db: &Db, ids: &[InternalId]) -> Result<CatchUp, StoreError> {
     for round in 0..STATISTICS_ROUNDS {
         pause_before(round).await;

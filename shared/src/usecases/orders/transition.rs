@@ -65,9 +65,6 @@ pub(in crate::usecases) struct Planned {
 }
 
 /// Reads what a change of status depends on, and plans its writes.
-///
-/// # Errors
-/// [`SetStatusError`] if the change is not possible.
 pub(in crate::usecases) async fn plan(
     db: &Db,
     before: &StoredOrder,

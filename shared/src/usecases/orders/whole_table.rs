@@ -24,10 +24,7 @@ pub struct Finished {
 }
 
 /// Lets the statistics catch up with every order, and compiles the patrons again if they differ from their rows. Reads
-/// every item of the table.
-///
-/// # Errors
-/// [`StoreError`] if the database is unavailable; what was finished before stays so.
+/// every item of the table. After an error, orders that were finished before stay so.
 pub async fn finish_statistics(db: &Db) -> Result<Finished, StoreError> {
     let mut done = Finished::default();
     for id in behind(db, &|_| {}).await? {
@@ -83,9 +80,7 @@ async fn pass(db: &Db, progress: OnProgress<'_>) -> Result<Audit, StoreError> {
 
 /// Corrects every number of an audit, and writes a missing item with goals and donators again: every paid order counts
 /// towards the published goals. Returns how many rows were changed by other writes in the meantime and not corrected.
-///
-/// # Errors
-/// [`StoreError`] if the database does not respond; what was corrected before stays.
+/// If the database does not respond, what was corrected before stays.
 pub async fn repair_table(db: &Db, audit: &Audit) -> Result<usize, StoreError> {
     let left = super::repair(db, audit).await?;
     if !audit.no_donations {

@@ -16,7 +16,6 @@ use std::collections::BTreeSet;
 
 /// How many histories are tried; `SUBSCRIPTION_CASES` says otherwise.
 const CASES: u32 = 64;
-/// Steps of a history.
 const STEPS: usize = 10;
 
 #[derive(Debug, Clone, Copy)]
@@ -30,7 +29,6 @@ enum Step {
     /// All events so far are heard again.
     Repeat,
     Sweep,
-    /// The game server polls.
     Poll,
     /// The owner refunds the newest order.
     Refund,

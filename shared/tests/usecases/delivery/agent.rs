@@ -127,7 +127,7 @@ impl Agent {
         }
     }
 
-    /// What was begun without an answer is reported, and what was not is asked about.
+    /// Commands that were begun without an answer are reported, the others are asked about.
     fn start(&mut self) {
         for entry in self.journal.values_mut() {
             entry.allowed_at = None;

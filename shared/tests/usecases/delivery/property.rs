@@ -186,7 +186,7 @@ impl World {
         }
     }
 
-    /// What ran on each server, and what was served there after a word about it.
+    /// The commands that ran on each server, and those that were served there after a report of them.
     fn seen(&self) -> [(ServerId, &[Run], &[CommandId]); 2] {
         [
             (self.plugin.key.server(), &self.plugin.ran, &self.plugin.served_again),

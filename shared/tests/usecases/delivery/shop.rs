@@ -19,7 +19,6 @@ use tests::{TestStore, configure};
 
 /// The item that the shop sells.
 pub const ITEM: ItemId = ItemId::new(302);
-/// The buyer.
 pub const BUYER: (UserId, &str) = (UserId::new(1), "Thornwick");
 
 /// A shop in a fresh table.

@@ -38,7 +38,6 @@ pub enum Switch {
 
 impl Switch {
     /// The words of the console: `none`, `drop`, `refuse`, `hang`, `late MILLISECONDS`, `pieces`, `crash`, `down`.
-    #[must_use]
     pub fn parse(words: &[&str]) -> Option<Self> {
         Some(match words {
             ["none"] => Self::None,

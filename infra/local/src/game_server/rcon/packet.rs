@@ -12,7 +12,6 @@ pub const LARGEST_REQUEST: usize = 1_460;
 /// The most characters of a response.
 const LARGEST_TEXT: usize = 4_096;
 
-/// A request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
     pub id: i32,
@@ -22,7 +21,6 @@ pub struct Request {
 
 impl Request {
     /// The request that one read returned. Like Minecraft, this takes nothing but exactly one packet.
-    #[must_use]
     pub fn read(bytes: &[u8]) -> Option<Self> {
         let number = |at: usize| Some(i32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
         let rest = bytes.get(12..)?;
@@ -35,7 +33,6 @@ impl Request {
 }
 
 /// The packets of a response: a text has at least one.
-#[must_use]
 pub fn responses(id: i32, kind: i32, text: &str) -> Vec<Vec<u8>> {
     let mut rest = text;
     let mut packets = Vec::new();

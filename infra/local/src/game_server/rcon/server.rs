@@ -18,7 +18,6 @@ use tokio::task::AbortHandle;
 /// A moment in the life of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Moment {
-    /// It was received.
     Received,
     /// It ran, and has no response yet.
     Ran,
@@ -38,7 +37,6 @@ pub struct Options {
 }
 
 impl Options {
-    #[must_use]
     pub fn new(port: u16, password: &str) -> Self {
         Self { port, password: password.to_owned(), watch: Arc::new(|_, _| ()) }
     }
@@ -69,9 +67,6 @@ struct Shared {
 
 impl RconServer {
     /// Starts a stand-in without players.
-    ///
-    /// # Errors
-    /// [`StartError`] if the port is in use.
     pub async fn start(options: Options) -> Result<Self, StartError> {
         let listener = listen(options.port, "").await?;
         let address = listener.local_addr().map_err(|source| StartError::Listen { port: options.port, source })?;
