@@ -10,7 +10,7 @@ use std::time::Duration;
 use tests::TestStore;
 
 /// The message to a buyer with a line in the cart, and the methods that are listed.
-async fn told(store: &TestStore, name: &str) -> (Value, Value) {
+async fn responses(store: &TestStore, name: &str) -> (Value, Value) {
     let token = login(store, name).await;
     add(store, &token, 302, 1).await;
     let methods = call(store, &token, "/payments/get", &json!({})).await.data();
@@ -30,7 +30,7 @@ async fn without_payments_open_orders_are_still_settled_by_webhook_and_sweep() {
     add(&store, &other, 302, 1).await;
     let left = super::support::create(&store, &other).await;
     store.set_parameters(&[("Payments", "false")]);
-    assert_eq!(told(&store, "Late").await, paused());
+    assert_eq!(responses(&store, "Late").await, paused());
     act(&store, &begun, &Action::Pay).await;
     assert_eq!(status(&store, &token, &begun).await.1, "PAID");
     store.clock.advance(Duration::from_mins(40));
@@ -52,12 +52,12 @@ async fn in_a_drained_account_no_checkout_begins_and_in_another_one_does() {
         let account = ProviderAccount { id: id.map(str::to_owned), live };
         assert!(set_drained(&store.db, Some(&Drained { account, since: 0 })).await.unwrap());
         store.clock.advance(STALE);
-        let told = told(&store, &format!("B{}{live}", id.unwrap_or("none"))).await;
-        assert_eq!(told == paused(), is_paused, "{id:?} {live}: {told:?}");
+        let found = responses(&store, &format!("B{}{live}", id.unwrap_or("none"))).await;
+        assert_eq!(found == paused(), is_paused, "{id:?} {live}: {found:?}");
     }
     act(&store, &begun, &Action::Pay).await;
     assert_eq!(status(&store, &token, &begun).await.1, "PAID");
     assert!(set_drained(&store.db, None).await.unwrap());
     store.clock.advance(STALE);
-    assert_ne!(told(&store, "Later").await, paused());
+    assert_ne!(responses(&store, "Later").await, paused());
 }

@@ -73,13 +73,13 @@ enum SubscriptionState {
 }
 
 impl<'a> SubscriptionBody<'a> {
-    fn of(subscription: &'a UserSubscription, wire: CurrencyFormat) -> Self {
+    fn of(subscription: &'a UserSubscription, format: CurrencyFormat) -> Self {
         let is_active = subscription.status == SubscriptionStatus::Active;
         let until = |is_shown: bool| is_shown.then(|| money::iso_8601(subscription.until));
         Self {
             item_id: subscription.item,
             name: &subscription.name,
-            price: wire.money(subscription.price),
+            price: format.money(subscription.price),
             state: match subscription.status {
                 SubscriptionStatus::Active => SubscriptionState::Active,
                 SubscriptionStatus::PastDue => SubscriptionState::PastDue,
@@ -108,7 +108,7 @@ impl Endpoint for GetUser {
         let (active, rows) = tokio::join!(state.base.published.active_version(), read);
         let user = users::admit(&mut rows?, claim)?.ok_or(Error::Unauthorized)?;
         let config = &active?.config;
-        let (wire, now) = (CurrencyFormat::new(config.digits), state.base.clock.seconds());
+        let (format, now) = (CurrencyFormat::new(config.digits), state.base.clock.seconds());
         let current = user.subscriptions.iter().filter(|subscription| !subscription.is_over(now));
         Ok(Json::of(&Account {
             id: user.id,
@@ -119,8 +119,8 @@ impl Endpoint for GetUser {
             uuid: &user.uuid,
             created_at: money::iso_8601(user.created_at),
             updated_at: money::iso_8601(user.updated_at),
-            virtual_currency: config.is_virtual_currency.then(|| wire.money(user.virtual_currency)),
-            subscriptions: current.map(|subscription| SubscriptionBody::of(subscription, wire)).collect(),
+            virtual_currency: config.is_virtual_currency.then(|| format.money(user.virtual_currency)),
+            subscriptions: current.map(|subscription| SubscriptionBody::of(subscription, format)).collect(),
         }))
     }
 }

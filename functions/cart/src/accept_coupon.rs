@@ -128,10 +128,10 @@ async fn attempt(
     }
     let uses = codes::take_uses(&mut context.rows, text, context.user)?;
     let (code, uses) = context.usable(code, uses);
-    let wire = CurrencyFormat::new(context.active.config.digits);
+    let format = CurrencyFormat::new(context.active.config.digits);
     // A code that no cart could use is refused before the cart's items are read.
     if let Err(refusal) = usable(code.as_ref(), uses, now) {
-        return Ok(Attempt::Done(refused(refusal, wire)));
+        return Ok(Attempt::Done(refused(refusal, format)));
     }
     // Only a gift card depends on another code: it pays what the coupon on the cart leaves.
     let depends_on_codes = matches!(code, Some(Code::Gift(_))) && context.cart.coupon.is_some();
@@ -144,7 +144,7 @@ async fn attempt(
     let coupon_sum = loaded.codes(&lines, now).applied().coupon_sum();
     let applied = match judge(code.as_ref(), uses, loaded.code_inputs(&lines, coupon_sum), now) {
         Ok(applied) => applied,
-        Err(refusal) => return Ok(Attempt::Done(refused(refusal, wire))),
+        Err(refusal) => return Ok(Attempt::Done(refused(refusal, format))),
     };
     let mut cart = loaded.context.cart.clone();
     let message = match (applied.code, claim.login()) {
@@ -155,7 +155,7 @@ async fn attempt(
             return Ok(Attempt::Done(AcceptCouponReply::Refused { success: false, message }));
         }
     };
-    let reply = accepted(message.unwrap_or("This code is on your cart already."), &applied, wire);
+    let reply = accepted(message.unwrap_or("This code is on your cart already."), &applied, format);
     if message.is_none() {
         return Ok(Attempt::Done(reply));
     }
@@ -189,8 +189,8 @@ fn too_many(too_many: TooMany) -> Failure {
     Error::Refused(AcceptCouponRefusal::TooManyAttempts(too_many))
 }
 
-fn accepted(message: &'static str, applied: &Applied<'_>, wire: CurrencyFormat) -> AcceptCouponReply {
-    let (kind, taken) = (applied.code.kind(), wire.money(applied.sum));
+fn accepted(message: &'static str, applied: &Applied<'_>, format: CurrencyFormat) -> AcceptCouponReply {
+    let (kind, taken) = (applied.code.kind(), format.money(applied.sum));
     let percent = match applied.code {
         Code::Coupon(Coupon { discount: Discount::Percentage(percent), .. }) => money::percent(*percent),
         Code::Coupon(_) | Code::Gift(_) => money::ZERO,
@@ -202,7 +202,7 @@ fn accepted(message: &'static str, applied: &Applied<'_>, wire: CurrencyFormat) 
     AcceptCouponReply::Applied { success: true, message, percent, amount, sum, kind }
 }
 
-fn refused(refusal: CodeRefusal, wire: CurrencyFormat) -> AcceptCouponReply {
+fn refused(refusal: CodeRefusal, format: CurrencyFormat) -> AcceptCouponReply {
     telemetry::code_refused(refusal.kind());
     let message = match refusal {
         CodeRefusal::Unknown => "This code does not exist.".to_owned(),
@@ -211,7 +211,7 @@ fn refused(refusal: CodeRefusal, wire: CurrencyFormat) -> AcceptCouponReply {
         CodeRefusal::NoBalance => "There is nothing left on this gift card.".to_owned(),
         CodeRefusal::EmptyCart => "Your cart is empty.".to_owned(),
         CodeRefusal::BelowMinimum { minimum } => {
-            format!("This coupon applies to carts of {} or more.", wire.money(minimum))
+            format!("This coupon applies to carts of {} or more.", format.money(minimum))
         }
         CodeRefusal::Subscription => "This code cannot be used for a subscription.".to_owned(),
         CodeRefusal::NothingEligible => "This code applies to nothing in your cart.".to_owned(),

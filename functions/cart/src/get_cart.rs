@@ -219,17 +219,17 @@ fn cart_body<'a>(
     login: Option<Login>,
 ) -> CartBody<'a> {
     let (user, sums, referral) = (loaded.context.user, sums(lines), loaded.referral());
-    let wire = CurrencyFormat::new(loaded.context.active.config.digits);
+    let format = CurrencyFormat::new(loaded.context.active.config.digits);
     let (coupon, gift) = (codes.coupon.as_ref(), codes.gift_card.as_ref());
     let id = |applied: Option<&Applied<'_>>| applied.map(|applied| applied.code.id());
-    let (coupon_type, coupon_value) = coupon.map_or(("", money::ZERO), |applied| coupon_terms(applied.code, wire));
+    let (coupon_type, coupon_value) = coupon.map_or(("", money::ZERO), |applied| coupon_terms(applied.code, format));
     CartBody {
         id: user,
         user_id: user,
         gift_id: id(gift),
-        gift_sum: wire.money(codes.gift_sum()),
+        gift_sum: format.money(codes.gift_sum()),
         coupon_id: id(coupon),
-        coupon_sum: wire.money(codes.coupon_sum()),
+        coupon_sum: format.money(codes.coupon_sum()),
         referral: referral.map(|referral| referral.owner_name.as_str()),
         gift_code: gift.map_or(Cow::Borrowed(""), |applied| gift_code(applied.code, &loaded.context.cart, login)),
         coupon_code: coupon.map_or("", |applied| applied.code.text().as_str()),
@@ -237,9 +237,9 @@ fn cart_body<'a>(
         coupon_value,
         referral_code: referral.map_or("", |referral| referral.code.as_str()),
         items: sums.items,
-        clear_price: wire.money(sums.clear_price),
-        virtual_price: wire.money(sums.virtual_price),
-        price: wire.money(codes.to_pay(lines)),
+        clear_price: format.money(sums.clear_price),
+        virtual_price: format.money(sums.virtual_price),
+        price: format.money(codes.to_pay(lines)),
         tax: money::ZERO,
         chat_sync: lines.iter().any(|line| line.item().needs_chat).into(),
         checkout: loaded
@@ -261,34 +261,34 @@ fn gift_code<'a>(code: &'a Code, cart: &Cart, login: Option<Login>) -> Cow<'a, s
     }
 }
 
-fn coupon_terms(code: &Code, wire: CurrencyFormat) -> (&'static str, Decimal) {
+fn coupon_terms(code: &Code, format: CurrencyFormat) -> (&'static str, Decimal) {
     match code {
         Code::Coupon(coupon) => match coupon.discount {
             Discount::Percentage(percent) => ("percentage", money::percent(percent)),
-            Discount::Amount(amount) => ("amount", wire.money(amount)),
+            Discount::Amount(amount) => ("amount", format.money(amount)),
         },
         Code::Gift(_) => ("", money::ZERO),
     }
 }
 
 fn item_body<'a>(line: &PricedLine<'a>, config: &StoreConfig) -> CartItemBody<'a> {
-    let (item, wire) = (&line.published.item, CurrencyFormat::new(config.digits));
+    let (item, format) = (&line.published.item, CurrencyFormat::new(config.digits));
     CartItemBody {
         id: item.id,
         cid: line.line.id,
         name: &item.name,
         image: config.picture(&item.image),
-        price: wire.money(line.unit_price),
+        price: format.money(line.unit_price),
         is_subs: item.is_subscription,
-        virtual_price: wire.money(item.virtual_price),
+        virtual_price: format.money(item.virtual_price),
         is_virtual_currency_only: item.virtual_only,
         vars: item.variables.iter().map(|variable| variable_body(line.line, variable)).collect(),
         count: line.count,
         limits: line.availability.limits,
         is_unavailable: line.availability.unavailable,
-        payment_type: line.line.payment_type.wire(),
+        payment_type: line.line.payment_type.number(),
         is_any_price: item.any_price,
-        min_price: wire.money(item.min_price),
+        min_price: format.money(item.min_price),
         allow_select_server: item.allow_select_server,
         allowed_servers: servers::bodies(&item.servers),
         selected_server: server_of(line.line, item),

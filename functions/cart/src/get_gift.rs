@@ -93,12 +93,12 @@ impl Endpoint for GetGift {
         let code = codes::take(&mut rows, &body.gift)?.filter(|code| matches!(code, Code::Gift(_)));
         let reply = match usable(code.as_ref(), 0, state.base.clock.seconds()) {
             Ok(Code::Gift(card)) => {
-                let wire = CurrencyFormat::new(active.config.digits);
+                let format = CurrencyFormat::new(active.config.digits);
                 GiftReply::Usable {
                     status: true,
                     message: "This gift card can be used.",
-                    start_balance: wire.money(card.start_balance.unwrap_or(card.balance)),
-                    end_balance: wire.money(card.balance),
+                    start_balance: format.money(card.start_balance.unwrap_or(card.balance)),
+                    end_balance: format.money(card.balance),
                 }
             }
             Ok(Code::Coupon(_)) => refuse(CodeRefusal::Unknown),

@@ -78,17 +78,17 @@ async fn promotions(state: &State, active: Arc<ActiveVersion>) -> Result<(Arc<Pr
 }
 
 fn body_of<'a>(offer: &Offer<'a>, config: &StoreConfig) -> OfferBody<'a> {
-    let (item, wire) = (&offer.published.item, CurrencyFormat::new(config.digits));
+    let (item, format) = (&offer.published.item, CurrencyFormat::new(config.digits));
     OfferBody {
         id: item.id,
         name: &item.name,
         image: config.picture(&item.image),
-        original_price: wire.money(item.price),
-        price: wire.money(offer.promotion.price),
+        original_price: format.money(item.price),
+        price: format.money(offer.promotion.price),
         is_subs: item.is_subscription,
         limits: offer.availability.limits,
         is_unavailable: offer.availability.unavailable,
         is_virtual_currency_only: item.virtual_only,
-        virtual_price: wire.money(item.virtual_price),
+        virtual_price: format.money(item.virtual_price),
     }
 }

@@ -186,7 +186,7 @@ impl Endpoint for GetCategory {
             }
         };
         let (page, sold) = page.ok_or(Error::Refused(UnknownCategory))?;
-        let wire = CurrencyFormat::new(active.config.digits);
+        let format = CurrencyFormat::new(active.config.digits);
         let (own, subcategories) = page.categories.split_first().ok_or(Error::Refused(UnknownCategory))?;
         let buyer = bought.as_ref().map(|bought| bought.at(state.base.clock.seconds()));
         let body = |category| section_body(category, &sold, buyer, &active.config);
@@ -196,7 +196,7 @@ impl Endpoint for GetCategory {
             Some(_) => &page.derived.to_buyers,
             None => &page.derived.to_guests,
         };
-        Ok(Json::kept(rendered.get((sold.clone(), wire), render)))
+        Ok(Json::kept(rendered.get((sold.clone(), format), render)))
     }
 }
 
@@ -225,7 +225,7 @@ async fn load_for(
 async fn load(state: &State, active: Arc<ActiveVersion>, path: Option<&CategoryPath>) -> Result<Page, StoreError> {
     let Some(path) = path else { return Ok(None) };
     let Some(page) = state.pages.get(&state.base.db, &active.version, path).await? else { return Ok(None) };
-    let items = page.categories.iter().flat_map(|shelf| &shelf.items);
+    let items = page.categories.iter().flat_map(|category| &category.items);
     let limited = items.filter(|item| item.active && item.global_limit.is_some()).map(|item| item.id);
     let sold = state.counters.read(&state.base.db, limited, state.base.clock.millis()).await?;
     Ok(Some((page, sold)))
@@ -256,23 +256,23 @@ fn section_body<'a>(
 }
 
 pub fn item_body<'a>(item: &'a Item, availability: Availability, config: &StoreConfig) -> CatalogItemBody<'a> {
-    let wire = CurrencyFormat::new(config.digits);
+    let format = CurrencyFormat::new(config.digits);
     CatalogItemBody {
         id: item.id,
         name: &item.name,
         description: item.description.as_deref().unwrap_or_default(),
-        price: wire.money(availability.quote.price),
-        original_price: wire.money(availability.quote.original_price()),
-        discount: wire.money(availability.quote.discount),
+        price: format.money(availability.quote.price),
+        original_price: format.money(availability.quote.original_price()),
+        discount: format.money(availability.quote.discount),
         active: item.active,
         is_subs: item.is_subscription,
         custom_price: item.any_price,
-        min_price: wire.money(item.min_price),
+        min_price: format.money(item.min_price),
         limits: availability.limits,
         is_unavailable: availability.unavailable,
         allow_select_server: item.allow_select_server,
         allowed_servers: &item.servers,
-        virtual_price: wire.money(item.virtual_price),
+        virtual_price: format.money(item.virtual_price),
         is_virtual_currency_only: item.virtual_only,
         image: config.picture(&item.image),
         featured: item.featured,

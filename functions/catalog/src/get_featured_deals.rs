@@ -88,19 +88,19 @@ async fn buyer(state: &State, claim: Option<Claim>) -> Result<Option<Buyer>, Sto
 }
 
 fn shown<'a>(deal: &'a PublishedItem, sold: &Sold, buyer: Option<&Buyer>, now: i64, config: &StoreConfig) -> Deal<'a> {
-    let (item, wire) = (&deal.item, CurrencyFormat::new(config.digits));
+    let (item, format) = (&deal.item, CurrencyFormat::new(config.digits));
     let availability = availability(item, &deal.price_tiers, sold, buyer.map(|buyer| buyer.purchases.at(now)));
     Deal {
         id: item.id,
         name: &item.name,
         active: item.active,
         is_subs: item.is_subscription,
-        original_price: wire.money(availability.quote.original_price()),
-        price: wire.money(availability.quote.price),
-        discount: wire.money(availability.quote.discount),
+        original_price: format.money(availability.quote.original_price()),
+        price: format.money(availability.quote.price),
+        discount: format.money(availability.quote.discount),
         limits: availability.limits,
         image: config.picture(&item.image),
-        virtual_price: wire.money(item.virtual_price),
+        virtual_price: format.money(item.virtual_price),
         is_virtual_currency_only: item.virtual_only,
         description: item.description.as_deref().unwrap_or_default(),
         is_unavailable: availability.unavailable,

@@ -164,7 +164,7 @@ pub fn month(seconds: i64) -> String {
 }
 
 fn body<'a>(settings: &'a Settings, config: &StoreConfig, donations: &'a Donations, month: &str) -> SettingsReply<'a> {
-    let wire = CurrencyFormat::new(config.digits);
+    let format = CurrencyFormat::new(config.digits);
     let top = donations.top.first().filter(|_| donations.month == month);
     // Until the next paid order the list may have orders from before those that cost nothing were left out.
     let recent = donations.recent.iter().filter(|donation| donation.amount > Money::ZERO).take(Donations::RECENT);
@@ -177,7 +177,7 @@ fn body<'a>(settings: &'a Settings, config: &StoreConfig, donations: &'a Donatio
         server: &settings.server,
         is_featured_deal: settings.is_featured_deal,
         details: settings.details,
-        goals: settings.goals.iter().map(|goal| goal_body(goal, donations, wire)).collect(),
+        goals: settings.goals.iter().map(|goal| goal_body(goal, donations, format)).collect(),
         top: top.map_or(TopBody { avatar: Cow::Borrowed(""), username: "" }, |donor| TopBody {
             avatar: config.picture(&donor.avatar),
             username: &donor.username,
@@ -186,7 +186,7 @@ fn body<'a>(settings: &'a Settings, config: &StoreConfig, donations: &'a Donatio
             .map(|donation| DonatorBody {
                 username: &donation.username,
                 avatar: config.picture(&donation.avatar),
-                amount: wire.money(donation.amount),
+                amount: format.money(donation.amount),
                 currency: &donation.currency,
             })
             .collect(),
@@ -207,9 +207,9 @@ fn body<'a>(settings: &'a Settings, config: &StoreConfig, donations: &'a Donatio
     }
 }
 
-fn goal_body<'a>(goal: &'a Goal, donations: &Donations, wire: CurrencyFormat) -> GoalBody<'a> {
+fn goal_body<'a>(goal: &'a Goal, donations: &Donations, format: CurrencyFormat) -> GoalBody<'a> {
     let current = donations.goals.get(&goal.id.to_string()).copied().unwrap_or(Money::ZERO);
-    GoalBody { name: &goal.name, current_amount: wire.money(current), goal_amount: wire.money(goal.goal_amount) }
+    GoalBody { name: &goal.name, current_amount: format.money(current), goal_amount: format.money(goal.goal_amount) }
 }
 
 fn currency_body(currency: &Currency) -> CurrencyBody<'_> {

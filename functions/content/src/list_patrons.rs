@@ -80,10 +80,10 @@ impl Endpoint for ListPatrons {
     async fn handle(state: &State, (): (), (): ()) -> Result<Self::Reply, Error> {
         let (active, shown) =
             state.base.published.at_current(|active| async move { load(state, &active).await }).await?;
-        let wire = CurrencyFormat::new(active.config.digits);
+        let format = CurrencyFormat::new(active.config.digits);
         let patrons = shown.as_ref().map(|(_, patrons)| Arc::clone(patrons));
         let key = (active.version.clone(), patrons);
-        Ok(Json::kept(state.patrons_reply.get(key, || body(shown.as_ref(), wire))))
+        Ok(Json::kept(state.patrons_reply.get(key, || body(shown.as_ref(), format))))
     }
 }
 
@@ -101,20 +101,20 @@ pub async fn load(state: &State, active: &ActiveVersion) -> Result<Shown, StoreE
     Ok(patronage.filter(|patronage| patronage.enabled).map(|patronage| (patronage, patrons)))
 }
 
-fn body(shown: Option<&(Arc<Patronage>, Arc<TopPatrons>)>, wire: CurrencyFormat) -> PatronsReply<'_> {
+fn body(shown: Option<&(Arc<Patronage>, Arc<TopPatrons>)>, format: CurrencyFormat) -> PatronsReply<'_> {
     let Some((patronage, patrons)) = shown else {
         return PatronsReply::Disabled { success: false, error: "The patrons list is disabled or not configured." };
     };
     let top = patrons.patrons.iter().take(TOP);
     let tier = |threshold| {
         let reached = patrons.patrons.iter().take_while(move |patron| patron.amount >= threshold);
-        (threshold_text(wire.money(threshold)), reached.map(|patron| patron.username.as_str()).collect())
+        (threshold_text(format.money(threshold)), reached.map(|patron| patron.username.as_str()).collect())
     };
     PatronsReply::Patrons(PatronsBody {
         success: true,
         currency_code: &patronage.currency_code,
         description: &patronage.description,
-        top_patrons: top.map(|p| PatronBody { username: &p.username, amount: wire.money(p.amount) }).collect(),
+        top_patrons: top.map(|p| PatronBody { username: &p.username, amount: format.money(p.amount) }).collect(),
         patrons: Tiers(patronage.thresholds.iter().copied().map(tier).collect()),
     })
 }

@@ -36,10 +36,10 @@ impl Endpoint for DonationGoal {
 
     async fn handle(state: &State, (): (), KeyOnly(key): KeyOnly) -> Result<Self::Reply, Error<UnknownKey>> {
         let (active, settings, donations) = content::shown(state, &key, content::donations(state)).await?;
-        let wire = CurrencyFormat::new(active.config.digits);
+        let format = CurrencyFormat::new(active.config.digits);
         let goals = settings.goals.iter().map(|goal| PluginGoal {
-            goal_amount: wire.money(goal.goal_amount),
-            current_amount: wire.money(donations.goals.get(&goal.id.to_string()).copied().unwrap_or(Money::ZERO)),
+            goal_amount: format.money(goal.goal_amount),
+            current_amount: format.money(donations.goals.get(&goal.id.to_string()).copied().unwrap_or(Money::ZERO)),
         });
         Ok(AsciiJson::of(&goals.collect::<Vec<_>>()))
     }

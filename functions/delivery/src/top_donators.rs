@@ -45,11 +45,11 @@ impl Endpoint for TopDonators {
 
     async fn handle(state: &State, (): (), input: PageOf) -> Result<Self::Reply, Error<UnknownKey>> {
         let (active, patrons) = content::shown(state, &input.key, content::patrons(state)).await?;
-        let wire = CurrencyFormat::new(active.config.digits);
+        let format = CurrencyFormat::new(active.config.digits);
         let (page, last_page) = input.cut(&patrons.patrons);
         let data = page
             .iter()
-            .map(|patron| PluginDonator { username: patron.username.clone(), amount: wire.money(patron.amount) });
+            .map(|patron| PluginDonator { username: patron.username.clone(), amount: format.money(patron.amount) });
         Ok(AsciiJson::of(&DonatorsPage { data: data.collect(), per_page: PER_PAGE, last_page }))
     }
 }

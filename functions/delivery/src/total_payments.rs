@@ -50,13 +50,13 @@ impl Endpoint for TotalPayments {
 
     async fn handle(state: &State, (): (), input: PageOf) -> Result<Self::Reply, Error<UnknownKey>> {
         let (active, _, donations) = content::shown(state, &input.key, content::donations(state)).await?;
-        let wire = CurrencyFormat::new(active.config.digits);
+        let format = CurrencyFormat::new(active.config.digits);
         let shown = donations.recent.iter().filter(|donation| donation.amount > Money::ZERO).take(Donations::RECENT);
         let shown: Vec<&RecentDonation> = shown.collect();
         let (page, last_page) = input.cut(&shown);
         let data = page.iter().map(|donation| PluginPayment {
             user: donation.username.clone(),
-            amount: wire.money(donation.amount),
+            amount: format.money(donation.amount),
             package: "",
             date: money::date_and_time(donation.at),
         });

@@ -136,8 +136,8 @@ impl Endpoint for CheckStatus {
         }
         let reply = match visibility_of(order.as_ref().map(|stored| &stored.order), caller) {
             OrderVisibility::Shown(order) => {
-                let wire = CurrencyFormat::new(order.digits.unwrap_or(digits));
-                shown(order, wire, body.checkout_id.is_some())
+                let format = CurrencyFormat::new(order.digits.unwrap_or(digits));
+                shown(order, format, body.checkout_id.is_some())
             }
             OrderVisibility::Unauthorized => return Err(Error::Unauthorized),
             OrderVisibility::Forbidden => StatusReply::Forbidden { message: FORBIDDEN },
@@ -185,11 +185,11 @@ pub async fn read(
 
 /// An order that the caller may see. After a checkout, `status` says how far the payment is; otherwise it says that the
 /// lookup worked.
-fn shown(order: &Order, wire: CurrencyFormat, after_checkout: bool) -> StatusReply<'_> {
+fn shown(order: &Order, format: CurrencyFormat, after_checkout: bool) -> StatusReply<'_> {
     let order_data = OrderBody {
         id: order.id,
         internal_id: order.internal_id.as_str(),
-        price: wire.money(order.price),
+        price: format.money(order.price),
         currency: &order.currency,
         status: order.status,
         gateway: &order.gateway,

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 pub struct StripeWebhook;
 
-/// The notice was acted on, or concerns no order.
+/// The webhook event was acted on, or concerns no order.
 #[derive(Serialize, schemars::JsonSchema)]
 pub struct Receipt {
     /// Always true.

@@ -145,7 +145,7 @@ async fn work(config: Config, dry_run: bool) -> Result<(), Failure> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
     let mut agent = Agent::new(config, clock, stop)?;
     if dry_run {
-        return show::rows(&agent.rehearse().await?);
+        return show::rows(&agent.dry_run().await?);
     }
     let (mut terminated, mut interrupted) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     tokio::spawn(async move {

@@ -118,7 +118,7 @@ impl Agent {
 
     /// Returns the commands of a round, with those that wait since an earlier one, and whether each would run. What was served is
     /// given back to the store.
-    pub async fn rehearse(&mut self) -> Result<Vec<(Row, bool)>, RoundError> {
+    pub async fn dry_run(&mut self) -> Result<Vec<(Row, bool)>, RoundError> {
         self.connect().await?;
         let online = self.online().await?;
         let mut rows: Vec<Row> = self.journal.book.rows().cloned().collect();

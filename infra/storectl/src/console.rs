@@ -14,7 +14,7 @@ pub struct Console {
 #[derive(Debug)]
 enum Answers {
     Terminal,
-    Nobody,
+    NoTerminal,
     /// Every question gets this answer.
     Always(bool),
 }
@@ -25,7 +25,7 @@ impl Console {
     pub fn of_process(json: bool) -> Self {
         let seen = std::io::stderr().is_terminal();
         let asks = std::io::stdin().is_terminal() && seen && !json;
-        Self { answers: if asks { Answers::Terminal } else { Answers::Nobody }, drawn: seen && !json }
+        Self { answers: if asks { Answers::Terminal } else { Answers::NoTerminal }, drawn: seen && !json }
     }
 
     /// A console that gives every question the same answer and draws nothing.
@@ -33,8 +33,8 @@ impl Console {
         Self { answers: Answers::Always(yes), drawn: false }
     }
 
-    pub const fn nobody() -> Self {
-        Self { answers: Answers::Nobody, drawn: false }
+    pub const fn without_terminal() -> Self {
+        Self { answers: Answers::NoTerminal, drawn: false }
     }
 
     /// Asks before something is changed; anything but yes is no. `yes` is the command's `--yes`. Fails with
@@ -43,7 +43,7 @@ impl Console {
         let agreed = match self.answers {
             _ if yes => true,
             Answers::Always(answer) => answer,
-            Answers::Nobody => {
+            Answers::NoTerminal => {
                 let what = "This needs a confirmation, and there is no terminal to ask on.";
                 return Err(Failure::new(Exit::Declined, what, "Run it on a terminal, or add --yes."));
             }
@@ -71,7 +71,7 @@ impl Console {
         let typed = match self.answers {
             Answers::Terminal => read_answer(shown, &format!("{question} [{}/{}]", words[0], words[1])),
             Answers::Always(answer) => words[usize::from(!answer)].to_owned(),
-            Answers::Nobody => return Err(Failure::new(Exit::Declined, shown, options)),
+            Answers::NoTerminal => return Err(Failure::new(Exit::Declined, shown, options)),
         };
         let place = words.iter().position(|word| *word == typed.trim().to_lowercase());
         place.ok_or_else(|| Failure::new(Exit::Declined, "Not confirmed.", options))

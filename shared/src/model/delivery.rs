@@ -153,7 +153,7 @@ impl CommandState {
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize, schemars::JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
-pub enum Standing {
+pub enum Entitlement {
     /// The order is paid.
     #[default]
     Good,
@@ -169,8 +169,8 @@ pub enum Standing {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Delivery {
     pub state: CommandState,
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub standing: Standing,
+    #[serde(default, rename = "standing", skip_serializing_if = "is_default")]
+    pub entitlement: Entitlement,
     /// Whether it runs only while the player is on the server.
     #[serde(default, skip_serializing_if = "is_default")]
     pub online: bool,
@@ -213,7 +213,7 @@ impl Delivery {
     pub const fn new(state: CommandState, due: i64) -> Self {
         Self {
             state,
-            standing: Standing::Good,
+            entitlement: Entitlement::Good,
             online: false,
             once: false,
             due,

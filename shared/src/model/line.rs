@@ -24,8 +24,8 @@ impl PaymentType {
         matches!(self, Self::OneOff)
     }
 
-    /// The number on the wire.
-    pub const fn wire(self) -> u8 {
+    /// The number in JSON.
+    pub const fn number(self) -> u8 {
         match self {
             Self::OneOff => 0,
             Self::Subscription => 1,

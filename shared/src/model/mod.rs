@@ -44,7 +44,7 @@ pub use code::{BlankCode, Code, CodeKind, CodeText, Coupon, Discount, GiftCard, 
 pub use command::{CommandEvent, CommandTemplate, FreeNames, ItemDelivery, StoreDelivery};
 pub use content::{Page, PageUrl, Patronage, Staff, StaffMember};
 pub use decimal::DecimalError;
-pub use delivery::{AgentId, Command, CommandId, CommandState, Delivery, NotACommandId, NotAnAgentId, Standing};
+pub use delivery::{AgentId, Command, CommandId, CommandState, Delivery, Entitlement, NotACommandId, NotAnAgentId};
 pub use game_login::{AddressHash, Attempt, AuthId, GameLogin, KnownAddress, NotAnAuthId, PendingLogin};
 pub use id::{CategoryId, CodeId, ItemId, LineId, OrderNumber, ParseIdError, ServerId, UserId};
 pub use internal_id::InternalId;

@@ -1,6 +1,6 @@
 //! The delivery of an order: the commands that it was created with, and how far it is.
 
-use super::{CommandId, CommandTemplate, FreeNames, ItemId, Server, ServerId, Standing, is_default};
+use super::{CommandId, CommandTemplate, Entitlement, FreeNames, ItemId, Server, ServerId, is_default};
 use serde::{Deserialize, Serialize};
 
 /// The next step of an order's delivery.
@@ -34,8 +34,8 @@ pub struct OrderDelivery {
     #[serde(default, skip_serializing_if = "is_default")]
     pub next: u32,
     /// The reason for which it is taken back, if it is.
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub standing: Standing,
+    #[serde(default, rename = "standing", skip_serializing_if = "is_default")]
+    pub entitlement: Entitlement,
     /// The first of the ids that are reserved for what is queued when the order is paid, and how many they are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first: Option<CommandId>,

@@ -20,8 +20,7 @@ const OPERATION: &str = "BatchWriteItem";
 pub type OnProgress<'a> = &'a (dyn Fn(u64) + Sync);
 
 /// Hands every item of a kind (see [`super::keys::prefix`]; empty for all) to `take`, in no order. Pages are read one
-/// after another, so that memory does not grow with the table. An error of `take` ends
-/// the scan.
+/// after another, so that memory does not grow with the table. An error of `take` ends the scan.
 pub async fn each<E: From<StoreError>>(
     db: &Db,
     kind: &str,

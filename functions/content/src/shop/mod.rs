@@ -82,7 +82,7 @@ impl Content {
     fn limited(&self) -> Vec<ItemId> {
         let items: Vec<_> = match self {
             Self::Deals(deals) => deals.0.iter().map(|deal| &deal.item).collect(),
-            Self::Category(page) => page.categories.iter().flat_map(|shelf| &shelf.items).collect(),
+            Self::Category(page) => page.categories.iter().flat_map(|category| &category.items).collect(),
             Self::Item(published) => vec![&published.item],
             Self::Page(_) | Self::Staff(_) | Self::Patrons(..) | Self::Empty | Self::Missing => Vec::new(),
         };

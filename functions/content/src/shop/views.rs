@@ -28,11 +28,11 @@ struct CategoryPage<'a> {
     parent: Option<&'a CategoryHead>,
     /// The top category that has subcategories, of which this is one or which this is.
     siblings: Option<&'a TreeNode>,
-    shelves: Vec<Shelf<'a>>,
+    categories: Vec<PricedCategory<'a>>,
 }
 
 /// A category with what it sells.
-struct Shelf<'a> {
+struct PricedCategory<'a> {
     head: &'a CategoryHead,
     comparison: &'a [Comparison],
     offers: Vec<Offer<'a>>,
@@ -40,7 +40,7 @@ struct Shelf<'a> {
 
 impl CategoryPage<'_> {
     fn is_empty(&self) -> bool {
-        self.shelves.iter().all(|shelf| shelf.offers.is_empty())
+        self.categories.iter().all(|category| category.offers.is_empty())
     }
 }
 
@@ -170,11 +170,11 @@ fn category<'a>(
     let is_parent = |node: &&TreeNode| node.subcategories.iter().any(|sub| sub.id == own.head.id);
     let parent = loaded.tree.0.iter().find(is_parent);
     let top = parent.or_else(|| loaded.tree.0.iter().find(|node| node.head.id == own.head.id));
-    let shelf = |category: &'a CategoryWithItems| {
+    let category = |category: &'a CategoryWithItems| {
         let tiers = category.price_tiers();
         let active = category.items.iter().filter(|item| item.active);
         let offers = active.map(|item| Offer::new(item, &tiers, &loaded.sold, &loaded.active.config)).collect();
-        Shelf { head: &category.head, comparison: &category.comparison, offers }
+        PricedCategory { head: &category.head, comparison: &category.comparison, offers }
     };
     let head = Head {
         kind: "category",
@@ -189,7 +189,7 @@ fn category<'a>(
         head: &own.head,
         parent: parent.map(|node| &node.head),
         siblings: top.filter(|node| !node.subcategories.is_empty()),
-        shelves: all.iter().map(shelf).collect(),
+        categories: all.iter().map(category).collect(),
     }
 }
 

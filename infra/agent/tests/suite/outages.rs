@@ -193,7 +193,7 @@ async fn a_rehearsal_runs_nothing_shows_what_is_held_and_gives_back_what_it_was_
     let calls = world.store.inner().calls.len();
     world.sell_each();
     let shown: Vec<(u32, bool)> =
-        agent.rehearse().await.unwrap().into_iter().map(|(Row { id, .. }, runs)| (id, runs)).collect();
+        agent.dry_run().await.unwrap().into_iter().map(|(Row { id, .. }, runs)| (id, runs)).collect();
     assert_eq!(shown, [(7, false), (11, true), (12, true), (13, true), (14, true)]);
     assert_eq!(world.store.inner().calls[calls..], ["queue", "paynow"]);
     assert_eq!(world.store.count(State::Ready), 4);

@@ -1,7 +1,7 @@
 //! Customers, subscriptions and invoices: what is kept of them, and the shapes in which they are sent.
 
 use super::objects::{Line, sent};
-use super::portal::{Configuration, Visit};
+use super::portal::{Configuration, PortalSession};
 use jiff::tz::TimeZone;
 use jiff::{Span, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -16,7 +16,8 @@ pub(super) struct Billing {
     pub(super) subscriptions: BTreeMap<String, Subscription>,
     pub(super) invoices: BTreeMap<String, Invoice>,
     pub(super) configurations: BTreeMap<String, Configuration>,
-    pub(super) visits: BTreeMap<String, Visit>,
+    #[serde(rename = "visits")]
+    pub(super) portal_sessions: BTreeMap<String, PortalSession>,
 }
 
 impl Billing {

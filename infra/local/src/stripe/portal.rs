@@ -133,7 +133,7 @@ impl Configuration {
 
 /// A session of the portal.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct Visit {
+pub(super) struct PortalSession {
     id: String,
     created: i64,
     livemode: bool,
@@ -259,20 +259,20 @@ pub(super) fn create_visit(state: &mut State, input: &Input<'_>) -> Result<Value
     }
     let id = state.id("bps");
     let (customer, livemode) = (customer.to_owned(), state.livemode());
-    let visit = Visit { id: id.clone(), created: input.now, livemode, customer, configuration, return_url };
+    let session = PortalSession { id: id.clone(), created: input.now, livemode, customer, configuration, return_url };
     let reply = json!({
-        "id": visit.id,
+        "id": session.id,
         "object": "billing_portal.session",
-        "configuration": visit.configuration,
-        "created": visit.created,
-        "customer": visit.customer,
+        "configuration": session.configuration,
+        "created": session.created,
+        "customer": session.customer,
         "flow": null,
-        "livemode": visit.livemode,
+        "livemode": session.livemode,
         "locale": null,
         "on_behalf_of": null,
-        "return_url": visit.return_url,
+        "return_url": session.return_url,
         "url": format!("{}/p/session/{id}", state.base),
     });
-    state.billing.visits.insert(id, visit);
+    state.billing.portal_sessions.insert(id, session);
     Ok(reply)
 }

@@ -83,8 +83,8 @@ pub(super) fn invoice(state: &State, id: &str, message: &str) -> Response<Bytes>
 fn scope(state: &State, kind: &str, id: &str) -> Option<(String, Option<String>, Option<String>)> {
     match kind {
         "session" => {
-            let visit = state.billing.visits.get(id)?;
-            Some((visit.configuration.clone(), Some(visit.customer.clone()), visit.return_url.clone()))
+            let session = state.billing.portal_sessions.get(id)?;
+            Some((session.configuration.clone(), Some(session.customer.clone()), session.return_url.clone()))
         }
         "login" => {
             let configuration = state.billing.configurations.get(id).filter(|found| found.login_page)?;

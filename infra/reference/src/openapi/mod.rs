@@ -126,7 +126,7 @@ fn parameters() -> Value {
         },
         "StripeSignature": {
             "name": "Stripe-Signature", "in": "header", "required": true, "schema": {"type": "string"},
-            "description": "The time and the signatures of the notice, as Stripe sends them.",
+            "description": "The time and the signatures of the webhook event, as Stripe sends them.",
         },
     })
 }

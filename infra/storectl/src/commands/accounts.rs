@@ -52,9 +52,9 @@ pub(super) async fn credit(target: &Target, options: &CreditUser) -> Result<Answ
         let at = shown_time(credit.at);
         format!("Nothing to do: {who} was credited {shown} at {at}. For another such credit give another --key.")
     };
-    let wire = CurrencyFormat::new(digits);
+    let format = CurrencyFormat::new(digits);
     let json = json!({
-        "user": user.id, "credited": credited, "amount": wire.money(sum), "balance": wire.money(balance),
+        "user": user.id, "credited": credited, "amount": format.money(sum), "balance": format.money(balance),
         "key": credit.key, "note": credit.note, "at": shown_time(credit.at),
     });
     Ok(Answer::new(text, json))

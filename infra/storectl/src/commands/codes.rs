@@ -78,15 +78,15 @@ pub(super) async fn list(target: &Target, kind: CodeKind) -> Result<Answer, Fail
     let codes = all(&target.db, prefix::CODE).await?.into_iter().map(|(_, code)| code);
     let mut codes: Vec<Code> = codes.filter(|code: &Code| code.kind() == kind).collect();
     codes.sort_by_key(Code::id);
-    let wire = CurrencyFormat::new(digits(target).await?);
+    let format = CurrencyFormat::new(digits(target).await?);
     let row = |code: &Code| match code {
         Code::Coupon(coupon) => {
-            let worth = discount(coupon.discount, wire);
+            let worth = discount(coupon.discount, format);
             let uses = coupon.max_uses.map_or(coupon.uses.to_string(), |most| format!("{} of {most}", coupon.uses));
             vec![coupon.id.to_string(), coupon.code.to_string(), worth, state(coupon.active), uses]
         }
         Code::Gift(gift) => {
-            let balance = wire.money(gift.balance).to_string();
+            let balance = format.money(gift.balance).to_string();
             vec![gift.id.to_string(), gift.code.to_string(), balance, state(gift.active)]
         }
     };
@@ -95,32 +95,32 @@ pub(super) async fn list(target: &Target, kind: CodeKind) -> Result<Answer, Fail
         CodeKind::Gift => &["ID", "CODE", "BALANCE", "STATE"],
     };
     let text = columns(headings, &codes.iter().map(row).collect::<Vec<_>>());
-    Ok(Answer::new(text, json!({ "codes": codes.iter().map(|code| facts(code, wire)).collect::<Vec<_>>() })))
+    Ok(Answer::new(text, json!({ "codes": codes.iter().map(|code| facts(code, format)).collect::<Vec<_>>() })))
 }
 
 fn state(active: bool) -> String {
     if active { "active" } else { "off" }.to_owned()
 }
 
-fn discount(discount: Discount, wire: CurrencyFormat) -> String {
+fn discount(discount: Discount, format: CurrencyFormat) -> String {
     match discount {
         Discount::Percentage(percent) => format!("{} %", money::percent(percent)),
-        Discount::Amount(amount) => wire.money(amount).to_string(),
+        Discount::Amount(amount) => format.money(amount).to_string(),
     }
 }
 
-pub(super) fn facts(code: &Code, wire: CurrencyFormat) -> Value {
+pub(super) fn facts(code: &Code, format: CurrencyFormat) -> Value {
     match code {
         Code::Coupon(coupon) => json!({
             "id": coupon.id, "code": coupon.code, "kind": "coupon", "active": coupon.active,
-            "off": discount(coupon.discount, wire), "starts_at": coupon.starts_at.map(shown_time),
-            "ends_at": coupon.ends_at.map(shown_time), "minimum": wire.money(coupon.minimum),
+            "off": discount(coupon.discount, format), "starts_at": coupon.starts_at.map(shown_time),
+            "ends_at": coupon.ends_at.map(shown_time), "minimum": format.money(coupon.minimum),
             "categories": coupon.scope.categories, "items": coupon.scope.items, "uses": coupon.uses,
             "max_uses": coupon.max_uses, "max_uses_per_user": coupon.max_uses_per_user,
         }),
         Code::Gift(gift) => json!({
             "id": gift.id, "code": gift.code, "kind": "gift", "active": gift.active,
-            "balance": wire.money(gift.balance), "start_balance": gift.start_balance.map(|sum| wire.money(sum)), "starts_at": gift.starts_at.map(shown_time),
+            "balance": format.money(gift.balance), "start_balance": gift.start_balance.map(|sum| format.money(sum)), "starts_at": gift.starts_at.map(shown_time),
             "ends_at": gift.ends_at.map(shown_time),
         }),
     }

@@ -120,7 +120,7 @@ pub(super) fn facts(command: &Command, active: &ActiveVersion, now: i64) -> Valu
         "served": delivery.served, "served_at": delivery.served_at.map(shown_time),
         "delivered_at": delivery.delivered_at.map(shown_time), "validated_at": delivery.validated_at.map(shown_time),
         "executed_at": delivery.executed_at.map(shown_time), "retried_as": command.retried_as,
-        "standing": delivery.standing, "output": command.output, "retry_of": command.retry_of,
+        "standing": delivery.entitlement, "output": command.output, "retry_of": command.retry_of,
         "player_id": command.player_id, "unknown_at": delivery.unknown_at.map(shown_time), "by_agent": delivery.by_agent,
     })
 }

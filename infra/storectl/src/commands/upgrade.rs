@@ -28,7 +28,7 @@ pub(super) async fn run(target: &Target, console: &Console, options: &Upgrade) -
         Some(from) => format!("{} The data in {} have the schema number {from}.", paint(GOOD, "ok"), target.name),
     };
     text.push_str(&listed(rows, "written"));
-    text.push_str(&told(without));
+    text.push_str(&render(without));
     Ok(Answer::new(text, facts(*from, rows, without, false)))
 }
 
@@ -79,7 +79,7 @@ async fn plan(target: &Target, console: &Console) -> Result<Answer, Failure> {
         text.push('\n');
         text.push_str(&doctor::description(&lacking.sums));
     }
-    text.push_str(&told(&lacking.names.without));
+    text.push_str(&render(&lacking.names.without));
     text.push_str("\nNothing was written (--dry-run).");
     Ok(Answer::new(text, facts(lacking.schema, &rows, &lacking.names.without, true)))
 }
@@ -103,7 +103,7 @@ fn listed(rows: &Rows, what: &str) -> String {
 }
 
 /// Names users who cannot be found by name.
-fn told(without: &[String]) -> String {
+fn render(without: &[String]) -> String {
     if without.is_empty() {
         return String::new();
     }

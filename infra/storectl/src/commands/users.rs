@@ -119,11 +119,11 @@ async fn present(target: &Target, options: &AddUser, id: UserId, digits: u8) -> 
     Ok(Answer::new(text, json!({ "user": facts(&user, CurrencyFormat::new(digits)), "created": false })))
 }
 
-pub(super) fn facts(user: &User, wire: CurrencyFormat) -> Value {
+pub(super) fn facts(user: &User, format: CurrencyFormat) -> Value {
     json!({
         "id": user.id, "username": user.username, "avatar": user.avatar, "system": user.system,
         "identificator": user.identificator, "uuid": user.uuid, "created_at": shown_time(user.created_at),
-        "updated_at": shown_time(user.updated_at), "virtual_currency": wire.money(user.virtual_currency),
+        "updated_at": shown_time(user.updated_at), "virtual_currency": format.money(user.virtual_currency),
         "tokens_valid_after": user.tokens_valid_after.map(shown_time),
     })
 }
@@ -167,15 +167,16 @@ pub(super) async fn show(target: &Target, which: &WhichUser) -> Result<Answer, F
         };
         lines.push(columns(&["CREDITED AT", "AMOUNT", "NOTE", "KEY"], &credits.iter().map(row).collect::<Vec<_>>()));
     }
-    let wire = CurrencyFormat::new(digits);
+    let format = CurrencyFormat::new(digits);
     let credit = |credit: &Credit| {
-        let amount = wire.money(credit.amount);
+        let amount = format.money(credit.amount);
         json!({ "key": credit.key, "amount": amount, "note": credit.note, "at": shown_time(credit.at) })
     };
     let bought = held.iter();
-    let bought = bought.map(|(item, held)| json!({ "item": item, "units": held.units, "paid": wire.money(held.paid) }));
+    let bought =
+        bought.map(|(item, held)| json!({ "item": item, "units": held.units, "paid": format.money(held.paid) }));
     let json = json!({
-        "user": facts(&user, wire), "bought": bought.collect::<Vec<_>>(), "cart_lines": cart.lines.len(),
+        "user": facts(&user, format), "bought": bought.collect::<Vec<_>>(), "cart_lines": cart.lines.len(),
         "ban": ban.as_ref().map(bans::facts), "credits": credits.iter().map(credit).collect::<Vec<_>>(),
     });
     Ok(Answer::new(lines.join("\n"), json))
@@ -188,6 +189,6 @@ pub(super) async fn list(target: &Target) -> Result<Answer, Failure> {
     let digits = codes::digits(target).await?;
     let row = |user: &User| vec![user.id.to_string(), user.username.clone(), shown_time(user.created_at)];
     let text = columns(&["ID", "NAME", "SINCE"], &users.iter().map(row).collect::<Vec<_>>());
-    let wire = CurrencyFormat::new(digits);
-    Ok(Answer::new(text, json!({ "users": users.iter().map(|user| facts(user, wire)).collect::<Vec<_>>() })))
+    let format = CurrencyFormat::new(digits);
+    Ok(Answer::new(text, json!({ "users": users.iter().map(|user| facts(user, format)).collect::<Vec<_>>() })))
 }

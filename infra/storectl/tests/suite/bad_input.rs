@@ -60,7 +60,7 @@ async fn nobody_at_the_other_end_is_told_in_one_sentence() {
     let url = format!("http://{closed}");
     let cli = Cli::try_parse_from(["storectl", "versions", "--endpoint-url", &url]).unwrap();
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-    let failure = commands::run(&cli, &Console::nobody(), &clock).await.unwrap_err();
+    let failure = commands::run(&cli, &Console::without_terminal(), &clock).await.unwrap_err();
     assert_eq!(failure.exit, Exit::Unavailable, "{failure}");
     assert!(failure.what.contains("did not respond"), "{failure}");
 }
@@ -71,7 +71,7 @@ async fn a_command_without_a_table_asks_for_one_and_faults_of_files_come_first()
     let run = |line: &[&str]| {
         let cli = Cli::try_parse_from(line).unwrap();
         let clock = Arc::clone(&clock);
-        async move { commands::run(&cli, &Console::nobody(), &clock).await.unwrap_err() }
+        async move { commands::run(&cli, &Console::without_terminal(), &clock).await.unwrap_err() }
     };
     let failure = run(&["storectl", "versions", "--region", "eu-central-1"]).await;
     assert!(failure.next.contains("--stack"), "{failure}");
@@ -89,7 +89,7 @@ async fn a_local_directory_is_used_where_no_server_runs_and_never_made_by_mistak
         line.extend(["--local", &data]);
         let cli = Cli::try_parse_from(std::iter::once("storectl").chain(line)).unwrap();
         let clock = Arc::clone(&clock);
-        async move { commands::run(&cli, &Console::nobody(), &clock).await }
+        async move { commands::run(&cli, &Console::without_terminal(), &clock).await }
     };
     assert_eq!(run(&["versions"]).await.unwrap_err().exit, Exit::Denied);
     assert!(!dir.path().join("data").exists());

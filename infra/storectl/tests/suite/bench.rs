@@ -122,7 +122,7 @@ impl Bench {
 
     /// Runs the tool without a terminal, so that questions are declined.
     pub async fn run(&self, arguments: &[&str]) -> Result<Answer, Failure> {
-        self.run_before(&Console::nobody(), arguments).await
+        self.run_before(&Console::without_terminal(), arguments).await
     }
 
     /// Runs the tool; it must succeed. The answer's JSON.
@@ -166,7 +166,7 @@ impl Bench {
     async fn run_on(&self, db: Db, arguments: &[&str]) -> Result<Answer, Failure> {
         let cli = Cli::try_parse_from(["storectl"].iter().chain(arguments)).unwrap_or_else(|error| panic!("{error}"));
         let target = Target::of(db, &self.as_clock(), Some(&self.key_file()));
-        Box::pin(commands::on_table(&cli.command, &target, &Console::nobody())).await
+        Box::pin(commands::on_table(&cli.command, &target, &Console::without_terminal())).await
     }
 
     /// Runs a command on the same table, of a stack that has a shop.
@@ -174,7 +174,7 @@ impl Bench {
         let cli = Cli::try_parse_from(["storectl"].iter().chain(arguments)).unwrap_or_else(|error| panic!("{error}"));
         let mut target = Target::of(self.another(), &self.as_clock(), Some(&self.key_file()));
         target.bucket = Some(bucket.clone());
-        Box::pin(commands::on_table(&cli.command, &target, &Console::nobody())).await
+        Box::pin(commands::on_table(&cli.command, &target, &Console::without_terminal())).await
     }
 
     /// A gateway whose functions have cached nothing yet.

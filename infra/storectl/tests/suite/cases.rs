@@ -107,7 +107,7 @@ impl Session {
         let console = match mode {
             "$yes" => Console::answering(true),
             "$no" => Console::answering(false),
-            _ => Console::nobody(),
+            _ => Console::without_terminal(),
         };
         let words = words(line);
         let words: Vec<&str> = words.iter().map(String::as_str).collect();

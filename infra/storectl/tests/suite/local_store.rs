@@ -25,7 +25,7 @@ async fn ok(data: &Path, line: &[&str]) -> Value {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let line = [&["storectl"], line, &["--local", data.to_str().unwrap()]].concat();
     let cli = Cli::try_parse_from(&line).unwrap();
-    let outcome = Box::pin(commands::run(&cli, &Console::nobody(), &clock)).await;
+    let outcome = Box::pin(commands::run(&cli, &Console::without_terminal(), &clock)).await;
     outcome.unwrap_or_else(|failure| panic!("{line:?}: {failure}")).json().clone()
 }
 

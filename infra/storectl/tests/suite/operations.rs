@@ -41,7 +41,7 @@ async fn a_newcomer_gets_to_a_paid_order_that_check_status_shows() {
         };
         let line: Vec<String> = line.iter().map(here).collect();
         let cli = Cli::try_parse_from(std::iter::once("storectl".to_owned()).chain(line.clone())).unwrap();
-        let outcome = Box::pin(commands::run(&cli, &Console::nobody(), &clock)).await;
+        let outcome = Box::pin(commands::run(&cli, &Console::without_terminal(), &clock)).await;
         let answer = outcome.unwrap_or_else(|failure| panic!("{line:?}: {failure}"));
         assert_eq!(answer.trouble(), None, "{line:?}: {}", answer.text());
         token = answer.json()["token"].as_str().map(str::to_owned).or(token);
@@ -66,7 +66,7 @@ async fn a_directory_that_a_server_has_open_is_refused() {
     local::engine::create_file(&local::data::table_file(&data), &template().table().unwrap()).unwrap();
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let cli = Cli::try_parse_from(["storectl", "user", "add", "Newt", "--local", data.to_str().unwrap()]).unwrap();
-    let console = Console::nobody();
+    let console = Console::without_terminal();
     let run = || commands::run(&cli, &console, &clock);
     let failure = Box::pin(run()).await.err().unwrap().to_string();
     assert!(failure.contains("in use by another process"), "{failure}");

@@ -2,7 +2,7 @@
 
 use crate::operation::{Operation, TABLE};
 use crate::outcome::Outcome;
-use crate::sides::{Side, WAYS};
+use crate::sides::{BACKENDS, Side};
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::types::{AttributeDefinition, BillingMode, KeySchemaElement, KeyType, ScalarAttributeType};
 use dynamodb::Item;
@@ -10,17 +10,17 @@ use dynoxide::Database;
 use std::time::Duration;
 use tokio::net::TcpListener;
 
-/// One engine for each way, with the same items.
+/// One engine for each backend, with the same items.
 pub struct Engines(Vec<Side>);
 
 impl Engines {
     pub async fn with(items: &[Item]) -> Self {
         let mut sides = Vec::new();
-        for way in WAYS {
+        for backend in BACKENDS {
             let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
             let endpoint = format!("http://{}", listener.local_addr().unwrap());
             tokio::spawn(dynoxide::server::serve_on(listener, Database::memory().unwrap()));
-            let side = Side::new(way, &endpoint, Duration::from_secs(30));
+            let side = Side::new(backend, &endpoint, Duration::from_secs(30));
             create_table(&side.client).await;
             for item in items {
                 let put = side.client.put_item().table_name(TABLE).set_item(Some(item.clone()));
@@ -31,19 +31,19 @@ impl Engines {
         Self(sides)
     }
 
-    /// The outcome of an operation, which is the same each way.
+    /// The outcome of an operation, which is the same by each backend.
     pub async fn run(&self, operation: &Operation) -> Outcome {
         let mut outcomes = Vec::new();
         for side in &self.0 {
             let mut outcome = side.run(operation.clone()).await;
             if let Err(failure) = &mut outcome.result {
-                assert!(failure.request_id.take().is_some(), "{:?}: {operation:?}", side.way);
+                assert!(failure.request_id.take().is_some(), "{:?}: {operation:?}", side.backend);
             }
             outcomes.push(outcome);
         }
         let expected = outcomes.remove(0);
         for (outcome, side) in outcomes.iter().zip(&self.0[1..]) {
-            assert_eq!(*outcome, expected, "{:?}: {operation:?}", side.way);
+            assert_eq!(*outcome, expected, "{:?}: {operation:?}", side.backend);
         }
         expected
     }

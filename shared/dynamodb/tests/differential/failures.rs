@@ -3,7 +3,7 @@
 use crate::canned::{Reply, Server};
 use crate::operation::{Operation, TABLE, one_of_each};
 use crate::outcome::{Failure, Outcome};
-use crate::sides::{Side, WAYS};
+use crate::sides::{BACKENDS, Side};
 use aws_sdk_dynamodb::types::AttributeValue;
 use futures_util::future::join_all;
 use serde_json::json;
@@ -19,13 +19,13 @@ macro_rules! refusal {
     };
 }
 
-/// The outcome of an operation against a script, which is the same each way, as are its requests.
+/// The outcome of an operation against a script, which is the same by each backend, as are its requests.
 async fn run(operation: Operation, script: &'static [Reply]) -> Outcome {
-    let outcomes = WAYS.map(|way| {
+    let outcomes = BACKENDS.map(|backend| {
         let operation = operation.clone();
         async move {
             let server = Server::start(script).await;
-            let outcome = Side::new(way, &server.endpoint, timeout(script)).run(operation).await;
+            let outcome = Side::new(backend, &server.endpoint, timeout(script)).run(operation).await;
             let (requests, tokens) = server.requests();
             let tokens = (tokens.len(), tokens.into_iter().collect::<HashSet<_>>().len());
             (outcome, requests, tokens)
@@ -33,8 +33,8 @@ async fn run(operation: Operation, script: &'static [Reply]) -> Outcome {
     });
     let mut outcomes = join_all(outcomes).await;
     let expected = outcomes.remove(0);
-    for (outcome, way) in outcomes.iter().zip(&WAYS[1..]) {
-        assert_eq!(*outcome, expected, "{way:?}: {script:?}");
+    for (outcome, backend) in outcomes.iter().zip(&BACKENDS[1..]) {
+        assert_eq!(*outcome, expected, "{backend:?}: {script:?}");
     }
     expected.0
 }
@@ -144,7 +144,7 @@ async fn an_attribute_of_a_type_that_is_not_known_is_unreadable() {
     for item in [r#"{"Item":{"new":{"TYPE":1}}}"#, r#"{"Item":{"new":{"L":[{"M":{"a":{"TYPE":1}}}]}}}"#] {
         let script: &'static [Reply] = vec![Reply::Body(200, item)].leak();
         let server = Server::start(script).await;
-        let side = Side::new(WAYS[0], &server.endpoint, Duration::from_secs(30));
+        let side = Side::new(BACKENDS[0], &server.endpoint, Duration::from_secs(30));
         let call = side.client.get_item().table_name(TABLE).key("pk", AttributeValue::S("a".to_owned()));
         let found = Box::pin(call.send()).await.unwrap();
         let read = dynamodb::from_item::<BTreeMap<String, Vec<BTreeMap<String, String>>>>(found.item.unwrap());
@@ -171,8 +171,8 @@ async fn a_refused_connection_is_an_error_of_the_connection() {
     let endpoint = Server::refusing().await;
     for operation in one_of_each() {
         let mut outcomes = Vec::new();
-        for way in WAYS {
-            outcomes.push(Side::new(way, &endpoint, timeout(&[])).run(operation.clone()).await);
+        for backend in BACKENDS {
+            outcomes.push(Side::new(backend, &endpoint, timeout(&[])).run(operation.clone()).await);
         }
         assert!(outcomes.iter().all(|outcome| *outcome == outcomes[0]), "{outcomes:?}");
         assert_eq!(outcomes[0].attempts, 3);
@@ -228,15 +228,15 @@ async fn unprocessed_keys_are_requested_again() {
 async fn a_call_has_one_idempotency_token_for_all_its_attempts() {
     let [.., transaction] = one_of_each();
     let script = &[refusal!(500, "InternalServerError"), EMPTY, EMPTY];
-    for way in WAYS {
+    for backend in BACKENDS {
         let server = Server::start(script).await;
-        let side = Side::new(way, &server.endpoint, timeout(script));
+        let side = Side::new(backend, &server.endpoint, timeout(script));
         side.run(transaction.clone()).await.result.unwrap();
         side.run(transaction.clone()).await.result.unwrap();
         let (_, tokens) = server.requests();
         let [first, retry, second] = tokens.try_into().unwrap();
-        assert_eq!(first, retry, "{way:?}");
-        assert_ne!(first, second, "{way:?}");
-        assert!((16..=36).contains(&first.len()), "{way:?}: {first}");
+        assert_eq!(first, retry, "{backend:?}");
+        assert_ne!(first, second, "{backend:?}");
+        assert!((16..=36).contains(&first.len()), "{backend:?}: {first}");
     }
 }

@@ -14,24 +14,24 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Way {
+pub enum Backend {
     Client,
     /// This crate, which is compared with it.
     Direct,
 }
 
-pub const WAYS: [Way; 2] = [Way::Client, Way::Direct];
+pub const BACKENDS: [Backend; 2] = [Backend::Client, Backend::Direct];
 
 #[derive(Debug)]
 pub struct Side {
-    pub way: Way,
+    pub backend: Backend,
     pub client: Client,
     table: Table,
     attempts: Attempts,
 }
 
 impl Side {
-    pub fn new(way: Way, endpoint: &str, timeout: Duration) -> Self {
+    pub fn new(backend: Backend, endpoint: &str, timeout: Duration) -> Self {
         let attempts = Attempts::default();
         let credentials = Credentials::new("id", "secret", None, None, "test");
         let client = connector::plain_client();
@@ -40,17 +40,17 @@ impl Side {
         access.timeouts = TimeoutConfig::builder().operation_attempt_timeout(timeout).build();
         access.interceptors = vec![SharedInterceptor::new(attempts.clone())];
         // Clients share the tokens for their retries with all other clients of a process, unless told otherwise.
-        let partition = RetryPartition::new(format!("{way:?} {endpoint}"));
+        let partition = RetryPartition::new(format!("{backend:?} {endpoint}"));
         let client = Client::from_conf(access.sdk_config().retry_partition(partition).build());
         let table = Table::new(access, TABLE, ());
-        Self { way, client, table, attempts }
+        Self { backend, client, table, attempts }
     }
 
     pub async fn run(&self, operation: Operation) -> Outcome {
         self.attempts.0.store(0, Ordering::SeqCst);
-        let result = match self.way {
-            Way::Client => Box::pin(operation.by_client(&self.client)).await,
-            Way::Direct => Box::pin(operation.by_crate(&self.table)).await,
+        let result = match self.backend {
+            Backend::Client => Box::pin(operation.by_client(&self.client)).await,
+            Backend::Direct => Box::pin(operation.by_crate(&self.table)).await,
         };
         Outcome { result, attempts: self.attempts.0.load(Ordering::SeqCst) }
     }

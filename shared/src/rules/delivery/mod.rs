@@ -7,7 +7,7 @@ pub mod shown;
 #[cfg(test)]
 mod tests;
 
-use crate::model::{CommandState, Delivery, Standing};
+use crate::model::{CommandState, Delivery, Entitlement};
 use CommandState::{
     Cancelled, Delivered, Done, Executed, Kept, Ready, Recalled, Retried, Served, Stopped, Unknown, Validated, Waiting,
 };
@@ -45,7 +45,7 @@ pub enum Word {
     /// An agent has begun it, and does not know whether it ran.
     Begun,
     /// The order, or the player, is no longer what it was.
-    Recall(Standing),
+    Recall(Entitlement),
     /// The sweep has looked at it, and nothing was said.
     Silence,
     /// The owner does not want it to run.
@@ -88,7 +88,7 @@ pub fn decide(before: &Delivery, word: Word, now: i64) -> Outcome {
             to(Executed, Delivery { executed_at, ..found })
         }
         Word::Begun => begun(found, now),
-        Word::Recall(standing) => recall(found, standing),
+        Word::Recall(entitlement) => recall(found, entitlement),
         Word::Silence => silence(found, now),
         Word::Cancel => owners(found, Cancelled, &[Waiting, Ready, Kept, Unknown]),
         Word::Done => owners(found, Done, &[Waiting, Ready, Kept, Delivered, Validated, Unknown]),
@@ -167,7 +167,7 @@ const fn unchanged(found: Delivery, answer: bool) -> Outcome {
 
 /// A command that has not run and will not.
 fn withdrawn(found: Delivery) -> Outcome {
-    let state = if found.standing == Standing::Stopped { Stopped } else { Recalled };
+    let state = if found.entitlement == Entitlement::Stopped { Stopped } else { Recalled };
     Outcome { answer: false, ..to(state, found) }
 }
 
@@ -184,7 +184,7 @@ fn polled(found: Delivery, by_agent: bool, now: i64) -> Outcome {
     if is_leased || !matches!(found.state, Ready | Served) {
         return unchanged(found, false);
     }
-    let may_run = found.standing == Standing::Good && !has_ended(&found, now);
+    let may_run = found.entitlement == Entitlement::Good && !has_ended(&found, now);
     if may_run && found.served < most_served(&found) {
         let (served, served_at) = (found.served + 1, Some(now));
         return to(Served, Delivery { served, served_at, by_agent, ..found });
@@ -203,7 +203,7 @@ fn given_back(found: Delivery) -> Outcome {
     }
     let served = found.served.saturating_sub(1);
     let found = Delivery { served, served_at: found.served_at.filter(|_| served > 0), ..found };
-    if found.standing == Standing::Good { to(Ready, found) } else { unserved(found) }
+    if found.entitlement == Entitlement::Good { to(Ready, found) } else { unserved(found) }
 }
 
 fn delivered(found: Delivery, now: i64) -> Outcome {
@@ -213,7 +213,7 @@ fn delivered(found: Delivery, now: i64) -> Outcome {
         Waiting | Ready | Served | Unknown | Recalled | Stopped | Cancelled if !found.online => to(Delivered, found),
         // What was validated has left the disk.
         Unknown if found.validated_at.is_some() && !found.by_agent => unchanged(found, true),
-        Waiting | Ready | Served | Unknown if found.standing == Standing::Good => to(Kept, found),
+        Waiting | Ready | Served | Unknown if found.entitlement == Entitlement::Good => to(Kept, found),
         Waiting | Ready | Served | Unknown => Outcome { answer: true, ..withdrawn(found) },
         Recalled | Stopped | Cancelled | Kept | Delivered | Validated | Executed | Done | Retried => {
             unchanged(found, true)
@@ -225,7 +225,7 @@ fn validated(found: Delivery, is_fresh: bool, ids: u32, now: i64) -> Outcome {
     let is_over =
         found.unknown_at.is_some() || matches!(found.state, Executed | Recalled | Stopped | Cancelled | Done | Retried);
     let is_second = found.once && found.validated_at.is_some() && !found.by_agent;
-    let is_refused = is_over || is_second || found.standing != Standing::Good || has_ended(&found, now);
+    let is_refused = is_over || is_second || found.entitlement != Entitlement::Good || has_ended(&found, now);
     // An agent loses nothing by a refusal.
     if is_refused && (!is_fresh || found.by_agent) {
         // The game server forgets it. An agent asks only about what it has not begun.
@@ -248,11 +248,11 @@ fn begun(found: Delivery, now: i64) -> Outcome {
     }
 }
 
-fn recall(found: Delivery, standing: Standing) -> Outcome {
-    if found.standing != Standing::Good {
+fn recall(found: Delivery, entitlement: Entitlement) -> Outcome {
+    if found.entitlement != Entitlement::Good {
         return unchanged(found, false);
     }
-    let found = Delivery { standing, ..found };
+    let found = Delivery { entitlement, ..found };
     match found.state {
         Waiting | Ready => unserved(found),
         Kept => withdrawn(found),
@@ -265,7 +265,7 @@ fn silence(found: Delivery, now: i64) -> Outcome {
         Validated => found.silent_at.is_none_or(|silent| silent <= now),
         Served => {
             let ends =
-                found.standing != Standing::Good || found.served >= most_served(&found) || has_ended(&found, now);
+                found.entitlement != Entitlement::Good || found.served >= most_served(&found) || has_ended(&found, now);
             ends && found.served_at.is_none_or(|served| served + LEASE <= now)
         }
         _ => false,

@@ -1,6 +1,6 @@
 //! The delivery of an order's line, as its buyer is shown it.
 
-use crate::model::{CommandState, Standing};
+use crate::model::{CommandState, Entitlement};
 use serde::Serialize;
 
 /// The delivery of a line.
@@ -21,10 +21,14 @@ pub enum LineState {
     Withdrawn,
 }
 
-/// The state of a line of an order in this standing, whose commands are in these states. `is_on_its_way` says whether there will
+/// The state of a line of an order in this entitlement, whose commands are in these states. `is_on_its_way` says whether there will
 /// be some.
-pub fn line_state(states: impl Iterator<Item = CommandState>, standing: Standing, is_on_its_way: bool) -> LineState {
-    let ran = if standing == Standing::Good { LineState::Delivered } else { LineState::Withdrawn };
+pub fn line_state(
+    states: impl Iterator<Item = CommandState>,
+    entitlement: Entitlement,
+    is_on_its_way: bool,
+) -> LineState {
+    let ran = if entitlement == Entitlement::Good { LineState::Delivered } else { LineState::Withdrawn };
     let of_command = |state| match state {
         CommandState::Waiting | CommandState::Ready | CommandState::Served => LineState::Waiting,
         CommandState::Kept => LineState::Join,
@@ -53,7 +57,7 @@ mod tests {
 
     #[test]
     fn a_line_shows_what_is_left_to_do() {
-        let shown = |states: &[CommandState]| line_state(states.iter().copied(), Standing::Good, false);
+        let shown = |states: &[CommandState]| line_state(states.iter().copied(), Entitlement::Good, false);
         assert_eq!(shown(&[Executed, Ready, Kept]), LineState::Waiting);
         assert_eq!(shown(&[Executed, Kept]), LineState::Join);
         assert_eq!(shown(&[Executed, Retried, Executed]), LineState::Delivered);
@@ -61,13 +65,13 @@ mod tests {
         assert_eq!(shown(&[Executed, Unknown]), LineState::Unknown);
         assert_eq!(shown(&[Recalled]), LineState::Withdrawn);
         assert_eq!(shown(&[]), LineState::None);
-        assert_eq!(line_state([].into_iter(), Standing::Good, true), LineState::Waiting);
+        assert_eq!(line_state([].into_iter(), Entitlement::Good, true), LineState::Waiting);
     }
 
     #[test]
     fn what_ran_for_a_payment_that_was_taken_back_is_withdrawn() {
-        for standing in [Standing::Refunded, Standing::ChargedBack] {
-            let shown = |states: &[CommandState]| line_state(states.iter().copied(), standing, false);
+        for entitlement in [Entitlement::Refunded, Entitlement::ChargedBack] {
+            let shown = |states: &[CommandState]| line_state(states.iter().copied(), entitlement, false);
             assert_eq!(shown(&[Executed, Recalled]), LineState::Withdrawn);
             assert_eq!(shown(&[Unknown, Executed]), LineState::Unknown);
         }

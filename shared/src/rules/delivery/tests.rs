@@ -21,7 +21,7 @@ fn online(state: CommandState) -> Delivery {
 }
 
 fn refunded(state: CommandState) -> Delivery {
-    Delivery { standing: Standing::Refunded, ..online(state) }
+    Delivery { entitlement: Entitlement::Refunded, ..online(state) }
 }
 
 fn once(state: CommandState) -> Delivery {
@@ -43,8 +43,8 @@ fn agents(command: Delivery) -> Delivery {
 const POLLED: Word = Word::Polled { by_agent: false };
 const LATER: Word = Word::Validated { is_fresh: false, ids: 2 };
 const AT_ONCE: Word = Word::Validated { is_fresh: true, ids: 2 };
-const REFUND: Word = Word::Recall(Standing::Refunded);
-const BAN: Word = Word::Recall(Standing::Stopped);
+const REFUND: Word = Word::Recall(Entitlement::Refunded);
+const BAN: Word = Word::Recall(Entitlement::Stopped);
 
 fn says(before: &Delivery, word: Word) -> (CommandState, bool) {
     let Outcome { next, answer } = decide(before, word, NOW);
@@ -60,7 +60,7 @@ fn a_refund_recalls_what_has_not_run() {
     };
     for state in CommandState::ALL {
         let after = decide(&command(state), REFUND, NOW).next;
-        assert_eq!((after.state, after.standing), (expected(state), Standing::Refunded), "{state:?}");
+        assert_eq!((after.state, after.entitlement), (expected(state), Entitlement::Refunded), "{state:?}");
     }
     assert_eq!(says(&served(2, 600), REFUND).0, Served);
     let again = Delivery { state: Ready, ..served(1, 600) };
@@ -106,7 +106,7 @@ fn what_is_given_back_was_not_served() {
     let back = decide(&served(1, 10), Word::GivenBack, NOW).next;
     assert_eq!((back.state, back.served, back.served_at), (Ready, 0, None));
     assert_eq!(says(&refunded(Served), Word::GivenBack).0, Recalled);
-    let twice = Delivery { standing: Standing::Refunded, ..served(2, 10) };
+    let twice = Delivery { entitlement: Entitlement::Refunded, ..served(2, 10) };
     assert_eq!(says(&twice, Word::GivenBack).0, Unknown, "the first time there was silence");
     assert_eq!(says(&online(Kept), Word::GivenBack), (Kept, false));
 }
@@ -167,7 +167,7 @@ fn what_an_agent_has_begun_is_unknown_and_never_repeated_by_itself() {
         if !is_over {
             assert!(may_have_run(&begun));
             for word in [LATER, AT_ONCE] {
-                assert_eq!(says(&agents(Delivery { standing: Standing::Good, ..begun }), word), (Unknown, false));
+                assert_eq!(says(&agents(Delivery { entitlement: Entitlement::Good, ..begun }), word), (Unknown, false));
             }
             assert_eq!(says(&begun, Word::Delivered), (Unknown, true));
             assert_eq!(says(&begun, POLLED), (Unknown, false));
@@ -186,7 +186,7 @@ fn an_agent_is_told_of_each_command_and_what_it_has_not_begun_is_recalled() {
         }
         assert_eq!(says(&agents(once(state)), LATER), (Validated, true), "its journal says that it has not begun");
     }
-    let banned = Delivery { standing: Standing::Stopped, ..online(Served) };
+    let banned = Delivery { entitlement: Entitlement::Stopped, ..online(Served) };
     assert_eq!(says(&agents(banned), LATER), (Stopped, false));
     for state in [Delivered, Executed, Recalled, Stopped, Cancelled, Done, Retried] {
         assert_eq!(says(&agents(refunded(state)), AT_ONCE), (state, false), "{state:?}");
@@ -274,7 +274,7 @@ fn words() -> impl Strategy<Value = Word> {
         2 => Just(Word::Delivered),
         2 => (any::<bool>(), 1_u32..100).prop_map(|(is_fresh, ids)| Word::Validated { is_fresh, ids }),
         1 => prop_oneof![Just(Word::Executed), Just(Word::Begun)],
-        1 => prop_oneof![Just(Standing::Refunded), Just(Standing::ChargedBack), Just(Standing::Stopped)]
+        1 => prop_oneof![Just(Entitlement::Refunded), Just(Entitlement::ChargedBack), Just(Entitlement::Stopped)]
             .prop_map(Word::Recall),
         2 => Just(Word::Silence),
         1 => prop_oneof![Just(Word::Cancel), Just(Word::Done), Just(Word::Retry)],
@@ -308,7 +308,7 @@ proptest! {
             let Outcome { next, answer } = decide(&command, word, now);
             let is_served = matches!(word, Word::Polled { .. }) && answer;
             prop_assert!(!(is_served && has_word), "served again after a word");
-            prop_assert!(!is_served || (next.standing == Standing::Good && next.served <= most_served(&next)));
+            prop_assert!(!is_served || (next.entitlement == Entitlement::Good && next.served <= most_served(&next)));
             prop_assert!(!is_served || next.ends_at.is_none_or(|end| now < end));
             prop_assert!(!(has_begun && answer && matches!(word, Word::Validated { .. })), "it may run twice");
             has_begun |= word == Word::Begun && next.state == Unknown;

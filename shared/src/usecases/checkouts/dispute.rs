@@ -3,7 +3,7 @@
 use super::provider::DisputeState;
 use super::status::SettleError;
 use crate::clock::Clock;
-use crate::model::{DeliveryStep, InternalId, LoginKind, OrderDelivery, OrderStatus, Standing, User, UserName};
+use crate::model::{DeliveryStep, Entitlement, InternalId, LoginKind, OrderDelivery, OrderStatus, User, UserName};
 use crate::rules::dispute::{decisive, is_over, takes_back};
 use crate::store::orders::{self, StoredOrder};
 use crate::store::published::read_active_version;
@@ -60,7 +60,7 @@ fn is_news(stored: &StoredOrder, dispute: &DisputeState) -> bool {
 fn taken_back(stored: &StoredOrder) -> Option<OrderDelivery> {
     let delivery = stored.effects.delivery.clone()?;
     let is_given = matches!(delivery.step, DeliveryStep::Queue | DeliveryStep::Queued);
-    let next = OrderDelivery { step: DeliveryStep::Recall, next: 0, standing: Standing::ChargedBack, ..delivery };
+    let next = OrderDelivery { step: DeliveryStep::Recall, next: 0, entitlement: Entitlement::ChargedBack, ..delivery };
     (is_given && stored.order.status == OrderStatus::Paid).then_some(next)
 }
 

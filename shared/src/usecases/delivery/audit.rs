@@ -1,7 +1,7 @@
 //! Whether every command is where its game server finds it, and nothing of it is stuck; and the repair of what is not.
 
 use super::write::place_of;
-use crate::model::{Command, CommandId, CommandState, Delivery, InternalId, OrderStatus, ServerId, Standing};
+use crate::model::{Command, CommandId, CommandState, Delivery, Entitlement, InternalId, OrderStatus, ServerId};
 use crate::rules::delivery::state_at;
 use crate::store::bulk::each;
 use crate::store::codec::{Item, Row, decode_live, key_of};
@@ -63,8 +63,8 @@ impl Found {
         if key.pk.starts_with(prefix::COMMAND) {
             let command: Command = decode_live(&key, item)?;
             self.audit.unknown += usize::from(state_at(&command.delivery, now) == CommandState::Unknown);
-            let Delivery { state, standing, due, .. } = command.delivery;
-            let is_withdrawn = standing == Standing::Stopped
+            let Delivery { state, entitlement, due, .. } = command.delivery;
+            let is_withdrawn = entitlement == Entitlement::Stopped
                 && matches!(state, CommandState::Stopped | CommandState::Cancelled)
                 && !command.player.is_empty();
             if is_withdrawn && due + RECENT > now {

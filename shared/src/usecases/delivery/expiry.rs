@@ -3,7 +3,7 @@
 use super::making::Making;
 use super::write::{Decided, place_of};
 use crate::model::{
-    Command, CommandId, CommandState, Expiry, Holder, InternalId, ItemId, ServerId, Standing, UserName,
+    Command, CommandId, CommandState, Entitlement, Expiry, Holder, InternalId, ItemId, ServerId, UserName,
 };
 use crate::rules::delivery::frozen::Expanded;
 use crate::rules::delivery::{Word, state_at};
@@ -58,7 +58,7 @@ pub(super) async fn extend(
         }
     } else {
         for command in found {
-            let decided = Decided::new(command, Word::Recall(Standing::Superseded), now);
+            let decided = Decided::new(command, Word::Recall(Entitlement::Superseded), now);
             writes.extend(decided.changes()?);
         }
         ids.clear();
@@ -115,7 +115,7 @@ pub(super) async fn release(
     making: &Making<'_>,
     entry: &Expanded<'_>,
     player: &str,
-    standing: Standing,
+    entitlement: Entitlement,
 ) -> Result<Vec<Write>, StoreError> {
     let Some(key) = key(player, entry.line.item, entry.server) else { return Ok(Vec::new()) };
     let Some(read) = deliveries::expiry(db, &key).await? else { return Ok(Vec::new()) };
@@ -126,7 +126,7 @@ pub(super) async fn release(
     let mut writes = Vec::new();
     for command in commands::read(db, read.commands.iter().copied()).await?.into_values() {
         if holders.is_empty() {
-            let decided = Decided::new(command, Word::Recall(standing), making.now);
+            let decided = Decided::new(command, Word::Recall(entitlement), making.now);
             writes.extend(decided.changes()?);
         } else if waits(&command, making.now) {
             writes.extend(moved(&command, ends_at)?);
@@ -179,7 +179,7 @@ async fn rename_one(db: &Db, (from, to): (&Key, &Key), now: i64) -> Result<bool,
 }
 
 fn waits(command: &Command, now: i64) -> bool {
-    command.delivery.standing == Standing::Good && state_at(&command.delivery, now) == CommandState::Waiting
+    command.delivery.entitlement == Entitlement::Good && state_at(&command.delivery, now) == CommandState::Waiting
 }
 
 fn moved(command: &Command, due: i64) -> Result<Vec<Write>, StoreError> {

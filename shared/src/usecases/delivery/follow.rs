@@ -7,8 +7,8 @@ use super::players::Players;
 use super::write::{AT_ONCE, Decided, place_of, write_all};
 use crate::clock::Clock;
 use crate::model::{
-    Command, CommandEvent, CommandId, DeliveryStep, FrozenCommands, OrderDelivery, OrderStatus, OrderSubscription,
-    Server, Standing,
+    Command, CommandEvent, CommandId, DeliveryStep, Entitlement, FrozenCommands, OrderDelivery, OrderStatus,
+    OrderSubscription, Server,
 };
 use crate::rules::delivery::frozen::{Expanded, when_paid, when_taken_back};
 use crate::rules::delivery::{Word, can_still_run, may_have_run};
@@ -106,8 +106,8 @@ impl Following<'_> {
         match (self.delivery.step, self.stored.order.status) {
             (DeliveryStep::Queue, OrderStatus::Paid) => self.queue().await,
             (DeliveryStep::Queue | DeliveryStep::Queued, _) => {
-                let standing = Standing::Refunded;
-                self.mark(OrderDelivery { standing, ..self.begin(DeliveryStep::Recall) }, Vec::new()).await
+                let entitlement = Entitlement::Refunded;
+                self.mark(OrderDelivery { entitlement, ..self.begin(DeliveryStep::Recall) }, Vec::new()).await
             }
             (DeliveryStep::Recall, _) => self.recall().await,
             (DeliveryStep::Settle, _) => self.settle().await,
@@ -250,7 +250,7 @@ impl Following<'_> {
             let players = Players::read(self.db, &self.stored.order).await?;
             let making = self.making(&players, None, None);
             if let Some(player) = making.player(entry) {
-                writes = expiry::release(self.db, &making, entry, &player, self.delivery.standing).await?;
+                writes = expiry::release(self.db, &making, entry, &player, self.delivery.entitlement).await?;
             }
             place += unit;
         } else {
@@ -260,7 +260,7 @@ impl Following<'_> {
                 place += 1;
             }
             for command in commands::read(self.db, ids.into_iter()).await?.into_values() {
-                let decided = Decided::new(command, Word::Recall(self.delivery.standing), self.now);
+                let decided = Decided::new(command, Word::Recall(self.delivery.entitlement), self.now);
                 writes.extend(decided.changes()?);
             }
         }
@@ -289,7 +289,7 @@ impl Following<'_> {
 
     /// Queues a part of the commands that take back what may have run.
     async fn take_back(&self) -> Result<Step, StoreError> {
-        let all = when_taken_back(self.frozen, self.delivery.standing == Standing::ChargedBack);
+        let all = when_taken_back(self.frozen, self.delivery.entitlement == Entitlement::ChargedBack);
         let (mut place, mut writes) = (self.place(), Vec::new());
         if place >= all.len() {
             return self.mark(self.begin(DeliveryStep::Over), writes).await;

@@ -2,7 +2,7 @@
 
 use super::players::Players;
 use crate::model::{
-    Command, CommandEvent, CommandId, CommandState, Delivery, FrozenCommands, Server, ServerId, Standing,
+    Command, CommandEvent, CommandId, CommandState, Delivery, Entitlement, FrozenCommands, Server, ServerId,
 };
 use crate::money::CurrencyFormat;
 use crate::rules::command_text::Placeholder;
@@ -65,18 +65,18 @@ impl Making<'_> {
         let is_restored = entry.template.on != CommandEvent::Expired
             && self.stored.effects.delivery.as_ref().is_some_and(|delivery| delivery.restored);
         let due = if is_restored { self.now } else { due };
-        let (state, standing) = if is_restored {
-            (CommandState::Unknown, Standing::Good)
+        let (state, entitlement) = if is_restored {
+            (CommandState::Unknown, Entitlement::Good)
         } else if is_stopped {
-            (CommandState::Stopped, Standing::Stopped)
+            (CommandState::Stopped, Entitlement::Stopped)
         } else if !is_deliverable {
             let order = &self.stored.order.internal_id;
             tracing::error!(%order, line = entry.line.line, server = %entry.server, "a command is cancelled");
-            (CommandState::Cancelled, Standing::Stopped)
+            (CommandState::Cancelled, Entitlement::Stopped)
         } else if due > self.now {
-            (CommandState::Waiting, Standing::Good)
+            (CommandState::Waiting, Entitlement::Good)
         } else {
-            (CommandState::Ready, Standing::Good)
+            (CommandState::Ready, Entitlement::Good)
         };
         Command {
             id,
@@ -93,7 +93,7 @@ impl Making<'_> {
             retry_of: None,
             output: None,
             delivery: Delivery {
-                standing,
+                entitlement,
                 online: entry.template.online,
                 once: entry.template.once,
                 served: u8::from(state == CommandState::Unknown),

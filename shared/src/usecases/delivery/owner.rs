@@ -4,8 +4,8 @@ use super::follow::{all_ids, given_ids};
 use super::write::{AT_ONCE, Decided, in_transactions, place_of};
 use crate::clock::Clock;
 use crate::model::{
-    Command, CommandEvent, CommandId, CommandState, Delivery, InternalId, OrderDelivery, OrderStatus, ServerId,
-    Standing, UserName,
+    Command, CommandEvent, CommandId, CommandState, Delivery, Entitlement, InternalId, OrderDelivery, OrderStatus,
+    ServerId, UserName,
 };
 use crate::rules::delivery::shown::{LineState, line_state};
 use crate::rules::delivery::{Word, state_at};
@@ -31,12 +31,12 @@ pub async fn lines_of(
     let ids = stored.effects.delivery.as_ref().map(given_ids).unwrap_or_default();
     let commands: Vec<Command> = commands::read(db, ids.into_iter()).await?.into_values().collect();
     let is_on_its_way = stored.order.status == OrderStatus::Paid && stored.delivery_due();
-    let standing = stored.effects.delivery.as_ref().map(|delivery| delivery.standing).unwrap_or_default();
+    let entitlement = stored.effects.delivery.as_ref().map(|delivery| delivery.entitlement).unwrap_or_default();
     let lines = (0_u16..).zip(&stored.order.lines).map(|(place, line)| {
         let own = commands.iter().filter(|command| command.line == place && command.event == CommandEvent::Bought);
         let states = own.map(|command| state_at(&command.delivery, clock.seconds()));
         let name = line.chosen.as_ref().map_or_else(String::new, |chosen| chosen.name.clone());
-        (name, line_state(states, standing, is_on_its_way))
+        (name, line_state(states, entitlement, is_on_its_way))
     });
     Ok(lines.collect())
 }
@@ -164,7 +164,7 @@ fn again(before: &Command, id: CommandId, now: i64) -> Command {
 
 /// Whether an order no longer gives what this event's commands give.
 fn is_taken_back(stored: &StoredOrder, event: CommandEvent) -> bool {
-    let stands = |delivery: &OrderDelivery| delivery.standing == Standing::Good;
+    let stands = |delivery: &OrderDelivery| delivery.entitlement == Entitlement::Good;
     let is_paid = stored.order.status == OrderStatus::Paid && stored.effects.delivery.as_ref().is_none_or(stands);
     matches!(event, CommandEvent::Bought | CommandEvent::Renewed) && !is_paid
 }
@@ -199,7 +199,7 @@ pub async fn stop(db: &Db, clock: &dyn Clock, ids: &[CommandId], reason: StopRea
                 continue;
             }
             let (id, mut decided) =
-                (command.id, Decided::new(command, Word::Recall(Standing::Stopped), clock.seconds()));
+                (command.id, Decided::new(command, Word::Recall(Entitlement::Stopped), clock.seconds()));
             let is_stopped = decided.has_changed() && decided.after.delivery.state == CommandState::Stopped;
             if reason == StopReason::Erased {
                 decided.after.player.clear();

@@ -4,7 +4,7 @@ use super::expiry;
 use super::follow::given_ids;
 use super::players::Players;
 use super::write::{Decided, write_all};
-use crate::model::{Command, CommandEvent, CommandState, DeliveryStep, OrderStatus, Standing, Subscription};
+use crate::model::{Command, CommandEvent, CommandState, DeliveryStep, Entitlement, OrderStatus, Subscription};
 use crate::rules::delivery::{Word, may_have_run};
 use crate::rules::subscription::access_until;
 use crate::store::orders::{self, StoredOrder};
@@ -64,10 +64,10 @@ pub(in crate::usecases) async fn withdraw(db: &Db, order: &StoredOrder, now: i64
         return Ok(false);
     }
     let decided: Vec<Decided> =
-        bought.into_iter().map(|command| Decided::new(command, Word::Recall(Standing::Superseded), now)).collect();
+        bought.into_iter().map(|command| Decided::new(command, Word::Recall(Entitlement::Superseded), now)).collect();
     let is_any = decided.iter().any(|decided| {
         let after = &decided.after.delivery;
-        after.state == CommandState::Recalled && after.standing == Standing::Superseded
+        after.state == CommandState::Recalled && after.entitlement == Entitlement::Superseded
     });
     if write_all(db, decided).await? { Ok(is_any) } else { Err(StoreError::Contended) }
 }

@@ -3,7 +3,7 @@
 use super::follow::{back_ids, blocks, follow};
 use super::write::{Decided, write_all};
 use crate::clock::Clock;
-use crate::model::{CommandId, CommandState, DeliveryStep, InternalId, OrderDelivery, OrderStatus, Standing};
+use crate::model::{CommandId, CommandState, DeliveryStep, Entitlement, InternalId, OrderDelivery, OrderStatus};
 use crate::rules::delivery::Word;
 use crate::rules::dispute::takes_back;
 use crate::store::transaction::{Sent, send};
@@ -61,7 +61,7 @@ pub async fn redeliver(db: &Db, clock: &dyn Clock, id: &InternalId) -> Result<()
 
 /// Recalls what takes an order back and has not run: it would run after what is delivered again.
 async fn recall(db: &Db, ids: impl Iterator<Item = CommandId>, now: i64) -> Result<(), RedeliverError> {
-    let decide = |command| Decided::new(command, Word::Recall(Standing::Superseded), now);
+    let decide = |command| Decided::new(command, Word::Recall(Entitlement::Superseded), now);
     let all: Vec<Decided> = commands::read(db, ids).await?.into_values().map(decide).collect();
     let is_on_its_way =
         |decided: &Decided| matches!(decided.after.delivery.state, CommandState::Served | CommandState::Validated);

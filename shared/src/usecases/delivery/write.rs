@@ -54,7 +54,7 @@ impl Decided {
     pub(super) fn has_changed(&self) -> bool {
         let (before, after) = (&self.before.delivery, &self.after.delivery);
         let is_due = before.state == CommandState::Waiting && after.state == CommandState::Ready;
-        let is_decided = before != after && !(is_due && after.standing == before.standing);
+        let is_decided = before != after && !(is_due && after.entitlement == before.entitlement);
         is_decided || self.before.output != self.after.output
     }
 

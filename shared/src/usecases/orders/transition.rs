@@ -43,7 +43,7 @@ pub(in crate::usecases) struct Step<'a> {
     /// The lines, if recipients have become known.
     pub(in crate::usecases) lines: Option<&'a [OrderLine]>,
     pub(in crate::usecases) limits: Limits,
-    /// How an operator's look at the order ends with it.
+    /// The outcome of an operator's review that ends with it.
     pub(in crate::usecases) reviewed: Option<&'a Reviewed>,
 }
 

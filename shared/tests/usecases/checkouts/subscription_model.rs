@@ -5,7 +5,7 @@ use crate::subscribers::{BUYER, DAY, GRACE, Subscribers};
 use local::stripe::Action;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
-use shared::model::{InternalId, Money, OrderStatus, Standing, Subscription, SubscriptionStatus};
+use shared::model::{Entitlement, InternalId, Money, OrderStatus, Subscription, SubscriptionStatus};
 use shared::rules::dispute::takes_back;
 use shared::rules::subscription::access_until;
 use shared::store::orders::StoredOrder;
@@ -170,8 +170,8 @@ fn own<'a>(orders: &'a [StoredOrder], id: &'a str) -> impl Iterator<Item = &'a S
 
 /// Whether nothing of an order was taken back.
 fn is_good(stored: &StoredOrder) -> bool {
-    let standing = stored.effects.delivery.as_ref().map(|delivery| delivery.standing).unwrap_or_default();
-    stored.order.status == OrderStatus::Paid && standing == Standing::default()
+    let entitlement = stored.effects.delivery.as_ref().map(|delivery| delivery.entitlement).unwrap_or_default();
+    stored.order.status == OrderStatus::Paid && entitlement == Entitlement::default()
 }
 
 async fn agrees(

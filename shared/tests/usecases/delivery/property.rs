@@ -11,8 +11,8 @@ use super::shop::{BUYER, Shop, bought, on, online};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestCaseError, TestRunner};
 use shared::model::{
-    CommandEvent, CommandId, CommandState, CommandTemplate, InternalId, ItemDelivery, OrderStatus, ServerId, Standing,
-    UserName,
+    CommandEvent, CommandId, CommandState, CommandTemplate, Entitlement, InternalId, ItemDelivery, OrderStatus,
+    ServerId, UserName,
 };
 use shared::store::{StoreError, orders, sequences};
 use shared::usecases::bans;
@@ -216,7 +216,7 @@ impl World {
         let stored = self.shop.stored(id).await;
         let commands = self.shop.commands(id).await;
         let delivery = stored.effects.delivery.clone().unwrap();
-        let is_standing = stored.order.status == OrderStatus::Paid && delivery.standing == Standing::Good;
+        let is_standing = stored.order.status == OrderStatus::Paid && delivery.entitlement == Entitlement::Good;
         let given = || commands.iter().filter(|command| command.event == CommandEvent::Bought);
         if is_standing {
             prop_assert_eq!(given().count(), 8, "all of it is queued");

@@ -55,7 +55,7 @@ pub(in crate::commands) async fn give_back(
         OperatorError::Refund(refusal) => refused(refusal, stored, format),
         error => failed(error, NOT_REFUNDED),
     })?;
-    let text = format!("{}{}", told(&refunded, id, format), after(&refunded.stored, format));
+    let text = format!("{}{}", render(&refunded, id, format), after(&refunded.stored, format));
     Ok((refunded, text))
 }
 
@@ -71,7 +71,7 @@ fn introduced(stored: &StoredOrder, format: CurrencyFormat) -> String {
 }
 
 /// The outcome of the command, in a sentence.
-fn told(refunded: &Refunded, id: &InternalId, format: CurrencyFormat) -> String {
+fn render(refunded: &Refunded, id: &InternalId, format: CurrencyFormat) -> String {
     let (amount, total) = (format.money(refunded.amount), format.money(refunded.total));
     let currency = &refunded.currency;
     match refunded.kind {

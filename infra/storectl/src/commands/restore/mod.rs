@@ -69,7 +69,7 @@ pub(super) async fn run(target: &Target, console: &Console, options: &Restore) -
         failure.done(done).next(next)
     })?;
     let mut text = format!("{} {} items of {} are in {}.", paint(GOOD, "ok"), seal.items, seal.taken_at, target.name);
-    text.push_str(&told(&doubts));
+    text.push_str(&render(&doubts));
     let upgraded = upgrade_restored(target, console).await?;
     if let Some(from) = upgraded {
         _ = write!(text, "\nTheir schema number was {from}; they are upgraded to {SCHEMA}.");
@@ -134,7 +134,7 @@ struct Done<'a> {
 }
 
 /// A note for people about what may have run; empty if nothing may have.
-fn told(Doubts { commands, orders }: &Doubts) -> String {
+fn render(Doubts { commands, orders }: &Doubts) -> String {
     if commands + orders == 0 {
         return String::new();
     }

@@ -39,7 +39,7 @@ pub(in crate::commands) async fn cancel(
     outcome.map_err(|error| not_cancelled(error, refund.is_some()))?;
     let after = found(target, id).await?;
     let mut lines: Vec<String> = refund.iter().map(|(text, _)| text.clone()).collect();
-    lines.push(told(&after, target.clock.seconds()));
+    lines.push(render(&after, target.clock.seconds()));
     let mut json = after.facts();
     json["refunded"] = refund.map_or(Value::Null, |(_, amount)| amount);
     Ok(Answer::new(lines.join("\n"), json))
@@ -118,7 +118,7 @@ fn not_cancelled(error: SettleError, is_refunded: bool) -> Failure {
 }
 
 /// The outcome, and what the buyer keeps.
-fn told(found: &Shown, now: i64) -> String {
+fn render(found: &Shown, now: i64) -> String {
     let subscription = &found.subscription;
     let until = access_until(subscription);
     let kept = if until > now {
