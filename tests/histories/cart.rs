@@ -1,18 +1,8 @@
 //! The cart in the model (rules.md, "Carts" and "Adding and changing lines").
 
-use super::checkout::after_codes;
-use super::model::Made;
+use super::made::{Line, Made, after_codes};
 use super::ops::{CartOp, Said};
 use super::shop::{ANY_PRICE, CARD, LIMITED, OPTIONS, SERVERS, Version, price};
-
-/// A line: item, units, and what was chosen (a server, a colour, or euros).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Line {
-    pub id: u8,
-    pub item: u8,
-    pub count: u16,
-    pub choice: u16,
-}
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Cart {

@@ -2,8 +2,9 @@
 //! the table when every order is over.
 
 use super::cart::Cart;
-use super::model::{Books, Buyer, Made, NoOrder, State, Status};
-use super::shop::{AMOUNT, BALANCE, CARD, LEAST, LIMITED, TENTH, TENTH_USES, THREE, THREE_USES, Version};
+use super::made::Made;
+use super::model::{Books, Buyer, NoOrder, State, Status};
+use super::shop::{BALANCE, CARD, LEAST, LIMITED, TENTH, TENTH_USES, THREE, THREE_USES, Version};
 use std::collections::BTreeSet;
 
 impl Buyer {
@@ -128,18 +129,4 @@ impl Buyer {
             given: kept,
         }
     }
-}
-
-/// The price of lines that cost this much: the total after a coupon, and what a gift card with this balance pays of it.
-/// It leaves nothing or the least amount.
-pub fn after_codes(lines: &[i64], coupon: Option<u8>, balance: i64) -> (i64, i64) {
-    let all: i64 = lines.iter().sum();
-    let total = match coupon {
-        // Each line is rounded half up.
-        Some(TENTH) => lines.iter().map(|line| line - (line + 5) / 10).sum(),
-        Some(THREE) => (all - AMOUNT).max(0),
-        _ => all,
-    };
-    let from_card = if balance >= total { total } else { balance.min(total - LEAST).max(0) };
-    (total, from_card)
 }

@@ -12,6 +12,7 @@ mod checker;
 mod checker_tests;
 mod checkout;
 mod game;
+mod made;
 mod many_buyers;
 mod model;
 mod one_buyer;

@@ -4,7 +4,8 @@
 use super::bench::{Bench, INSTANCES};
 use super::books;
 use super::checker::{Event, Verdict, check};
-use super::model::{Made, Status};
+use super::made::Made;
+use super::model::Status;
 use super::one_buyer::{runner, wanted};
 use super::resource::{Resource, Use};
 use super::shop::{BALANCE, CARD, ITEMS, LIMITED, TENTH, VERSIONS};

@@ -4,35 +4,11 @@
 //! The changes that the service may make by itself at any moment, such as writing what the provider says, is in [`closure`]: an
 //! operation is explained if it is so in one of these states.
 
-use super::cart::{Cart, Line};
+use super::cart::Cart;
 use super::checker::Model;
+use super::made::{Line, Made};
 use super::ops::{CartOp, Said, Shown};
 use super::shop::{ANY_PRICE, CARD, Version, price};
-
-/// An order that was made in the history, with the values in the table at the end. None of them ever changes.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Made {
-    pub id: String,
-    pub lines: Vec<Line>,
-    pub coupon: Option<u8>,
-    /// The amount that the gift card pays, in cents.
-    pub from_card: i64,
-    /// The amount that is left to pay.
-    pub price: i64,
-    /// Whether it renews the subscription; `None` if it is not one of it.
-    pub subscription: Option<bool>,
-}
-
-impl Made {
-    /// The price after its coupon; a gift card counts as money.
-    pub const fn total(&self) -> i64 {
-        self.price + self.from_card
-    }
-
-    pub fn units(&self, item: u8) -> i64 {
-        self.lines.iter().filter(|line| line.item == item).map(|line| i64::from(line.count)).sum()
-    }
-}
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Status {

@@ -1,7 +1,8 @@
 //! A history as it happens: what each client did, when, and what it was told.
 
 use super::checker::Event;
-use super::model::{Done, Made, NoOrder, Stage, Status, Step};
+use super::made::Made;
+use super::model::{Done, NoOrder, Stage, Status, Step};
 use super::ops::{CartOp, Said, Shown};
 use super::shop::{VERSIONS, Version};
 use std::fmt::Write as _;

@@ -1,8 +1,8 @@
 //! The account of a player who logs in, and the token for it.
 
-use crate::username::LoginRefusal;
+use lambda_http::http::StatusCode;
 use shared::base::Base;
-use shared::endpoint::Error;
+use shared::endpoint::{Error, Refusal};
 use shared::model::{PlayerName, StoreConfig};
 use shared::store::StoreError;
 use shared::store::names::{self, NameRow};
@@ -11,6 +11,40 @@ use shared::usecases::accounts;
 
 /// How long a token is valid, in seconds: as long as the storefront keeps its cookie.
 const TOKEN_SECONDS: i64 = 6 * 3_600;
+
+/// The reason why a player is not logged in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum LoginRefusal {
+    #[error("Incorrect username!")]
+    Incorrect,
+    #[error("This player is banned from the store.")]
+    Banned,
+    #[error("This store logs players in from within the game.")]
+    InGame,
+    #[error("The store's owner has locked this account.")]
+    Locked,
+    #[error("This name was changed. Please log in with the new one.")]
+    Renamed,
+}
+
+impl Refusal for LoginRefusal {
+    fn status(&self) -> StatusCode {
+        match self {
+            Self::Incorrect => StatusCode::BAD_REQUEST,
+            Self::Banned | Self::InGame | Self::Locked | Self::Renamed => StatusCode::FORBIDDEN,
+        }
+    }
+
+    fn documented() -> Vec<(&'static str, Self)> {
+        vec![
+            ("`username` is not a player's name", Self::Incorrect),
+            ("The name is banned", Self::Banned),
+            ("The store logs players in from within the game (`auth_type` is `ingame`)", Self::InGame),
+            ("The tokens of the account are refused until a later time", Self::Locked),
+            ("The account with this name got another one in the last 30 days", Self::Renamed),
+        ]
+    }
+}
 
 /// The index row of a player's name, with an account, which is made at the first login.
 pub async fn of(

@@ -1,10 +1,9 @@
 //! POST /auth/username: logs a player in by name (api.md, "POST /auth/username").
 
 use crate::State;
-use crate::account;
-use lambda_http::http::StatusCode;
+use crate::account::{self, LoginRefusal};
 use serde::Deserialize;
-use shared::endpoint::{Endpoint, Error, Json, JsonBody, Refusal, RoundTrips};
+use shared::endpoint::{Endpoint, Error, Json, JsonBody, RoundTrips};
 use shared::model::{AuthType, PlayerName};
 use shared::store::limiter::RateLimit;
 use shared::store::names;
@@ -21,40 +20,6 @@ pub struct Credentials {
     username: String,
 }
 
-/// The reason why a player is not logged in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum LoginRefusal {
-    #[error("Incorrect username!")]
-    Incorrect,
-    #[error("This player is banned from the store.")]
-    Banned,
-    #[error("This store logs players in from within the game.")]
-    InGame,
-    #[error("The store's owner has locked this account.")]
-    Locked,
-    #[error("This name was changed. Please log in with the new one.")]
-    Renamed,
-}
-
-impl Refusal for LoginRefusal {
-    fn status(&self) -> StatusCode {
-        match self {
-            Self::Incorrect => StatusCode::BAD_REQUEST,
-            Self::Banned | Self::InGame | Self::Locked | Self::Renamed => StatusCode::FORBIDDEN,
-        }
-    }
-
-    fn documented() -> Vec<(&'static str, Self)> {
-        vec![
-            ("`username` is not a player's name", Self::Incorrect),
-            ("The name is banned", Self::Banned),
-            ("The store logs players in from within the game (`auth_type` is `ingame`)", Self::InGame),
-            ("The tokens of the account are refused until a later time", Self::Locked),
-            ("The account with this name got another one in the last 30 days", Self::Renamed),
-        ]
-    }
-}
-
 impl Endpoint for Login {
     type State = State;
     type Caller = ();
@@ -63,8 +28,7 @@ impl Endpoint for Login {
     type Refusal = LoginRefusal;
 
     const ROUTES: &'static [&'static str] = &["POST /auth/username"];
-    const SUMMARY: &'static str =
-        "returns a token for the player with a name, at most 20 attempts a minute per address";
+    const SUMMARY: &'static str = "returns a token for the player with a name";
     const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 5, cold: 5 };
     const RATE_LIMIT: Option<RateLimit> = Some(RateLimit { kind: "login", requests: 20, seconds: 60 });
 

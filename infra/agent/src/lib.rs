@@ -8,6 +8,7 @@ mod check;
 mod cli;
 pub mod clock;
 pub mod config;
+mod failure;
 pub mod journal;
 mod players;
 pub mod run;

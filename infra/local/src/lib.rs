@@ -3,6 +3,7 @@
 //! Nothing is defined twice. Table, routes, CORS and environment are read from template.yaml. Every request becomes the
 //! event that AWS would send, and is handled by the code that is deployed.
 
+pub mod api;
 pub mod auth_by_host;
 pub mod chat;
 pub mod clock;

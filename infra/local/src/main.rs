@@ -1,6 +1,7 @@
 //! `cargo run`: the whole store on one port.
 
 use clap::Parser;
+use local::api::Api;
 use local::clock::MovableClock;
 use local::data::DataLock;
 use local::engine::{self, Engine, ensure_table};
@@ -99,7 +100,7 @@ async fn run(options: &Options) -> Result<(), StartError> {
     let functions = Arc::new(Functions::with_secrets(&template, &db, secrets, &clock)?);
     tokio::spawn(sweep(Arc::clone(&functions)));
     let gateway = Gateway::new(&template, functions, Arc::clone(&clock))?.below(base_path);
-    let api = Arc::new(server::Api { gateway, clock: Arc::clone(&clock), quiet: options.quiet });
+    let api = Arc::new(Api { gateway, clock: Arc::clone(&clock), quiet: options.quiet });
     let tokens = tokens(&live, &parsed(&token_keys)?, now).map_err(|error| StartError::Engine(error.to_string()))?;
     let game_servers = game_servers(options, &database, &db, clock.as_ref(), &published, (&base_url, &shop)).await?;
     let console = game_servers.as_ref().map(|servers| servers.url.as_str());

@@ -1,21 +1,17 @@
-//! The listener: accepts HTTP/1.1 connections and prints a line per request.
+//! The listener of the API: accepts HTTP/1.1 connections.
 
-use crate::engine::CALL;
+use crate::api::Api;
 use crate::error::StartError;
-use crate::gateway::{Gateway, LARGEST_BODY};
 use crate::reference::Reference;
 use crate::site::{self, Images};
-use http::{Request, Response, StatusCode};
-use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
+use http::{Request, Response};
+use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use lambda_http::Body;
-use shared::clock::Clock;
-use shared::deadline;
 use std::convert::Infallible;
-use std::io::{ErrorKind, Write as _};
+use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -38,15 +34,6 @@ pub async fn listen(port: u16, option: &'static str) -> Result<TcpListener, Star
 pub fn url_of(listener: &TcpListener) -> Result<String, StartError> {
     let address = listener.local_addr().map_err(|source| StartError::Listen { port: 0, source })?;
     Ok(format!("http://{address}"))
-}
-
-/// The API, as both ports pass requests to it.
-#[derive(Debug)]
-pub struct Api {
-    pub gateway: Gateway,
-    pub clock: Arc<dyn Clock>,
-    /// Whether no line is printed per request.
-    pub quiet: bool,
 }
 
 /// Everything that the API's port serves besides the routes.
@@ -104,54 +91,4 @@ async fn respond(api: &Api, request: Request<Incoming>, peer: SocketAddr, beside
     }
     let path = path.to_owned();
     api.pass(request, &path, peer).await
-}
-
-impl Api {
-    /// Passes a request to the gateway as one for `path`, and prints a line for it unless told otherwise.
-    pub(crate) async fn pass(&self, request: Request<Incoming>, path: &str, peer: SocketAddr) -> Response<Full<Bytes>> {
-        let started = self.clock.now();
-        let (head, body) = request.into_parts();
-        let response = match read(body).await {
-            Ok(body) => {
-                let source_ip = peer.ip().to_string();
-                let path_and_query = (path, head.uri.query().unwrap_or_default());
-                let response = self.gateway.respond(&head.method, path_and_query, &head.headers, &body, &source_ip);
-                // The embedded engine runs one call after another: many buyers at once wait for each other.
-                deadline::scope(CALL, response).await
-            }
-            Err(status) => self.gateway.refuse(status, &head.headers),
-        };
-        let elapsed = self.clock.now().saturating_sub(started);
-        // The path of a game server's call has its key.
-        let call = delivery::without_key(head.method.as_str(), path);
-        // Those of the console ask every few seconds.
-        let is_poll = call.is_some() && head.method == http::Method::GET && response.status() == StatusCode::OK;
-        if !self.quiet && !is_poll {
-            log(&head.method, call.as_deref().unwrap_or(path), response.status(), elapsed);
-        }
-        let (head, body) = response.into_parts();
-        let bytes = match body {
-            Body::Text(text) => Bytes::from(text),
-            Body::Binary(bytes) => Bytes::from(bytes),
-            _ => Bytes::new(),
-        };
-        Response::from_parts(head, Full::new(bytes))
-    }
-}
-
-async fn read(body: Incoming) -> Result<Bytes, StatusCode> {
-    match Limited::new(body, LARGEST_BODY).collect().await {
-        Ok(body) => Ok(body.to_bytes()),
-        Err(error) if error.is::<LengthLimitError>() => Err(StatusCode::PAYLOAD_TOO_LARGE),
-        Err(_) => Err(StatusCode::BAD_REQUEST),
-    }
-}
-
-/// Prints one line to standard error: method, path, status and milliseconds; no token, query or body. The path is as
-/// sent, percent-encoded, so that it cannot break the line.
-fn log(method: &http::Method, path: &str, status: StatusCode, elapsed: Duration) {
-    let (whole, tenths) = (elapsed.as_millis(), elapsed.subsec_micros() / 100 % 10);
-    let line = format!("{method} {path} {} {whole}.{tenths} ms\n", status.as_u16());
-    // Standard error may be closed.
-    _ = std::io::stderr().write_all(line.as_bytes());
 }

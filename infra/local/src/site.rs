@@ -1,10 +1,10 @@
 //! The shop's address: what the edge does in a deployment. It serves the pages of the content function, the shop's static
 //! files, the store's pictures and the API on one origin, and adds the demo's script to the pages. No deployment has that.
 
+use crate::api::Api;
 use crate::options::repository;
 use crate::pictures::Pictures;
 use crate::ready::{RefusedCode, Try};
-use crate::server::Api;
 use bytes::Bytes;
 use http::header::{
     ACCESS_CONTROL_ALLOW_ORIGIN, ALLOW, AUTHORIZATION, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, COOKIE,

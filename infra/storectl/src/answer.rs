@@ -1,21 +1,12 @@
 //! The output of a command: a text for people and the same as JSON for scripts.
 
 use crate::error::Exit;
-use anstyle::{AnsiColor, Style};
 use comfy_table::Table;
 use comfy_table::presets::NOTHING;
 use serde_json::Value;
 use std::process::ExitCode;
 
-// Colours are removed if standard output is not a terminal.
-pub const STRONG: Style = Style::new().bold();
-pub const GOOD: Style = AnsiColor::Green.on_default();
-pub const WARN: Style = AnsiColor::Yellow.on_default();
-pub const BAD: Style = AnsiColor::Red.on_default();
-
-pub fn paint(style: Style, text: &str) -> String {
-    format!("{style}{text}{style:#}")
-}
+pub use crate::paint::{BAD, GOOD, STRONG, WARN, paint};
 
 #[derive(Debug, Clone)]
 pub struct Answer {

@@ -3,7 +3,7 @@
 //! Nothing secret comes in here: keys and tokens are never part of an error, and of the database's own words only
 //! those that say who may not do what.
 
-use crate::answer::{BAD, paint};
+use crate::paint::{BAD, paint};
 use serde::Serialize;
 use serde_json::json;
 use shared::fault::chain;

@@ -10,6 +10,7 @@ pub mod cli;
 pub mod commands;
 pub mod console;
 pub mod error;
+mod paint;
 pub mod progress;
 pub mod shop;
 pub mod target;

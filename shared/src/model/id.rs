@@ -9,13 +9,14 @@ use std::str::FromStr;
 #[error("not a decimal id")]
 pub struct ParseIdError;
 
-/// Reads a canonical decimal: digits only, no leading zero, at most 2^53 − 1, the largest integer that every
-/// JSON client reads exactly.
+/// The largest id, 2^53 − 1: every JSON client reads it exactly.
+pub const LARGEST_ID: u64 = (1 << 53) - 1;
+
+/// Reads a canonical decimal: digits only, no leading zero, at most [`LARGEST_ID`].
 fn parse_decimal(text: &str) -> Result<u64, ParseIdError> {
-    const LARGEST: u64 = (1 << 53) - 1;
     let canonical = text.bytes().all(|byte| byte.is_ascii_digit()) && (text == "0" || !text.starts_with('0'));
     match text.parse() {
-        Ok(number) if canonical && number <= LARGEST => Ok(number),
+        Ok(number) if canonical && number <= LARGEST_ID => Ok(number),
         _ => Err(ParseIdError),
     }
 }

@@ -1,6 +1,6 @@
 //! Catalog items as they are published.
 
-use super::{CategoryId, ItemDelivery, ItemId, Money, Plan, ServerId};
+use super::{CategoryId, ItemDelivery, ItemId, Money, Plan, Server};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,15 +14,6 @@ pub enum ItemType {
     Cmd,
     /// Commands run on the server that the buyer selects (rules.md, "Server selection").
     CmdServer,
-}
-
-/// A game server that a buyer may choose for an item.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-pub struct Server {
-    /// The server's id.
-    pub id: ServerId,
-    /// The server's name, as buyers see it.
-    pub name: String,
 }
 
 /// Values that a buyer may enter for a variable without options (rules.md, "Variables").

@@ -20,13 +20,16 @@ mod internal_id;
 mod item;
 mod ledger;
 mod line;
+mod link;
 mod local_addresses;
 mod login;
 mod money;
 mod order;
 mod order_delivery;
 mod player_name;
+mod provider_account;
 mod refund;
+mod server;
 mod settings;
 mod shop;
 mod slug;
@@ -46,25 +49,27 @@ pub use content::{Page, PageUrl, Patronage, Staff, StaffMember};
 pub use decimal::DecimalError;
 pub use delivery::{AgentId, Command, CommandId, CommandState, Delivery, Entitlement, NotACommandId, NotAnAgentId};
 pub use game_login::{AddressHash, Attempt, AuthId, GameLogin, KnownAddress, NotAnAuthId, PendingLogin};
-pub use id::{CategoryId, CodeId, ItemId, LineId, OrderNumber, ParseIdError, ServerId, UserId};
+pub use id::{CategoryId, CodeId, ItemId, LARGEST_ID, LineId, OrderNumber, ParseIdError, ServerId, UserId};
 pub use internal_id::InternalId;
 pub use item::{
-    ComparisonValue, Deals, Item, ItemType, Items, PriceTier, Promotion, Promotions, PublishedItem, Server, Sold,
-    Variable, VariableKind,
+    ComparisonValue, Deals, Item, ItemType, Items, PriceTier, Promotion, Promotions, PublishedItem, Sold, Variable,
+    VariableKind,
 };
 pub use ledger::{Holding, Ledger};
 pub use line::{Line, LineVariable, PaymentType};
+pub use link::Link;
 pub use local_addresses::LocalAddresses;
 pub use login::{Login, LoginId, NotALoginId};
 pub use money::{Money, Percent, Rate};
 pub use order::{
-    Chosen, GiftCardPayment, LoginKind, Order, OrderEffects, OrderLine, OrderReferral, OrderStatus, ProviderAccount,
-    ProviderCheckout,
+    Chosen, GiftCardPayment, LoginKind, Order, OrderEffects, OrderLine, OrderReferral, OrderStatus, ProviderCheckout,
 };
 pub use order_delivery::{DeliveryStep, Expiry, FrozenCommand, FrozenCommands, FrozenLine, Holder, OrderDelivery};
 pub use player_name::{NotAPlayerName, PlayerName};
+pub use provider_account::ProviderAccount;
 pub use refund::{RefundAttempt, RefundOutcome, Refunds, ReviewOutcome, Reviewed};
-pub use settings::{Announcement, AuthType, Currency, GameServer, Goal, Language, Link, Settings};
+pub use server::Server;
+pub use settings::{Announcement, AuthType, Currency, GameServer, Goal, Language, Settings};
 pub use shop::{Font, Hero, Palette, Section, Shop};
 pub use slug::{CategoryPath, ParseSlugError, Slug};
 pub use statistics::{Donations, Donor, MonthSum, PaidOrder, Patron, RecentDonation, TopPatrons};

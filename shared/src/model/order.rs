@@ -2,7 +2,7 @@
 
 use super::{
     ChatId, CodeText, InternalId, ItemId, LineId, LineVariable, Login, Money, OrderDelivery, OrderNumber,
-    OrderSubscription, PaymentType, PlayerName, RefundAttempt, Reviewed, ServerId, UserId,
+    OrderSubscription, PaymentType, PlayerName, ProviderAccount, RefundAttempt, Reviewed, ServerId, UserId,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -210,16 +210,6 @@ impl ProviderCheckout {
         };
         self.live.or_else(|| of_id(self.session.as_deref()?))
     }
-}
-
-/// An account at a payment provider, in one of its modes.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ProviderAccount {
-    /// Its id; `None` if the keys were stored before the id was.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub id: Option<String>,
-    /// Whether its money is real.
-    pub live: bool,
 }
 
 /// The effects of an order, stored with the order so that a refund gives back exactly that. An order that was loaded

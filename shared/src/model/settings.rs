@@ -1,6 +1,6 @@
 //! The site's settings as they are published (api.md, "GET /settings/get").
 
-use super::{Money, Rate, Shop};
+use super::{Link, Money, Rate, Shop};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -13,15 +13,6 @@ pub enum AuthType {
     Username,
     /// In the game.
     Ingame,
-}
-
-/// A link of the header or the footer.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-pub struct Link {
-    /// The link's text.
-    pub name: String,
-    /// The link's URL.
-    pub url: String,
 }
 
 /// The game server that the site monitors.

@@ -5,7 +5,6 @@ use crate::form::Form;
 use crate::list::{List, Metadata};
 use crate::names::names;
 use crate::refund::Refund;
-use crate::subscription::Invoice;
 use crate::values::ObjectId;
 use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
@@ -35,15 +34,6 @@ impl Expandable<PaymentIntent> {
         match self {
             Self::Id(id) => id,
             Self::Object(intent) => &intent.id,
-        }
-    }
-}
-
-impl Expandable<Invoice> {
-    pub fn id(&self) -> &ObjectId {
-        match self {
-            Self::Id(id) => id,
-            Self::Object(invoice) => &invoice.id,
         }
     }
 }

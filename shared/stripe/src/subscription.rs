@@ -153,6 +153,15 @@ impl Subscription {
     }
 }
 
+impl Expandable<Invoice> {
+    pub fn id(&self) -> &ObjectId {
+        match self {
+            Self::Id(id) => id,
+            Self::Object(invoice) => &invoice.id,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

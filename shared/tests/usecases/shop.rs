@@ -4,14 +4,16 @@ use crate::sums::{Facts, assert_codes, assert_sums, orders};
 use aws_sdk_dynamodb::types::AttributeValue;
 use serde_json::{Value, json};
 use shared::model::{
-    ActiveVersion, Code, CodeText, Goal, InternalId, ItemId, Money, OrderLine, OrderStatus, PublishedItem, Settings,
-    StoreConfig, User, UserId,
+    ActiveVersion, Code, Goal, InternalId, ItemId, Money, OrderLine, OrderStatus, PublishedItem, Settings, StoreConfig,
+    User, UserId,
 };
 use shared::store::codec::{self, Item};
 use shared::store::{Db, keys};
 use shared::usecases::orders::{Changed, NewOrder, RecordError, Recorded, SetStatusError, record, set_status};
 use std::ops::Deref;
 use tests::{Fault, NOW, Prepared, TestClock, TestTable};
+
+pub use crate::sums::{BALANCE, code};
 
 pub const DAY: i64 = 86_400;
 const VERSION: &str = "v1";
@@ -27,8 +29,13 @@ pub const BOTH: u64 = 4;
 pub const GONE: u64 = 9;
 /// Users of the fixture: 1 to this.
 pub const USERS: u64 = 24;
-/// The first balance of the gift card.
-pub const BALANCE: i64 = 1_000;
+
+impl Facts {
+    /// Those of the fixture.
+    pub fn of_fixture() -> Self {
+        Self { users: (1..=USERS).map(user).collect(), goals: goals(&[1, 2]) }
+    }
+}
 
 /// A table of its own with the fixture in it.
 pub struct Shop {
@@ -161,10 +168,6 @@ fn item(id: u64) -> Value {
         "global_limit": global, "user_limit": each,
     });
     json!({ "item": item, "category": 1 })
-}
-
-pub fn code(text: &str) -> CodeText {
-    CodeText::parse(text).unwrap()
 }
 
 fn codes() -> Vec<Code> {

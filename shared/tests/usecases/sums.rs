@@ -1,7 +1,6 @@
 //! The table compared with what its orders add up to, by the function that the service itself uses.
 
-use crate::shop::{BALANCE, code};
-use shared::model::{Code, Donations, Donor, Goal, Money, Order, OrderStatus, Patron, User, UserId};
+use shared::model::{Code, CodeText, Donations, Donor, Goal, Money, Order, OrderStatus, Patron, User, UserId};
 use shared::rules::order::without_refunded;
 use shared::rules::patrons::largest;
 use shared::rules::statistics::derive;
@@ -11,6 +10,8 @@ use shared::usecases::orders::{audit, each_order};
 use std::collections::BTreeMap;
 use tests::NOW;
 
+/// The first balance of the gift card.
+pub const BALANCE: i64 = 1_000;
 const COUPONS: [&str; 4] = ["once", "each", "free", "few"];
 /// The users whose uses of coupons are compared: 1 to this.
 const BUYERS: u64 = 6;
@@ -21,12 +22,8 @@ pub struct Facts {
     pub goals: Vec<Goal>,
 }
 
-impl Facts {
-    /// Those of the fixture.
-    pub fn of_fixture() -> Self {
-        use crate::shop::{USERS, goals, user};
-        Self { users: (1..=USERS).map(user).collect(), goals: goals(&[1, 2]) }
-    }
+pub fn code(text: &str) -> CodeText {
+    CodeText::parse(text).unwrap()
 }
 
 /// Every order of a table.

@@ -1,7 +1,7 @@
 //! The stand-in's pages: the authorize page, and what is wrong with a request for it.
 
+use super::accounts::{ACCOUNTS, CARRIED};
 use super::form::{Parameters, in_html};
-use super::platform::{ACCOUNTS, CARRIED};
 use std::fmt::Write as _;
 
 fn page(title: &str, content: &str) -> String {

@@ -1,5 +1,6 @@
 //! The endpoints of the stand-in.
 
+use super::accounts::ACCOUNTS;
 use super::form::Parameters;
 use super::pages;
 use crate::auth_by_host::is_here;
@@ -16,13 +17,6 @@ use url::Url;
 
 /// The secret that the stand-in expects of every client. It protects nothing.
 pub const CLIENT_SECRET: &str = "stand-in-client-secret";
-pub(super) const ACCOUNTS: [(&str, &str); 3] = [
-    ("418203377561042101", "thornwick"),
-    ("418203377561042102", "quillfeather"),
-    ("418203377561042103", "Pebble <& Sons>"),
-];
-pub(super) const CARRIED: [&str; 7] =
-    ["response_type", "client_id", "redirect_uri", "scope", "state", "code_challenge", "code_challenge_method"];
 /// The code of `events/auth/chat_callback.json`, with the challenge that belongs to the state in this file. It is known
 /// from the start and can be used more than once.
 const SAMPLE: (&str, &str) = ("sample-code", "WMMi-xx-KvRfMLh_D_r6OQSAcTmxRigonLrDXrHrBjo");

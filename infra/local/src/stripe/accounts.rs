@@ -2,25 +2,8 @@
 
 use super::error::ApiError;
 use super::idempotency::Responses;
-use super::state::State;
+use super::state::{Account, State};
 use http::StatusCode;
-
-/// An account in one of its modes, with the key to it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Account {
-    pub key: String,
-    /// The account's id, `acct_…`.
-    pub id: String,
-    /// Whether its objects say that the money is real.
-    pub livemode: bool,
-}
-
-impl Account {
-    /// An account in the mode of the key.
-    pub fn new(key: &str, id: &str) -> Self {
-        Self { key: key.to_owned(), id: id.to_owned(), livemode: key.contains("_live_") }
-    }
-}
 
 impl State {
     /// Lets the account of a key call.

@@ -4,7 +4,8 @@ use super::billing_calls as billing;
 use super::calls;
 use super::error::ApiError;
 use super::idempotency::Request;
-use super::parameters::{self, Parameter, Shape, texts};
+use super::input::{EXPAND, Input};
+use super::parameters::{self, Parameter, texts};
 use super::portal;
 use super::state::State;
 use super::webhooks::list;
@@ -12,21 +13,10 @@ use super::{API_VERSION, Received, form};
 use http::{HeaderMap, Method, StatusCode};
 use serde_json::{Map, Value};
 
-/// A call with the id in its path, empty if it has none.
-pub(super) struct Input<'a> {
-    pub(super) id: &'a str,
-    /// The same id, empty if the object belongs to another account.
-    pub(super) seen: &'a str,
-    pub(super) tree: &'a Map<String, Value>,
-    pub(super) now: i64,
-}
-
 type Run = fn(&mut State, &Input<'_>) -> Result<Value, ApiError>;
 
 /// A call: method, path with `*` for an id, parameters, what it does.
 type Route = (Method, &'static str, &'static [Parameter], Run);
-
-pub(super) const EXPAND: Parameter = ("expand", false, Shape::List(&Shape::Text(100)));
 
 /// How deep a property that is expanded can be; `data` of a list counts.
 const LEVELS: usize = 4;

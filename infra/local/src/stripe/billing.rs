@@ -1,9 +1,7 @@
 //! Customers, subscriptions and invoices: what is kept of them, and the shapes in which they are sent.
 
-use super::objects::{Line, sent};
-use super::portal::{Configuration, PortalSession};
-use jiff::tz::TimeZone;
-use jiff::{Span, Timestamp};
+use super::objects::{Line, Recurring, sent};
+use super::portal_objects::{Configuration, PortalSession};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -51,29 +49,6 @@ impl Customer {
                 "livemode": self.livemode,
             }),
         )
-    }
-}
-
-/// How often something is paid.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Recurring {
-    pub(super) interval: String,
-    pub(super) count: i64,
-}
-
-impl Recurring {
-    /// The end of so many periods by the calendar: the 31st becomes the last day of a shorter month.
-    pub(super) fn after(&self, anchor: i64, periods: i64) -> i64 {
-        let count = self.count * periods;
-        let span = match self.interval.as_str() {
-            "day" => Span::new().try_days(count),
-            "week" => Span::new().try_weeks(count),
-            "month" => Span::new().try_months(count),
-            _ => Span::new().try_years(count),
-        };
-        let start = Timestamp::from_second(anchor).unwrap_or_default().to_zoned(TimeZone::UTC);
-        let end = span.and_then(|span| start.checked_add(span));
-        end.map_or(i64::MAX, |end| end.timestamp().as_second())
     }
 }
 
@@ -307,6 +282,7 @@ impl Invoice {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use jiff::Timestamp;
 
     fn end(interval: &str, count: i64, from: &str, periods: i64) -> String {
         let recurring = Recurring { interval: interval.to_owned(), count };

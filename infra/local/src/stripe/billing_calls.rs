@@ -1,9 +1,9 @@
 //! The calls about customers, subscriptions and invoices.
 
-use super::api::{EXPAND, Input};
 use super::billing::{Customer, Invoice, Subscription};
 use super::calls::page;
 use super::error::ApiError;
+use super::input::{EXPAND, Input};
 use super::parameters::{Parameter, Shape, boolean, text};
 use super::state::State;
 use serde_json::Value;

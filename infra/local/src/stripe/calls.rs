@@ -1,8 +1,8 @@
 //! The calls: what each knows and does.
 
-use super::api::{EXPAND, Input};
 use super::error::ApiError;
 use super::give_back::Note;
+use super::input::{EXPAND, Input};
 use super::objects::{Charge, Dispute, Intent, Refund, Session};
 use super::parameters::{Parameter, Shape, integer, metadata, text, texts};
 use super::state::State;

@@ -1,6 +1,7 @@
 //! Webhooks: their signature, and how they are posted.
 
-use super::server::Shared;
+use super::running::Shared;
+use super::state::Posting;
 use super::webhooks::Endpoint;
 use bytes::Bytes;
 use hmac::{Hmac, KeyInit as _, Mac as _};
@@ -13,17 +14,6 @@ use tokio::sync::mpsc::UnboundedReceiver;
 
 /// How long an event waits for a later one that is to overtake it.
 const HOLD: Duration = Duration::from_secs(5);
-
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-#[expect(clippy::struct_excessive_bools, reason = "four switches on a page")]
-pub struct Switches {
-    pub twice: bool,
-    /// An event is posted after the one that follows it.
-    pub out_of_order: bool,
-    pub late: bool,
-    /// Events are not posted at all; they are still listed by the API.
-    pub never: bool,
-}
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Signed {
@@ -41,13 +31,6 @@ impl Signed {
         }
         Self { header, body }
     }
-}
-
-/// An event to post, with the switches as they were then.
-#[derive(Debug)]
-pub(super) struct Posting {
-    pub(super) event: String,
-    pub(super) switches: Switches,
 }
 
 /// Posts events as they come, until the server ends.

@@ -3,7 +3,6 @@
 use super::billing::Billing;
 use super::idempotency::Responses;
 use super::objects::{Charge, Dispute, Intent, Refund, Session};
-use super::server::Shared;
 use super::state::State;
 use super::webhooks::{Endpoint, Event};
 use crate::data;
@@ -12,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use tokio::sync::Mutex;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The first field of a file.
 const FORMAT: &str = "stripe stand-in 1";
@@ -96,23 +95,27 @@ impl State {
     }
 }
 
+pub(super) fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 #[derive(Debug)]
 pub(super) struct Keeper {
     file: PathBuf,
     port: u16,
     /// The last change that is in the file.
-    kept: Mutex<u64>,
+    kept: tokio::sync::Mutex<u64>,
 }
 
 impl Keeper {
     pub(super) fn new(file: PathBuf, port: u16) -> Self {
-        Self { file, port, kept: Mutex::new(0) }
+        Self { file, port, kept: tokio::sync::Mutex::new(0) }
     }
 
     /// Returns when all changes until now are in the file. Changes that come while it is written share the next write.
-    pub(super) async fn keep(&self, shared: &Shared) {
+    pub(super) async fn keep(&self, state: &Mutex<State>, own_secret: &str) {
         let change = {
-            let mut state = shared.state();
+            let mut state = lock(state);
             state.changes += 1;
             state.changes
         };
@@ -121,8 +124,8 @@ impl Keeper {
             return;
         }
         let (content, last) = {
-            let state = shared.state();
-            (state.written(self.port, &shared.options.webhook_secret), state.changes)
+            let state = lock(state);
+            (state.written(self.port, own_secret), state.changes)
         };
         let written =
             content.map_err(std::io::Error::other).and_then(|content| data::write_whole(&self.file, &content));

@@ -1,9 +1,8 @@
 //! POST /v1/checkout/sessions.
 
-use super::api::{EXPAND, Input};
-use super::billing::Recurring;
 use super::error::ApiError;
-use super::objects::{Line, Session};
+use super::input::{EXPAND, Input};
+use super::objects::{Line, Recurring, Session};
 use super::parameters::{Parameter, Shape, boolean, integer, list, metadata, text, texts};
 use super::state::State;
 use http::StatusCode;

@@ -1,6 +1,7 @@
 //! The objects that are kept, and the shapes in which they are sent.
 
-use super::billing::Recurring;
+use jiff::tz::TimeZone;
+use jiff::{Span, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use std::sync::LazyLock;
@@ -40,6 +41,29 @@ pub(super) struct Line {
     /// Whether it is paid in every period of a subscription.
     #[serde(default)]
     pub(super) recurring: bool,
+}
+
+/// How often something is paid.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Recurring {
+    pub(super) interval: String,
+    pub(super) count: i64,
+}
+
+impl Recurring {
+    /// The end of so many periods by the calendar: the 31st becomes the last day of a shorter month.
+    pub(super) fn after(&self, anchor: i64, periods: i64) -> i64 {
+        let count = self.count * periods;
+        let span = match self.interval.as_str() {
+            "day" => Span::new().try_days(count),
+            "week" => Span::new().try_weeks(count),
+            "month" => Span::new().try_months(count),
+            _ => Span::new().try_years(count),
+        };
+        let start = Timestamp::from_second(anchor).unwrap_or_default().to_zoned(TimeZone::UTC);
+        let end = span.and_then(|span| start.checked_add(span));
+        end.map_or(i64::MAX, |end| end.timestamp().as_second())
+    }
 }
 
 impl Session {

@@ -1,7 +1,7 @@
 //! The life of a subscription: its session is paid, it is renewed or not, and it ends.
 
-use super::billing::{Customer, Invoice, Recurring, Subscription, Terms};
-use super::objects::{Line, Session};
+use super::billing::{Customer, Invoice, Subscription, Terms};
+use super::objects::{Line, Recurring, Session};
 use super::pay::NewIntent;
 use super::state::State;
 

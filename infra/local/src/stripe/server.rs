@@ -2,9 +2,8 @@
 
 use super::api::{self, ApiRequest, ApiResponse};
 use super::faults::{Fault, FaultKind};
-use super::kept::Keeper;
-use super::state::State;
-use super::{API_VERSION, Options, pages};
+use super::running::Shared;
+use super::{API_VERSION, pages};
 use bytes::Bytes;
 use http::{HeaderValue, Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt as _, Limited};
@@ -12,11 +11,10 @@ use hyper::body::{Body, Frame, Incoming, SizeHint};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use rustls::RootCertStore;
 use std::convert::Infallible;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 use tokio::net::TcpListener;
@@ -27,47 +25,6 @@ use tokio::task::JoinSet;
 const LARGEST: usize = 1024 * 1024;
 /// How often sessions are looked at whose time has come.
 const TICK: Duration = Duration::from_millis(500);
-
-#[derive(Debug)]
-pub(super) struct Shared {
-    state: Mutex<State>,
-    connections: AtomicUsize,
-    pub(super) options: Options,
-    pub(super) http: outgoing::Client,
-    keeper: Option<Keeper>,
-}
-
-impl Shared {
-    pub(super) fn new(state: State, options: Options, keeper: Option<Keeper>) -> Self {
-        // Webhooks are posted on this machine, so no certificate is trusted.
-        Self {
-            state: Mutex::new(state),
-            connections: AtomicUsize::new(0),
-            options,
-            http: outgoing::Client::new(RootCertStore::empty()),
-            keeper,
-        }
-    }
-
-    pub(super) fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Returns when what has changed is kept, if there is a file for it.
-    async fn keep(&self) {
-        if let Some(keeper) = &self.keeper {
-            keeper.keep(self).await;
-        }
-    }
-
-    pub(super) fn connections(&self) -> usize {
-        self.connections.load(Ordering::Relaxed)
-    }
-
-    pub(super) fn now(&self) -> i64 {
-        self.options.clock.seconds()
-    }
-}
 
 /// Serves until `stopped` resolves. Connections that are open then are closed.
 pub(super) async fn serve(listener: TcpListener, shared: Arc<Shared>, mut stopped: oneshot::Receiver<()>) {

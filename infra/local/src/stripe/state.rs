@@ -1,8 +1,6 @@
 //! The state of the stand-in, and the actions of buyers and of the account's owner.
 
-use super::accounts::Account;
 use super::billing::Billing;
-use super::deliver::{Posting, Switches};
 use super::faults::Faults;
 use super::idempotency::Responses;
 use super::limit::CallLimit;
@@ -56,6 +54,41 @@ pub enum Action {
     /// The period of a subscription that ends with it is over.
     EndPeriod,
     CancelNow,
+}
+
+/// An account in one of its modes, with the key to it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Account {
+    pub key: String,
+    /// The account's id, `acct_…`.
+    pub id: String,
+    /// Whether its objects say that the money is real.
+    pub livemode: bool,
+}
+
+impl Account {
+    /// An account in the mode of the key.
+    pub fn new(key: &str, id: &str) -> Self {
+        Self { key: key.to_owned(), id: id.to_owned(), livemode: key.contains("_live_") }
+    }
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "four switches on a page")]
+pub struct Switches {
+    pub twice: bool,
+    /// An event is posted after the one that follows it.
+    pub out_of_order: bool,
+    pub late: bool,
+    /// Events are not posted at all; they are still listed by the API.
+    pub never: bool,
+}
+
+/// An event to post, with the switches as they were then.
+#[derive(Debug)]
+pub(super) struct Posting {
+    pub(super) event: String,
+    pub(super) switches: Switches,
 }
 
 #[derive(Debug)]

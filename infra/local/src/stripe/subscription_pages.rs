@@ -1,7 +1,7 @@
 //! The pages of subscriptions: their part of a session's page, invoices, and the customer portal.
 
 use super::billing::Subscription;
-use super::pages::{button, buttons_to_give_back, html, lines, money, redirect, text};
+use super::html::{button, buttons_to_give_back, html, lines, money, redirect, text};
 use super::state::State;
 use crate::chat::form::{Parameters, in_html};
 use bytes::Bytes;

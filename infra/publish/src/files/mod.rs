@@ -8,6 +8,7 @@ mod commands;
 mod content;
 mod images;
 mod interval;
+mod link;
 mod scalar;
 mod shop;
 mod store;
@@ -17,12 +18,13 @@ pub use commands::CommandFile;
 pub use content::{PageFile, StaffEntry, StaffFile};
 pub use images::NamedImage;
 pub use interval::IntervalFile;
+pub use link::LinkFile;
 pub use scalar::{At, Decimal, is_default, is_yes, yes};
 pub use shop::{ColoursFile, HeroFile, PaletteFile, ShopFile};
 pub use store::{
-    AnnouncementFile, ChatClientFile, ChatFile, CurrencyFile, GameServerFile, GoalFile, LanguageFile, LinkFile,
-    MaintenanceFile, NO_ID, OnDisputeFile, PatronsFile, PaymentsFile, PlayersFile, RateFile, ServerFile,
-    ServerPlayersFile, StoreFile, StorefrontFile, VirtualCurrencyFile,
+    AnnouncementFile, ChatClientFile, ChatFile, CurrencyFile, GameServerFile, GoalFile, LanguageFile, MaintenanceFile,
+    NO_ID, OnDisputeFile, PatronsFile, PaymentsFile, PlayersFile, RateFile, ServerFile, ServerPlayersFile, StoreFile,
+    StorefrontFile, VirtualCurrencyFile,
 };
 
 use std::collections::BTreeSet;

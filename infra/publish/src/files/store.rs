@@ -1,6 +1,7 @@
 //! `store.yaml`: the site and what holds for all of it.
 
 use super::commands::CommandFile;
+use super::link::LinkFile;
 use super::scalar::{At, Decimal, is_default, is_yes, yes};
 use super::shop::ShopFile;
 use schemars::JsonSchema;
@@ -136,16 +137,6 @@ pub struct RateFile {
     pub code: At<String>,
     /// Units of it that one US dollar buys, up to six digits.
     pub per_usd: Decimal,
-}
-
-/// A link.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct LinkFile {
-    /// Its text.
-    pub name: String,
-    /// Target of the link.
-    pub url: At<String>,
 }
 
 /// The monitored game server.

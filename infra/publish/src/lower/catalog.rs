@@ -1,6 +1,7 @@
 //! Categories: slugs, ids, order and visibility.
 
-use super::item::{CategoryContext, item};
+use super::item::item;
+use super::item_reader::CategoryContext;
 use super::site::Site;
 use super::text::{check_image, check_name};
 use super::value::check_id;

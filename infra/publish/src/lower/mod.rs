@@ -7,6 +7,7 @@ mod commands;
 mod content;
 mod currencies;
 mod item;
+mod item_reader;
 mod links;
 mod payments;
 mod prices;

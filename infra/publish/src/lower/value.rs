@@ -2,10 +2,7 @@
 
 use crate::fault::Report;
 use crate::files::Decimal;
-use shared::model::Money;
-
-/// The largest id: every JSON client reads it exactly.
-const LARGEST_ID: u64 = (1 << 53) - 1;
+use shared::model::{LARGEST_ID, Money};
 
 /// Notes an id that is 0 or too large.
 pub fn check_id(id: u64, line: Option<u64>, field: &str, report: &mut Report) {

@@ -2,6 +2,7 @@
 
 use crate::endpoints::{Reference, json, reference};
 use serde_json::{Map, Value, json};
+use shared::model::LARGEST_ID;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Schemas by name, and the names that the document uses for those of requests and replies.
@@ -103,9 +104,6 @@ impl Components {
         name.and_then(|name| self.schemas.get(name)).unwrap_or(schema)
     }
 }
-
-/// The largest id, 2^53 - 1.
-const LARGEST_ID: u64 = (1 << 53) - 1;
 
 const PREFIX: &str = "#/components/schemas/";
 

@@ -51,7 +51,9 @@ pub fn document(reference: &Reference, samples: &[Sample]) -> Value {
         for (place, ((method, path), route)) in routes.enumerate() {
             let operation = Operation { endpoint, method, route, is_first: place == 0 };
             let operations = paths.entry(path).or_insert_with(|| json!({}));
-            operations[method.to_ascii_lowercase()] = operation.document(&components, samples);
+            let mut document = operation.document(&components, samples);
+            document["responses"] = responses::of(operation, &components, samples);
+            operations[method.to_ascii_lowercase()] = document;
         }
     }
     let schemas = components.used_by(&json!(paths));

@@ -1,7 +1,6 @@
 //! One operation: a method and a path of an endpoint.
 
 use super::components::Components;
-use super::responses;
 use crate::endpoints::{Documented, json};
 use crate::render::sentence;
 use crate::samples::Sample;
@@ -53,7 +52,7 @@ impl Operation<'_> {
         let mut set = |name: &str, value: Value| _ = operation.insert(name.to_owned(), value);
         set("operationId", json!(if self.is_first { id } else { format!("{id}{}", sentence(&lower(self.method))) }));
         set("tags", json!([self.endpoint.function]));
-        set("summary", json!(sentence(declaration.summary)));
+        set("summary", json!(sentence(&self.endpoint.summary())));
         set("description", json!(self.description()));
         if declaration.number.is_none() || !self.is_first {
             set("x-beyond-contract", json!(true));
@@ -66,7 +65,6 @@ impl Operation<'_> {
         if let Some(body) = self.body(components, &samples) {
             set("requestBody", body);
         }
-        set("responses", responses::of(self, components, &samples));
         Value::Object(operation)
     }
 

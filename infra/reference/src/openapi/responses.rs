@@ -22,7 +22,7 @@ struct Status {
 }
 
 /// `responses` of an operation.
-pub fn of(operation: Operation<'_>, components: &Components, samples: &[&Sample]) -> Value {
+pub fn of(operation: Operation<'_>, components: &Components, samples: &[Sample]) -> Value {
     let mut statuses: BTreeMap<u16, Status> = BTreeMap::from([(200, success(operation, components))]);
     for response in operation.endpoint.description.others.iter().filter(|response| occurs(operation, response)) {
         let status = statuses.entry(response.status).or_default();
@@ -30,7 +30,7 @@ pub fn of(operation: Operation<'_>, components: &Components, samples: &[&Sample]
         status.retry_after |= response.retry_after;
         add_body(status, components, response);
     }
-    for sample in samples {
+    for sample in samples.iter().filter(|sample| sample.route == operation.route) {
         let (Some(status), Some(body)) = (statuses.get_mut(&sample.status), &sample.response) else { continue };
         if status.examples.contains_key(&sample.outcome) {
             continue;

@@ -5,6 +5,7 @@ mod codes;
 mod delivery;
 mod orders;
 mod people;
+mod status;
 mod subscriptions;
 
 pub use accounts::{BanCommand, BanName, CreditUser, RenameUser, UnbanName};

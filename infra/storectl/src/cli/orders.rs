@@ -1,6 +1,6 @@
 //! `order` and `payments`.
 
-use super::people::status;
+use super::status::status;
 use clap::{Args, Subcommand};
 use shared::model::OrderStatus;
 use std::path::PathBuf;

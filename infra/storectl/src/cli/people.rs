@@ -2,6 +2,7 @@
 
 use super::accounts::{CreditUser, RenameUser};
 use super::orders::{ConfirmedOrder, ListOrders, RefundOrder};
+use super::status::status;
 use clap::{Args, Subcommand};
 use shared::model::{OrderStatus, UserId};
 
@@ -246,12 +247,6 @@ fn server_of_line(text: &str) -> Result<ForLine<u64>, String> {
     let line = line.map(|line| line.trim().parse().map_err(|_| "the LINE before : must be a number".to_owned()));
     let id = id.trim().parse().map_err(|_| "the ID must be a number".to_owned())?;
     Ok(ForLine { line: line.transpose()?, value: id })
-}
-
-pub(super) fn status(text: &str) -> Result<OrderStatus, String> {
-    let wanted = text.trim().to_uppercase();
-    let known = OrderStatus::ALL.into_iter().find(|status| status.as_str() == wanted);
-    known.ok_or_else(|| "must be PENDING, PAID, FAILED, CANCELLED or REFUNDED".to_owned())
 }
 
 #[derive(Debug, Clone, Subcommand)]

@@ -1,8 +1,9 @@
 //! `user credit` and `user rename`.
 
 use super::common::{published, shown_time};
+use super::find_user::{find, missing, read};
 use super::items;
-use super::users::{amount, facts, find, missing, read};
+use super::users::{amount, facts};
 use crate::answer::{Answer, GOOD, WARN, paint};
 use crate::cli::{CreditUser, RenameUser};
 use crate::error::Failure;

@@ -1,7 +1,7 @@
 //! `ban`, `ban list`, `unban` and `revoke`: who may log in, and which tokens are refused.
 
 use super::common::shown_time;
-use super::users::find_which;
+use super::find_user::find_which;
 use crate::answer::{Answer, GOOD, columns, paint};
 use crate::cli::{OneUser, UnbanName};
 use crate::error::{Exit, Failure};

@@ -1,7 +1,7 @@
 //! `cart show` and `clear`.
 
 use super::common::published;
-use super::users::find_which;
+use super::find_user::find_which;
 use crate::answer::{Answer, GOOD, STRONG, WARN, columns, paint};
 use crate::cli::WhichUser;
 use crate::error::{Exit, Failure};

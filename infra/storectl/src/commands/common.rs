@@ -5,7 +5,7 @@ use crate::target::Target;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan as _};
-use shared::model::ActiveVersion;
+use shared::model::{ActiveVersion, ProviderAccount};
 use shared::store::published::read_active_version;
 use std::ops::Range;
 
@@ -22,6 +22,11 @@ pub(super) fn nothing_published(target: &Target) -> Failure {
 /// A second since 1970 as people read it, in UTC.
 pub(super) fn shown_time(second: i64) -> String {
     Timestamp::from_second(second).map_or_else(|_| second.to_string(), |at| at.to_string())
+}
+
+pub(in crate::commands) fn shown_account(account: &ProviderAccount) -> String {
+    let mode = if account.live { "live" } else { "test" };
+    account.id.as_ref().map_or_else(|| format!("an account in {mode} mode"), |id| format!("{id} in {mode} mode"))
 }
 
 /// Reads a time of the command line.

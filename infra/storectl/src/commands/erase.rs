@@ -2,7 +2,6 @@
 
 use super::orders::end_order;
 use super::subscriptions;
-use super::users::{find_which, read};
 use crate::answer::{Answer, GOOD, paint};
 use crate::cli::EraseUser;
 use crate::console::Console;

@@ -15,6 +15,7 @@ mod doctor;
 mod edit;
 mod erase;
 mod export;
+mod find_user;
 mod gifts;
 mod items;
 mod maintenance;
@@ -67,13 +68,13 @@ pub async fn run(cli: &Cli, console: &Console, clock: &Arc<dyn Clock>) -> Result
         Command::Restore(_) => true,
         _ => false,
     };
-    let target = Box::pin(Target::resolve(&cli.target, clock, creates)).await?;
+    let target = Target::resolve(&cli.target, clock, creates).await?;
     match (&cli.command, files) {
         (Command::Publish(options), Some(files)) => {
             ready::must_be_ready(&target, &cli.command).await?;
-            Box::pin(publishing::run(&target, console, options, files)).await
+            publishing::run(&target, console, options, files).await
         }
-        (command, _) => Box::pin(on_table(command, &target, console)).await,
+        (command, _) => on_table(command, &target, console).await,
     }
 }
 
@@ -86,7 +87,7 @@ pub async fn on_table(command: &Command, target: &Target, console: &Console) -> 
         Command::Export(options) => export::run(target, options).await,
         Command::Backup(options) => backup::run(target, console, options).await,
         Command::Restore(options) => restore::run(target, console, options).await,
-        Command::Upgrade(options) => Box::pin(upgrade::run(target, console, options)).await,
+        Command::Upgrade(options) => upgrade::run(target, console, options).await,
         Command::Token(options) => tokens::token(target, options).await,
         Command::Revoke(options) => bans::revoke(target, options).await,
         Command::Ban(options) => match (&options.command, &options.name) {
@@ -97,20 +98,18 @@ pub async fn on_table(command: &Command, target: &Target, console: &Console) -> 
         Command::Maintenance(options) => maintenance::set(target, options).await,
         Command::Shop(ShopCommand::Upload) => shop::upload(target, console).await,
         Command::Chat(ChatCommand::Connect(options)) => chat::connect(target, options).await,
-        Command::User(command) => Box::pin(user(command, target, console)).await,
+        Command::User(command) => user(command, target, console).await,
         Command::Coupon(command) => coupon(command, target).await,
         Command::Gift(command) => gift(command, target, console).await,
         Command::Referral(command) => referral(command, target).await,
-        Command::Order(command) => Box::pin(order(command, target, console)).await,
-        Command::Subscription(command) => Box::pin(subscription(command, target, console)).await,
-        Command::Payments(command) => Box::pin(pay(command, target, console)).await,
-        Command::Server(command) => Box::pin(server(command, target, console)).await,
-        Command::Delivery(command) => Box::pin(deliver(command, target, console)).await,
+        Command::Order(command) => order(command, target, console).await,
+        Command::Subscription(command) => subscription(command, target, console).await,
+        Command::Payments(command) => pay(command, target, console).await,
+        Command::Server(command) => server(command, target, console).await,
+        Command::Delivery(command) => deliver(command, target, console).await,
         Command::Cart(command) => cart(command, target).await,
-        Command::Doctor(options) => Box::pin(doctor::run(target, options)).await,
-        Command::Publish(options) => {
-            Box::pin(publishing::run(target, console, options, publishing::read(&options.dir)?)).await
-        }
+        Command::Doctor(options) => doctor::run(target, options).await,
+        Command::Publish(options) => publishing::run(target, console, options, publishing::read(&options.dir)?).await,
         Command::Check(_) | Command::Openapi => Err(Failure::refused("This needs no table.", "Report this.")),
     }
 }
@@ -121,7 +120,7 @@ async fn user(command: &UserCommand, target: &Target, console: &Console) -> Resu
         UserCommand::Show(options) => users::show(target, &options.user).await,
         UserCommand::List => users::list(target).await,
         UserCommand::Credit(options) => accounts::credit(target, options).await,
-        UserCommand::Rename(options) => Box::pin(accounts::rename(target, options)).await,
+        UserCommand::Rename(options) => accounts::rename(target, options).await,
         UserCommand::Erase(options) => erase::erase(target, console, options).await,
     }
 }

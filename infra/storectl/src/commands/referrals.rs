@@ -2,7 +2,7 @@
 
 use super::codes::{digits, unknown_switch};
 use super::common::{period, shown_time};
-use super::users::{find, read};
+use super::find_user::{find, read};
 use crate::answer::{Answer, GOOD, columns, paint};
 use crate::cli::{AddReferral, ReferralReport};
 use crate::error::Failure;

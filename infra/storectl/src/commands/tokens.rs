@@ -1,7 +1,7 @@
 //! `token` (rules.md, "Tokens").
 
 use super::common::shown_time;
-use super::users::find_which;
+use super::find_user::find_which;
 use crate::answer::Answer;
 use crate::cli::Token;
 use crate::error::{Exit, Failure};

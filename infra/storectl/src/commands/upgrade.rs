@@ -35,7 +35,7 @@ pub(super) async fn run(target: &Target, console: &Console, options: &Upgrade) -
 /// Upgrades the table. A failure says that the same command continues.
 pub(super) async fn bring(target: &Target, console: &Console) -> Result<Upgraded, Failure> {
     let progress = console.progress("Upgrading", None);
-    let outcome = Box::pin(upgrade::upgrade(&target.db, &|rows| progress.advance(rows))).await;
+    let outcome = upgrade::upgrade(&target.db, &|rows| progress.advance(rows)).await;
     outcome.map_err(|error| match error {
         UpgradeError::Store(error) => {
             let failure = Failure::from(error);
@@ -66,7 +66,7 @@ fn refused(error: UpgradeError) -> Failure {
 
 async fn plan(target: &Target, console: &Console) -> Result<Answer, Failure> {
     let progress = console.progress("Reading", None);
-    let lacking = Box::pin(Lacking::find(&target.db, &|rows| progress.advance(rows))).await.map_err(refused)?;
+    let lacking = Lacking::find(&target.db, &|rows| progress.advance(rows)).await.map_err(refused)?;
     let rows = lacking.rows();
     let mut text = match lacking.schema {
         None => format!("Nothing is published to {} yet.", target.name),

@@ -1,6 +1,7 @@
 //! `user add`, `show` and `list`.
 
 use super::common::{published, shown_time};
+use super::find_user::{find_which, missing, read};
 use super::{bans, codes};
 use crate::answer::{Answer, GOOD, WARN, columns, paint};
 use crate::cli::{AddUser, WhichUser};
@@ -15,44 +16,8 @@ use shared::store::bulk::all;
 use shared::store::credits::{self, Credit};
 use shared::store::keys::{self, prefix};
 use shared::store::names::{Ban, NameRow};
-use shared::store::{carts, ledgers, names, read_live};
+use shared::store::{carts, ledgers, names};
 use shared::usecases::accounts::{self, Added};
-
-/// Finds a user by id if the text consists of digits, else by name.
-pub(super) async fn find(target: &Target, text: &str) -> Result<User, Failure> {
-    let user = match text.parse::<UserId>() {
-        Ok(id) => read(target, id).await?,
-        Err(_) => named(target, text).await?,
-    };
-    user.ok_or_else(|| missing(text))
-}
-
-pub(super) async fn find_which(target: &Target, which: &WhichUser) -> Result<User, Failure> {
-    match (which.id, &which.name) {
-        (Some(id), _) => read(target, id).await?.ok_or_else(|| missing(&id.to_string())),
-        (None, Some(name)) => named(target, name).await?.ok_or_else(|| missing(name)),
-        (None, None) => find(target, which.either.as_deref().unwrap_or_default()).await,
-    }
-}
-
-pub(super) fn missing(text: &str) -> Failure {
-    let next =
-        "`storectl user list` shows all; `storectl doctor` indexes names of accounts that an older version made.";
-    Failure::refused(format!("There is no user {text}."), next)
-}
-
-async fn named(target: &Target, text: &str) -> Result<Option<User>, Failure> {
-    let Ok(name) = UserName::parse(text) else { return Ok(None) };
-    // A former name finds its account while it is reserved for it.
-    match names::find(&target.db, &name).await? {
-        Some(row) if row.owner().is_some() || !row.is_free(target.seconds().await?) => read(target, row.user).await,
-        _ => Ok(None),
-    }
-}
-
-pub(super) async fn read(target: &Target, id: UserId) -> Result<Option<User>, Failure> {
-    Ok(read_live(&target.db, &keys::user(id)).await?)
-}
 
 pub(super) async fn add(target: &Target, options: &AddUser) -> Result<Answer, Failure> {
     let name = UserName::parse(&options.username).map_err(|error| {

@@ -21,8 +21,8 @@ pub enum LineState {
     Withdrawn,
 }
 
-/// The state of a line of an order in this entitlement, whose commands are in these states. `is_on_its_way` says whether there will
-/// be some.
+/// The state of a line of an order with this entitlement, whose commands are in these states. `is_on_its_way` says
+/// whether there will be some.
 pub fn line_state(
     states: impl Iterator<Item = CommandState>,
     entitlement: Entitlement,

@@ -1,7 +1,7 @@
 //! Whether every user that an order credits for a referral still has an account.
 
 use super::finding::Finding;
-use crate::commands::users::read;
+use crate::commands::find_user::read;
 use crate::error::Failure;
 use crate::target::Target;
 use shared::usecases::orders::credits;

@@ -1,7 +1,7 @@
 //! Open orders whose checkout the payment provider does not have, and whether checkouts may begin.
 
 use super::finding::Finding;
-use crate::commands::payments::shown;
+use crate::commands::common::shown_account;
 use crate::error::Failure;
 use crate::target::Target;
 use futures_util::{StreamExt as _, stream};
@@ -28,7 +28,7 @@ pub(super) async fn check(target: &Target, keys: &StripeKeys) -> Vec<Finding> {
     if let Ok(Some(active)) = read_active_version(&target.db).await {
         let account = keys.provider_account();
         findings.extend(is_drained(active.drained.as_ref(), &account).then(|| {
-            let said = format!("none begins in {}: it is drained", shown(&account));
+            let said = format!("none begins in {}: it is drained", shown_account(&account));
             Finding::note("new checkouts", said, "connect another account, or run `storectl payments drain --off`")
         }));
     }

@@ -1,8 +1,8 @@
 //! The lines of `order record`, as they are typed.
 
 use crate::cli::{ForLine, RecordOrder};
+use crate::commands::find_user::find;
 use crate::commands::items;
-use crate::commands::users::find;
 use crate::error::Failure;
 use crate::target::Target;
 use shared::model::{CodeText, GiftCardPayment, ItemId, LineVariable, Money, PlayerName, ServerId, UserId};

@@ -1,7 +1,7 @@
 //! The account that a key belongs to, and what a change of it would leave behind.
 
 use super::of_stripe;
-use crate::commands::common::shown_time;
+use crate::commands::common::{shown_account, shown_time};
 use crate::commands::subscriptions::renewing;
 use crate::console::Console;
 use crate::error::{Exit, Failure};
@@ -45,11 +45,6 @@ pub(super) async fn of_key(client: &Client, named: Option<&str>) -> Result<Known
     }
 }
 
-pub(in crate::commands) fn shown(account: &ProviderAccount) -> String {
-    let mode = if account.live { "live" } else { "test" };
-    account.id.as_ref().map_or_else(|| format!("an account in {mode} mode"), |id| format!("{id} in {mode} mode"))
-}
-
 /// Open orders in a list, the first ones by id and time.
 pub(in crate::commands) fn list(open: &[StoredOrder]) -> String {
     let until = |stored: &StoredOrder| {
@@ -83,7 +78,8 @@ pub(super) async fn must_be_drained(
     if yes || (open.is_empty() && subscriptions == 0 && is_settled) {
         return Ok(());
     }
-    let mut what = format!("The key is of {}; the store is connected with {}.", shown(to), shown(before));
+    let mut what =
+        format!("The key is of {}; the store is connected with {}.", shown_account(to), shown_account(before));
     if !open.is_empty() {
         what = format!("{what} {} orders are open there: {}.", open.len(), list(&open));
     }

@@ -4,9 +4,10 @@ use super::account::{must_be_drained, of_key};
 use super::portal;
 use super::rights::must_have_all;
 use super::show::{Endpoint, endpoint_of};
-use super::{deploy, no_keys, of_stripe, shown, webhook_url};
+use super::{deploy, no_keys, of_stripe, webhook_url};
 use crate::answer::{Answer, GOOD, STRONG, WARN, paint};
 use crate::cli::Connect;
+use crate::commands::common::shown_account;
 use crate::console::Console;
 use crate::error::{Exit, Failure};
 use crate::target::Target;
@@ -62,7 +63,7 @@ pub(in crate::commands) async fn connect(
         if let Some(created) = created { failure.done(created).next(next) } else { failure }
     })?;
     let mut lines = vec![
-        format!("{} The key is accepted, of the account {}.", paint(GOOD, "ok"), shown(&own)),
+        format!("{} The key is accepted, of the account {}.", paint(GOOD, "ok"), shown_account(&own)),
         match &webhook.created {
             Some(id) => format!("{} Webhooks go to {url} (endpoint {id}).", paint(GOOD, "ok")),
             None => format!("{} Webhooks go to {url} as before.", paint(GOOD, "ok")),

@@ -1,10 +1,10 @@
 //! `payments drain`: before another account or mode is connected, no checkout begins any more, and open ones are ended.
 
-use super::account::{list, shown};
+use super::account::list;
 use super::{no_keys, of_settle};
 use crate::answer::{Answer, GOOD, WARN, paint};
 use crate::cli::Drain;
-use crate::commands::common::{nothing_published, published, shown_time};
+use crate::commands::common::{nothing_published, published, shown_account, shown_time};
 use crate::console::Console;
 use crate::error::{Exit, Failure};
 use crate::target::Target;
@@ -22,7 +22,7 @@ pub(in crate::commands) async fn drain(target: &Target, console: &Console, optio
     let keys = target.payments.read().await?.stripe.ok_or_else(no_keys)?;
     let (account, provider) = (keys.provider_account(), target.payments.stripe().await?.ok_or_else(no_keys)?);
     let open = open_orders(&target.db).await?.len();
-    let shown_now = format!("{open} checkouts are open in {}.", shown(&account));
+    let shown_now = format!("{open} checkouts are open in {}.", shown_account(&account));
     console.confirm(&shown_now, "End them, and let no other begin?", options.yes)?;
     let drained = published(target).await?.drained.filter(|drained| drained.account == account);
     let drained = drained.unwrap_or_else(|| Drained { account: account.clone(), since: target.clock.seconds() });
@@ -32,7 +32,7 @@ pub(in crate::commands) async fn drain(target: &Target, console: &Console, optio
     let ready_at = settled_at(&drained);
     let is_ready = left.is_empty() && ready_at <= target.clock.seconds();
     let mut lines = vec![
-        format!("{} No checkout begins in {} any more.", paint(GOOD, "ok"), shown(&account)),
+        format!("{} No checkout begins in {} any more.", paint(GOOD, "ok"), shown_account(&account)),
         format!("{} {ended} checkouts ended, {paid} were paid already.", paint(GOOD, "ok")),
     ];
     if !left.is_empty() {

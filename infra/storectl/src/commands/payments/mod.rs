@@ -9,7 +9,6 @@ mod reconcile;
 mod rights;
 mod show;
 
-pub(super) use account::shown;
 pub(super) use connect::connect;
 pub(super) use drain::drain;
 pub(super) use reconcile::reconcile;

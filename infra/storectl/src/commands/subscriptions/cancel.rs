@@ -4,9 +4,10 @@ use super::{Shown, found, renewing};
 use crate::answer::{Answer, GOOD, WARN, paint};
 use crate::cli::CancelSubscription;
 use crate::commands::codes;
+use crate::commands::common::shown_account;
 use crate::commands::common::shown_time;
 use crate::commands::orders::{give_back, provider};
-use crate::commands::payments::{of_settle, shown};
+use crate::commands::payments::of_settle;
 use crate::console::Console;
 use crate::error::Failure;
 use crate::target::Target;
@@ -51,7 +52,11 @@ fn must_be_of(subscription: &Subscription, ours: &ProviderAccount) -> Result<(),
     if may_be_same(account, ours) {
         return Ok(());
     }
-    let what = format!("The subscription is one of {}; the store is connected with {}.", shown(account), shown(ours));
+    let what = format!(
+        "The subscription is one of {}; the store is connected with {}.",
+        shown_account(account),
+        shown_account(ours)
+    );
     Err(Failure::refused(what, "Cancel it in that account's dashboard, or connect that account again."))
 }
 

@@ -5,9 +5,8 @@ mod cancel;
 pub(super) use cancel::{cancel, end_all};
 
 use super::codes;
-use super::common::shown_time;
-use super::payments::shown;
-use super::users::{find, read};
+use super::common::{shown_account, shown_time};
+use super::find_user::{find, read};
 use crate::answer::{Answer, STRONG, WARN, columns, paint};
 use crate::cli::ListSubscriptions;
 use crate::error::Failure;
@@ -161,7 +160,7 @@ pub(super) async fn show(target: &Target, id: &str) -> Result<Answer, Failure> {
         format!("{} (item {}) of {}", subscription.name, subscription.item, found.player()),
         format!("{}, paid until {}", found.price(), shown_time(subscription.paid_until)),
         format!("began with order {}, newest order {}", subscription.first, subscription.newest),
-        format!("customer {} in {}", subscription.customer, shown(&subscription.account)),
+        format!("customer {} in {}", subscription.customer, shown_account(&subscription.account)),
     ];
     lines.extend(subscription.stopped_at.map(|at| format!("access was ended {}", shown_time(at))));
     lines.extend(subscription.ended_at.map(|at| format!("ended at the provider {}", shown_time(at))));
