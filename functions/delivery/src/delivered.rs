@@ -1,9 +1,9 @@
 //! POST /plugin/api/servers/{key}/commands/delivered: a game server says that it has run commands, or keeps them for their players.
 
 use crate::State;
-use crate::ids::{Ids, LARGEST, ToldReply};
-use crate::key::refused;
-use crate::reply::{AsciiJson, UnknownKey};
+use crate::support::ids::{Ids, LARGEST, ToldReply};
+use crate::support::key::refused;
+use crate::support::reply::{AsciiJson, UnknownKey};
 use shared::endpoint::{Endpoint, Error, RoundTrips};
 use shared::usecases::delivery;
 

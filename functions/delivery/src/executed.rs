@@ -2,9 +2,9 @@
 //! server's responses, and the commands that it began and that have none.
 
 use crate::State;
-use crate::ids::{self, Ids, LARGEST, MOST, Named, ToldReply};
-use crate::key::refused;
-use crate::reply::{AsciiJson, UnknownKey};
+use crate::support::ids::{self, Ids, LARGEST, MOST, Named, ToldReply};
+use crate::support::key::refused;
+use crate::support::reply::{AsciiJson, UnknownKey};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 use shared::endpoint::{Endpoint, Error, RoundTrips};

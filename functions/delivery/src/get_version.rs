@@ -1,7 +1,7 @@
 //! GET /plugin/api/getVersion: the version of the interface, by which a plugin decides what it may call.
 
 use crate::State;
-use crate::reply::PlainText;
+use crate::support::reply::PlainText;
 use shared::endpoint::{Endpoint, Error, RoundTrips};
 use std::convert::Infallible;
 

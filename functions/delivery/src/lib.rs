@@ -4,25 +4,21 @@
 //! servers show. It reads no order, ledger, cart, account, token or code.
 
 mod confirm;
-mod content;
 mod delivered;
 mod donation_goal;
 mod executed;
 mod get_version;
-mod ids;
-mod key;
 mod packages_new;
-mod path;
 mod paynow;
 mod profile;
 mod queue;
-mod reply;
 mod settings_get;
+mod support;
 mod top_donators;
 mod total_payments;
 mod validated;
 
-pub use path::{ROUTES, declared, of_gateway, without_key};
+pub use support::path::{ROUTES, declared, of_gateway, without_key};
 
 use lambda_http::{Body, Request, Response};
 use shared::base::Base;
@@ -79,7 +75,7 @@ pub async fn warm_up(state: &State) {
 
 /// Responds to a request. Never panics and never fails: every fault becomes a response.
 pub async fn handle(state: &State, request: Request) -> Response<Body> {
-    match path::find(&request) {
+    match support::path::find(&request) {
         Some(route) => endpoint::respond(route, state, &request).await,
         None => http_reply::no_route(),
     }

@@ -1,9 +1,9 @@
 //! GET /plugin/api/{key}/gui/packages_new: what the plugin's own shop in the game sells. It sells nothing.
 
 use crate::State;
-use crate::content;
-use crate::key::KeyOnly;
-use crate::reply::{AsciiJson, UnknownKey};
+use crate::support::content;
+use crate::support::key::KeyOnly;
+use crate::support::reply::{AsciiJson, UnknownKey};
 use serde::Serialize;
 use shared::endpoint::{Endpoint, Error, RoundTrips};
 

@@ -2,8 +2,8 @@
 //! right after it has thrown its first response of the queue away, so that this call gives those rows back.
 
 use crate::State;
-use crate::key::{KeyOnly, refused};
-use crate::reply::{AsciiJson, UnknownKey};
+use crate::support::key::{KeyOnly, refused};
+use crate::support::reply::{AsciiJson, UnknownKey};
 use serde::Serialize;
 use shared::endpoint::{Endpoint, Error, RoundTrips};
 use shared::usecases::delivery;

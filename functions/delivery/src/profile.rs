@@ -2,11 +2,11 @@
 //! never asks for the name again, so that there is none for an unknown player.
 
 use crate::State;
-use crate::content;
-use crate::key::SentKey;
-use crate::key::ServerKeyText;
-use crate::path;
-use crate::reply::{AsciiJson, UnknownKey};
+use crate::support::content;
+use crate::support::key::SentKey;
+use crate::support::key::ServerKeyText;
+use crate::support::path;
+use crate::support::reply::{AsciiJson, UnknownKey};
 use serde::Serialize;
 use shared::endpoint::RequestSchemas;
 use shared::endpoint::{Endpoint, Error, Input, InputKind, Received, RoundTrips};

@@ -1,9 +1,9 @@
 //! GET /plugin/api/servers/{key}/commands/queue: what a game server has to run, and the logins that players are asked to confirm.
 
 use crate::State;
-use crate::key::{SentKey, ServerKeyText};
-use crate::path;
-use crate::reply::AsciiJson;
+use crate::support::key::{SentKey, ServerKeyText};
+use crate::support::path;
+use crate::support::reply::AsciiJson;
 use lambda_http::RequestExt as _;
 use lambda_http::http::StatusCode;
 use serde::Serialize;

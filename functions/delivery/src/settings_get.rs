@@ -1,7 +1,7 @@
 //! GET /plugin/api/settings/get: nothing. With a server's address a plugin would ask a third party how many play there.
 
 use crate::State;
-use crate::reply::AsciiJson;
+use crate::support::reply::AsciiJson;
 use serde::Serialize;
 use shared::endpoint::{Endpoint, Error, RoundTrips};
 use std::convert::Infallible;

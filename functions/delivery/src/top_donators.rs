@@ -1,8 +1,8 @@
 //! GET /plugin/api/{key}/top_donators: the largest patrons, if the store shows them.
 
 use crate::State;
-use crate::content::{self, PER_PAGE, PageOf};
-use crate::reply::{AsciiJson, UnknownKey};
+use crate::support::content::{self, PER_PAGE, PageOf};
+use crate::support::reply::{AsciiJson, UnknownKey};
 use serde::Serialize;
 use shared::endpoint::{Endpoint, Error, RoundTrips};
 use shared::money::{CurrencyFormat, Decimal};

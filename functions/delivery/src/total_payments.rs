@@ -1,8 +1,8 @@
 //! GET /plugin/api/{key}/getTotalPayments: the newest payments, as settings/get shows them.
 
 use crate::State;
-use crate::content::{self, PER_PAGE, PageOf};
-use crate::reply::{AsciiJson, UnknownKey};
+use crate::support::content::{self, PER_PAGE, PageOf};
+use crate::support::reply::{AsciiJson, UnknownKey};
 use serde::Serialize;
 use shared::endpoint::{Endpoint, Error, RoundTrips};
 use shared::model::{Donations, Money, RecentDonation};

@@ -2,9 +2,9 @@
 //! status is `true`, and also those that are missing from the response.
 
 use crate::State;
-use crate::ids::{Ids, LARGEST};
-use crate::key::refused;
-use crate::reply::{AsciiJson, UnknownKey};
+use crate::support::ids::{Ids, LARGEST};
+use crate::support::key::refused;
+use crate::support::reply::{AsciiJson, UnknownKey};
 use serde::Serialize;
 use shared::endpoint::{Endpoint, Error, RoundTrips};
 use shared::usecases::delivery;

@@ -1,10 +1,10 @@
 //! The input of the calls that name commands: a key, and a body of ids. The plugin sends the ids of logins as well.
 
 use crate::State;
-use crate::key::SentKey;
-use crate::key::ServerKeyText;
-use crate::path;
-use crate::reply::UnknownKey;
+use crate::support::key::SentKey;
+use crate::support::key::ServerKeyText;
+use crate::support::path;
+use crate::support::reply::UnknownKey;
 use serde::de::{DeserializeOwned, Error as _, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use shared::endpoint::RequestSchemas;

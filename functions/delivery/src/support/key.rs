@@ -1,7 +1,7 @@
 //! The key of a game server, as the path of a call has it.
 
-use crate::path;
-use crate::reply::UnknownKey;
+use crate::support::path;
+use crate::support::reply::UnknownKey;
 use shared::endpoint::RequestSchemas;
 use shared::endpoint::{Error, Input, InputKind, Received};
 use shared::http::body::BodyFault;

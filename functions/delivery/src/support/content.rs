@@ -2,10 +2,10 @@
 //! work without a key, as plugins send them whose keys are switched off; a key that is sent must be valid.
 
 use crate::State;
-use crate::key::SentKey;
-use crate::key::ServerKeyText;
-use crate::path;
-use crate::reply::UnknownKey;
+use crate::support::key::SentKey;
+use crate::support::key::ServerKeyText;
+use crate::support::path;
+use crate::support::reply::UnknownKey;
 use lambda_http::RequestExt as _;
 use shared::endpoint::RequestSchemas;
 use shared::endpoint::{Error, Input, InputKind, Received};
