@@ -83,7 +83,7 @@ impl State {
 
 /// Connects to the database before the first request, and reads the settings, which every visit begins with.
 pub async fn warm_up(state: &State) {
-    Box::pin(state.base.warm_up(get_settings::read(state))).await;
+    state.base.warm_up(get_settings::read(state)).await;
 }
 
 /// Responds to a request. Never panics and never fails: every fault becomes a response.

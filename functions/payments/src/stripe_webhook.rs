@@ -63,7 +63,7 @@ impl Endpoint for StripeWebhook {
         telemetry::signature(true);
         if let Some(event) = event {
             state.base.published.may_write().await?;
-            Box::pin(act(&state.base.db, clock, stripe, &event)).await.or_else(answered)?;
+            act(&state.base.db, clock, stripe, &event).await.or_else(answered)?;
         }
         Ok(Json::of(&Receipt { received: true }))
     }

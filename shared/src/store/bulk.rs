@@ -33,7 +33,7 @@ pub async fn each<E: From<StoreError>>(
             request = request.filter_expression("begins_with(#pk, :kind)").expression_attribute_names("#pk", PK);
             request = request.expression_attribute_values(":kind", AttributeValue::S(kind.to_owned()));
         }
-        let page = Box::pin(request.set_exclusive_start_key(start).send()).await;
+        let page = request.set_exclusive_start_key(start).send().await;
         let page = page.map_err(|error| StoreError::from_sdk("Scan", error))?;
         for item in page.items.unwrap_or_default() {
             // The commands of an order are found by its key.

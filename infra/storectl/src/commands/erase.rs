@@ -1,5 +1,6 @@
 //! `user erase`.
 
+use super::find_user::{find_which, read};
 use super::orders::end_order;
 use super::subscriptions;
 use crate::answer::{Answer, GOOD, paint};

@@ -21,7 +21,7 @@ impl Target {
             Failure::new(Exit::Denied, what, "Deploy it with this template first, then run this command again.")
         })?;
         let client = aws_sdk_secretsmanager::Client::new(config);
-        let written = Box::pin(client.put_secret_value().secret_id(arn).secret_string(content).send()).await;
+        let written = client.put_secret_value().secret_id(arn).secret_string(content).send().await;
         written.map(drop).map_err(|error| {
             of_service("Secrets Manager", &error).done("It is not known whether the secret was written.")
         })

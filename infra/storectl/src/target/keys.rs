@@ -41,7 +41,7 @@ impl KeySource {
             return Err(Failure::new(Exit::Denied, "There is no token key.", next));
         };
         let client = aws_sdk_secretsmanager::Client::new(config);
-        let answer = Box::pin(client.get_secret_value().secret_id(arn).send()).await;
+        let answer = client.get_secret_value().secret_id(arn).send().await;
         let answer = answer.map_err(|error| of_service("Secrets Manager", &error))?;
         let text = answer.secret_string.ok_or_else(|| {
             Failure::new(Exit::Denied, "The stack's secret is not text.", "Check the secret in the console.")

@@ -94,7 +94,7 @@ impl PaymentSource {
         }
         let Some((config, arn)) = &self.secret else { return Ok(None) };
         let client = aws_sdk_secretsmanager::Client::new(config);
-        let answer = Box::pin(client.get_secret_value().secret_id(arn).send()).await;
+        let answer = client.get_secret_value().secret_id(arn).send().await;
         let answer = answer.map_err(|error| of_service("Secrets Manager", &error))?;
         Ok(answer.secret_string.map(|text| (text, "the stack's secret".to_owned())))
     }
@@ -107,7 +107,7 @@ impl PaymentSource {
         let Some((config, arn)) = &self.secret else { return Err(no_place()) };
         let client = aws_sdk_secretsmanager::Client::new(config);
         let put = client.put_secret_value().secret_id(arn).secret_string(keys.expose());
-        Box::pin(put.send()).await.map_err(|error| of_service("Secrets Manager", &error))?;
+        put.send().await.map_err(|error| of_service("Secrets Manager", &error))?;
         Ok("the stack's secret".to_owned())
     }
 

@@ -31,7 +31,7 @@ impl Stack {
     /// Reads a stack's outputs and parameters. Fails if there is no such stack, or it is not one of this project's.
     pub(super) async fn read(config: &SdkConfig, name: &str) -> Result<Self, Failure> {
         let client = aws_sdk_cloudformation::Client::new(config);
-        let answer = Box::pin(client.describe_stacks().stack_name(name).send()).await;
+        let answer = client.describe_stacks().stack_name(name).send().await;
         let answer = answer.map_err(|error| {
             if error.code() == Some("ValidationError") {
                 let what = format!("There is no stack {name} in this account and region.");
