@@ -16,6 +16,7 @@ from checks import Failed
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
+FUNCTIONS = sorted(folder.name for folder in (ROOT / "functions").iterdir())
 REGION = "eu-central-1"
 WORK = ROOT / "target" / "deploy"
 

@@ -3,6 +3,7 @@
 What it may is read from the expanded template that is committed, so that template, snapshot and emulated account have to agree.
 """
 
+import re
 from fnmatch import fnmatchcase
 
 import yaml
@@ -10,8 +11,8 @@ from botocore.exceptions import ClientError
 from checks import expect, expect_equal
 from cloud import ROOT
 
-# One partition key of each kind in shared/src/store/keys.rs. None of them holds an item.
-KEYS = ["STORE", "VERSIONS", "CONTENT#v#NONE", "PAGE#v#none", "CATALOG#v#NONE", "ITEM#v#0", "USER#0", "LEDGER#0",
+# One or more partition keys of each kind in the table of shared/src/store/keys.rs. None of them holds an item.
+KEYS = ["STORE", "RESTORE", "VERSIONS", "CONTENT#v#NONE", "PAGE#v#none", "CATALOG#v#NONE", "ITEM#v#0", "USER#0", "LEDGER#0",
         "CART#0", "CODE#none", "USE#none#0", "REFERRAL#none", "ORDER#none", "RATE#192.0.2.1",
         "RATE#login#192.0.2.1", "RATE#code#192.0.2.1", "RATE#code#2001:db8::/64", "RATE#2001:db8::/64", "COUNT#0",
         "STATS", "PATRONS", "MONTH#0000-00", "PAID", "SEQ#user", "SEQ#order", "NAME#none", "BAN#none",
@@ -19,6 +20,8 @@ KEYS = ["STORE", "VERSIONS", "CONTENT#v#NONE", "PAGE#v#none", "CATALOG#v#NONE", 
         "CHAT#none",
         "COMMAND#0", "QUEUE#0", "LEASE#0", "SERVER#none", "EXPIRY#none", "LOGIN#none", "LOGINS", "SEQ#command",
         "RATE#game#192.0.2.1", "CREDIT#0", "TOPUP#none"]
+PATTERNS = (line.split("|")[2] for line in (ROOT / "shared/src/store/keys.rs").read_text().splitlines() if line.startswith("//! | "))
+KINDS = {kind for pattern in PATTERNS for kind in re.findall(r"`([A-Z]+)[`#]", pattern)}
 # Nothing else in the account.
 ELSEWHERE = [
     ("secretsmanager", "list_secrets", {}),
@@ -110,6 +113,7 @@ def credentials(account, arn):
 
 def try_all(account, table, functions, elsewhere):
     """`functions`: physical name by logical id. Returns the numbers of attempts that were refused and let through."""
+    expect_equal("the kinds of keys that are tried", sorted({pk.split("#")[0] for pk in KEYS}), sorted(KINDS))
     counts = {True: 0, False: 0}
     for function, statements in access():
         arn = account.client("lambda").get_function_configuration(FunctionName=functions[function])["Role"]

@@ -21,7 +21,7 @@ import elf  # noqa: E402  no byte code beside the sources
 import logs  # noqa: E402
 import roles  # noqa: E402
 from checks import Failed, expect, expect_equal  # noqa: E402
-from cloud import WORK, Emulator  # noqa: E402
+from cloud import FUNCTIONS, WORK, Emulator  # noqa: E402
 from game_server import GameServer  # noqa: E402
 from payments import KEY, Payments  # noqa: E402
 from purchase import StandIn  # noqa: E402
@@ -34,10 +34,7 @@ STACK = "storefront-test"
 PROCESSOR = "x86_64"
 # Amazon Linux 2023 has this one.
 GLIBC = (2, 34)
-# Bytes of a function: the larger it is, the longer a cold start.
-LARGEST = 6_200_000
-FUNCTIONS = ["CatalogFunction", "CartFunction", "PaymentsFunction", "ContentFunction", "AuthFunction",
-             "DeliveryFunction"]
+LOGICAL_IDS = [f"{name.capitalize()}Function" for name in FUNCTIONS]
 # The sample store's storefront.
 ORIGIN = "https://store.emberfall.example"
 # Of the store's client at the chat platform.
@@ -45,14 +42,13 @@ CLIENT_SECRET = "a-client-secret-that-no-output-may-show"
 
 
 def binaries():
-    """They are for the right processor, run on Amazon Linux 2023 and are small."""
+    """They are for the right processor, run on Amazon Linux 2023. tests/bench judges their sizes."""
     sizes = []
-    for function in FUNCTIONS:
+    for function in LOGICAL_IDS:
         data = (BUILD / function / "bootstrap").read_bytes()
         expect_equal(f"the processor of {function}", elf.machine(data), PROCESSOR)
         newest = elf.newest_glibc(data)
         expect(newest is None or newest <= GLIBC, f"{function} needs glibc {newest}, newer than {GLIBC}")
-        expect(len(data) <= LARGEST, f"{function} has {len(data)} bytes, more than {LARGEST}")
         sizes.append(len(data))
     return f"{min(sizes) / 1e6:.1f} to {max(sizes) / 1e6:.1f} MB"
 
@@ -89,7 +85,7 @@ class Trial(Stack):
     def roles(self):
         secret = {"SecretId": self.outputs["TokenKeysArn"]}
         elsewhere = [("secretsmanager", "get_secret_value", secret),
-                     *(("lambda", "invoke", {"FunctionName": self.ids[f]}) for f in FUNCTIONS)]
+                     *(("lambda", "invoke", {"FunctionName": self.ids[f]}) for f in LOGICAL_IDS)]
         refused, passed = roles.try_all(self.account, self.outputs["TableName"], self.ids, elsewhere)
         return f"{refused} attempts refused, {passed} let through"
 

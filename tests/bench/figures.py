@@ -3,8 +3,9 @@
 import math
 import statistics
 from dataclasses import dataclass, field
+from pathlib import Path
 
-FUNCTIONS = ["catalog", "cart", "payments", "content", "auth", "delivery"]
+FUNCTIONS = sorted(folder.name for folder in (Path(__file__).resolve().parents[2] / "functions").iterdir())
 # The runtime without a function; its one warm row has the same name.
 HELLO = "hello"
 # The endpoint that the peers have as well, and whose calls are replayed over a bare socket.
