@@ -5,7 +5,6 @@ use crate::{Outcome, tries};
 use http::StatusCode;
 use lambda_http::request::RequestContext;
 use lambda_http::{Request, RequestExt as _};
-use local::functions::Functions;
 use percent_encoding::percent_decode_str;
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -139,14 +138,12 @@ fn endpoint<'a>(endpoints: &'a [Endpoint], request: &Request) -> Option<&'a Endp
 
 /// The call of a game server, by the part of the path after `/plugin/`, decoded.
 fn call_of_plugin<'a>(endpoints: &'a [Endpoint], request: &Request) -> Option<&'a Endpoint> {
-    let method = request.method();
-    let route = route::route_key(request).map_or_else(|| format!("{method} /plugin/{{call+}}"), str::to_owned);
-    if !["GET /plugin/{call+}", "POST /plugin/{call+}"].contains(&route.as_str()) {
+    if route::route_key(request).is_some_and(|key| !delivery::ROUTES.contains(&key)) {
         return None;
     }
     let (_, call) = request.raw_http_path().split_once("/plugin/")?;
     let path = format!("/plugin/{}", percent_decode_str(call).decode_utf8().ok()?);
-    let declared = Functions::declared_route(&format!("{method} /plugin/{{call+}}"), &path)?;
+    let declared = delivery::declared(request.method().as_str(), &path)?;
     endpoints.iter().find(|endpoint| endpoint.route == declared)
 }
 

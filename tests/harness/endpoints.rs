@@ -119,7 +119,7 @@ impl Call {
     /// The route of the request.
     pub fn endpoint(&self) -> Endpoint {
         let path = self.target.split('?').next().unwrap_or_default();
-        let called = Functions::declared_route(&format!("{} /plugin/{{call+}}", self.method), path);
+        let called = delivery::declared(self.method.as_str(), path);
         let fits = |route: &str| match route.split_once(' ').map(|(method, path)| (method, path.split_once('{'))) {
             Some((method, Some((fixed, _)))) => {
                 method == self.method && path.strip_prefix(fixed).is_some_and(|rest| !rest.is_empty())
@@ -127,7 +127,7 @@ impl Call {
             Some((method, None)) => route == format!("{method} {path}") && method == self.method,
             None => false,
         };
-        let is_route = |route: &str| called.as_deref().map_or_else(|| fits(route), |called| called == route);
+        let is_route = |route: &str| called.map_or_else(|| fits(route), |called| called == route);
         let endpoint = endpoints().into_iter().find(|endpoint| is_route(endpoint.route));
         endpoint.unwrap_or_else(|| panic!("{} {path} is not a route", self.method))
     }

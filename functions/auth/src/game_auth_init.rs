@@ -42,8 +42,7 @@ impl Endpoint for BeginGameLogin {
 
     const NAME: &'static str = "game_auth/init";
     const ROUTES: &'static [&'static str] = &["POST /game_auth/init/{username}"];
-    const SUMMARY: &'static str =
-        "begins a login that the player confirms in the game, at most 10 in 10 minutes per address";
+    const SUMMARY: &'static str = "begins a login that the player confirms in the game";
     const NUMBER: Option<u8> = None;
     const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 6, cold: 6 };
     const ERRORS: ErrorBody = ErrorBody::StatusFlag;

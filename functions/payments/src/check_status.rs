@@ -113,7 +113,7 @@ impl Endpoint for CheckStatus {
     type Refusal = Infallible;
 
     const ROUTES: &'static [&'static str] = &["POST /payments/checkStatus"];
-    const SUMMARY: &'static str = "returns the state of an order, at most 18 lookups a minute per address";
+    const SUMMARY: &'static str = "returns the state of an order";
     const NUMBER: Option<u8> = Some(6);
     const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 2, cold: 3 };
     const ERRORS: ErrorBody = ErrorBody::Status;

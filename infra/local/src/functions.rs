@@ -6,11 +6,10 @@ use lambda_http::{Body, Request, Response};
 use shared::base::Base;
 use shared::clock::Clock;
 use shared::config::Config;
-use shared::endpoint::{Declaration, Route};
+use shared::endpoint::Declaration;
 use shared::model::LocalAddresses;
 use shared::store::Db;
 use std::collections::BTreeMap;
-use std::pin::Pin;
 use std::sync::Arc;
 use template::Template;
 
@@ -91,16 +90,6 @@ impl Functions {
         Self { auth: self.auth.with_outgoing(client), ..self }
     }
 
-    /// Runs what each function's process runs before its first request.
-    pub async fn warm_up(&self) {
-        Box::pin(catalog::warm_up(&self.catalog)).await;
-        Box::pin(cart::warm_up(&self.cart)).await;
-        Box::pin(payments::warm_up(&self.payments)).await;
-        Box::pin(content::warm_up(&self.content)).await;
-        Box::pin(auth::warm_up(&self.auth)).await;
-        Box::pin(delivery::warm_up(&self.delivery)).await;
-    }
-
     /// Passes a request to the function with this name; `None` if there is none.
     pub async fn call(&self, function: &str, mut request: Request) -> Option<Response<Body>> {
         if let (Some(by_host), "auth") = (&self.auth_by_host, function) {
@@ -109,38 +98,8 @@ impl Functions {
                 Err(unchanged) => request = unchanged,
             }
         }
-        // Boxed, because the futures of all together are too large for the compiler.
-        let response: Pin<Box<dyn Future<Output = Response<Body>> + Send + '_>> = match function {
-            "catalog" => Box::pin(catalog::handle(&self.catalog, request)),
-            "cart" => Box::pin(cart::handle(&self.cart, request)),
-            "payments" => Box::pin(payments::handle(&self.payments, request)),
-            "content" => Box::pin(content::handle(&self.content, request)),
-            "auth" => Box::pin(auth::handle(&self.auth, request)),
-            "delivery" => Box::pin(delivery::handle(&self.delivery, request)),
-            _ => return None,
-        };
-        Some(response.await)
+        self.dispatch(function, request).await
     }
-
-    /// The declaration of every endpoint, with the name of its function.
-    pub fn declarations() -> Vec<(&'static str, &'static Declaration)> {
-        fn of<S>(
-            function: &'static str,
-            routes: &'static [Route<S>],
-        ) -> impl Iterator<Item = (&'static str, &'static Declaration)> {
-            routes.iter().map(move |route| (function, &route.declaration))
-        }
-        of("catalog", catalog::ENDPOINTS)
-            .chain(of("cart", cart::ENDPOINTS))
-            .chain(of("payments", payments::ENDPOINTS))
-            .chain(of("content", content::ENDPOINTS))
-            .chain(of("auth", auth::ENDPOINTS))
-            .chain(of("delivery", delivery::ENDPOINTS))
-            .collect()
-    }
-
-    /// The names of the functions, for [`Functions::call`].
-    pub const NAMES: [&str; 6] = ["catalog", "cart", "payments", "content", "auth", "delivery"];
 
     /// The declared route of a request that came by the gateway's `route`: each call of game servers has one of its own. `None`
     /// if it is not such a call.
@@ -157,6 +116,38 @@ impl Functions {
         delivery::of_gateway(declared)
     }
 }
+
+/// What is done for each function. The list below is the only one in Rust, but for the states above.
+macro_rules! each_function {
+    ($($name:ident)*) => {
+        impl Functions {
+            /// The names of the functions, for [`Functions::call`].
+            pub const NAMES: &[&str] = &[$(stringify!($name)),*];
+
+            /// Runs what each function's process runs before its first request.
+            pub async fn warm_up(&self) {
+                $(Box::pin($name::warm_up(&self.$name)).await;)*
+            }
+
+            // Boxed, because the futures of all together are too large for the compiler.
+            async fn dispatch(&self, function: &str, request: Request) -> Option<Response<Body>> {
+                $(if function == stringify!($name) {
+                    return Some(Box::pin($name::handle(&self.$name, request)).await);
+                })*
+                None
+            }
+
+            /// The declaration of every endpoint, with the name of its function.
+            pub fn declarations() -> Vec<(&'static str, &'static Declaration)> {
+                let mut all = Vec::new();
+                $(all.extend($name::ENDPOINTS.iter().map(|route| (stringify!($name), &route.declaration)));)*
+                all
+            }
+        }
+    };
+}
+
+each_function!(catalog cart payments content auth delivery);
 
 fn chat_settings(environment: &BTreeMap<String, String>, secret: &str) -> auth::ChatSettings {
     auth::ChatSettings::from_vars(|name| match name {

@@ -1,9 +1,11 @@
 //! Every endpoint with its description.
 
+use local::functions::Functions;
 use schemars::Schema;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value};
-use shared::endpoint::{Declaration, Description, Route, Schemas};
+use shared::endpoint::{Declaration, Description, Schemas};
+use shared::store::limiter::RateLimit;
 
 /// An endpoint with its description.
 #[derive(Debug)]
@@ -20,6 +22,14 @@ impl Documented {
     pub fn routes(&self) -> impl Iterator<Item = (&'static str, String)> {
         let routes = self.declaration.routes.iter().filter_map(|route| route.split_once(' '));
         routes.map(|(method, path)| (method, path.replace("+}", "}")))
+    }
+
+    /// The declared summary, with the rate limit.
+    pub fn summary(&self) -> String {
+        let Declaration { summary, rate_limit, .. } = *self.declaration;
+        let Some(RateLimit { requests, seconds, .. }) = rate_limit else { return summary.to_owned() };
+        let window = if seconds == 60 { "a minute".to_owned() } else { format!("in {} minutes", seconds / 60) };
+        format!("{summary}, at most {requests} {window} per address")
     }
 
     /// The heading of the endpoint in api.md: its first method and path.
@@ -48,13 +58,14 @@ impl Reference {
             requests: settings().for_deserialize().into_generator(),
             replies: settings().for_serialize().into_generator(),
         };
-        let mut endpoints = Vec::new();
-        collect("catalog", catalog::ENDPOINTS, &mut schemas, &mut endpoints);
-        collect("cart", cart::ENDPOINTS, &mut schemas, &mut endpoints);
-        collect("payments", payments::ENDPOINTS, &mut schemas, &mut endpoints);
-        collect("content", content::ENDPOINTS, &mut schemas, &mut endpoints);
-        collect("auth", auth::ENDPOINTS, &mut schemas, &mut endpoints);
-        collect("delivery", delivery::ENDPOINTS, &mut schemas, &mut endpoints);
+        let declared = Functions::declarations().into_iter();
+        let mut endpoints: Vec<_> = declared
+            .filter(|(_, declaration)| declaration.routes.iter().any(|route| !route.starts_with("SCHEDULE ")))
+            .map(|(function, declaration)| {
+                let description = (declaration.describe)(&mut schemas);
+                Documented { function, declaration, description }
+            })
+            .collect();
         endpoints.sort_by_key(|endpoint| {
             let Declaration { number, name, .. } = *endpoint.declaration;
             (number.is_none(), number, name)
@@ -93,18 +104,4 @@ pub(crate) fn reference(schema: &Value) -> Option<&str> {
 
 pub(crate) fn json(schema: &Schema) -> &Value {
     schema.as_value()
-}
-
-fn collect<S>(
-    function: &'static str,
-    routes: &'static [Route<S>],
-    schemas: &mut Schemas,
-    endpoints: &mut Vec<Documented>,
-) {
-    for route in routes {
-        let declaration = &route.declaration;
-        if declaration.routes.iter().any(|route| !route.starts_with("SCHEDULE ")) {
-            endpoints.push(Documented { function, declaration, description: (declaration.describe)(schemas) });
-        }
-    }
 }

@@ -92,7 +92,7 @@ fn with_sections(text: &str, reference: &Reference, samples: &[Sample]) -> Resul
         _ = write!(page, "{HEADING}{before}{GENERATED}{}{rest}", render::endpoint(reference, endpoint, samples));
     }
     for endpoint in missing {
-        let (heading, summary) = (endpoint.heading(), render::sentence(endpoint.declaration.summary));
+        let (heading, summary) = (endpoint.heading(), render::sentence(&endpoint.summary()));
         let generated = render::endpoint(reference, endpoint, samples);
         _ = write!(page, "{HEADING}{heading}\n\n{summary}.\n\n{GENERATED}{generated}");
     }

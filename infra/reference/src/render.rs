@@ -14,7 +14,7 @@ pub fn overview(reference: &Reference) -> String {
     for endpoint in &reference.endpoints {
         let methods: Vec<&str> = endpoint.routes().map(|(method, _)| method).collect();
         let Some((_, path)) = endpoint.routes().next() else { continue };
-        let (function, summary) = (endpoint.function, endpoint.declaration.summary);
+        let (function, summary) = (endpoint.function, endpoint.summary());
         _ = writeln!(text, "| {} | {path} | {function} | {summary} |", methods.join(", "));
     }
     text

@@ -63,8 +63,7 @@ pub trait Endpoint: Sized + 'static {
     const SUMMARY: &'static str;
     /// Its number, if it is among the sixteen documented endpoints.
     const NUMBER: Option<u8> = None;
-    /// The most sequential round trips to the database that a request makes, in its rarest case. The usual numbers are
-    /// in rules.md, "Round trips".
+    /// The round trips of a request in its rarest case. The table of rules.md, "Round trips", is made of them.
     const ROUND_TRIPS: RoundTrips;
     /// The shape of its error bodies.
     const ERRORS: ErrorBody = ErrorBody::Message;

@@ -1,6 +1,6 @@
 // Elements and texts from JavaScript. Whatever the API sends is inserted as text and never parsed as HTML.
 
-const { lang } = document.documentElement;
+const { lang, dataset } = document.documentElement;
 const { default: texts } = await import(`../texts/${lang}.js`);
 const plural = new Intl.PluralRules(lang);
 
@@ -32,7 +32,7 @@ export const byId = (id) => document.getElementById(id);
 export const hidden = (text) => h("span", { class: "hidden" }, text);
 
 /** A picture under its hash is there in several widths. */
-const widths = (image) => /[0-9a-f]{32}\.webp$/.test(image) && [320, 640, 1280].map((width) => `${image.replace(".webp", `-${width}.webp`)} ${width}w`).join(", ");
+const widths = (image) => /[0-9a-f]{32}\.webp$/.test(image) && dataset.widths.trim().split(" ").map((width) => `${image.replace(".webp", `-${width}.webp`)} ${width}w`).join(", ");
 
 /** A picture whose place is reserved before it is loaded. */
 export const picture = (image, size) =>
