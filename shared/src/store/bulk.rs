@@ -115,7 +115,7 @@ pub fn batches<T, E>(mut things: impl Iterator<Item = Result<T, E>>) -> impl Ite
 async fn write_batch(db: &Db, mut requests: Vec<WriteRequest>) -> Result<(), StoreError> {
     for round in 0..ROUNDS {
         pause_before(round).await;
-        let answer = Box::pin(db.client().batch_write_item().request_items(db.table(), requests).send()).await;
+        let answer = db.client().batch_write_item().request_items(db.table(), requests).send().await;
         let answer = answer.map_err(|error| StoreError::from_sdk(OPERATION, error))?;
         requests = answer.unprocessed_items.unwrap_or_default().into_values().flatten().collect();
         if requests.is_empty() {

@@ -11,12 +11,12 @@ use jiff::fmt::rfc2822;
 use std::sync::{Arc, Mutex, PoisonError};
 
 pub async fn describe(db: &Db) -> Result<Option<TableDescription>, StoreError> {
-    let answer = Box::pin(db.client().describe_table().table_name(db.table()).send()).await;
+    let answer = db.client().describe_table().table_name(db.table()).send().await;
     Ok(answer.map_err(|error| StoreError::from_sdk("DescribeTable", error))?.table)
 }
 
 pub async fn time_to_live(db: &Db) -> Result<Option<TimeToLiveDescription>, StoreError> {
-    let answer = Box::pin(db.client().describe_time_to_live().table_name(db.table()).send()).await;
+    let answer = db.client().describe_time_to_live().table_name(db.table()).send().await;
     Ok(answer.map_err(|error| StoreError::from_sdk("DescribeTimeToLive", error))?.time_to_live_description)
 }
 
@@ -45,6 +45,6 @@ pub async fn seconds(db: &Db) -> Result<Option<i64>, StoreError> {
     let dated = Dated::default();
     let request = db.client().get_item().table_name(db.table());
     let request = request.set_key(Some(key_attributes(&keys::active_version()))).customize().interceptor(dated.clone());
-    Box::pin(request.send()).await.map_err(|error| StoreError::from_sdk("GetItem", error))?;
+    request.send().await.map_err(|error| StoreError::from_sdk("GetItem", error))?;
     Ok(*dated.0.lock().unwrap_or_else(PoisonError::into_inner))
 }

@@ -148,8 +148,9 @@ async fn settle_payment<P: Provider>(
     id: &InternalId,
     state: &PaymentState,
 ) -> Result<Option<Settled>, SettleError> {
-    let mut has_changed = false;
-    for round in 0..=RETRIES {
+    let (mut has_changed, mut conflicts) = (false, 0);
+    for _ in 0..=RETRIES {
+        pause_before(conflicts).await;
         let Some(mut stored) = orders::get(db, id).await? else { return Ok(None) };
         if !is_own(&stored.order, &stored.effects, state) {
             tracing::error!(order = %id, session = state.session, "a checkout that is not the order's own is ignored");
@@ -176,7 +177,7 @@ async fn settle_payment<P: Provider>(
         let is_payment = matches!(decision, Decision::Pay | Decision::PayOrRefund);
         if !write(db, clock, provider, &mut stored, state, decision).await? {
             telemetry::conflict();
-            pause_before(round + 1).await;
+            conflicts += 1;
         } else if is_payment && state.refunded > Money::ZERO {
             // It is seen for the first time when a part is refunded already.
             has_changed = true;
