@@ -16,7 +16,7 @@ async fn cart_of(store: &TestStore, user: u64) -> Option<codec::Item> {
     store.db.get(&keys::cart(UserId::new(user)), true).await.unwrap()
 }
 
-/// Asserts that a response is a 503 that says when to try again, and nothing else.
+/// Asserts that a response is a 503 with a time to try again and a message, not to be cached.
 pub fn is_busy(what: &str, reply: &Reply) {
     assert_eq!(reply.status, 503, "{what}: {}", reply.text);
     assert!(reply.header("retry-after").parse::<u32>().unwrap() > 0, "{what}");

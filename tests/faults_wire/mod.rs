@@ -10,7 +10,7 @@ use futures_util::future::join_all;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use tests::{Endpoint, Reply, WireFault, endpoints};
+use tests::{Endpoint, Reply, WireFault, endpoints, with_all_faults};
 use tokio::task::JoinSet;
 use world::{Pacing, Plan, Side, Undisturbed, Verdict, World, undisturbed};
 
@@ -67,15 +67,9 @@ fn is_unavailable(endpoint: &Endpoint, reply: &Reply) -> bool {
     }
 }
 
-/// Whether every combination is tried: with the environment variable `FAULTS=all`. Otherwise a part of them, which changes
-/// from call to call, so that a run of all tests takes seconds.
-fn with_all() -> bool {
-    std::env::var("FAULTS").is_ok_and(|value| value == "all")
-}
-
 /// All faults, or as many as `count` of them, beginning with another one at each `turn`.
 fn by_turns(faults: &[WireFault], turn: usize, count: usize) -> Vec<WireFault> {
-    let count = if with_all() { faults.len() } else { count };
+    let count = if with_all_faults() { faults.len() } else { count };
     faults.iter().copied().cycle().skip(turn % faults.len()).take(count).collect()
 }
 

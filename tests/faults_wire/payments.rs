@@ -1,13 +1,13 @@
 //! A purchase from the cart to the refund, in which a call to the database or to the payment provider fails on the wire:
 //! a request that got a 503 is sent again, and in the end everything is as if nothing had failed.
 
-use super::{QUICK, figures, with_all};
+use super::{QUICK, figures};
 use crate::payments::support::{add, agreed, login};
 use local::stripe::Action;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
-use tests::{Call, Dump, Proxy, Reply, TestStore, WireFault};
+use tests::{Call, Dump, Proxy, Reply, TestStore, WireFault, with_all_faults};
 use tokio::sync::OnceCell;
 use tokio::task::JoinSet;
 
@@ -232,7 +232,7 @@ async fn find_out() -> Undisturbed {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_purchase_is_complete_whichever_call_fails() {
     let (calls, expected) = undisturbed().await;
-    let plans = plans(calls, with_all());
+    let plans = plans(calls, with_all_faults());
     let count = plans.len();
     let unavailable = run(false, plans, expected).await;
     figures(&format!("a purchase: {calls:?}, {count} plans, {unavailable} times 503"));
@@ -271,7 +271,7 @@ async fn a_purchase_is_complete_whichever_call_gets_no_response() {
         let fault = WireFault::Late(Duration::from_millis(1_450));
         plans.push(Plan { step, side: Side::Database, place: 0, fault, lasts: true });
     }
-    let plans: Vec<Plan> = plans.into_iter().step_by(if with_all() { 1 } else { 4 }).collect();
+    let plans: Vec<Plan> = plans.into_iter().step_by(if with_all_faults() { 1 } else { 4 }).collect();
     let count = plans.len();
     let unavailable = run(true, plans, expected).await;
     figures(&format!("a purchase in production's pacing: {count} plans, {unavailable} times 503"));

@@ -250,6 +250,7 @@ impl Undisturbed {
         let is_counted = got.counters.is_empty() || got.counters == self.first.counters;
         assert!(is_counted, "{what}: {:?}", got.counters);
         if is_unavailable(&self.endpoint, reply) {
+            assert_eq!(reply.header("cache-control"), "no-store", "{what}");
             if self.endpoint.declaration.while_away.is_none() {
                 is_busy(self.endpoint.route, reply);
             }

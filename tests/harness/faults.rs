@@ -1,6 +1,7 @@
 //! A database with faults: an interceptor that keeps calls from the engine, or loses their responses.
 
 use crate::calls::{operation, writes};
+use crate::count::with_all_faults;
 use aws_sdk_dynamodb::config::http::HttpRequest;
 use aws_sdk_dynamodb::config::interceptors::{
     BeforeDeserializationInterceptorContextMut, BeforeTransmitInterceptorContextMut,
@@ -119,7 +120,7 @@ impl Faults {
 
     /// The numbers of writes after which a long command is cut off: every third, and all with `FAULTS=all`.
     pub fn cuts() -> impl Iterator<Item = usize> {
-        (0..).step_by(if std::env::var("FAULTS").is_ok_and(|value| value == "all") { 1 } else { 3 })
+        (0..).step_by(if with_all_faults() { 1 } else { 3 })
     }
 
     /// From now on `rule` returns the fault of an operation by its name, if it has one.

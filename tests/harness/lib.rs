@@ -29,7 +29,7 @@ mod wire;
 pub use calls::{Calls, CartTrace, operation, writes};
 pub use clock::{NOW, TestClock};
 pub use configure::configure;
-pub use count::count;
+pub use count::{count, with_all_faults};
 pub use database::{TWO_CHAINS, needs_embedded_engine};
 pub use endpoints::{Endpoint, cached, declared_route, endpoints};
 pub use faults::{Fault, Faults};

@@ -13,7 +13,7 @@ use shared::store::orders as stored_orders;
 use shared::usecases::checkouts::{SettleError, settle};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use tests::{Fault as DatabaseFault, writes};
+use tests::{Fault as DatabaseFault, with_all_faults, writes};
 
 /// Steps of a buyer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,7 +49,7 @@ impl Database {
     /// The faults of a call. A read that is lost was done or not, which is the same: `FAULTS=all` tries both all the same.
     pub(super) fn of(operation: &str) -> Vec<Self> {
         let mut faults = vec![NEVER_ARRIVES, Self::Killed];
-        if writes(operation) || with_all() {
+        if writes(operation) || with_all_faults() {
             faults.extend([RESPONSE_LOST, Self::KilledAfter]);
         }
         if operation == "TransactWriteItems" {
@@ -76,10 +76,6 @@ impl Database {
             Some(injected)
         }
     }
-}
-
-pub(super) fn with_all() -> bool {
-    std::env::var("FAULTS").is_ok_and(|which| which == "all")
 }
 
 async fn prepare(market: &Market, flow: Flow) {
@@ -203,7 +199,7 @@ async fn fail_at(flow: Flow, place: usize, fault: Database, again: bool) {
 /// `FAULTS=all` fails them here too.
 async fn fail_each_call(flow: Flow, after: Option<Flow>) {
     let (sent, of_provider) = calls(flow).await;
-    let (known, known_to_provider) = match after.filter(|_| !with_all()) {
+    let (known, known_to_provider) = match after.filter(|_| !with_all_faults()) {
         Some(other) => calls(other).await,
         None => Default::default(),
     };

@@ -1,6 +1,6 @@
 //! Every call of a subscription's life that fails, and the process killed at every call: what is repeated or swept completes it.
 
-use super::faults::{Database, with_all};
+use super::faults::Database;
 use crate::market::Instance;
 use crate::subscribers::{MONTHLY, Subscribers};
 use local::stripe::{Action, Fault, FaultKind};
@@ -10,6 +10,7 @@ use shared::usecases::checkouts::{Provider as _, WebhookEvent, act, cancel_subsc
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+use tests::with_all_faults;
 
 /// A part of a subscription's life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -139,7 +140,7 @@ async fn fail_each_call(part: Part) {
         let faults = Database::of(operation);
         for (number, fault) in faults.iter().enumerate() {
             // Each kind is tried at some call.
-            if !with_all() && number != place % faults.len() {
+            if !with_all_faults() && number != place % faults.len() {
                 continue;
             }
             let (shop, fired) = (before(part).await, Arc::new(AtomicBool::new(false)));
@@ -158,7 +159,7 @@ async fn fail_each_call(part: Part) {
             Fault::after(FaultKind::Status(500)),
         ];
         for (number, fault) in faults.into_iter().enumerate() {
-            if !with_all() && number != place % 4 {
+            if !with_all_faults() && number != place % 4 {
                 continue;
             }
             let shop = before(part).await;
