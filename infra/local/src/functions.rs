@@ -117,7 +117,7 @@ impl Functions {
     }
 }
 
-/// What is done for each function. The list below is the only one in Rust, but for the states above.
+/// The methods that call every function. Their names are listed below, and nowhere else in Rust but for the states above.
 macro_rules! each_function {
     ($($name:ident)*) => {
         impl Functions {

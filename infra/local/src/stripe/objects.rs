@@ -295,7 +295,7 @@ impl Dispute {
     }
 }
 
-/// An object as it is sent: these fields, and those of its kind that always have the same value here.
+/// An object to send: these fields, and those of its kind that always have the same value here.
 pub(super) fn sent(kind: &str, fields: Value) -> Value {
     static ALWAYS: LazyLock<Value> =
         LazyLock::new(|| serde_json::from_str(include_str!("always.json")).unwrap_or_default());

@@ -1,4 +1,4 @@
-//! The status of an order, as it is typed.
+//! The argument for an order's status.
 
 use shared::model::OrderStatus;
 

@@ -11,7 +11,7 @@ use crate::store::{Db, RETRIES, pause_before, subscriptions};
 use crate::usecases::orders::subscription::write;
 
 /// Cancels a subscription, and asks its provider to. One that is over, or is cancelled already, is only asked about.
-/// Returns it as it is stored then; `None` if there is none with this id. After an error the same call may be repeated.
+/// Returns the stored subscription; `None` if no subscription has this id. After an error the same call may be repeated.
 /// If it is one of the provider's, the cancellation is stored, and the sweep asks for it again.
 pub async fn cancel_subscription<P: Provider>(
     db: &Db,

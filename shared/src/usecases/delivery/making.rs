@@ -102,7 +102,7 @@ impl Making<'_> {
         }
     }
 
-    /// The player of a command that needs one, as in the server's list of players. An empty text is no player.
+    /// The player of a command that needs one, as the server's list of players has it. An empty text names none.
     fn player_id(&self, entry: &Expanded<'_>, player: &str) -> Option<String> {
         let free = self.frozen.free_names.iter().find(|free| free.server == entry.server);
         let variable = free.filter(|_| entry.template.online)?.variable;
