@@ -65,8 +65,8 @@ fn later_in(order: &Order, now: i64) -> i64 {
 /// waiting. Without a deadline it takes 18 seconds at most.
 pub async fn sweep<P: Provider>(db: &Db, clock: &dyn Clock, provider: Option<&P>) -> Result<Swept, StoreError> {
     let now = clock.seconds();
-    let time = deadline::left().unwrap_or(WHOLE).saturating_sub(METRIC);
     let rows = unfinished::due(db, now).await?;
+    let time = deadline::left().unwrap_or(WHOLE).saturating_sub(METRIC);
     let overdue = overdue(&rows, now);
     let (swept, events) = deadline::scope(time, in_time(db, clock, provider, rows, time)).await;
     if let Err(error) = servers(db, clock).await {

@@ -208,6 +208,14 @@ async fn what_there_is_no_time_for_is_left_to_the_next_sweep_and_does_not_count_
     // As much as is kept for counting and for what has begun.
     let swept = deadline::scope(Duration::from_secs(4), market.sweep()).await;
     assert_eq!(swept, Swept { due: 3, left: 3, ..Swept::default() });
+    // Or if reading what is due has taken it.
+    let instance = market.failing(|place, _| {
+        std::thread::sleep(Duration::from_secs(if place == 0 { 1 } else { 0 }));
+        None
+    });
+    let swept = sweep(&instance.db, &market.clock, Some(&market.provider));
+    let swept = deadline::scope(Duration::from_secs(5), swept).await.unwrap();
+    assert_eq!(swept, Swept { due: 3, left: 3, ..Swept::default() });
     assert!(overdue(&market).await.iter().all(|row| row.failed == 0));
     market.sweep_later().await;
     for order in &orders {
