@@ -210,7 +210,7 @@ async fn what_there_is_no_time_for_is_left_to_the_next_sweep_and_does_not_count_
     assert_eq!(swept, Swept { due: 3, left: 3, ..Swept::default() });
     // Or if reading what is due has taken it.
     let instance = market.failing(|place, _| {
-        std::thread::sleep(Duration::from_secs(if place == 0 { 1 } else { 0 }));
+        std::thread::sleep(Duration::from_secs(u64::from(place == 0)));
         None
     });
     let swept = sweep(&instance.db, &market.clock, Some(&market.provider));
