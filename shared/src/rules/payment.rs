@@ -162,15 +162,25 @@ fn paid(order: &Order, effects: &OrderEffects, state: &PaymentState) -> Decision
             }
         }
         (OrderStatus::Refunded, None) => Decision::Nothing,
-        // What was refunded once is not paid by itself because the refund failed.
-        (OrderStatus::Failed | OrderStatus::Cancelled, None) if effects.failed_refunds > Money::ZERO => {
-            Decision::Nothing
-        }
+        // What was refunded once is not paid by itself, because the refund failed or this read is older.
+        (OrderStatus::Failed | OrderStatus::Cancelled, None) if was_refunded(effects, state) => Decision::Nothing,
         (status, news) => match disagreement {
             Some(reason) => review(order, effects, reason),
             None if status == OrderStatus::Paid => news.map_or(Decision::Nothing, Decision::RefundInPart),
             None => unpaid(order, effects),
         },
+    }
+}
+
+/// Whether the payment of an order that ended without it was refunded before. Then the order has the payment's id, as has one
+/// that an operator or an attempt of ours decides about.
+fn was_refunded(effects: &OrderEffects, state: &PaymentState) -> bool {
+    let known = effects.provider.as_ref().and_then(|provider| provider.intent.as_ref());
+    match effects.reviewed.as_ref().map(|reviewed| reviewed.outcome) {
+        _ if effects.failed_refunds > Money::ZERO => true,
+        Some(outcome) => outcome == ReviewOutcome::Refunded,
+        None if effects.refund.is_some() || effects.review.is_some() => false,
+        None => known.is_some() && known == state.intent.as_ref(),
     }
 }
 

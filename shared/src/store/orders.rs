@@ -58,8 +58,8 @@ impl StoredOrder {
         Ok(Write::put(self.key(), self.encode()?).only_if_absent())
     }
 
-    /// The write that changes the status, on the condition that status, hold and refunds are as they were read. It adds
-    /// the mark of the statistics to an order that has none.
+    /// The write that changes the status, on the condition that status, hold and refunds are as they were read, and the
+    /// payment's id if the order becomes PAID. It adds the mark of the statistics to an order that has none.
     pub fn change(&self, change: &StatusChange<'_>) -> Result<Write, StoreError> {
         let mut set = vec!["#status = :to", "counted = if_not_exists(counted, :counted)"];
         let mut removed = vec!["held"];
@@ -108,8 +108,11 @@ impl StoredOrder {
         let mut condition = vec!["#status = :from".to_owned(), held.to_owned()];
         condition.extend(self.refunded_as_read(&mut values));
         match change.to {
-            // What is being refunded is never paid.
-            OrderStatus::Paid => condition.push(self.attempt_as_read(&mut values)),
+            // What is being refunded, or was by a read that is newer, is never paid.
+            OrderStatus::Paid => {
+                condition.push(self.attempt_as_read(&mut values));
+                condition.push(self.intent_as_read(&mut values).to_owned());
+            }
             _ => removed.push("unreturned"),
         }
         let expression = format!("SET {} REMOVE {}", set.join(", "), removed.join(", "));

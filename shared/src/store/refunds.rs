@@ -125,10 +125,25 @@ impl StoredOrder {
         }
     }
 
-    /// The writes that note the provider's payment.
+    /// The writes that note the provider's payment, on the condition that the status is as it was read.
     pub fn set_intent(&self, intent: &str) -> Result<Vec<Write>, StoreError> {
-        let own = Write::update(self.key(), "SET provider.intent = :intent").only_if("attribute_exists(provider)");
-        Ok(vec![own.text(":intent", intent), Payment::put(&self.order, intent)?])
+        let own = Write::update(self.key(), "SET provider.intent = :intent")
+            .only_if("attribute_exists(provider) AND #status = :status")
+            .name("#status", "status")
+            .text(":status", self.order.status.as_str())
+            .text(":intent", intent);
+        Ok(vec![own, Payment::put(&self.order, intent)?])
+    }
+
+    /// The condition that the provider's payment is as it was read.
+    pub(super) fn intent_as_read(&self, values: &mut Item) -> &'static str {
+        match self.effects.provider.as_ref().and_then(|provider| provider.intent.clone()) {
+            Some(intent) => {
+                values.insert(":intent_read".to_owned(), AttributeValue::S(intent));
+                "provider.intent = :intent_read"
+            }
+            None => "attribute_not_exists(provider.intent)",
+        }
     }
 
     /// The write that notes what an operator decided, on the condition that status and refunds are as they were read.

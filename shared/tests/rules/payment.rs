@@ -191,6 +191,26 @@ fn a_late_payment_whose_refund_was_begun_is_never_paid() {
 }
 
 #[test]
+fn an_older_read_does_not_pay_an_order_that_a_refund_ended() {
+    let checkout = |intent| ProviderCheckout::paid("cs_1".to_owned(), intent, account(None, false), 0);
+    let ended = OrderEffects { provider: Some(checkout(Some("intent".to_owned()))), ..OrderEffects::default() };
+    for status in [OrderStatus::Cancelled, OrderStatus::Failed] {
+        let decided = |effects: &OrderEffects, state: &PaymentState| name(decide(&order(status), effects, state));
+        assert_eq!(decided(&ended, &payment(0, 0)), "nothing");
+        assert_eq!(decided(&ended, &payment(150, 0)), "nothing");
+        assert_eq!(decided(&ended, &PaymentState { currency: "usd".to_owned(), ..payment(0, 0) }), "nothing");
+        let unknown = OrderEffects { provider: Some(checkout(None)), ..OrderEffects::default() };
+        assert_eq!(decided(&unknown, &payment(0, 0)), "pay or refund");
+        let begun = OrderEffects { refund: Some(attempt(300, None)), ..ended.clone() };
+        assert_eq!(decided(&begun, &payment(0, 0)), "finish refund");
+        for (outcome, found) in [(ReviewOutcome::Accepted, "pay or refund"), (ReviewOutcome::Refunded, "nothing")] {
+            let reviewed = Some(Reviewed { reason: String::new(), outcome, at: 0 });
+            assert_eq!(decided(&OrderEffects { reviewed, ..ended.clone() }, &payment(0, 0)), found);
+        }
+    }
+}
+
+#[test]
 fn what_an_operator_has_decided_is_not_asked_again() {
     let reviewed = |outcome| OrderEffects {
         reviewed: Some(Reviewed { reason: String::new(), outcome, at: 0 }),

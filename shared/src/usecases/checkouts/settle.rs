@@ -161,7 +161,10 @@ async fn settle_payment<P: Provider>(
         }
         let decision = decide(&stored.order, &stored.effects, state);
         if decision == Decision::Nothing {
-            note_payment(db, &stored, state).await?;
+            if !note_payment(db, &stored, state).await? {
+                conflicts += 1;
+                continue;
+            }
             let status = stored.order.status;
             if stored.delivery_due() {
                 follow_up(db, clock, stored).await?;
@@ -236,13 +239,12 @@ async fn abandon<P: Provider>(provider: &P, state: &PaymentState) -> Result<(), 
     provider.cancel_subscription(&period.subscription, how).await
 }
 
-/// Writes the order of a payment as soon as the payment is known: later refunds and disputes name only the payment.
-async fn note_payment(db: &Db, stored: &StoredOrder, state: &PaymentState) -> Result<(), StoreError> {
-    if let Some(intent) = unknown_intent(stored, state) {
-        let writes: Vec<Write> = stored.set_intent(intent)?;
-        let _: Sent<_> = send(db, writes).await?;
-    }
-    Ok(())
+/// Writes the order of a payment as soon as the payment is known: later refunds and disputes name only the payment. `false` if
+/// the order has changed in between.
+async fn note_payment(db: &Db, stored: &StoredOrder, state: &PaymentState) -> Result<bool, StoreError> {
+    let Some(intent) = unknown_intent(stored, state) else { return Ok(true) };
+    let writes: Vec<Write> = stored.set_intent(intent)?;
+    Ok(send(db, writes).await? == Sent::Written)
 }
 
 pub(super) async fn complete(db: &Db, clock: &dyn Clock, stored: &StoredOrder) -> Result<(), SettleError> {

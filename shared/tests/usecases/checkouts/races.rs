@@ -11,6 +11,7 @@ use shared::rules::payment::{PaymentState, Progress};
 use shared::store::{keys, statistics};
 use shared::usecases::checkouts::{Settled, settle_with};
 use std::collections::BTreeSet;
+use tests::TestClock;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 8)]
 async fn a_coupon_is_on_as_many_checkouts_as_it_has_uses() {
@@ -137,18 +138,76 @@ fn permutations(of: &[PaymentState]) -> Vec<Vec<PaymentState>> {
     all
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn what_was_said_of_a_payment_may_arrive_in_any_order() {
+/// The states of a payment of 180 that was refunded up to this amount, in every order.
+fn said_in_any_order(refunded: i64) -> Vec<Vec<PaymentState>> {
     let open = payment(&InternalId::new("order"), Money::from_minor(180));
     let paid = PaymentState { progress: Progress::Paid, intent: Some("intent".to_owned()), ..open.clone() };
     let processing = PaymentState { progress: Progress::Processing, ..open.clone() };
-    let refunded = PaymentState { refunded: Money::from_minor(60), ..paid.clone() };
-    for states in permutations(&[open, paid, processing, refunded]) {
+    let refunded = PaymentState { refunded: Money::from_minor(refunded), ..paid.clone() };
+    permutations(&[open, paid, processing, refunded])
+}
+
+async fn hear(market: &Market, order: &InternalId, state: &PaymentState) {
+    let state = PaymentState { session: order.to_string(), order: Some(order.clone()), ..state.clone() };
+    settle_with(&market.db, &market.clock, &market.provider, order, &state).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_refunded_in_full_is_not_paid_by_an_older_read() {
+    for states in said_in_any_order(180) {
+        let market = Market::open().await;
+        let order = market.checkout(1, &[(FIVE, 2)], Some("once")).await;
+        let mut is_refunded = false;
+        for state in states.iter().chain(&states) {
+            hear(&market, &order, state).await;
+            is_refunded |= state.is_refunded();
+            assert_ne!((is_refunded, market.status(&order).await), (true, OrderStatus::Paid), "{states:?}");
+        }
+        market.sweep().await;
+        assert_eq!((market.sold(FIVE).await, market.held(1, FIVE).await), (0, 0));
+        assert_quiet(&market).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_two_reads_that_meet_an_older_one_does_not_pay_what_is_refunded_in_full() {
+    for is_older_first in [true, false] {
+        let market = Market::open().await;
+        let order = market.checkout(1, &[(FIVE, 2)], Some("once")).await;
+        market.provider.end(&order, Progress::Failed);
+        market.settle(&order).await;
+        let [mut first, mut second] = [0, 180].map(|refunded| PaymentState {
+            progress: Progress::Paid,
+            intent: Some("intent".to_owned()),
+            refunded: Money::from_minor(refunded),
+            ..payment(&order, Money::from_minor(180))
+        });
+        if !is_older_first {
+            std::mem::swap(&mut first, &mut second);
+        }
+        // The first has read the order, and writes when the second has written.
+        let (provider, id) = (market.provider.clone(), order.clone());
+        let interrupted = market.interrupted(1, move |db| {
+            let (provider, id, second) = (provider.clone(), id.clone(), second.clone());
+            async move {
+                settle_with(&db, &TestClock::new(), &provider, &id, &second).await.unwrap();
+            }
+        });
+        settle_with(&interrupted, &market.clock, &market.provider, &order, &first).await.unwrap();
+        assert_ne!(market.status(&order).await, OrderStatus::Paid, "the older one first: {is_older_first}");
+        market.sweep_later().await;
+        assert_eq!((market.sold(FIVE).await, market.held(1, FIVE).await), (0, 0));
+        assert_quiet(&market).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_said_of_a_payment_may_arrive_in_any_order() {
+    for states in said_in_any_order(60) {
         let market = Market::open().await;
         let order = market.checkout(1, &[(FIVE, 2)], Some("once")).await;
         for state in states.iter().chain(&states) {
-            let state = PaymentState { session: order.to_string(), order: Some(order.clone()), ..state.clone() };
-            settle_with(&market.db, &market.clock, &market.provider, &order, &state).await.unwrap();
+            hear(&market, &order, state).await;
         }
         let stored = market.order(&order).await;
         assert_eq!((stored.order.status, stored.effects.refunded.minor()), (OrderStatus::Paid, 60));
