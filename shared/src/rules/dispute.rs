@@ -22,9 +22,29 @@ pub fn is_over(state: &str) -> bool {
     matches!(state, "won" | LOST | "warning_closed" | "prevented")
 }
 
+/// Whether a state is older than the one that is noted: reads of the provider may overtake each other. An inquiry becomes a
+/// dispute, and no dispute an inquiry.
+pub fn is_older(state: &str, noted: &str) -> bool {
+    is_over(noted) && !is_over(state) || takes_back(noted) && state.starts_with("warning_")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_inquiry_becomes_a_dispute_and_that_is_decided() {
+        for (noted, next) in [
+            ("warning_under_review", "warning_closed"),
+            ("warning_under_review", "needs_response"),
+            ("needs_response", LOST),
+            ("under_review", "won"),
+            ("warning_needs_response", "won"),
+        ] {
+            assert_eq!((is_older(next, noted), is_older(noted, next)), (false, true), "{noted} {next}");
+        }
+        assert!(!is_older("under_review", "needs_response") && !is_older("won", LOST));
+    }
 
     #[test]
     fn only_a_dispute_that_is_not_won_takes_an_order_back() {

@@ -4,7 +4,7 @@ use super::provider::DisputeState;
 use super::status::SettleError;
 use crate::clock::Clock;
 use crate::model::{DeliveryStep, Entitlement, InternalId, LoginKind, OrderDelivery, OrderStatus, User, UserName};
-use crate::rules::dispute::{decisive, is_over, takes_back};
+use crate::rules::dispute::{decisive, is_older, takes_back};
 use crate::store::orders::{self, StoredOrder};
 use crate::store::published::read_active_version;
 use crate::store::transaction::{Sent, Write, send};
@@ -50,10 +50,10 @@ pub async fn note_dispute(
     Ok(Some(stored))
 }
 
-/// Whether the order does not say it yet. A decided dispute stays so.
+/// Whether the order does not say it yet.
 fn is_news(stored: &StoredOrder, dispute: &DisputeState) -> bool {
     let noted = stored.effects.disputes.get(&dispute.id);
-    noted.is_none_or(|noted| *noted != dispute.state && (!is_over(noted) || is_over(&dispute.state)))
+    noted.is_none_or(|noted| *noted != dispute.state && !is_older(&dispute.state, noted))
 }
 
 /// The delivery of a paid order that begins to be taken back. `None` if nothing is delivered, or it is taken back already.
