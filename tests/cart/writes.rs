@@ -66,8 +66,9 @@ async fn a_write_whose_response_is_lost_is_written_once_and_reported_the_same() 
     }
 }
 
-/// Units in the cart after one was added by a request whose first write was done, and `retried` happened before the second.
-async fn units_after(retried: impl Fn(&TestStore) -> Option<Fault> + Send + Sync + 'static) -> u32 {
+/// Status of a request that adds one unit, and the units in the cart after it, if its first write was done, and `retried`
+/// happened before the second.
+async fn added(retried: impl Fn(&TestStore) -> Option<Fault> + Send + Sync + 'static) -> (u16, u32) {
     let store = Arc::new(TestStore::open().await);
     let (writes, other) = (AtomicUsize::new(0), Arc::clone(&store));
     store.faults.inject(move |operation| match (operation, writes.load(Ordering::SeqCst)) {
@@ -83,28 +84,38 @@ async fn units_after(retried: impl Fn(&TestStore) -> Option<Fault> + Send + Sync
     });
     let reply = post(&store, "/cart/add/401", NEW, &json!({ "server_id": 1 })).await;
     store.faults.clear();
-    assert_eq!(reply.status, 200, "{}", reply.text);
-    stored(&store, NEW).await.unwrap().lines.iter().map(|line| line.count).sum()
+    (reply.status.as_u16(), stored(&store, NEW).await.unwrap().lines.iter().map(|line| line.count).sum())
+}
+
+/// Writes the cart so many times.
+fn write_again(store: &TestStore, times: usize) -> Option<Fault> {
+    let write = async {
+        for _ in 0..times {
+            let cart = stored(store, NEW).await.unwrap();
+            assert_eq!(carts::save(&store.db, &cart).await.unwrap(), carts::Saved::Written);
+        }
+    };
+    tokio::task::block_in_place(|| tokio::runtime::Handle::current().block_on(write));
+    None
 }
 
 #[tokio::test]
 async fn a_lost_write_that_then_meets_a_transaction_is_not_done_again() {
-    assert_eq!(units_after(|_| Some(Fault::TransactionConflict)).await, 1);
+    assert_eq!(added(|_| Some(Fault::TransactionConflict)).await, (200, 1));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_lost_write_is_recognised_after_other_requests_have_written() {
-    let write_three_times = |store: &TestStore| {
-        let write = async {
-            for _ in 0..3 {
-                let cart = stored(store, NEW).await.unwrap();
-                assert_eq!(carts::save(&store.db, &cart).await.unwrap(), carts::Saved::Written);
-            }
-        };
-        tokio::task::block_in_place(|| tokio::runtime::Handle::current().block_on(write));
-        None
-    };
-    assert_eq!(units_after(write_three_times).await, 1);
+    for times in [1, 5] {
+        assert_eq!(added(move |store| write_again(store, times)).await, (200, 1));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lost_write_that_can_no_longer_be_recognised_is_not_done_again() {
+    for times in [6, 20] {
+        assert_eq!(added(move |store| write_again(store, times)).await, (503, 1));
+    }
 }
 
 #[tokio::test]

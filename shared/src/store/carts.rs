@@ -31,7 +31,8 @@ pub fn take(rows: &mut Rows, user: UserId) -> Result<Cart, StoreError> {
 ///
 /// If the response to the first attempt is lost, the SDK retries, and the condition fails on what the first attempt
 /// wrote, or a transaction is on the cart by then. The write's id in the cart distinguishes this from a conflict, also
-/// if other requests have written since.
+/// if other requests have written since. [`StoreError::Unavailable`] if so many have that the id would be gone: it is not
+/// known whether the cart was written.
 pub async fn save(db: &Db, cart: &Cart) -> Result<Saved, StoreError> {
     let key = keys::cart(cart.user);
     // Without entropy there is no id, and a lost response then looks like a conflict.
@@ -55,13 +56,12 @@ pub async fn save(db: &Db, cart: &Cart) -> Result<Saved, StoreError> {
         Ok(_) => Ok(Saved::Written),
         Err(error) => match error.as_service_error() {
             Some(UpdateItemError::ConditionalCheckFailedException(failed)) => {
-                Ok(if has_write(failed.item(), write.as_deref()) { Saved::Written } else { Saved::Conflict })
+                outcome(cart, failed.item(), write.as_deref())
             }
             Some(UpdateItemError::TransactionConflictException(_)) => {
-                let now = db.get(&key, true).await?;
-                Ok(if has_write(now.as_ref(), write.as_deref()) { Saved::Written } else { Saved::Conflict })
+                outcome(cart, db.get(&key, true).await?.as_ref(), write.as_deref())
             }
-            _ => Err(StoreError::from_sdk("UpdateItem", error)),
+            _ => Err(StoreError::from_sdk(UPDATE, error)),
         },
     }
 }
@@ -90,11 +90,21 @@ pub fn forget_checkout(user: UserId, order: &InternalId) -> Write {
         .text(":order", order.as_str())
 }
 
-/// Whether a write is among the last ones of a cart.
-fn has_write(cart: Option<&Item>, write: Option<&str>) -> bool {
-    let Some((cart, write)) = cart.zip(write) else { return false };
-    LAST_WRITES.iter().filter_map(|name| cart.get(*name)?.as_s().ok()).any(|id| id == write)
+/// The outcome of a write that did not find the version that was read, by the cart as it is now.
+fn outcome(read: &Cart, now: Option<&Item>, write: Option<&str>) -> Result<Saved, StoreError> {
+    let Some((now, write)) = now.zip(write) else { return Ok(Saved::Conflict) };
+    let text = |name: &str| now.get(name)?.as_s().ok();
+    if LAST_WRITES.iter().any(|name| text(name).is_some_and(|id| id == write)) {
+        return Ok(Saved::Written);
+    }
+    let version = now.get("version").and_then(|version| version.as_n().ok()?.parse().ok()).unwrap_or(read.version);
+    if version.saturating_sub(read.version) > LAST_WRITES.len() as u64 {
+        return Err(StoreError::unavailable(UPDATE));
+    }
+    Ok(Saved::Conflict)
 }
+
+const UPDATE: &str = "UpdateItem";
 
 /// The attributes with the ids of the cart's last writes, the newest first: other requests may write while the SDK
 /// waits before it retries.
