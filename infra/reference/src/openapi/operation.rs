@@ -133,8 +133,8 @@ impl Operation<'_> {
         let mut parameters = Vec::new();
         for (name, schema) in self.endpoint.description.path_parameters.iter().zip(&request.path_parameters) {
             let mut schema = components.request(json(schema));
-            let description = schema.as_object_mut().and_then(|schema| schema.remove("description"));
-            let description = description.unwrap_or_else(|| json!("A decimal number."));
+            let own = schema.as_object_mut().and_then(|schema| schema.remove("description"));
+            let description = own.unwrap_or_else(|| components.resolve(&schema)["description"].clone());
             let example = samples.iter().find_map(|sample| sample.path_parameter.clone());
             let example = example.map(|text| match (schema["type"].as_str(), text.as_str().map(str::parse::<u64>)) {
                 (Some("integer"), Some(Ok(number))) => json!(number),
