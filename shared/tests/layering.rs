@@ -127,3 +127,19 @@ fn keys_are_built_in_one_file() {
     files.retain(|path| !path.ends_with("keys.rs") && !path.parent().is_some_and(|folder| folder.ends_with("keys")));
     must_not_know(&files, &prefixes);
 }
+
+/// Nothing would run it.
+#[test]
+fn no_test_stands_in_a_library_that_is_built_without_tests() {
+    let packages = functions().chain(std::fs::read_dir(shared("../infra")).unwrap().map(|entry| entry.unwrap().path()));
+    let mut without = 0;
+    for package in packages {
+        let manifest = std::fs::read_to_string(package.join("Cargo.toml")).unwrap_or_default();
+        let library = manifest.lines().skip_while(|line| *line != "[lib]").take_while(|line| !line.is_empty());
+        if library.into_iter().any(|line| line == "test = false") {
+            must_not_know(&sources(package.join("src").to_str().unwrap()), &["#[test]", "cfg(test)"]);
+            without += 1;
+        }
+    }
+    assert!(without > 3, "{without}");
+}
