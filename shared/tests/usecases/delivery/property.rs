@@ -22,7 +22,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use tests::{Dump, Fault};
 
 /// How many histories are tried; `DELIVERY_CASES` says otherwise.
-const CASES: u32 = 12;
+const CASES: u32 = 64;
 
 #[derive(Debug, Clone, Copy)]
 enum Op {
