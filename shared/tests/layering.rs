@@ -33,19 +33,28 @@ fn must_not_know(files: &[PathBuf], words: &[&str]) {
     }
 }
 
+/// The lines of one section of a Cargo.toml.
+fn section<'manifest>(manifest: &'manifest str, name: &str) -> impl Iterator<Item = &'manifest str> {
+    let lines = manifest.lines().skip_while(move |line| *line != name).skip(1);
+    lines.take_while(|line| !line.starts_with('['))
+}
+
 /// None of the crates that a package is built from has a name that begins with one of these words.
 fn must_not_depend(package: &Path, words: &[&str]) {
     let manifest = std::fs::read_to_string(package.join("Cargo.toml")).unwrap();
-    let lines = manifest.lines().skip_while(|line| *line != "[dependencies]").skip(1);
-    let names = lines.take_while(|line| !line.starts_with('[')).filter_map(|line| line.split(['.', ' ', '=']).next());
+    let names = section(&manifest, "[dependencies]").filter_map(|line| line.split(['.', ' ', '=']).next());
     let names: Vec<String> = names.map(|name| name.replace('-', "_")).collect();
     assert!(names.len() > 3, "{}: {names:?}", package.display());
     let known = names.iter().find(|name| words.iter().any(|word| name.starts_with(word)));
     assert_eq!(known, None, "{}", package.display());
 }
 
+fn packages(folder: &str) -> impl Iterator<Item = PathBuf> {
+    std::fs::read_dir(shared(folder)).unwrap().map(|entry| entry.unwrap().path())
+}
+
 fn functions() -> impl Iterator<Item = PathBuf> {
-    std::fs::read_dir(shared("../functions")).unwrap().map(|entry| entry.unwrap().path())
+    packages("../functions")
 }
 
 #[test]
@@ -131,12 +140,10 @@ fn keys_are_built_in_one_file() {
 /// Nothing would run it.
 #[test]
 fn no_test_stands_in_a_library_that_is_built_without_tests() {
-    let packages = functions().chain(std::fs::read_dir(shared("../infra")).unwrap().map(|entry| entry.unwrap().path()));
     let mut without = 0;
-    for package in packages {
+    for package in functions().chain(packages("../infra")) {
         let manifest = std::fs::read_to_string(package.join("Cargo.toml")).unwrap_or_default();
-        let library = manifest.lines().skip_while(|line| *line != "[lib]").take_while(|line| !line.is_empty());
-        if library.into_iter().any(|line| line == "test = false") {
+        if section(&manifest, "[lib]").any(|line| line == "test = false") {
             must_not_know(&sources(package.join("src").to_str().unwrap()), &["#[test]", "cfg(test)"]);
             without += 1;
         }

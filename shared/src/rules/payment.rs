@@ -175,13 +175,14 @@ fn paid(order: &Order, effects: &OrderEffects, state: &PaymentState) -> Decision
 /// Whether the payment of an order that ended without it was refunded before. Then the order has the payment's id, as has one
 /// that an operator or an attempt of ours decides about.
 fn was_refunded(effects: &OrderEffects, state: &PaymentState) -> bool {
-    let known = effects.provider.as_ref().and_then(|provider| provider.intent.as_ref());
-    match effects.reviewed.as_ref().map(|reviewed| reviewed.outcome) {
-        _ if effects.failed_refunds > Money::ZERO => true,
-        Some(outcome) => outcome == ReviewOutcome::Refunded,
-        None if effects.refund.is_some() || effects.review.is_some() => false,
-        None => known.is_some() && known == state.intent.as_ref(),
+    if effects.failed_refunds > Money::ZERO {
+        return true;
     }
+    if let Some(reviewed) = &effects.reviewed {
+        return reviewed.outcome == ReviewOutcome::Refunded;
+    }
+    let known = effects.provider.as_ref().and_then(|provider| provider.intent.as_ref());
+    effects.refund.is_none() && effects.review.is_none() && known.is_some() && known == state.intent.as_ref()
 }
 
 /// The decision about an order that is not paid, and whose payment agrees with it.

@@ -90,7 +90,7 @@ pub fn forget_checkout(user: UserId, order: &InternalId) -> Write {
         .text(":order", order.as_str())
 }
 
-/// The outcome of a write that did not find the version that was read, by the cart as it is now.
+/// The outcome of a write whose condition on the version failed, from the cart that was found instead.
 fn outcome(read: &Cart, now: Option<&Item>, write: Option<&str>) -> Result<Saved, StoreError> {
     let Some((now, write)) = now.zip(write) else { return Ok(Saved::Conflict) };
     let text = |name: &str| now.get(name)?.as_s().ok();

@@ -243,8 +243,7 @@ async fn abandon<P: Provider>(provider: &P, state: &PaymentState) -> Result<(), 
 /// the order has changed in between.
 async fn note_payment(db: &Db, stored: &StoredOrder, state: &PaymentState) -> Result<bool, StoreError> {
     let Some(intent) = unknown_intent(stored, state) else { return Ok(true) };
-    let writes: Vec<Write> = stored.set_intent(intent)?;
-    Ok(send(db, writes).await? == Sent::Written)
+    Ok(send(db, stored.set_intent(intent)?).await? == Sent::Written)
 }
 
 pub(super) async fn complete(db: &Db, clock: &dyn Clock, stored: &StoredOrder) -> Result<(), SettleError> {
