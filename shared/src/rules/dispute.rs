@@ -18,7 +18,7 @@ pub fn decisive<'a>(states: impl Iterator<Item = &'a str>) -> &'a str {
 }
 
 /// Whether it is decided: it never changes again.
-fn is_over(state: &str) -> bool {
+pub fn is_over(state: &str) -> bool {
     matches!(state, "won" | LOST | "warning_closed" | "prevented")
 }
 
