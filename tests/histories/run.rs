@@ -12,7 +12,7 @@ use local::stripe::{Action, Fault, FaultKind};
 use serde_json::{Value, json};
 use shared::model::{InternalId, Money};
 use shared::usecases::checkouts::{OperatorError, refund};
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -312,10 +312,9 @@ fn is_refunded_by_operator(order: &str) -> bool {
 /// The state after the best order of operations; the model may have others.
 fn states(buyer: &Buyer, events: &[Event<Step>], order: &[usize]) -> String {
     use super::checker::Model as _;
-    let mut states = vec![buyer.start()];
+    let mut states = HashSet::from([buyer.start()]);
     for place in order {
         states = states.iter().flat_map(|state| buyer.step(state, &events[*place].op)).collect();
-        states.dedup();
     }
     format!("{states:?}")
 }
