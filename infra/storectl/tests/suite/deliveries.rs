@@ -245,6 +245,22 @@ async fn a_restore_makes_no_command_ready_however_often_it_was_cut_off() {
     }
 }
 
+#[tokio::test]
+async fn two_restores_of_a_backup_give_no_two_commands_the_same_id() {
+    let (bench, ..) = sold().await;
+    let file = bench.path("b.jsonl.gz").display().to_string();
+    bench.ok(&["backup", &file]).await;
+    let mut made = Vec::new();
+    for minute in 0..2 {
+        let other = Bench::empty().await;
+        other.clock.advance(std::time::Duration::from_mins(minute));
+        other.ok(&["restore", &file, "--yes"]).await;
+        let order = sell(&other, "201").await;
+        made.push(ids(&listed(&other, &["--order", &order]).await));
+    }
+    assert!(made[0].iter().all(|id| !made[1].contains(id)), "an agent would not run them: {made:?}");
+}
+
 /// When the items of players expire, with how many lines of orders: `EXPIRY#` keys and hours from now.
 async fn expiries(bench: &Bench) -> Vec<(String, i64, usize)> {
     let all = shared::store::bulk::all::<shared::model::Expiry>(&bench.db, keys::prefix::EXPIRY).await.unwrap();

@@ -31,7 +31,7 @@ pub use owner::{
 pub(in crate::usecases) use period::{move_end, withdraw};
 pub use poll::{MOST_ROWS, PollError, paynow, poll};
 pub use redeliver::{RedeliverError, redeliver};
-pub use restored::{Doubts, IDS_AFTER_RESTORE, Restored, RestoredTable, restored};
+pub use restored::{Doubts, Restored, RestoredTable, ids_after_restore, restored};
 pub use sweep::{READY_TOO_LONG, SILENT_TOO_LONG, ServerHealth, measure, sweep_servers};
 pub use words::{Answer, Report, delivered, executed, validated};
 pub use write::place_of;

@@ -12,8 +12,14 @@ use crate::store::{Db, StoreError, deliveries, queue, sequences};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// How far the ids of commands go on above the highest of a backup: those in between were used after it.
-pub const IDS_AFTER_RESTORE: u64 = 1_000_000;
+/// How far the ids of commands go on above the highest after a restore at `at`, seconds since 1970 UTC. Those in between were
+/// used after the backup, and agents know them for 30 days. So does a second restore of the same backup use others than the
+/// first, by ten for each second between the two.
+pub const fn ids_after_restore(at: i64) -> u64 {
+    const IN_USE: u64 = 1_000_000;
+    const KNOWN: i64 = 30 * 86_400;
+    IN_USE + 10 * at.rem_euclid(KNOWN).unsigned_abs()
+}
 
 /// Counts of what may have run on game servers since the time to which a table is restored.
 #[derive(Debug, Default, Serialize)]
@@ -72,6 +78,8 @@ const UNTIL_IN_USE: i64 = 3_600;
 /// The changes of a table that the database restored to a point in time.
 #[derive(Debug, Default)]
 pub struct RestoredTable {
+    /// When it was read, seconds since 1970 UTC.
+    at: i64,
     written: BTreeMap<Key, Item>,
     deleted: BTreeSet<Key>,
     pub doubts: Doubts,
@@ -82,7 +90,7 @@ pub struct RestoredTable {
 impl RestoredTable {
     /// Reads every item at `now`, seconds since 1970 UTC.
     pub async fn read(db: &Db, now: i64, progress: OnProgress<'_>) -> Result<Self, StoreError> {
-        let mut table = Self::default();
+        let mut table = Self { at: now, ..Self::default() };
         each(db, "", |item| {
             progress(1);
             table.add(item, now + UNTIL_IN_USE)
@@ -121,6 +129,6 @@ impl RestoredTable {
     pub async fn write(self, db: &Db, progress: OnProgress<'_>) -> Result<(), StoreError> {
         write_each(db, self.written.into_values().map(Ok), progress).await?;
         delete_each(db, self.deleted.into_iter(), progress).await?;
-        sequences::reserve(db, sequences::COMMANDS, IDS_AFTER_RESTORE).await.map(drop)
+        sequences::reserve(db, sequences::COMMANDS, ids_after_restore(self.at)).await.map(drop)
     }
 }

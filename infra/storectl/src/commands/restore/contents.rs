@@ -6,7 +6,7 @@ use shared::store::StoreError;
 use shared::store::codec::{Item, key_of};
 use shared::store::keys::{self, TTL, prefix};
 use shared::store::sequences::{CODES, COMMANDS, NEXT, ORDERS, USERS};
-use shared::usecases::delivery::IDS_AFTER_RESTORE;
+use shared::usecases::delivery::ids_after_restore;
 use std::collections::BTreeMap;
 
 const KINDS: [&str; 4] = [USERS, ORDERS, CODES, COMMANDS];
@@ -65,13 +65,14 @@ impl Contents {
         (self.items, self.sum) == (other.items, other.sum)
     }
 
-    /// The sequences that could hand out an id again, with the first id that is free.
-    pub(super) fn behind(&self) -> Vec<(&'static str, u64)> {
+    /// The sequences that could hand out an id again, with the first id that is free after a restore at `at`, seconds since
+    /// 1970 UTC.
+    pub(super) fn behind(&self, at: i64) -> Vec<(&'static str, u64)> {
         let free = self.highest.iter().map(|(kind, highest)| (*kind, highest.saturating_add(1)));
         let next = |kind| self.next.get(kind).copied().unwrap_or(1);
         let moved = free.map(|(kind, free)| match kind {
             // Those of commands that were made after the backup are known to game servers.
-            COMMANDS => (kind, free.max(next(kind)).saturating_add(IDS_AFTER_RESTORE)),
+            COMMANDS => (kind, free.max(next(kind)).saturating_add(ids_after_restore(at))),
             _ => (kind, free),
         });
         moved.filter(|(kind, free)| next(kind) < *free).collect()

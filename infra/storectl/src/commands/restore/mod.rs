@@ -186,7 +186,7 @@ impl Filling<'_> {
             self.progress.advance(read);
         }
         nothing_else(db, &contents).await?;
-        restoring::finish(db, &seal.sha256, active, contents.behind().into_iter()).await?;
+        restoring::finish(db, &seal.sha256, active, contents.behind(self.at).into_iter()).await?;
         Ok(doubts)
     }
 }
