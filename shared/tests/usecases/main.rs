@@ -18,6 +18,6 @@ mod till;
 
 /// Runs a case of a property.
 fn block_on(case: impl Future<Output = ()>) {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.unwrap().block_on(case);
 }

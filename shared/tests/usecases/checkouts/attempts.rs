@@ -102,7 +102,7 @@ async fn assert_refunded(till: &Till, order: &InternalId, total: i64, number: u3
     assert_eq!(refunded, money(total), "{note}");
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn whichever_call_of_a_refund_is_lost_the_repeated_command_refunds_once() {
     let till = Till::open().await;
     let (database, provider) = calls(&till).await;
@@ -124,7 +124,7 @@ async fn whichever_call_of_a_refund_is_lost_the_repeated_command_refunds_once() 
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn whenever_a_refund_is_killed_the_repeated_command_finishes_it() {
     let till = Till::open().await;
     let (_, provider) = calls(&till).await;
@@ -177,7 +177,7 @@ async fn begun(till: &Till) -> InternalId {
     order
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn another_total_is_refused_until_the_refund_that_was_begun_is_finished() {
     let till = Till::open().await;
     let order = begun(&till).await;
@@ -197,7 +197,7 @@ async fn another_total_is_refused_until_the_refund_that_was_begun_is_finished() 
     assert_eq!(rest.stored.order.status, OrderStatus::Refunded);
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn a_refund_in_the_dashboard_meanwhile_counts_towards_the_total() {
     let till = Till::open().await;
     let order = begun(&till).await;
@@ -213,7 +213,7 @@ async fn a_refund_in_the_dashboard_meanwhile_counts_towards_the_total() {
     assert_eq!((attempt.number, attempt.before), (2, money(50)));
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn an_attempt_that_is_refused_for_good_is_closed_and_the_next_has_another_key() {
     let till = Till::open().await;
     let (order, session) = till.paid().await;
@@ -234,7 +234,7 @@ async fn an_attempt_that_is_refused_for_good_is_closed_and_the_next_has_another_
     assert_eq!(keys, [1, 2].map(|number| Some(format!("refund-{order}-{number}"))));
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn an_automatic_refund_is_made_once_whenever_it_is_interrupted() {
     for later in [Duration::ZERO, DAY] {
         for place in 0..40 {

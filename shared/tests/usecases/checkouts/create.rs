@@ -14,7 +14,7 @@ use shared::usecases::carts::{CartSources, LoadedCart};
 use shared::usecases::checkouts::Settled;
 use std::time::Duration;
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn a_cart_becomes_an_order_that_is_paid_once() {
     let market = Market::open().await;
     market.fill(1, &[(FIVE, 2), (TWO_EACH, 1)], Some("once")).await;
@@ -37,7 +37,7 @@ async fn a_cart_becomes_an_order_that_is_paid_once() {
     assert_quiet(&market).await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn asking_again_finds_the_same_order_and_holds_nothing_more() {
     let market = Market::open().await;
     market.fill(1, &[(FIVE, 2)], Some("card")).await;
@@ -51,7 +51,7 @@ async fn asking_again_finds_the_same_order_and_holds_nothing_more() {
     assert_eq!((market.sold(FIVE).await, market.provider.opened(), market.provider.calls()), (5, 1, 1));
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn a_checkout_that_was_paid_meanwhile_is_settled_before_the_next() {
     let market = Market::open().await;
     market.fill(1, &[(FIVE, 2)], None).await;
@@ -66,7 +66,7 @@ async fn a_checkout_that_was_paid_meanwhile_is_settled_before_the_next() {
     assert_books(&market).await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn a_buyer_who_has_paid_for_all_of_the_cart_is_sent_to_the_order() {
     let market = Market::open().await;
     market.fill(1, &[(FIVE, 2)], None).await;
@@ -80,7 +80,7 @@ async fn a_buyer_who_has_paid_for_all_of_the_cart_is_sent_to_the_order() {
     assert_quiet(&market).await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn a_payment_that_is_being_processed_keeps_the_buyer_waiting() {
     let market = Market::open().await;
     market.fill(1, &[(FIVE, 2)], None).await;
@@ -99,7 +99,7 @@ async fn a_payment_that_is_being_processed_keeps_the_buyer_waiting() {
     assert_quiet(&market).await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn what_costs_nothing_is_paid_at_once() {
     for payments in [Payments::default(), Payments { hold_minutes: 0, ..Payments::default() }] {
         let market = Market::open_with(payments).await;
@@ -114,7 +114,7 @@ async fn what_costs_nothing_is_paid_at_once() {
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn virtual_currency_is_held_and_given_back() {
     let market = Market::open().await;
     market.set_virtual_balance(1, 120).await;
@@ -134,7 +134,7 @@ async fn virtual_currency_is_held_and_given_back() {
     assert_quiet(&market).await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn a_store_that_holds_nothing_takes_when_it_is_paid() {
     let market = Market::open_with(Payments { hold_minutes: 0, ..Payments::default() }).await;
     for buyer in 1..=3 {
@@ -161,7 +161,7 @@ async fn a_store_that_holds_nothing_takes_when_it_is_paid() {
     assert_quiet(&market).await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn what_the_own_checkout_holds_does_not_count_against_the_own_cart() {
     let market = Market::open().await;
     market.fill(1, &[(FIVE, 5)], Some("once")).await;
@@ -187,7 +187,7 @@ async fn what_the_own_checkout_holds_does_not_count_against_the_own_cart() {
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn a_player_without_an_account_gets_one_when_the_gift_is_paid() {
     let market = Market::open().await;
     market.fill_with(1, vec![gift(1, GIFT, "Newcomer"), gift(2, TWENTY, "newcomer")], None).await;
@@ -205,7 +205,7 @@ async fn a_player_without_an_account_gets_one_when_the_gift_is_paid() {
     assert_quiet(&market).await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn a_request_that_was_killed_with_its_order_written_is_taken_over_at_once() {
     let market = Market::open().await;
     market.fill(1, &[(FIVE, 5)], None).await;
@@ -220,7 +220,7 @@ async fn a_request_that_was_killed_with_its_order_written_is_taken_over_at_once(
     assert_quiet(&market).await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn units_of_a_request_that_was_killed_before_its_order_come_back_within_six_minutes() {
     let market = Market::open().await;
     market.fill(1, &[(FIVE, 5)], None).await;

@@ -46,7 +46,7 @@ async fn is_banned(db: &Db, name: &UserName) -> bool {
     db.get(&keys::ban(name), true).await.unwrap().is_some()
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn a_lost_dispute_counts_as_refunded_by_its_amount_and_once() {
     let till = Till::open().await;
     let paid = till.paid().await;
@@ -65,7 +65,7 @@ async fn a_lost_dispute_counts_as_refunded_by_its_amount_and_once() {
     assert_eq!(till.says(&all.0).await.refunded, money(PRICE));
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn a_lost_dispute_whose_events_are_lost_is_found_by_the_sweep() {
     let till = Till::open().await;
     let (order, session) = till.paid().await;
@@ -79,7 +79,7 @@ async fn a_lost_dispute_whose_events_are_lost_is_found_by_the_sweep() {
     assert_eq!((stored.order.status, stored.effects.dispute.as_deref()), (OrderStatus::Refunded, Some("lost")));
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn a_warning_and_an_inquiry_only_mark_and_a_dispute_bans_if_the_store_says_so() {
     let till = Till::open().await;
     let paid = till.paid().await;
@@ -97,7 +97,7 @@ async fn a_warning_and_an_inquiry_only_mark_and_a_dispute_bans_if_the_store_says
     assert_eq!((stored.order.status, stored.effects.refunded), (OrderStatus::Paid, money(0)));
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn a_dispute_of_a_payment_by_a_login_by_name_bans_nobody() {
     let till = Till::open().await;
     let paid = till.paid().await;
@@ -108,7 +108,7 @@ async fn a_dispute_of_a_payment_by_a_login_by_name_bans_nobody() {
     assert!(!is_banned(till.db(), &name).await, "anybody can log in under a name");
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn every_dispute_of_a_payment_is_followed_and_the_one_that_decides_is_shown() {
     let till = Till::open().await;
     let paid = till.paid().await;
@@ -127,7 +127,7 @@ async fn every_dispute_of_a_payment_is_followed_and_the_one_that_decides_is_show
     assert_eq!((stored.effects.disputes.len(), stored.effects.refunded), (2, money(200)));
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn a_dispute_that_is_heard_of_before_its_order_is_paid_is_noted_with_the_payment() {
     let till = Till::open().await;
     let (order, session) = till.checkout().await;
@@ -139,7 +139,7 @@ async fn a_dispute_that_is_heard_of_before_its_order_is_paid_is_noted_with_the_p
     assert_eq!((stored.order.status, stored.effects.dispute.as_deref()), (OrderStatus::Paid, Some("needs_response")));
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn a_dispute_is_followed_whenever_the_process_is_killed() {
     for nth in 1..=3 {
         for is_written in [false, true] {

@@ -24,7 +24,7 @@ async fn sums(till: &Till, order: &InternalId) -> (i64, i64, i64) {
     (effects.refunded.minor(), effects.failed_refunds.minor(), effects.unreturned.minor())
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn a_partial_refund_that_fails_is_counted_again_and_may_be_repeated() {
     let till = Till::open().await;
     let (order, session) = till.paid().await;
@@ -47,7 +47,7 @@ async fn a_partial_refund_that_fails_is_counted_again_and_may_be_repeated() {
     till.market.assert_sums().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn a_refunded_order_whose_refund_fails_stays_refunded_and_is_marked() {
     let till = Till::open().await;
     let (order, session) = till.paid().await;
@@ -68,7 +68,7 @@ async fn a_refunded_order_whose_refund_fails_stays_refunded_and_is_marked() {
     till.market.assert_sums().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn an_automatic_refund_that_fails_pays_nothing_and_is_marked() {
     let till = Till::open().await;
     let (order, session) = till.late().await;

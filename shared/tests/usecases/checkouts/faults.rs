@@ -225,33 +225,33 @@ async fn fail_each_call(flow: Flow, after: Option<Flow>) {
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn a_payment_completes_whichever_call_fails_and_whenever_the_process_is_killed() {
     fail_each_call(Flow::Pay, None).await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn a_free_order_completes_whichever_call_fails_and_whenever_the_process_is_killed() {
     fail_each_call(Flow::Free, None).await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn a_changed_cart_completes_whichever_call_fails_and_whenever_the_process_is_killed() {
     fail_each_call(Flow::Change, Some(Flow::Begin)).await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn an_expired_checkout_completes_whichever_call_fails_and_whenever_the_process_is_killed() {
     fail_each_call(Flow::Expire, Some(Flow::Begin)).await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn a_refund_completes_whichever_call_fails_and_whenever_the_process_is_killed() {
     fail_each_call(Flow::Refund, Some(Flow::Pay)).await;
 }
 
 /// The units are counted already: taking them back would sell them twice.
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn a_checkout_that_was_written_although_its_response_was_lost_keeps_what_it_holds() {
     let market = Market::open().await;
     market.fill(1, &[(FIVE, 2)], None).await;
@@ -266,7 +266,7 @@ async fn a_checkout_that_was_written_although_its_response_was_lost_keeps_what_i
     assert_eq!(market.sold(FIVE).await, 2);
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn a_sweep_that_is_interrupted_is_finished_by_the_next() {
     for place in 0..14 {
         let market = Market::open().await;

@@ -40,14 +40,14 @@ async fn assert_can_buy_again(market: &Market) {
     assert_quiet(market).await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn an_order_stores_the_account_and_the_mode() {
     let (market, order) = begun().await;
     let checkout = market.order(&order).await.effects.provider.unwrap();
     assert_eq!((checkout.account.as_deref(), checkout.live), (Some("acct_first"), Some(false)));
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn a_deleted_checkout_ends_at_the_sweep_once_its_time_is_over_and_its_buyer_can_buy_again() {
     let (market, order) = begun().await;
     market.provider.lose(&order);
@@ -62,7 +62,7 @@ async fn a_deleted_checkout_ends_at_the_sweep_once_its_time_is_over_and_its_buye
     assert_can_buy_again(&market).await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn settling_a_deleted_checkout_ends_it_once_its_time_is_over() {
     let (market, order) = begun().await;
     market.provider.lose(&order);
@@ -72,7 +72,7 @@ async fn settling_a_deleted_checkout_ends_it_once_its_time_is_over() {
     assert_can_buy_again(&market).await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn cancelling_a_deleted_checkout_ends_it_at_once_if_it_was_confirmed() {
     let (market, order) = begun().await;
     market.provider.lose(&order);
@@ -83,7 +83,7 @@ async fn cancelling_a_deleted_checkout_ends_it_at_once_if_it_was_confirmed() {
     assert_can_buy_again(&market).await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn a_buyer_whose_checkout_was_deleted_can_buy_again_once_its_time_is_over() {
     let (market, order) = begun().await;
     market.provider.lose(&order);
@@ -94,7 +94,7 @@ async fn a_buyer_whose_checkout_was_deleted_can_buy_again_once_its_time_is_over(
     assert_eq!(market.status(&order).await, OrderStatus::Cancelled);
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn an_order_of_another_account_or_mode_is_marked_and_released_after_its_end() {
     // The keys then, and whether the order knows its account: older ones do not.
     for (account, live, is_known) in [
@@ -125,7 +125,7 @@ async fn an_order_of_another_account_or_mode_is_marked_and_released_after_its_en
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn an_interrupted_order_of_another_account_is_not_opened_in_this_one() {
     let market = Market::open().await;
     market.fill(1, &[(FIVE, 3)], None).await;
@@ -142,7 +142,7 @@ async fn an_interrupted_order_of_another_account_is_not_opened_in_this_one() {
     assert_eq!(review(&market, &order).await.as_deref(), Some(STRANDED));
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn the_former_account_finds_its_orders_when_it_is_connected_again() {
     let (market, order) = begun().await;
     assert!(market.provider.pay(&order));

@@ -48,7 +48,7 @@ fn is_refused(created: &Result<shared::usecases::checkouts::Checkout, Refused>) 
     matches!(created, Err(Refused::Refused(CheckoutRefusal::Unavailable { .. } | CheckoutRefusal::Recipient { .. })))
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn the_first_of_many_steps_can_be_bought_and_given() {
     let market = open().await;
     let bought = market.checkout(1, &[(FIRST, 1)], None).await;

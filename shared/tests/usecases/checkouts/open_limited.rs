@@ -66,7 +66,7 @@ async fn of_twenty_from_one_address_ten_begin_and_the_others_hold_nothing() {
 }
 
 /// A place is not lost for longer than a minute, and none is had twice, whichever call is lost before or after its effect.
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn an_interrupted_checkout_takes_a_place_for_a_minute_at_most() {
     static NINE_OPEN: Prepared = Prepared::new();
     let open = async || {

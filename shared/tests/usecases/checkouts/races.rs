@@ -152,7 +152,7 @@ async fn hear(market: &Market, order: &InternalId, state: &PaymentState) {
     settle_with(&market.db, &market.clock, &market.provider, order, &state).await.unwrap();
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn what_is_refunded_in_full_is_not_paid_by_an_older_read() {
     for states in said_in_any_order(180) {
         let market = Market::open().await;
@@ -201,7 +201,7 @@ async fn of_two_reads_that_meet_an_older_one_does_not_pay_what_is_refunded_in_fu
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn what_was_said_of_a_payment_may_arrive_in_any_order() {
     for states in said_in_any_order(60) {
         let market = Market::open().await;

@@ -109,7 +109,7 @@ async fn held(market: &Market, key: &Key, attribute: &str) -> i64 {
     market.number(key, attribute).await
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn the_statistics_follow_a_payment_and_a_refund_at_the_next_sweep() {
     let market = Market::open().await;
     let order = buy(&market, 2, None).await;
@@ -171,7 +171,7 @@ async fn a_refund_in_full_that_meets_one_in_part_takes_off_only_the_rest() {
     assert_eq!(shown(&market).await, before);
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn a_refund_in_part_brings_nothing_of_an_erased_owner_back() {
     let market = Market::open().await;
     let order = buy(&market, 1, None).await;

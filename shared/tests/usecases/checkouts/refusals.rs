@@ -20,7 +20,7 @@ async fn assert_refused(market: &Market, text: &str) {
     assert_eq!((market.provider.calls(), market.unfinished().await), (0, 0), "{text}");
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn every_refusal_of_a_line_names_it() {
     let market = Market::open_with(Payments { hold_units: 4, ..Payments::default() }).await;
     assert_refused(&market, "Your cart is empty.").await;
@@ -52,7 +52,7 @@ async fn every_refusal_of_a_line_names_it() {
     assert_quiet(&market).await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn what_was_sold_since_it_was_last_read_is_sold_out() {
     let market = Market::open().await;
     let instance = market.instance();
@@ -66,7 +66,7 @@ async fn what_was_sold_since_it_was_last_read_is_sold_out() {
     assert_books(&market).await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn a_gift_for_the_buyers_own_name_beside_the_same_item_is_refused() {
     let market = Market::open().await;
     market.name(1, "Receiver").await;
@@ -74,7 +74,7 @@ async fn a_gift_for_the_buyers_own_name_beside_the_same_item_is_refused() {
     assert_refused(&market, "\"item 21\" cannot be given: its recipient owns it or has reached the limit.").await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn the_recipient_of_a_gift_must_be_able_to_own_it() {
     let market = Market::open().await;
     market.name(2, "Receiver").await;

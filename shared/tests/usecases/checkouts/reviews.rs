@@ -29,7 +29,7 @@ async fn accepted(market: &Market, order: &InternalId) -> Result<bool, OperatorE
     accept(&market.db, &market.clock, &market.provider, order).await.map(|(_, is_new)| is_new)
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn the_payment_of_an_order_in_review_is_known_at_once() {
     let (market, order) = in_review(other_amount).await;
     let intent = format!("intent-{order}");
@@ -39,7 +39,7 @@ async fn the_payment_of_an_order_in_review_is_known_at_once() {
     assert_eq!(market.order(&order).await.effects.dispute.as_deref(), Some("open"));
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn an_accepted_order_is_paid_as_it_is_and_its_refunds_count_in_proportion() {
     let (market, order) = in_review(other_amount).await;
     assert!(accepted(&market, &order).await.unwrap());
@@ -63,7 +63,7 @@ async fn an_accepted_order_is_paid_as_it_is_and_its_refunds_count_in_proportion(
     assert_quiet(&market).await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn what_cannot_be_taken_any_more_is_not_accepted() {
     let (market, order) = in_review(other_amount).await;
     // The provider says that it has ended, and what it held is sold to another buyer.
@@ -76,7 +76,7 @@ async fn what_cannot_be_taken_any_more_is_not_accepted() {
     assert_eq!(market.status(&order).await, OrderStatus::Cancelled);
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn a_refund_ends_a_review_in_every_status() {
     for (progress, status) in [(None, OrderStatus::Cancelled), (Some(Progress::Failed), OrderStatus::Failed)] {
         let changes: [fn(&mut PaymentState); 2] = [other_amount, |state| state.currency = "usd".to_owned()];
@@ -101,7 +101,7 @@ async fn a_refund_ends_a_review_in_every_status() {
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn a_refund_in_the_dashboard_ends_a_review_too() {
     let (market, order) = in_review(other_amount).await;
     market.provider.set(&order, |state| state.refunded = state.amount);
@@ -112,7 +112,7 @@ async fn a_refund_in_the_dashboard_ends_a_review_too() {
     assert_eq!(market.sold(FIVE).await, 0);
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn another_orders_payment_is_never_refunded() {
     let (market, order) = in_review(|state| state.order = Some("another".into())).await;
     let refused = refund(&market.db, &market.clock, &market.provider, &order, None).await;

@@ -15,7 +15,7 @@ async fn open(market: &Market) -> shared::model::InternalId {
     market.create(1).await.unwrap().order
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn every_end_without_a_payment_gives_back_once() {
     for (progress, status) in [(Progress::Expired, OrderStatus::Cancelled), (Progress::Failed, OrderStatus::Failed)] {
         let market = Market::open().await;
@@ -30,7 +30,7 @@ async fn every_end_without_a_payment_gives_back_once() {
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn a_late_payment_is_taken_if_it_can_be_and_refunded_otherwise() {
     for is_gone in [false, true] {
         let market = Market::open().await;
@@ -52,7 +52,7 @@ async fn a_late_payment_is_taken_if_it_can_be_and_refunded_otherwise() {
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn a_recipient_over_the_limit_in_between_gets_the_gift_and_the_order_says_so() {
     let market = Market::open().await;
     market.name(2, "Receiver").await;
@@ -68,7 +68,7 @@ async fn a_recipient_over_the_limit_in_between_gets_the_gift_and_the_order_says_
     assert_quiet(&market).await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn a_payment_that_disagrees_is_left_to_an_operator() {
     type Change = fn(&mut shared::rules::payment::PaymentState);
     let wrong: [Change; 4] = [
@@ -92,7 +92,7 @@ async fn a_payment_that_disagrees_is_left_to_an_operator() {
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn units_that_were_added_meanwhile_stay_in_the_cart() {
     let market = Market::open().await;
     let order = open(&market).await;
@@ -105,7 +105,7 @@ async fn units_that_were_added_meanwhile_stay_in_the_cart() {
     assert_quiet(&market).await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn a_sweep_without_a_provider_finishes_what_needs_none() {
     let market = Market::open().await;
     let order = open(&market).await;
@@ -119,7 +119,7 @@ async fn a_sweep_without_a_provider_finishes_what_needs_none() {
     assert_quiet(&market).await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn a_payment_of_an_order_that_does_not_exist_changes_nothing() {
     let market = Market::open().await;
     let order = open(&market).await;
@@ -132,7 +132,7 @@ async fn a_payment_of_an_order_that_does_not_exist_changes_nothing() {
     assert_books(&market).await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn an_owner_who_is_erased_keeps_nothing_from_being_paid() {
     let market = Market::open().await;
     let order = open(&market).await;

@@ -16,7 +16,7 @@ async fn set(market: &Market, order: &InternalId, to: OrderStatus) {
     market.set_status(order.as_str(), to).await.unwrap();
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn what_is_held_is_not_taken_again() {
     let market = Market::open().await;
     let order = open(&market).await;
@@ -33,7 +33,7 @@ async fn what_is_held_is_not_taken_again() {
     assert_quiet(&market).await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn what_is_held_is_given_back() {
     for status in [OrderStatus::Cancelled, OrderStatus::Failed] {
         let market = Market::open().await;

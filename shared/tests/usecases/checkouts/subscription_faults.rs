@@ -172,32 +172,32 @@ async fn fail_each_call(part: Part) {
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn a_subscription_begins_whichever_call_fails_and_whenever_the_process_is_killed() {
     fail_each_call(Part::Subscribe).await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn a_renewal_completes_whichever_call_fails_and_whenever_the_process_is_killed() {
     fail_each_call(Part::Renew).await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn a_cancellation_completes_whichever_call_fails_and_whenever_the_process_is_killed() {
     fail_each_call(Part::Cancel).await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn a_cancellation_at_the_provider_is_heard_whichever_call_fails_and_whenever_the_process_is_killed() {
     fail_each_call(Part::CancelThere).await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn a_refund_of_a_subscription_completes_whichever_call_fails_and_whenever_the_process_is_killed() {
     fail_each_call(Part::Refund).await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn a_dispute_of_a_subscription_completes_whichever_call_fails_and_whenever_the_process_is_killed() {
     fail_each_call(Part::Dispute).await;
 }

@@ -16,7 +16,7 @@ async fn renewed() -> (Subscribers, InternalId, String) {
     (shop, first, session)
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn a_paid_checkout_begins_a_subscription_of_the_buyer() {
     let mut shop = Subscribers::open().await;
     let (order, _) = shop.subscribe().await;
@@ -34,7 +34,7 @@ async fn a_paid_checkout_begins_a_subscription_of_the_buyer() {
     assert!(shop.create().await.is_err(), "the buyer has it already");
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn a_renewal_is_an_order_of_its_own_that_counts_money_and_no_units() {
     let mut shop = Subscribers::open().await;
     let (first, session) = shop.subscribe().await;
@@ -62,7 +62,7 @@ async fn a_renewal_is_an_order_of_its_own_that_counts_money_and_no_units() {
     assert!(!shop.has_access());
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn a_first_payment_that_was_refunded_before_it_was_seen_is_not_charged_again() {
     let shop = Subscribers::open().await;
     let (order, session) = shop.begin().await;
@@ -74,7 +74,7 @@ async fn a_first_payment_that_was_refunded_before_it_was_seen_is_not_charged_aga
     assert_eq!(shop.till.stripe.subscription(&id).await.unwrap().status, SubscriptionStatus::Ended);
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn a_renewal_that_was_refunded_before_it_was_seen_is_the_last() {
     let mut shop = Subscribers::open().await;
     let (first, session) = shop.subscribe().await;
@@ -94,7 +94,7 @@ async fn a_renewal_that_was_refunded_before_it_was_seen_is_the_last() {
     assert!(!shop.has_access(), "{:?}", shop.ran);
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn a_refund_of_an_older_order_returns_money_and_takes_nothing() {
     let (mut shop, first, _) = renewed().await;
     shop.till.refund(&first, None).await.unwrap();
@@ -106,7 +106,7 @@ async fn a_refund_of_an_older_order_returns_money_and_takes_nothing() {
     assert_eq!(shop.till.order(&first).await.order.status, OrderStatus::Refunded);
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn a_dispute_of_the_newest_order_ends_it_and_one_of_an_older_order_lets_it_run_out() {
     let (mut shop, first, session) = renewed().await;
     shop.after(&session, Action::Dispute(None)).await;
@@ -122,7 +122,7 @@ async fn a_dispute_of_the_newest_order_ends_it_and_one_of_an_older_order_lets_it
     assert_eq!(access_until(&subscription), subscription.stopped_at.unwrap());
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn the_sweep_asks_about_a_subscription_whose_period_has_ended_without_a_word() {
     let mut shop = Subscribers::open().await;
     let (first, session) = shop.subscribe().await;
@@ -144,7 +144,7 @@ async fn the_sweep_asks_about_a_subscription_whose_period_has_ended_without_a_wo
     assert_eq!(shop.orders().await.len(), 2);
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn a_renewal_that_is_heard_of_before_the_first_payment_waits_for_it() {
     let shop = Subscribers::open().await;
     let (first, session) = shop.begin().await;
@@ -158,7 +158,7 @@ async fn a_renewal_that_is_heard_of_before_the_first_payment_waits_for_it() {
     assert_eq!(shop.orders().await.len(), 2);
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn the_subscription_of_an_erased_account_is_cancelled() {
     let mut shop = Subscribers::open().await;
     let (first, session) = shop.subscribe().await;
@@ -170,7 +170,7 @@ async fn the_subscription_of_an_erased_account_is_cancelled() {
     assert_eq!(shop.orders().await.len(), 2, "the money is known");
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn what_no_game_server_took_is_given_by_the_renewal_and_not_twice() {
     let mut shop = Subscribers::open().await;
     let (_, session) = shop.begin().await;
@@ -229,7 +229,7 @@ async fn renewal_cancellation_refund_and_dispute_at_once_end_as_the_provider_say
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn a_request_to_cancel_is_repeated_until_the_provider_has_done_it() {
     let mut shop = Subscribers::open().await;
     let (first, _) = shop.subscribe().await;

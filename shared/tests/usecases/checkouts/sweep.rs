@@ -67,7 +67,7 @@ fn fail(market: &Market, name: &'static str, count: usize, fault: Fault) -> Arc<
     calls
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn an_order_that_always_fails_waits_longer_each_time_and_stays_overdue_from_its_first_due_time() {
     let market = Market::open().await;
     let order = open(&market, 1).await.remove(0);
@@ -90,7 +90,7 @@ async fn an_order_that_always_fails_waits_longer_each_time_and_stays_overdue_fro
     assert_quiet(&market).await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn a_row_that_cannot_be_read_keeps_nothing_else_waiting() {
     let market = Market::open().await;
     let orders = open(&market, 3).await;
@@ -111,7 +111,7 @@ async fn a_row_that_cannot_be_read_keeps_nothing_else_waiting() {
     assert!(rows.iter().any(|row| row.order() == Some(&orders[1]) && row.failed == 1), "{rows:?}");
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn the_next_sweep_continues_where_the_one_before_had_to_stop() {
     let market = Market::open().await;
     let orders = refunded_unnoticed(&market, 6).await;
@@ -138,7 +138,7 @@ async fn the_next_sweep_continues_where_the_one_before_had_to_stop() {
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn a_webhook_event_that_fails_is_kept_and_the_others_go_on() {
     let market = Market::open().await;
     let orders = refunded_unnoticed(&market, 3).await;
@@ -164,7 +164,7 @@ async fn a_webhook_event_that_fails_is_kept_and_the_others_go_on() {
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn what_the_provider_refuses_to_show_counts_as_done() {
     let market = Market::open().await;
     refunded_unnoticed(&market, 2).await;
@@ -174,7 +174,7 @@ async fn what_the_provider_refuses_to_show_counts_as_done() {
     assert_eq!((done.since, done.failed.len()), (market.clock.seconds(), 0));
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn a_place_that_the_provider_has_forgotten_is_the_newest_event_again() {
     let market = Market::open().await;
     let orders = refunded_unnoticed(&market, 4).await;
@@ -200,7 +200,7 @@ async fn a_place_that_the_provider_has_forgotten_is_the_newest_event_again() {
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn what_there_is_no_time_for_is_left_to_the_next_sweep_and_does_not_count_as_failed() {
     let market = Market::open().await;
     let orders = open(&market, 3).await;
@@ -224,7 +224,7 @@ async fn what_there_is_no_time_for_is_left_to_the_next_sweep_and_does_not_count_
     assert_quiet(&market).await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn an_order_that_waits_for_days_is_looked_at_ever_more_rarely() {
     let market = Market::open().await;
     let order = open(&market, 1).await.remove(0);
@@ -247,7 +247,7 @@ fn foreign(order: &InternalId, amount: i64) -> PaymentState {
     PaymentState { session, progress: Progress::Paid, intent, ..payment(order, Money::from_minor(amount)) }
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn a_checkout_that_is_not_the_orders_own_changes_nothing() {
     let market = Market::open().await;
     let order = market.checkout(1, &[(FIVE, 2)], None).await;
@@ -266,7 +266,7 @@ async fn a_checkout_that_is_not_the_orders_own_changes_nothing() {
     assert_quiet(&market).await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn a_paid_checkout_of_ours_without_an_order_is_counted_until_it_is_refunded() {
     let market = Market::open().await;
     let missing = InternalId::new("missing");
@@ -292,7 +292,7 @@ async fn a_paid_checkout_of_ours_without_an_order_is_counted_until_it_is_refunde
     assert_eq!(events, [("OverdueOrders", 0), ("PaidWithoutOrder", 1)], "the sweep finds it without a webhook event");
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn what_is_overdue_is_counted_whatever_fails_and_even_without_time() {
     let market = Market::open().await;
     open(&market, 2).await;
@@ -314,7 +314,7 @@ async fn what_is_overdue_is_counted_whatever_fails_and_even_without_time() {
     assert_eq!(events, [("OverdueOrders", 2)]);
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn a_checkout_whose_id_was_never_stored_is_known_by_the_order_that_it_names() {
     let market = Market::open().await;
     let order = open(&market, 1).await.remove(0);
@@ -336,7 +336,7 @@ async fn a_checkout_whose_id_was_never_stored_is_known_by_the_order_that_it_name
     assert_eq!(market.status(&order).await, OrderStatus::Paid);
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn a_sweep_counts_fifteen_orders_in_one_transaction() {
     let market = Market::open().await;
     paid(&market, 23).await;
@@ -365,7 +365,7 @@ async fn sweeps_that_run_at_once_count_every_order_once() {
     assert_quiet(&market).await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn an_order_that_cannot_be_counted_keeps_no_other_waiting() {
     let market = Market::open().await;
     let orders = paid(&market, 4).await;

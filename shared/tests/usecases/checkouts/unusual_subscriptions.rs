@@ -18,7 +18,7 @@ async fn change(shop: &Subscribers, read: &Subscription, next: Subscription) {
     assert_eq!(send(shop.db(), writes).await.unwrap(), Sent::Written);
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn an_invoice_of_another_account_changes_nothing() {
     let mut shop = Subscribers::open().await;
     shop.subscribe().await;
@@ -30,7 +30,7 @@ async fn an_invoice_of_another_account_changes_nothing() {
     assert_eq!(shop.orders().await.len(), 1);
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn a_renewal_of_another_amount_needs_an_operator_who_may_accept_it() {
     let mut shop = Subscribers::open().await;
     let (first, session) = shop.subscribe().await;
@@ -52,7 +52,7 @@ async fn a_renewal_of_another_amount_needs_an_operator_who_may_accept_it() {
     assert!(shop.has_access(), "{:?}", shop.ran);
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn a_period_that_is_over_when_it_is_heard_of_counts_as_money_and_gives_nothing() {
     let mut shop = Subscribers::open().await;
     let (first, session) = shop.subscribe().await;
@@ -69,7 +69,7 @@ async fn a_period_that_is_over_when_it_is_heard_of_counts_as_money_and_gives_not
     assert!(shop.subscription(&first).await.due.is_none() && shop.entries().await.is_empty());
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn a_period_that_the_provider_refuses_holds_nothing_back() {
     let mut shop = Subscribers::open().await;
     shop.publish(4, "year").await;
@@ -82,7 +82,7 @@ async fn a_period_that_the_provider_refuses_holds_nothing_back() {
     assert!(shop.has_access());
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn a_subscription_of_another_account_is_given_up_when_it_gives_nothing_any_more() {
     let mut shop = Subscribers::open().await;
     let (first, _) = shop.subscribe().await;
@@ -102,7 +102,7 @@ async fn a_subscription_of_another_account_is_given_up_when_it_gives_nothing_any
     assert!(!shop.has_access());
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn a_payment_whose_subscription_a_restore_has_lost_is_returned_and_not_charged_again() {
     let mut shop = Subscribers::open().await;
     let (first, session) = shop.subscribe().await;
@@ -120,7 +120,7 @@ async fn a_payment_whose_subscription_a_restore_has_lost_is_returned_and_not_cha
     assert_eq!(shop.till.stripe.subscription(&read.id).await.unwrap().status, SubscriptionStatus::Ended);
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn what_is_delivered_again_after_a_won_dispute_lasts_to_the_end_of_what_is_paid() {
     let mut shop = Subscribers::open().await;
     let (first, session) = shop.subscribe().await;

@@ -46,7 +46,7 @@ async fn break_off(market: &Market, buyers: std::ops::Range<u64>, item: u64) {
     .await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn units_on_their_way_are_neither_bad_nor_repaired_and_come_back_once() {
     let market = Market::open().await;
     break_off(&market, 1..4, FIVE).await;
@@ -67,7 +67,7 @@ async fn units_on_their_way_are_neither_bad_nor_repaired_and_come_back_once() {
     assert_books(&market).await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn a_counter_that_was_set_by_hand_never_goes_below_zero() {
     let market = Market::open().await;
     break_off(&market, 1..4, FIVE).await;
@@ -89,7 +89,7 @@ async fn a_counter_that_was_set_by_hand_never_goes_below_zero() {
 }
 
 /// A repair by the doctor of the version before: the units were set to what the orders add up to, and then given back again.
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn units_that_were_repaired_away_are_not_given_back_again() {
     let market = Market::open().await;
     break_off(&market, 1..4, FIVE).await;
@@ -99,7 +99,7 @@ async fn units_that_were_repaired_away_are_not_given_back_again() {
     assert_quiet(&market).await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn units_that_nothing_knows_any_more_are_repaired() {
     let market = Market::open().await;
     break_off(&market, 1..3, FIVE).await;
@@ -114,7 +114,7 @@ async fn units_that_nothing_knows_any_more_are_repaired() {
     assert!(audit(&market.db, &|_| {}).await.unwrap().is_clean());
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn statistics_that_wait_for_the_sweep_are_neither_bad_nor_repaired() {
     for place in 0..8 {
         let market = Market::open().await;
@@ -138,7 +138,7 @@ async fn statistics_that_wait_for_the_sweep_are_neither_bad_nor_repaired() {
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn a_repair_changes_no_row_that_was_written_since_it_was_read() {
     let market = Market::open().await;
     let db = &market.db;

@@ -92,17 +92,17 @@ async fn fail_at_each_call(step: Step) {
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn recording_completes_whichever_call_failed() {
     fail_at_each_call(Step::Record).await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn paying_completes_whichever_call_failed() {
     fail_at_each_call(Step::Pay).await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn refunding_completes_whichever_call_failed() {
     fail_at_each_call(Step::Refund).await;
 }
@@ -118,7 +118,7 @@ fn colliding(shop: &Shop, conflicts: usize) -> (Db, Arc<AtomicUsize>) {
     (db, sent)
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn a_transaction_that_collides_is_tried_three_times_more() {
     for step in [Step::Record, Step::Pay, Step::Refund] {
         let shop = prepared(step).await;
@@ -129,7 +129,7 @@ async fn a_transaction_that_collides_is_tried_three_times_more() {
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn a_request_that_keeps_colliding_is_refused_and_nothing_is_written() {
     let shop = Shop::open().await;
     let (db, sent) = colliding(&shop, usize::MAX);

@@ -12,7 +12,7 @@ fn given(text: &str, recipient: u64, lines: &[(u64, u32, i64)]) -> NewOrder {
     NewOrder { lines, ..order }
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn a_gift_is_owned_by_its_recipient_until_it_is_refunded() {
     let shop = Shop::open().await;
     let mut order = given("a", 2, &[(TWO_EACH, 2, 180)]);
@@ -27,7 +27,7 @@ async fn a_gift_is_owned_by_its_recipient_until_it_is_refunded() {
     shop.assert_sums().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn a_gift_counts_against_the_recipients_limit_and_not_the_buyers() {
     let shop = Shop::open().await;
     shop.record(paid("own", Some(1), &[(BOTH, 1, 10)])).await.unwrap();
@@ -39,7 +39,7 @@ async fn a_gift_counts_against_the_recipients_limit_and_not_the_buyers() {
     assert_eq!(shop.sold(BOTH).await, 3, "gifts are sold units too");
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn a_gift_for_nobody_is_refused_and_one_for_an_erased_user_brings_nothing_back() {
     let shop = Shop::open().await;
     let unknown = shop.record(given("x", 999, &[(PLAIN, 1, 10)])).await;
@@ -52,7 +52,7 @@ async fn a_gift_for_nobody_is_refused_and_one_for_an_erased_user_brings_nothing_
     assert_eq!(shop.sold(PLAIN).await, 1);
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn the_same_order_for_another_recipient_is_another_order() {
     let shop = Shop::open().await;
     shop.record(given("a", 2, &[(PLAIN, 1, 10)])).await.unwrap();

@@ -49,7 +49,7 @@ fn last(top: &TopPatrons) -> (usize, &str) {
     (top.patrons.len(), top.patrons.last().unwrap().username.as_str())
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn the_first_order_compiles_the_patrons_and_a_refund_lets_the_next_move_up() {
     let shop = crowded().await;
     give(&shop, "a", 1, 5_000).await;
@@ -63,7 +63,7 @@ async fn the_first_order_compiles_the_patrons_and_a_refund_lets_the_next_move_up
     assert_eq!(last(&listed(&shop).await), (1_000, "patron0001"));
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn a_patron_who_is_not_among_the_highest_leaves_the_item_as_it_is() {
     let shop = crowded().await;
     give(&shop, "a", 1, 5_000).await;
@@ -73,7 +73,7 @@ async fn a_patron_who_is_not_among_the_highest_leaves_the_item_as_it_is() {
     listed(&shop).await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn an_erased_patron_makes_room_for_the_next() {
     let shop = crowded().await;
     give(&shop, "a", 1, 5_000).await;
@@ -83,7 +83,7 @@ async fn an_erased_patron_makes_room_for_the_next() {
     assert_eq!((top.patrons[0].username.as_str(), last(&top)), ("patron1000", (1_000, "patron0001")));
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn an_order_that_collides_with_another_loses_no_patron() {
     let shop = crowded().await;
     give(&shop, "a", 1, 5_000).await;
@@ -99,7 +99,7 @@ async fn an_order_that_collides_with_another_loses_no_patron() {
     assert_eq!(last(&listed(&shop).await), (1_000, "patron0010"));
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn the_doctor_compiles_patrons_that_are_not_what_their_rows_say() {
     let shop = crowded().await;
     assert!(statistics::top_patrons(&shop.db).await.unwrap().patrons.is_empty());

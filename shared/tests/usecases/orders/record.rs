@@ -40,7 +40,7 @@ fn twenty(order: impl Fn(u64) -> NewOrder) -> Vec<NewOrder> {
     (1..=20).map(order).collect()
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn a_paid_order_takes_everything_at_once() {
     let shop = Shop::open().await;
     let mut order = paid("a", Some(1), &[(PLAIN, 2, 180), (FIVE, 1, 90), (FIVE, 2, 200), (TWO_EACH, 1, 50)]);
@@ -56,7 +56,7 @@ async fn a_paid_order_takes_everything_at_once() {
     shop.assert_sums().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn an_order_that_moved_on_is_still_the_same_order() {
     let shop = Shop::open().await;
     let order = NewOrder { status: OrderStatus::Pending, ..paid("a", Some(1), &[(FIVE, 1, 100)]) };
@@ -68,7 +68,7 @@ async fn an_order_that_moved_on_is_still_the_same_order() {
     assert!(recorded(&shop, NewOrder { status: OrderStatus::Paid, ..order }).await.already);
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn other_content_under_the_same_id_is_an_error_that_names_the_field() {
     let shop = Shop::open().await;
     let order = paid("a", Some(1), &[(PLAIN, 1, 100)]);
@@ -93,7 +93,7 @@ async fn other_content_under_the_same_id_is_an_error_that_names_the_field() {
     assert!(recorded(&shop, undated).await.already, "a date that was not given cannot differ");
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn every_refusal_names_its_reason_and_leaves_nothing_behind() {
     let shop = Shop::open().await;
     let global = |item, limit| OrderRefusal::GlobalLimit { item: ItemId::new(item), limit };
@@ -123,7 +123,7 @@ async fn every_refusal_names_its_reason_and_leaves_nothing_behind() {
     shop.assert_sums().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn nonsense_is_refused_before_the_table_is_touched() {
     let shop = Shop::open().await;
     let order = || paid("x", Some(1), &[(PLAIN, 1, 10)]);
@@ -157,7 +157,7 @@ async fn nonsense_is_refused_before_the_table_is_touched() {
     assert!(matches!(stranger, Err(RecordError::UnknownUser(user)) if user == UserId::new(999)));
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn an_item_that_is_no_longer_published_is_recorded_without_a_guard_and_named() {
     let shop = Shop::open().await;
     let done = recorded(&shop, paid("a", Some(1), &[(GONE, 500, 10), (PLAIN, 1, 1)])).await;
@@ -166,7 +166,7 @@ async fn an_item_that_is_no_longer_published_is_recorded_without_a_guard_and_nam
     shop.assert_sums().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn limits_are_those_published_at_the_moment() {
     let shop = Shop::open().await;
     recorded(&shop, paid("a", None, &[(FIVE, 5, 10)])).await;
@@ -176,7 +176,7 @@ async fn limits_are_those_published_at_the_moment() {
     refused(&shop, paid("c", None, &[(FIVE, 1, 10)])).await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn fifty_lines_with_both_limits_fit_into_one_transaction() {
     let shop = Shop::open().await;
     let ids: Vec<u64> = (9_007_199_254_740_000..9_007_199_254_740_050).collect();
@@ -200,7 +200,7 @@ async fn fifty_lines_with_both_limits_fit_into_one_transaction() {
     assert_eq!((shop.held(1, ids[49]).await, shop.sold(ids[0]).await), (0, 0));
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn ids_that_are_made_are_long_and_numbers_count_up() {
     let shop = Shop::open().await;
     let order = NewOrder { internal_id: None, created_at: None, ..paid("", None, &[(PLAIN, 1, 1)]) };
@@ -242,7 +242,7 @@ async fn a_coupon_with_one_use_per_user_is_used_once_by_a_user_who_tries_twenty_
     assert_eq!(race(&shop, twenty(order)).await, (1, 0));
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn a_gift_cards_balance_never_falls_below_nothing() {
     let shop = Shop::open().await;
     let part = || Some(GiftCardPayment { code: code("card"), amount: Money::from_minor(300) });

@@ -29,7 +29,7 @@ async fn top(shop: &Shop) -> Vec<(u64, i64)> {
     shown(&shop.db).await.top.iter().map(|donor| (donor.user.get(), donor.amount.minor())).collect()
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn a_refund_finds_the_next_of_the_top_and_of_the_recent() {
     let shop = Shop::open().await;
     for n in 1..=14 {
@@ -44,7 +44,7 @@ async fn a_refund_finds_the_next_of_the_top_and_of_the_recent() {
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn orders_that_cost_nothing_are_not_shown() {
     let shop = Shop::open().await;
     for n in 1..=11 {
@@ -62,7 +62,7 @@ async fn orders_that_cost_nothing_are_not_shown() {
     shop.assert_sums().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn a_newer_month_replaces_the_top_and_an_older_one_does_not_touch_it() {
     let shop = Shop::open().await;
     give(&shop, gift("last month", 1, 900, 30)).await;
@@ -76,7 +76,7 @@ async fn a_newer_month_replaces_the_top_and_an_older_one_does_not_touch_it() {
     shop.assert_sums().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn a_guests_order_counts_for_the_goals_alone() {
     let shop = Shop::open().await;
     give(&shop, paid("a", None, &[(PLAIN, 1, 300)])).await;
@@ -86,7 +86,7 @@ async fn a_guests_order_counts_for_the_goals_alone() {
     assert!(statistics::patrons(&shop.db).await.unwrap().is_empty());
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn an_order_leaves_the_goals_that_it_came_to_and_no_others() {
     let shop = Shop::open().await;
     give(&shop, gift("a", 1, 100, 0)).await;
@@ -110,7 +110,7 @@ async fn twenty_orders_at_once_are_all_counted_once() {
     shop.assert_sums().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn a_busy_statistics_item_cancels_no_order_and_is_finished_later() {
     let shop = Shop::open().await;
     let busy = shop.failing_transactions(|nth| (nth > 1).then_some(Fault::Cancelled));
@@ -124,7 +124,7 @@ async fn a_busy_statistics_item_cancels_no_order_and_is_finished_later() {
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn an_order_that_was_refunded_before_it_was_counted_is_never_counted() {
     let shop = Shop::open().await;
     give(&shop, gift("other", 1, 500, 0)).await;
@@ -135,7 +135,7 @@ async fn an_order_that_was_refunded_before_it_was_counted_is_never_counted() {
     shop.assert_sums().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn finishing_many_orders_goes_through_every_page() {
     let shop = Shop::open().await;
     let mut orders = 0;
@@ -151,7 +151,7 @@ async fn finishing_many_orders_goes_through_every_page() {
     shop.assert_sums().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn an_erased_users_name_is_nowhere_and_those_who_come_next_move_up() {
     let shop = Shop::open().await;
     for n in 1..=12 {
@@ -177,7 +177,7 @@ async fn an_erased_users_name_is_nowhere_and_those_who_come_next_move_up() {
     assert!(!again.was_shown && !again.was_patron);
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn nothing_brings_an_erased_users_name_back() {
     let shop = Shop::open().await;
     for n in 1..=11 {

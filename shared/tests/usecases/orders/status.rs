@@ -18,7 +18,7 @@ fn full(text: &str, status: OrderStatus) -> NewOrder {
     order
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn every_step_is_allowed_or_refused_as_the_rule_says() {
     let shop = Shop::open().await;
     for from in OrderStatus::ALL {
@@ -41,7 +41,7 @@ async fn every_step_is_allowed_or_refused_as_the_rule_says() {
     assert!(matches!(unknown, Err(SetStatusError::Unknown(_))));
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn becoming_paid_takes_once_and_a_refund_gives_back_once() {
     let shop = Shop::open().await;
     shop.record(full("a", OrderStatus::Pending)).await.unwrap();
@@ -92,7 +92,7 @@ async fn twenty_pending_orders_that_are_paid_at_once_stay_within_the_limit() {
     shop.assert_sums().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn a_refund_makes_room_for_the_next_buyer() {
     let shop = Shop::open().await;
     shop.record(paid("a", Some(1), &[(FIVE, 5, 10)])).await.unwrap();
@@ -102,7 +102,7 @@ async fn a_refund_makes_room_for_the_next_buyer() {
     shop.assert_sums().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn a_limit_that_is_published_after_a_sale_counts_what_was_sold_before() {
     let shop = Shop::open().await;
     shop.record(paid("a", Some(1), &[(PLAIN, 2, 10), (FIVE, 1, 10)])).await.unwrap();
@@ -118,7 +118,7 @@ async fn a_limit_that_is_published_after_a_sale_counts_what_was_sold_before() {
     assert_eq!((shop.sold(PLAIN).await, shop.sold(FIVE).await), (1, 0));
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn the_order_of_an_erased_owner_can_be_paid_and_refunded_without_bringing_anything_back() {
     let shop = Shop::open().await;
     shop.record(full("a", OrderStatus::Paid)).await.unwrap();
@@ -134,7 +134,7 @@ async fn the_order_of_an_erased_owner_can_be_paid_and_refunded_without_bringing_
     assert_eq!((shop.sold(FIVE).await, shop.balance().await), (0, BALANCE));
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn orders_that_were_loaded_with_a_store_are_in_step_and_can_be_refunded() {
     let store = TestStore::open().await;
     let sample = TestStore::sample();
