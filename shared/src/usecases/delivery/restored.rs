@@ -13,8 +13,8 @@ use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// How far the ids of commands go on above the highest after a restore at `at`, seconds since 1970 UTC. Those in between were
-/// used after the backup, and agents know them for 30 days. So does a second restore of the same backup use others than the
-/// first, by ten for each second between the two.
+/// used after the backup, and an agent that knows an id does not run its command; it knows it for 30 days. A second restore of
+/// the same backup goes on ten ids further for each second since the first.
 pub const fn ids_after_restore(at: i64) -> u64 {
     const IN_USE: u64 = 1_000_000;
     const KNOWN: i64 = 30 * 86_400;
