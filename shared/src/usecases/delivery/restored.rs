@@ -13,12 +13,13 @@ use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// How far the ids of commands go on above the highest after a restore at `at`, seconds since 1970 UTC. Those in between were
-/// used after the backup, and an agent that knows an id does not run its command; it knows it for 30 days. A second restore of
-/// the same backup goes on ten ids further for each second since the first.
+/// used after the backup, and an agent does not run a command whose id it knows, for 30 days after its end. A second restore of
+/// the same backup within 90 days goes on elsewhere, unless more than ten ids were used in each second between the two.
 pub const fn ids_after_restore(at: i64) -> u64 {
-    const IN_USE: u64 = 1_000_000;
-    const KNOWN: i64 = 30 * 86_400;
-    IN_USE + 10 * at.rem_euclid(KNOWN).unsigned_abs()
+    const USED: u64 = 1_000_000;
+    // It begins again, because ids are limited; the ten days more keep what is before it apart from what is after it.
+    const AROUND: i64 = 100 * 86_400;
+    USED + 10 * at.rem_euclid(AROUND).unsigned_abs()
 }
 
 /// Counts of what may have run on game servers since the time to which a table is restored.
@@ -79,7 +80,7 @@ const UNTIL_IN_USE: i64 = 3_600;
 #[derive(Debug, Default)]
 pub struct RestoredTable {
     /// When it was read, seconds since 1970 UTC.
-    at: i64,
+    read_at: i64,
     written: BTreeMap<Key, Item>,
     deleted: BTreeSet<Key>,
     pub doubts: Doubts,
@@ -90,7 +91,7 @@ pub struct RestoredTable {
 impl RestoredTable {
     /// Reads every item at `now`, seconds since 1970 UTC.
     pub async fn read(db: &Db, now: i64, progress: OnProgress<'_>) -> Result<Self, StoreError> {
-        let mut table = Self { at: now, ..Self::default() };
+        let mut table = Self { read_at: now, ..Self::default() };
         each(db, "", |item| {
             progress(1);
             table.add(item, now + UNTIL_IN_USE)
@@ -129,6 +130,6 @@ impl RestoredTable {
     pub async fn write(self, db: &Db, progress: OnProgress<'_>) -> Result<(), StoreError> {
         write_each(db, self.written.into_values().map(Ok), progress).await?;
         delete_each(db, self.deleted.into_iter(), progress).await?;
-        sequences::reserve(db, sequences::COMMANDS, ids_after_restore(self.at)).await.map(drop)
+        sequences::reserve(db, sequences::COMMANDS, ids_after_restore(self.read_at)).await.map(drop)
     }
 }
