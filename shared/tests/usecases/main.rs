@@ -17,7 +17,7 @@ mod sums;
 mod till;
 
 /// Runs a case of a property.
-fn block_on(case: impl Future<Output = ()>) {
+fn block_on<T>(case: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    runtime.unwrap().block_on(case);
+    runtime.unwrap().block_on(case)
 }

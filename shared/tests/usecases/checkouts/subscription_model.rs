@@ -68,10 +68,9 @@ fn step() -> impl Strategy<Value = Step> {
 #[test]
 fn any_order_of_events_ends_as_the_provider_says() {
     let cases = std::env::var("SUBSCRIPTION_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(CASES);
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let config = Config { cases, failure_persistence: None, max_shrink_iters: 60, ..Config::default() };
     let histories = proptest::collection::vec(step(), STEPS);
-    TestRunner::new(config).run(&histories, |steps| runtime.block_on(history(&steps))).unwrap();
+    TestRunner::new(config).run(&histories, |steps| crate::block_on(history(&steps))).unwrap();
 }
 
 async fn history(steps: &[Step]) -> Result<(), TestCaseError> {

@@ -271,10 +271,9 @@ impl World {
 
 #[test]
 fn nothing_is_lost_repeated_or_left_whatever_happens() {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let cases = std::env::var("DELIVERY_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(CASES);
     let config = Config { cases, failure_persistence: None, max_shrink_iters: 200, ..Config::default() };
-    TestRunner::new(config).run(&histories(), |history| runtime.block_on(try_history(history))).unwrap();
+    TestRunner::new(config).run(&histories(), |history| crate::block_on(try_history(history))).unwrap();
 }
 
 async fn try_history(history: Vec<(Op, Broken)>) -> Result<(), TestCaseError> {
