@@ -44,6 +44,11 @@ pub async fn settle_subscription<P: Provider>(
         if next == before {
             return Ok(Some(before));
         }
+        // One that was read earlier may be written after one that was read later and changed nothing: the sweep asks about
+        // what has changed once more.
+        let is_changed = (next.status, next.cancelled) != (before.status, before.cancelled);
+        let due = next.due.map(|due| if is_changed { due.min(now + SOON) } else { due });
+        let next = Subscription { due, ..next };
         let writes: Vec<Write> = write(db, &before, &next, now).await?;
         if send(db, writes).await? == Sent::Written {
             return Ok(Some(next));

@@ -6,6 +6,7 @@ use shared::model::{Cancellation, InternalId, ItemId, Money, OrderStatus, Subscr
 use shared::rules::subscription::access_until;
 use shared::store::keys;
 use shared::usecases::checkouts::{Provider as _, WebhookEvent, act, cancel_subscription};
+use std::time::Duration;
 
 /// A subscription that was renewed after thirty days: its first order, and the session of its checkout.
 async fn renewed() -> (Subscribers, InternalId, String) {
@@ -120,6 +121,26 @@ async fn a_dispute_of_the_newest_order_ends_it_and_one_of_an_older_order_lets_it
     let subscription = shop.subscription(&first).await;
     assert_eq!(subscription.status, SubscriptionStatus::Ended);
     assert_eq!(access_until(&subscription), subscription.stopped_at.unwrap());
+}
+
+#[tokio::test]
+async fn a_cancellation_that_is_written_after_it_was_taken_back_is_asked_about_once_more() {
+    let (mut shop, first, session) = renewed().await;
+    shop.after(&session, Action::CancelAtPeriodEnd).await;
+    // Its event was heard before the cancellation was written, and changed nothing.
+    shop.till.stand_in.act(&session, &Action::Resume).unwrap();
+    shop.till.wait(Duration::from_secs(61));
+    shop.sweep().await;
+    let subscription = shop.subscription(&first).await;
+    assert!(!subscription.cancelled, "{subscription:?}");
+    assert_eq!(subscription.scheduled, subscription.paid_until + GRACE);
+    shop.till.wait(Duration::from_secs(61));
+    shop.sweep().await;
+    let subscription = shop.subscription(&first).await;
+    assert!(subscription.due > Some(subscription.paid_until), "then it is left alone");
+    shop.wait(31 + 2);
+    shop.run().await;
+    assert!(shop.has_access(), "the grace is not over");
 }
 
 #[tokio::test]
