@@ -100,6 +100,55 @@ async function cartsThatCannotBePaid() {
   await page.context().close();
 }
 
+/** A choice that did not reach the store, or was refused, is not paid for as the one before it: on a phone, whose keyboard adds a space. */
+async function choicesThatDidNotArrive() {
+  const page = await visitor(PHONE);
+  await open(page, "/login");
+  await page.getByLabel("Your name in the game").fill("Burdock ");
+  await page.getByLabel("Your name in the game").press("Enter");
+  await page.getByRole("button", { name: "Log out Burdock" }).waitFor();
+  await page.locator("#account").getByRole("link").click();
+  await page.waitForURL(`${shop.url}/account`);
+  await put(page, 301);
+  await open(page, "/cart");
+  const fox = page.getByLabel("Name of the fox – Cinder Fox");
+  const colour = page.getByLabel("Colour – Cinder Fox");
+  const chosen = page.waitForResponse((response) => response.url().includes("/cart/getPromoted"));
+  await colour.selectOption("Ash");
+  await chosen;
+  await settled(page);
+  await agree(page);
+  // The change is sent by the tap on the button, which waits for it.
+  await fox.fill("Cinder");
+  await pay(page).click();
+  await page.getByRole("button", { name: "Leave", exact: true }).click();
+  await page.getByRole("heading", { level: 1, name: "Your cart" }).waitFor();
+  assert.equal(await fox.inputValue(), "Cinder");
+  await agree(page);
+  await fox.fill("No / slashes");
+  await refused(page, "/cart/setVariable/", () => fox.press("Tab"), /must be/);
+  await refused(page, "/cart/setVariable/", () => pay(page).click(), /must be/);
+  await page.getByText("One thing is left to do. It is marked.").waitFor();
+  assert.equal(await fox.inputValue(), "No / slashes", "what was typed stays");
+  const shown = page.waitForResponse((response) => response.url().includes("/cart/getPromoted"));
+  await fox.fill("Ember");
+  await fox.press("Tab");
+  await shown;
+  await settled(page);
+  await page.context().setOffline(true);
+  await colour.selectOption("Midnight");
+  await page.locator("[aria-invalid=true]").waitFor();
+  await page.context().setOffline(false);
+  const sent = page.waitForRequest((request) => request.url().includes("/cart/setVariable/"));
+  await agree(page);
+  await pay(page).click();
+  assert.match((await sent).postData(), /Midnight/);
+  await page.getByRole("button", { name: "Leave", exact: true }).click();
+  await page.getByRole("heading", { level: 1, name: "Your cart" }).waitFor();
+  assert.equal(await colour.inputValue(), "Midnight");
+  await page.context().close();
+}
+
 /** A payment that the provider declines, that the buyer leaves, and whose checkout expires. */
 async function paymentsThatFail() {
   const page = await visitor();
@@ -163,4 +212,4 @@ async function closedForMaintenance() {
   }
 }
 
-export const REFUSALS = [bannedAndLocked, giftsThatAreRefused, codesThatAreRefused, cartsThatCannotBePaid, paymentsThatFail, closedForMaintenance];
+export const REFUSALS = [bannedAndLocked, giftsThatAreRefused, codesThatAreRefused, cartsThatCannotBePaid, choicesThatDidNotArrive, paymentsThatFail, closedForMaintenance];

@@ -97,7 +97,7 @@ async function fromHomeToPaid() {
   await page.getByRole("button", { name: "Remove Referral" }).waitFor();
   const pay = page.getByRole("button", { name: /^Pay/ });
   await pay.click();
-  await page.getByText("2 things are missing. They are marked.").waitFor();
+  await page.getByText("2 things are left to do. They are marked.").waitFor();
   assert.equal(await page.locator("[aria-invalid=true]").count(), 2);
   assert(await terms.evaluate((box) => box === document.activeElement), "at the first");
   for (const word of ["terms and conditions", "privacy policy"]) {
@@ -142,7 +142,7 @@ async function refusals() {
   await page.getByText("The item was added to your cart.").waitFor();
   await open(page, "/cart");
   await page.getByRole("button", { name: /^Pay/ }).click();
-  await page.getByText("4 things are missing. They are marked.").waitFor();
+  await page.getByText("4 things are left to do. They are marked.").waitFor();
   const fox = page.getByLabel("Name of the fox – Cinder Fox");
   await fox.fill("No / slashes");
   await refused(page, "/cart/setVariable/", () => fox.press("Tab"), /must be/);

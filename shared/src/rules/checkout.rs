@@ -312,7 +312,7 @@ fn beneficiary(line: &PricedLine<'_>) -> Beneficiary {
 /// A line of the bill at the payment provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BillLine {
-    /// Name and units, such as "Squire × 2".
+    /// Name, recipient of a gift and units, such as "Squire (for Thornwick) × 2".
     pub name: String,
     pub amount: Money,
 }
@@ -326,6 +326,9 @@ pub fn bill(lines: &[OrderLine], gift_card: Option<&GiftCardPayment>) -> Vec<Bil
         let off = paid.min(line.total);
         paid = paid.less(off);
         let name = line.chosen.as_ref().map_or_else(|| line.item.to_string(), |chosen| chosen.name.clone());
+        // Who gets a gift is shown where it is paid: another login of the account may have put it into the cart.
+        let gift_to = line.chosen.as_ref().and_then(|chosen| chosen.gift_to.as_ref());
+        let name = gift_to.map_or_else(|| name.clone(), |player| format!("{name} (for {player})"));
         let name = if line.count == 1 { name } else { format!("{name} × {}", line.count) };
         bill.push(BillLine { name, amount: line.total.less(off) });
     }

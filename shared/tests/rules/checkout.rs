@@ -230,7 +230,7 @@ fn the_largest_charge_can_be_paid_and_one_minor_unit_more_cannot() {
 }
 
 #[test]
-fn a_bill_names_units_and_leaves_out_what_a_gift_card_pays() {
+fn a_bill_names_units_and_recipients_and_leaves_out_what_a_gift_card_pays() {
     let named = |id: u64, count: u32, total: i64| OrderLine {
         chosen: Some(Chosen {
             line: LineId::new(id),
@@ -249,6 +249,9 @@ fn a_bill_names_units_and_leaves_out_what_a_gift_card_pays() {
     assert_eq!(shown(100), [("Thing 1 × 2".to_owned(), 500), ("Thing 3".to_owned(), 200)]);
     assert_eq!(shown(350), [("Thing 1 × 2".to_owned(), 450)]);
     assert_eq!(shown(800), []);
+    let gift = Chosen { gift_to: Some(PlayerName::parse("Wren").unwrap()), ..lines[0].chosen.clone().unwrap() };
+    let gift = OrderLine { chosen: Some(gift), ..lines[0].clone() };
+    assert_eq!(bill(&[gift], None)[0].name, "Thing 1 (for Wren) × 2");
 }
 
 #[test]

@@ -61,10 +61,6 @@ impl<'a> Offer<'a> {
         self.price() == Money::ZERO
     }
 
-    pub fn has_virtual_price(&self) -> bool {
-        self.item.virtual_price > Money::ZERO
-    }
-
     pub const fn unavailable(&self) -> bool {
         self.availability.unavailable
     }

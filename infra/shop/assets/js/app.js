@@ -81,7 +81,7 @@ function account() {
     location.reload();
   };
   return [
-    h("a", { class: "player", href: "/account", title: t("account") }, avatar && picture(avatar, 32),
+    h("a", { class: "player", href: "/account", title: t("account") }, picture(avatar, 32),
       h("span", { class: "player-name" }, username, balance !== undefined && h("small", {}, virtual(balance)))),
     h("button", { type: "button", class: "link", onclick: leaves }, t("logout"), hidden(` ${username}`)),
   ];

@@ -40,7 +40,6 @@ export function price(item) {
     parts.push(item.price === 0 ? h("strong", {}, t("price.free")) : amount("strong", item.price));
   }
   if (credit > 0) parts.push(h("small", {}, t("price.less", charged(sale.price), charged(credit))));
-  if (item.virtual_price > 0) parts.push(h("small", {}, ` ${t("price.or", virtual(item.virtual_price))}`));
   return parts;
 }
 

@@ -3,17 +3,13 @@ import { accepted, call, get } from "../api.js";
 import { count as plural, field, h, hidden, parts, picture, say, select, t } from "../dom.js";
 import { add, works } from "../parts.js";
 import { remember } from "../purchases.js";
-import { charged, currency, loadUser, money, shop, store, virtual } from "../store.js";
+import { charged, currency, money, shop, store, virtual } from "../store.js";
 import { needsLogin } from "./login.js";
 
-/** `again` shows the page again, after a change. */
-export default async function cart(again) {
-  if (!store.user) return needsLogin(again);
+/** `changed` shows the page again, after a change. */
+export default async function cart(changed) {
+  if (!store.user) return needsLogin(changed);
   const [{ cart: sums, items }, promoted, methods] = await Promise.all([call("/cart/get"), call("/cart/getPromoted"), call("/payments/get")]);
-  const changed = async () => {
-    await loadUser();
-    await again();
-  };
   const isEmpty = items.length === 0;
   const required = [];
   return {
@@ -33,19 +29,26 @@ export default async function cart(again) {
   };
 }
 
-/** The change that is being made, which a checkout waits for. */
+/** The changes that are being made, which a checkout waits for. */
 let changing = null;
 
-/** A control that sends its value when it changes. What was typed stays if it is refused, and is chosen only when it is not. */
+/** A control that sends its value when it changes. What was typed stays if it is refused, and `unsent` is why. */
 function setting(label, control, path, body, changed) {
   const box = field(label, control);
+  const complain = (text) => {
+    box.unsent = text;
+    box.complain(text);
+  };
+  box.send = async () => {
+    if (await accepted(path, body(control.value), complain)) await changed();
+  };
   control.addEventListener("change", () => {
-    changing = accepted(path, body(control.value), box.complain).then((done) => done && changed());
+    changing = Promise.allSettled([changing, box.send()]);
   });
   return box;
 }
 
-/** A line; what has to be chosen before it can be paid is added to `required`. */
+/** A line; what has to be chosen, and sent, before it can be paid is added to `required`. */
 function cartLine(line, changed, required) {
   const { cid } = line;
   const label = (text) => [text, hidden(` – ${line.name}`)];
@@ -56,16 +59,17 @@ function cartLine(line, changed, required) {
       await changed();
     }
   };
-  const needs = (box, text) => {
-    if (!line.is_unavailable) required.push({ box, isMissing: () => box.control.value.trim() === "", text });
+  const choice = (name, control, path, body, missing = "") => {
+    const box = setting(label(name), control, `/cart/${path}/${cid}`, body, changed);
+    if (!line.is_unavailable) required.push({ box, problem: () => box.unsent || (control.value.trim() === "" ? missing : "") });
     return box;
   };
   const variable = (one) => {
     const control = one.variables.length > 0
       ? select({}, [["", t("choose")], ...one.variables.map(({ name, value }) => [value, name])], one.value)
       : h("input", { type: "text", value: one.value, maxlength: 64, placeholder: t("not_set") });
-    const box = setting(label(one.name), control, `/cart/setVariable/${cid}`, (value) => ({ var_id: one.id, var_value: value }), changed);
-    return needs(box, t(one.variables.length > 0 ? "missing.choose" : "missing.fill"));
+    const missing = t(one.variables.length > 0 ? "missing.choose" : "missing.fill");
+    return choice(one.name, control, "setVariable", (value) => ({ var_id: one.id, var_value: value }), missing);
   };
   const count = h("input", { type: "number", min: 1, value: String(line.count), inputmode: "numeric", class: "short" });
   const paid = h("input", { type: "text", value: String(line.price), inputmode: "decimal", class: "short" });
@@ -80,9 +84,9 @@ function cartLine(line, changed, required) {
       line.gift && h("p", { class: "soft" }, t("cart.gift", line.gift.gifted_to)),
       line.payment_type === 1 && h("p", { class: "soft" }, t("badge.subscription")),
       h("div", { class: "settings" },
-        setting(label(t("units")), count, `/cart/reload/${cid}`, (value) => ({ count: Number(value) }), changed),
-        line.is_any_price && needs(setting(label(t("your_price.line")), paid, `/cart/changePrice/${cid}`, (value) => ({ price: value.replace(",", ".") }), changed), t("missing.price")),
-        line.allow_select_server && needs(setting(label(t("server")), servers, `/cart/setSelectedServer/${cid}`, (value) => ({ server_id: Number(value) }), changed), t("missing.server")),
+        choice(t("units"), count, "reload", (value) => ({ count: Number(value) })),
+        line.is_any_price && choice(t("your_price.line"), paid, "changePrice", (value) => ({ price: value.replace(",", ".") }), t("missing.price")),
+        line.allow_select_server && choice(t("server"), servers, "setSelectedServer", (value) => ({ server_id: Number(value) }), t("missing.server")),
         line.vars.map(variable))),
     h("div", { class: "line-end" },
       h("strong", { class: "price", ...sum }, shown),
@@ -94,7 +98,9 @@ function offer(item, changed) {
     if (await add(item, { promoted: true })) await changed();
   };
   return h("li", { class: "offer" }, picture(item.image, 64),
-    h("span", {}, h("strong", {}, item.name), h("span", { class: "price" }, hidden(`${t("price.regular")} `), h("s", {}, money(item.original_price)), " ", h("strong", {}, money(item.price)))),
+    h("span", {}, h("strong", {}, item.name), h("span", { class: "price" }, item.is_virtual_currency_only
+      ? h("strong", {}, virtual(item.virtual_price))
+      : [hidden(`${t("price.regular")} `), h("s", {}, money(item.original_price)), " ", h("strong", {}, money(item.price))])),
     works(h("button", { type: "button" }, t("add.short"), hidden(` ${item.name}`)), take));
 }
 
@@ -148,15 +154,30 @@ function tick(name, ...label) {
   return whole;
 }
 
-/** Marks everything that is missing, and stands at the first. Returns how much is missing. */
+/** Marks everything that is missing or was refused, and stands at the first. Returns how much that is. */
 function mark(required) {
-  const missing = required.filter(({ box, isMissing, text }) => {
-    const is = isMissing();
-    box.complain(is ? text : "");
-    return is;
+  const missing = required.filter(({ box, problem }) => {
+    box.complain(problem());
+    return problem() !== "";
   });
   missing[0]?.box.control.focus();
   return missing.length;
+}
+
+/** What is charged for a cart, as its button says. */
+const sumOf = ({ price, virtual_price: points }) => [(price > 0 || points === 0) && charged(price), points > 0 && virtual(points)].filter(Boolean).join(" + ");
+
+/** What a buyer has seen of a cart: the sum, and who gets what. */
+const seen = (sums, items) => {
+  const line = ({ cid, id, count, gift, selected_server, vars }) => [cid, id, count, gift?.gifted_to, selected_server, vars.map(({ value }) => value)];
+  return JSON.stringify([sumOf(sums), sums.referral_code, items.map(line)]);
+};
+
+/** A change that a checkout waited for has shown the cart again: its button goes on if it says the same. */
+function shownAgain(total) {
+  const button = document.querySelector("[data-total]");
+  if (button?.dataset.total === total) button.form.requestSubmit();
+  else if (button) say(t("cart.changed"), "bad");
 }
 
 function checkout(sums, items, methods, changed, required) {
@@ -164,28 +185,34 @@ function checkout(sums, items, methods, changed, required) {
   const method = select({ name: "paymentMethod" }, methods.map(({ name }) => [name, name]), methods[0]?.name);
   const terms = tick("terms", parts("accept_terms", linked(t("terms"), shop.terms)));
   const privacy = tick("privacy", parts("accept_privacy", linked(t("privacy_policy"), shop.privacy)));
-  for (const box of [terms, privacy]) required.push({ box, isMissing: () => !box.control.checked, text: t("missing.tick") });
+  for (const box of [terms, privacy]) required.push({ box, problem: () => (box.control.checked ? "" : t("missing.tick")) });
   const message = h("p", { class: "message", role: "alert" });
-  const button = h("button", { class: "primary big wide" }, t("pay", charged(sums.price)));
+  const total = sumOf(sums);
+  const button = h("button", { class: "primary big wide", "data-total": total }, t("pay", total));
   const submit = async (event) => {
     event.preventDefault();
     if (button.ariaBusy === "true") return;
-    const missing = mark(required);
-    if (missing > 0) {
-      message.textContent = missing === 1 ? t("missing.one") : t("missing.many", missing);
-      return;
-    }
     button.ariaBusy = "true";
-    const complain = (text) => { message.textContent = text; };
-    await changing;
-    // What the button says is charged, and nothing else.
-    const now = await accepted("/cart/get", undefined, complain);
-    if (!now || now.cart.price !== sums.price || now.cart.virtual_price !== sums.virtual_price) {
+    try {
+      await pay();
+    } finally {
       button.ariaBusy = null;
-      if (now) {
-        say(t("cart.changed"), "bad");
-        await changed();
-      }
+    }
+  };
+  const pay = async () => {
+    await changing;
+    for (const { box } of required) if (box.unsent) await box.send();
+    if (!button.isConnected) return shownAgain(total);
+    const missing = mark(required);
+    message.textContent = missing > 1 ? t("missing.many", missing) : missing === 1 ? t("missing.one") : "";
+    if (missing > 0) return;
+    const complain = (text) => { message.textContent = text; };
+    // What the page shows is bought, and nothing else: another login of the account may have changed the cart.
+    const now = await accepted("/cart/get", undefined, complain);
+    if (!now) return;
+    if (seen(now.cart, now.items) !== seen(sums, items)) {
+      say(t("cart.changed"), "bad");
+      await changed();
       return;
     }
     const wish = {
@@ -196,7 +223,6 @@ function checkout(sums, items, methods, changed, required) {
       chatId: JSON.parse(localStorage.getItem("chat") ?? "null")?.chat_id ?? null,
     };
     const created = await accepted("/payments/create", wish, complain);
-    button.ariaBusy = null;
     if (!created) return;
     remember(created.order_id, items);
     say(created.message);

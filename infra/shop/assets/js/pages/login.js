@@ -58,15 +58,17 @@ function form(after, message) {
   };
 
   const ask = (username = "", problem = "") => {
-    const name = h("input", { name: "username", autocomplete: "username", required: true, maxlength: 64, spellcheck: "false", value: username });
+    const name = h("input", { name: "username", autocomplete: "username", required: true, maxlength: 64, spellcheck: "false", autocapitalize: "none", autocorrect: "off", value: username });
     const box = field(t("login.name"), name, problem);
     const submit = async (event) => {
       event.preventDefault();
+      // The keyboard of a phone adds a space to a word that it completes.
+      const player = name.value.trim();
       if (!isInGame) {
-        const token = await accepted("/auth/username", { username: name.value }, box.complain);
+        const token = await accepted("/auth/username", { username: player }, box.complain);
         if (token) await enter(token);
-      } else if (await accepted(gameAuth("init", name.value), undefined, box.complain)) {
-        begun.set({ name: name.value, until: Date.now() + TIME });
+      } else if (await accepted(gameAuth("init", player), undefined, box.complain)) {
+        begun.set({ name: player, until: Date.now() + TIME });
         if (!panel.isConnected) return;
         wait(begun.get());
         panel.querySelector("h2").focus();

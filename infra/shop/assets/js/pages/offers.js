@@ -93,7 +93,8 @@ function submit(form, item) {
   const chosen = { count: Number(count.value) };
   if (paid) chosen.price = paid.value.replace(",", ".");
   if (server?.value) chosen.server_id = Number(server.value);
-  if (recipient?.value) Object.assign(chosen, { payment_type: 2, gift_to: recipient.value });
+  const player = recipient?.value.trim();
+  if (player) Object.assign(chosen, { payment_type: 2, gift_to: player });
   return add(item, chosen, (text) => {
     const place = Object.entries(ABOUT).find(([name, words]) => fields[name] && words.test(text))?.[0];
     for (const [name, box] of Object.entries(fields)) complain(box, name === place ? text : "");
