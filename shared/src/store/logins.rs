@@ -16,6 +16,8 @@ use serde::Deserialize;
 
 /// How many pending logins a poll looks at.
 const MOST_READ: i32 = 500;
+/// How many of those that have ended it removes at once.
+const MOST_REMOVED: usize = 100;
 
 /// The stored row of a name, and the number of its writes.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -71,10 +73,20 @@ pub async fn save(
     Ok(send(db, writes).await? == Sent::Written)
 }
 
-/// The logins that game servers are told of, in no order.
-pub async fn all_pending(db: &Db) -> Result<Vec<PendingLogin>, StoreError> {
-    let (rows, _) = db.query_descending(&keys::pending_logins(), MOST_READ, None).await?;
-    rows.into_iter().map(Row::live_found).collect()
+/// The logins that game servers are told of and that have not ended at `now`, in no order. If there are more rows than are
+/// read, those that have ended are removed, and the next call reads others: the table's own expiry can take days.
+pub async fn all_pending(db: &Db, now: i64) -> Result<Vec<PendingLogin>, StoreError> {
+    let (rows, more) = db.query_descending(&keys::pending_logins(), MOST_READ, None).await?;
+    let found: Result<Vec<PendingLogin>, StoreError> = rows.into_iter().map(Row::live_found).collect();
+    let (live, ended): (Vec<PendingLogin>, Vec<PendingLogin>) = found?.into_iter().partition(|login| now < login.until);
+    if more.is_some() {
+        let remove = |login: &PendingLogin| {
+            Write::delete(keys::pending_login(&login.auth_id)).only_if_equal("until", login.until)
+        };
+        // If one of them begins again or is removed meanwhile, none is; the next poll removes them.
+        let _: Sent<_> = send(db, ended.iter().take(MOST_REMOVED).map(remove).collect()).await?;
+    }
+    Ok(live)
 }
 
 /// Marks that logins are reported to a server at `now`, on the condition that none was changed or reported since `before`.

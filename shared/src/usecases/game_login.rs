@@ -123,8 +123,8 @@ pub async fn end(
 /// The logins that a server has to be told of at `now`: each every [`rule::EVERY`] seconds, until it is confirmed or has ended.
 pub async fn due(db: &Db, server: ServerId, now: i64) -> Result<Vec<PendingLogin>, StoreError> {
     let (before, server) = (now - rule::EVERY, server.to_string());
-    let mut due = logins::all_pending(db).await?;
-    due.retain(|login| now < login.until && login.served.get(&server).is_none_or(|served| *served <= before));
+    let mut due = logins::all_pending(db, now).await?;
+    due.retain(|login| login.served.get(&server).is_none_or(|served| *served <= before));
     due.sort_by_key(|login| login.id);
     due.truncate(MOST_SERVED);
     Ok(due)

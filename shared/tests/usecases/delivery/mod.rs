@@ -3,6 +3,7 @@
 mod agent;
 mod game_server;
 mod health;
+mod logins;
 mod poll;
 mod property;
 mod shop;
