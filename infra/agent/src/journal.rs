@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::fs::{self, File, TryLockError};
 use std::io::{self, BufRead as _, BufReader, BufWriter, Write as _};
-use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::fs::{MetadataExt as _, lchown};
 use std::path::{Path, PathBuf};
 
 const FILE: &str = "journal.log";
@@ -53,23 +53,26 @@ pub struct Journal {
     is_failing: bool,
     /// Records of what happened that could not be written yet.
     unwritten: Vec<Record>,
-    compacted: i64,
+    /// When old ids were last looked for.
+    compacted: Option<i64>,
     _lock: File,
     pub book: Book,
 }
 
 impl Journal {
-    /// Opens the journal in a folder, or begins one. What was begun and not ended becomes unknown.
+    /// Opens the journal in a folder, or begins one. What was begun and not ended becomes unknown. The file stays the same one:
+    /// root may only check an agent that runs as another user.
     pub fn open(folder: &Path, now: i64) -> Result<Self, JournalError> {
         let failed = |source| JournalError::Io { path: folder.to_owned(), source };
-        fs::create_dir_all(folder).map_err(failed)?;
-        let lock = File::options().create(true).truncate(false).write(true).open(folder.join(LOCK)).map_err(failed)?;
+        make(folder, &folder.join(".."), || fs::create_dir_all(folder)).map_err(failed)?;
+        let (path, lock) = (folder.join(FILE), folder.join(LOCK));
+        let open = |path: &Path| File::options().create(true).append(true).open(path);
+        let lock = make(&lock, folder, || open(&lock)).map_err(failed)?;
         lock.try_lock().map_err(|error| match error {
             TryLockError::WouldBlock => JournalError::Locked(folder.to_owned()),
             TryLockError::Error(source) => failed(source),
         })?;
-        let path = folder.join(FILE);
-        let file = File::options().create(true).append(true).open(&path).map_err(failed)?;
+        let file = make(&path, folder, || open(&path)).map_err(failed)?;
         File::open(folder).and_then(|folder| folder.sync_all()).map_err(failed)?;
         let mut book = Book::default();
         let End { good, damaged } = read(&path, |record, at| book.apply(&record, at))?;
@@ -81,8 +84,7 @@ impl Journal {
             file.set_len(good).and_then(|()| file.sync_all()).map_err(failed)?;
         }
         let (is_failing, unwritten) = (false, Vec::new());
-        let mut journal = Self { path, file, good, is_failing, unwritten, compacted: now, _lock: lock, book };
-        journal.compact(now)?;
+        let mut journal = Self { path, file, good, is_failing, unwritten, compacted: None, _lock: lock, book };
         if journal.book.agent().is_none() {
             let mut id = [0; 8];
             getrandom::fill(&mut id).map_err(|error| failed(io::Error::other(error)))?;
@@ -160,13 +162,14 @@ impl Journal {
         Ok(())
     }
 
-    /// Removes ids that are over for 30 days, once a day.
+    /// Removes ids that are over for 30 days, at the first call and then once a day.
     pub fn compact_daily(&mut self, now: i64) -> Result<(), JournalError> {
-        if (self.compacted..self.compacted + COMPACT_EVERY).contains(&now) { Ok(()) } else { self.compact(now) }
+        let is_done = self.compacted.is_some_and(|at| (at..at + COMPACT_EVERY).contains(&now));
+        if is_done { Ok(()) } else { self.compact(now) }
     }
 
     fn compact(&mut self, now: i64) -> Result<(), JournalError> {
-        self.compacted = now;
+        self.compacted = Some(now);
         let old = self.book.old(now);
         if old.is_empty() || self.is_failing {
             return Ok(());
@@ -183,6 +186,20 @@ impl Journal {
         tracing::info!(ids = old.len(), "ids of 30 days ago were removed from the journal");
         Ok(())
     }
+}
+
+/// Makes what is not in a folder yet. What root makes belongs to the owner of the folder, as whom the agent runs.
+fn make<T>(path: &Path, folder: &Path, open: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+    let is_new = !path.exists();
+    let opened = open()?;
+    if is_new {
+        let (made, owner) = (fs::symlink_metadata(path)?, fs::metadata(folder)?);
+        if made.uid() == 0 && owner.uid() != 0 {
+            // Root of a container may not be allowed to.
+            _ = lchown(path, Some(owner.uid()), Some(owner.gid()));
+        }
+    }
+    Ok(opened)
 }
 
 /// Writes the lines of a file to another one, without these ids. Returns its length.

@@ -5,6 +5,7 @@ use agent::book::{Outcome, Record, Row};
 use agent::journal::{self, Journal, JournalError};
 use proptest::collection::vec;
 use proptest::prelude::*;
+use std::os::unix::fs::{MetadataExt as _, chown};
 use std::path::Path;
 
 fn record() -> impl Strategy<Value = Record> {
@@ -26,6 +27,19 @@ fn records(folder: &Path) -> Result<Vec<Record>, JournalError> {
     let mut records = Vec::new();
     journal::read(&journal::file_in(folder), |record, _| records.push(record))?;
     Ok(records)
+}
+
+#[test]
+fn what_root_makes_belongs_to_the_owner_of_the_folder_that_it_is_in() {
+    let around = tempfile::tempdir().unwrap();
+    // Only root can give it away; otherwise one owner has all.
+    _ = chown(around.path(), Some(1_000), Some(1_000));
+    let folder = around.path().join("journal");
+    drop(Journal::open(&folder, 0).unwrap());
+    let owner = |path: &Path| std::fs::metadata(path).unwrap().uid();
+    for path in [&folder, &folder.join("lock"), &journal::file_in(&folder)] {
+        assert_eq!(owner(path), owner(around.path()), "{}", path.display());
+    }
 }
 
 proptest! {

@@ -1,14 +1,15 @@
 //! Outages, and input that is wrong or too long.
 
 use crate::store::State;
-use crate::times;
 use crate::world::{MovedClock, World};
+use crate::{times, until};
 use agent::book::Row;
 use agent::run::Agent;
 use local::game_server::rcon::Switch;
 use serde_json::{Value, json};
 use std::cell::Cell;
 use std::collections::BTreeSet;
+use std::os::unix::fs::MetadataExt as _;
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -198,6 +199,38 @@ async fn a_rehearsal_runs_nothing_shows_what_is_held_and_gives_back_what_it_was_
     assert_eq!(world.store.inner().calls[calls..], ["queue", "paynow"]);
     assert_eq!(world.store.count(State::Ready), 4);
     assert_eq!(ran(&world), [""; 0]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_check_and_a_rehearsal_leave_the_journal_as_it_is_although_it_has_old_ids() {
+    let (world, clock) = (World::new(0).await, Arc::new(MovedClock::default()));
+    // In 1995: the check has the machine's clock.
+    clock.ahead.store(-1_000_000_000, Ordering::SeqCst);
+    let (mut agent, ending) = world.agent(&clock);
+    world.store.sell(8, "say 8", None);
+    world.work(&clock, &mut agent, &ending, || world.store.is_settled()).await;
+    drop(agent);
+    let seen = || {
+        let file = world.killer.journal();
+        (std::fs::metadata(&file).unwrap().ino(), std::fs::read_to_string(&file).unwrap())
+    };
+    let before = seen();
+    assert!(before.1.contains("\"begun\":8"), "{}", before.1);
+    let check = || {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_agent"));
+        let output = command.arg("check").arg("--config").arg(world.config()).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    // A process that another test is starting has the lock for a moment.
+    until(|| tokio::task::block_in_place(check).contains("the journal can be written")).await;
+    assert_eq!(seen(), before);
+    clock.ahead.store(0, Ordering::SeqCst);
+    let (mut agent, ending) = world.agent(&clock);
+    assert_eq!(agent.dry_run().await.unwrap(), []);
+    assert_eq!(seen(), before);
+    // An agent that works removes them.
+    world.work(&clock, &mut agent, &ending, || !seen().1.contains("\"begun\":8")).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
