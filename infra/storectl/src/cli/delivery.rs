@@ -33,10 +33,10 @@ pub enum ServerCommand {
 pub struct AddServer {
     /// The server's id or name in store.yaml.
     pub server: String,
-    /// Deliver what waits for it already; do not ask.
+    /// Deliver what is due for it already; do not ask.
     #[arg(long)]
     pub deliver: bool,
-    /// Cancel what waits for it already; do not ask.
+    /// Cancel what is due for it already, and not what is due later, such as the end of a timed item; do not ask.
     #[arg(long, conflicts_with = "deliver")]
     pub drop: bool,
     /// Address of the API that the game server calls; the stack's own by default.

@@ -239,7 +239,7 @@ pub struct Publish {
     /// Allow changing a third of the prices, or more, by more than half; --yes is not enough.
     #[arg(long)]
     pub allow_price_changes: bool,
-    /// Cancel the commands that wait for servers which store.yaml no longer has.
+    /// Cancel the commands that wait for servers which store.yaml no longer has, also those that are due later.
     #[arg(long)]
     pub drop_queue: bool,
     /// Label of this version, shown by `versions` and `rollback`.

@@ -236,8 +236,8 @@ async fn unchanged(
 async fn drop_queues(target: &Target, options: &Publish) -> Result<usize, Failure> {
     let mut dropped = 0;
     if options.drop_queue {
-        for (_, waiting) in queues::of_unpublished(target, queues::servers(target).await?).await? {
-            dropped += queues::drop_all(target, &waiting).await?;
+        for (server, _) in queues::of_unpublished(target, queues::servers(target).await?).await? {
+            dropped += queues::drop_all(target, server, queues::FOREVER).await?;
         }
     }
     Ok(dropped)

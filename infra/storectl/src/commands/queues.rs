@@ -12,16 +12,16 @@ use shared::usecases::delivery::{OwnerOutcome, cancel};
 use std::collections::BTreeSet;
 
 /// The last second of the year 9999, after everything that is due at all.
-const FOREVER: i64 = 253_402_300_799;
-/// The most commands of one kind that are counted or cancelled at once.
+pub(super) const FOREVER: i64 = 253_402_300_799;
+/// The most commands of one kind that are read at once.
 const MOST: usize = 10_000;
 
-/// The commands that a server has still to run: those that polls find now or later, and those that it keeps for players
-/// who are away.
-pub(super) async fn waiting(target: &Target, server: ServerId) -> Result<Vec<Command>, Failure> {
+/// The commands that a server has still to run: those that polls find at the second `until` (since 1970 UTC) or before, and
+/// those that it keeps for players who are away.
+pub(super) async fn waiting(target: &Target, server: ServerId, until: i64) -> Result<Vec<Command>, Failure> {
     let db = &target.db;
     let (due, kept) = tokio::try_join!(
-        queue::due(db, server, FOREVER, MOST),
+        queue::due(db, server, until, MOST),
         queue::open(db, server, CommandState::Kept, FOREVER, MOST)
     )?;
     Ok(due.into_iter().chain(kept).map(|queued| queued.command).collect())
@@ -32,17 +32,23 @@ pub(super) async fn unknown(target: &Target, server: ServerId) -> Result<usize, 
     Ok(queue::open(&target.db, server, CommandState::Unknown, FOREVER, MOST).await?.len())
 }
 
-/// Cancels commands; returns how many. One that a poll was just served stays: it may have run.
-pub(super) async fn drop_all(target: &Target, commands: &[Command]) -> Result<usize, Failure> {
+/// Cancels the commands that [`waiting`] finds, however many; returns how many. One that a poll was just served stays: it may
+/// have run.
+pub(super) async fn drop_all(target: &Target, server: ServerId, until: i64) -> Result<usize, Failure> {
     let mut cancelled = 0;
-    for command in commands {
-        let outcome = cancel(&target.db, target.clock.as_ref(), command.id).await.map_err(|error| {
-            let done = format!("{cancelled} of {} commands were cancelled.", commands.len());
-            Failure::from(error).done(done).next("Run the same command again.")
-        })?;
-        cancelled += usize::from(matches!(outcome, OwnerOutcome::Done(_)));
+    loop {
+        let before = cancelled;
+        for command in waiting(target, server, until).await? {
+            let outcome = cancel(&target.db, target.clock.as_ref(), command.id).await.map_err(|error| {
+                let done = format!("{cancelled} commands were cancelled.");
+                Failure::from(error).done(done).next("Run the same command again.")
+            })?;
+            cancelled += usize::from(matches!(outcome, OwnerOutcome::Done(_)));
+        }
+        if cancelled == before {
+            return Ok(cancelled);
+        }
     }
-    Ok(cancelled)
 }
 
 /// The servers of a published store that another one does not have, with what waits for each.
@@ -53,7 +59,7 @@ pub(super) async fn of_removed(
 ) -> Result<Vec<(Server, Vec<Command>)>, Failure> {
     let mut found = Vec::new();
     for server in before.iter().filter(|server| after.iter().all(|other| other.id != server.id)) {
-        let waiting = waiting(target, server.id).await?;
+        let waiting = waiting(target, server.id, FOREVER).await?;
         if !waiting.is_empty() {
             found.push((server.clone(), waiting));
         }
@@ -83,7 +89,7 @@ pub(super) async fn of_unpublished(
         if active.config.delivery.servers.iter().any(|server| server.id == id) {
             continue;
         }
-        let mut waiting = waiting(target, id).await?;
+        let mut waiting = waiting(target, id, FOREVER).await?;
         waiting.retain(|command| command.delivery.state != CommandState::Served);
         if !waiting.is_empty() {
             found.push((id, waiting));

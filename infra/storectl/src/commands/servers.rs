@@ -63,9 +63,11 @@ pub(super) async fn add(target: &Target, console: &Console, options: &AddServer)
         let next = format!("`storectl server rotate {}` makes another, `server revoke` makes it void.", server.id);
         return Err(Failure::refused(what, next));
     }
-    let waiting = queues::waiting(target, server.id).await?;
+    // What is due later, such as the end of a timed item, is not decided about.
+    let now = target.clock.seconds();
+    let waiting = queues::waiting(target, server.id, now).await?;
     let dropped = if !waiting.is_empty() && drops(console, options, server, &waiting)? {
-        Some(queues::drop_all(target, &waiting).await?)
+        Some(queues::drop_all(target, server.id, now).await?)
     } else {
         None
     };
@@ -240,7 +242,7 @@ pub(super) async fn list(target: &Target) -> Result<Answer, Failure> {
     let names = names.chain(gone.into_iter().map(|id| (id, "(not in store.yaml)".to_owned())));
     let (mut rows, mut entries) = (Vec::new(), Vec::new());
     for (id, name) in names {
-        let waiting = queues::waiting(target, id).await?.len();
+        let waiting = queues::waiting(target, id, queues::FOREVER).await?.len();
         let unknown = queues::unknown(target, id).await?;
         let own: Vec<&Key> = keys.iter().filter(|key| key.stored.server == id).collect();
         let counts = [waiting.to_string(), unknown.to_string()];
