@@ -5,8 +5,10 @@ use crate::support::put;
 use serde_json::{Value, json};
 use shared::endpoint::InputKind;
 use shared::model::{ActiveVersion, SCHEMA};
+use shared::store::bulk::delete_each;
 use shared::store::published::{raise_schema, read_active_version};
-use shared::store::{codec, keys};
+use shared::store::{codec, keys, restoring};
+use std::time::Duration;
 use tests::{Endpoint, Reply, TestStore, endpoints};
 
 /// Gives the data another schema number; `None` takes it away.
@@ -60,6 +62,18 @@ async fn every_endpoint_refuses_earlier_data_and_writes_nothing() {
         }
         assert_eq!(sweep(&store).await.status, 200);
     }
+}
+
+#[tokio::test]
+async fn a_sweep_of_a_process_that_ran_before_does_nothing_while_a_backup_is_restored() {
+    let store = TestStore::open().await;
+    assert_eq!(sweep(&store).await.status, 200);
+    delete_each(&store.db, std::iter::once(keys::active_version()), &|_| {}).await.unwrap();
+    assert!(restoring::begin(&store.db, "0", 0).await.unwrap());
+    store.clock.advance(Duration::from_mins(1));
+    store.calls.clear();
+    is_refused("sweep", &sweep(&store).await);
+    assert_eq!(store.calls.writes(), 0, "{:?}", store.calls.operations());
 }
 
 #[tokio::test]

@@ -24,7 +24,8 @@ impl Endpoint for Sweep {
 
     async fn handle(state: &State, (): (), (): ()) -> Result<Self::Reply, Error> {
         let base = &state.base;
-        base.published.may_write().await?;
+        // Read again, unlike by `may_write`: a process that only sweeps would not notice that a restore has begun.
+        base.published.active_version().await?;
         // Connections are kept for this sweep only.
         let stripe = state.stripe.as_ref().map(Stripe::for_many_calls);
         Ok(Json::of(&sweep(&base.db, base.clock.as_ref(), stripe.as_ref()).await?))

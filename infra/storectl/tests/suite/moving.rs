@@ -3,6 +3,8 @@
 use crate::bench::{Bench, sample};
 use http::{Method, StatusCode};
 use shared::store::keys;
+use shared::store::transaction::{Sent, Write, send};
+use shared::store::webhook_events::EventCursor;
 use std::io::{Read as _, Write as _};
 use std::time::Duration;
 use storectl::error::Exit;
@@ -201,6 +203,28 @@ async fn a_restore_moves_sequences_beyond_every_id_of_the_backup() {
     assert_eq!(other.ok(&["user", "add", "Eft"]).await["user"]["id"], highest + 1);
     let rows = other.rows().await.join("\n");
     assert!(rows.contains("SEQ#order") && rows.contains("SEQ#code"), "{rows}");
+}
+
+/// Lets the webhook events be asked for since a second, as the first sweep of a store that takes payments does.
+async fn ask_since(bench: &Bench, since: i64) {
+    let write: Write = EventCursor::beginning(since).put().unwrap();
+    assert_eq!(send(&bench.db, vec![write]).await.unwrap(), Sent::Written);
+}
+
+#[tokio::test]
+async fn a_new_stack_that_takes_payments_is_restored_into_and_asks_for_the_webhook_events_since_the_backup() {
+    let (bench, without) = backed_up().await;
+    ask_since(&bench, NOW).await;
+    let with = bench.path("with.gz").display().to_string();
+    bench.ok(&["backup", &with]).await;
+    let began = NOW + 7_200;
+    for (file, since) in [(with, NOW), (without, began)] {
+        let other = Bench::empty().await;
+        ask_since(&other, began).await;
+        other.ok(&["restore", &file, "--yes"]).await;
+        let cursor = EventCursor::read(&other.db).await.unwrap();
+        assert_eq!(cursor.map(|cursor| cursor.since), Some(since), "{file}");
+    }
 }
 
 #[tokio::test]

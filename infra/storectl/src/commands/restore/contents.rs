@@ -20,6 +20,8 @@ pub(super) struct Contents {
     highest: BTreeMap<&'static str, u64>,
     /// The next free id by the sequence itself, by kind.
     next: BTreeMap<&'static str, u64>,
+    /// Whether it has the place in the provider's webhook events.
+    pub(super) has_webhook_events: bool,
 }
 
 impl Contents {
@@ -29,6 +31,7 @@ impl Contents {
             return Ok(());
         }
         self.items += 1;
+        self.has_webhook_events |= key == keys::webhook_events();
         let hash = Sha256::digest(archive::line(item));
         let hash = hash.iter().take(size_of::<u128>()).fold(0, |sum, byte| (sum << 8) | u128::from(*byte));
         self.sum = self.sum.wrapping_add(hash);
