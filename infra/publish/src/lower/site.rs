@@ -146,7 +146,16 @@ fn check_links(file: &StoreFile, report: &mut Report) {
 /// Warns of links to pages that there are not: storefronts show a page at `/pages/` and its url.
 pub(super) fn check_page_links(file: &StoreFile, pages: &[(PathBuf, Page)], report: &mut Report) {
     let known: BTreeSet<PageUrl> = pages.iter().map(|(_, page)| PageUrl::new(&page.url)).collect();
-    for (field, links) in [("header.url", &file.header), ("footer.url", &file.footer)] {
+    let shop = file.shop.as_ref();
+    let button = file.announcement.as_ref().and_then(|written| written.button.as_ref());
+    let places = [
+        ("header.url", file.header.as_slice()),
+        ("footer.url", file.footer.as_slice()),
+        ("announcement.button.url", button.map(std::slice::from_ref).unwrap_or_default()),
+        ("shop.links.url", shop.map(|shop| shop.links.as_slice()).unwrap_or_default()),
+        ("shop.hero.button.url", shop.map(|shop| shop.hero.button.as_slice()).unwrap_or_default()),
+    ];
+    for (field, links) in places {
         for link in links {
             let page = link.url.strip_prefix("/pages/").map(|url| url.split(['?', '#']).next().unwrap_or_default());
             if page.is_some_and(|page| !known.contains(&PageUrl::new(page))) {
