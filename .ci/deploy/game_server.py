@@ -5,9 +5,9 @@ import time
 from checks import expect, expect_equal
 from purchase import Shopper
 
-# Of the sample store: a companion whose commands run on server 1, which has the storefront's key.
-ITEM, SERVER = 302, "1"
-GRANT, REVOKE = "pet grant {} marsh_toad", "pet revoke {} marsh_toad"
+# Of the sample store: a boost that ends after two hours, on server 1, which has the storefront's key.
+ITEM, SERVER = 401, "1"
+GRANT, REVOKE = "boost start double_harvest {} 1", "boost stop double_harvest {}"
 PLAYER = "Deploy_Gamer"
 # A poll may find another's lease, and the sweep queues what a request did not.
 PATIENCE = 90
@@ -50,7 +50,7 @@ class GameServer:
     def delivers(self):
         """Bought, polled, executed; refunded, polled, executed. The sweep measures the server."""
         shopper = Shopper(self.trial.storefront, PLAYER)
-        shopper.add(ITEM)
+        shopper.add(ITEM, server_id=int(SERVER))
         checkout = shopper.check_out()
         self.payments.stand_in.press(checkout, "pay")
         self.payments.notify(checkout, "checkout.session.completed")

@@ -10,6 +10,7 @@ use super::unfinished::Unfinished;
 use super::{read_live, read_published};
 use crate::model::{DeliveryStep, Expiry, FrozenCommands, InternalId, OrderDelivery, OrderStatus, UserName};
 use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Serialize)]
 struct Encoded<'a> {
@@ -87,6 +88,20 @@ pub async fn expiries(db: &Db, name: &UserName) -> Result<Vec<Key>, StoreError> 
 /// When an item of a player expires on a server.
 pub async fn expiry(db: &Db, key: &Key) -> Result<Option<Expiry>, StoreError> {
     read_live(db, key).await
+}
+
+/// When items expire, in seconds since 1970 UTC, by their keys. What does not expire is left out.
+pub async fn ends(db: &Db, keys: BTreeSet<Key>) -> Result<BTreeMap<Key, i64>, StoreError> {
+    if keys.is_empty() {
+        return Ok(BTreeMap::new());
+    }
+    let mut rows = db.batch_get(keys.iter().cloned().collect()).await?;
+    let mut ends = BTreeMap::new();
+    for key in keys {
+        let expiry: Option<Expiry> = rows.take(&key).map(|row| row.live(&key)).transpose()?;
+        ends.extend(expiry.map(|expiry| (key, expiry.ends_at)));
+    }
+    Ok(ends)
 }
 
 /// The write of when an item expires, on the condition that it is as it was read.

@@ -13,7 +13,7 @@ use shared::store::orders::StoredOrder;
 use shared::store::published::read_active_version;
 use shared::store::{Db, bulk, keys, read_live, subscriptions};
 use shared::usecases::checkouts::{Checkout, Provider as _, WebhookEvent, act, sweep};
-use shared::usecases::delivery::{ServerKey, add_key, delivered, poll};
+use shared::usecases::delivery::{ServerKey, add_key, commands_of, delivered, poll, validated};
 use std::time::Duration;
 
 /// The subscription of the shop: a month, three days of grace.
@@ -68,6 +68,22 @@ impl Subscribers {
     /// Publishes the subscription with a plan.
     pub async fn publish(&self, every: u16, unit: &str) {
         self.till.market.write_all(vec![crate::shop::published_item("v1", &item(every, unit))]).await;
+    }
+
+    /// Publishes the subscription so that it is given when the player is online.
+    pub async fn publish_online(&self) {
+        let mut item = item(1, "month");
+        item["delivery"]["commands"][0]["online"] = json!(true);
+        self.till.market.write_all(vec![crate::shop::published_item("v1", &item)]).await;
+    }
+
+    /// Whether a command of an order may run, which the game server asks when the player joins.
+    pub async fn may_run(&self, order: &InternalId, text: &str) -> bool {
+        let stored = self.till.order(order).await;
+        let commands = commands_of(self.db(), &stored).await.unwrap();
+        let id = commands.iter().find(|command| command.text == text).unwrap().id;
+        let answers = validated(self.db(), &self.till.market.clock, &self.key, &[id]).await.unwrap();
+        answers == [(id, true)]
     }
 
     pub fn db(&self) -> &Db {

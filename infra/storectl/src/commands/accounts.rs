@@ -3,7 +3,7 @@
 use super::common::{published, shown_time};
 use super::find_user::{find, missing, read};
 use super::items;
-use super::users::{amount, facts};
+use super::users::{amount, facts, note_of_name};
 use crate::answer::{Answer, GOOD, WARN, paint};
 use crate::cli::{CreditUser, RenameUser};
 use crate::error::Failure;
@@ -87,7 +87,8 @@ pub(super) async fn rename(target: &Target, options: &RenameUser) -> Result<Answ
             user.id
         )
     } else {
-        format!("{} User {} was {before} and is {}.", paint(GOOD, "ok"), user.id, user.username)
+        let note = note_of_name(&user.username);
+        format!("{} User {} was {before} and is {}.{note}", paint(GOOD, "ok"), user.id, user.username)
     };
     for (former, count) in &left {
         let note = format!("{count} commands were made for {former} and stay as they are");

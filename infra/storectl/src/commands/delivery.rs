@@ -195,6 +195,14 @@ fn outcome_of(id: CommandId, outcome: &OwnerOutcome) -> (bool, String, Value) {
             );
             (false, said, json!({ "id": id, "taken_back": true, "refused": true }))
         }
+        OwnerOutcome::Ended => {
+            let said = format!("Command {id} is not sent again: what it gives has ended.");
+            (false, said, json!({ "id": id, "ended": true, "refused": true }))
+        }
+        OwnerOutcome::LastsAgain => {
+            let said = format!("Command {id} is not sent again: what it ends was bought again since.");
+            (false, said, json!({ "id": id, "lasts_again": true, "refused": true }))
+        }
         OwnerOutcome::Refused(state) => {
             let said = format!("Command {id} is {} and stays so.", shown_state(*state));
             (false, said, json!({ "id": id, "state": state, "refused": true }))

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use shared::model::{Holding, ItemId, Money, User, UserId, UserName};
 use shared::money::CurrencyFormat;
 use shared::random;
+use shared::rules::delivery::frozen::is_plain;
 use shared::store::bulk::all;
 use shared::store::credits::{self, Credit};
 use shared::store::keys::{self, prefix};
@@ -68,8 +69,19 @@ pub(super) async fn add(target: &Target, options: &AddUser) -> Result<Answer, Fa
         }
     }
     let id = user.id;
-    let text = format!("{} {} is user {id}.\nA token: storectl token {id}", paint(GOOD, "ok"), user.username);
+    let note = note_of_name(&user.username);
+    let text = format!("{} {} is user {id}.{note}\nA token: storectl token {id}", paint(GOOD, "ok"), user.username);
     Ok(Answer::new(text, json!({ "user": facts(&user, CurrencyFormat::new(digits)), "created": true })))
+}
+
+/// A note for people about a name that commands cannot have; empty for others.
+pub(super) fn note_of_name(name: &str) -> String {
+    if is_plain(name) {
+        return String::new();
+    }
+    let note = "commands with this name are cancelled, because a console could read more than a name: only letters, digits, \
+                spaces and _.,*- are safe";
+    format!("\n{} {note}.", paint(WARN, "note"))
 }
 
 /// Result of `user add` if the name has an account: that account, or a refusal.

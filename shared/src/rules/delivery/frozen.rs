@@ -104,6 +104,12 @@ fn on(frozen: &FrozenCommands, event: CommandEvent) -> Vec<Expanded<'_>> {
     all
 }
 
+/// Whether a console reads a name as nothing else: it has letters, digits, spaces and `_.,*-`. A `;`, a quote or an `@` could make another
+/// command of it. Players choose the names of some logins freely.
+pub fn is_plain(name: &str) -> bool {
+    name.chars().all(|letter| letter.is_alphanumeric() || " _.,*-".contains(letter))
+}
+
 /// The command's text with its values; `None` if it is too long. Publishing has parsed it: one that does not parse is left
 /// unchanged.
 pub fn fill(template: &CommandTemplate, value: impl Fn(Placeholder) -> String) -> Option<String> {

@@ -3,7 +3,7 @@
 use super::making::Making;
 use super::write::{Decided, place_of};
 use crate::model::{
-    Command, CommandId, CommandState, Entitlement, Expiry, Holder, InternalId, ItemId, ServerId, UserName,
+    Command, CommandEvent, CommandId, CommandState, Entitlement, Expiry, Holder, InternalId, ItemId, ServerId, UserName,
 };
 use crate::rules::delivery::frozen::Expanded;
 use crate::rules::delivery::{Word, state_at};
@@ -14,6 +14,18 @@ use crate::store::{Db, RETRIES, StoreError, commands, deliveries, pause_before};
 /// The key of when an item of a player expires; `None` for a name that no player can have.
 pub(super) fn key(player: &str, item: ItemId, server: ServerId) -> Option<Key> {
     UserName::parse(player).ok().map(|name| keys::expiry(&name, item, server))
+}
+
+/// Brings commands up to date with the end of what they give: later payments, cancellations and refunds move it.
+pub(super) async fn refresh<'a>(db: &Db, commands: impl Iterator<Item = &'a mut Command>) -> Result<(), StoreError> {
+    let timed = commands.filter(|command| command.delivery.ends_at.is_some());
+    let timed: Vec<(Key, &mut Command)> =
+        timed.filter_map(|command| Some((key(&command.player, command.item, command.server)?, command))).collect();
+    let ends = deliveries::ends(db, timed.iter().map(|(key, _)| key.clone()).collect()).await?;
+    for (key, command) in timed {
+        command.delivery.ends_at = ends.get(&key).copied().or(command.delivery.ends_at);
+    }
+    Ok(())
 }
 
 /// The writes after which a line of an order makes an item last longer. The commands that wait for its end are moved;
@@ -53,8 +65,9 @@ pub(super) async fn extend(
     holders.push(Holder { order, line: entry.line.line, seconds, renews });
     let (mut writes, mut ids) = (Vec::new(), set.clone());
     if are_waiting {
+        let before = read.as_ref().map_or(ends_at, |read| read.ends_at);
         for command in found {
-            writes.extend(moved(&command, ends_at)?);
+            writes.extend(moved(&command, before, ends_at)?);
         }
     } else {
         for command in found {
@@ -64,7 +77,7 @@ pub(super) async fn extend(
         ids.clear();
         for (place, entry) in (0..).zip(unit) {
             let id = CommandId::new(first.get() + place).map_err(|_| StoreError::no_more_ids())?;
-            let command = making.command_at(id, entry, player, ends_at);
+            let command = making.command_after(id, entry, player, ends_at);
             writes.extend(commands::put_new(&command, place_of(&command).as_ref())?);
             ids.push(id);
         }
@@ -101,11 +114,30 @@ pub(super) async fn set_end(
     holders.push(Holder { seconds: ends_at.saturating_sub(others_end), ..own });
     let mut writes = Vec::new();
     for command in commands::read(db, read.commands.iter().copied()).await?.into_values() {
-        writes.extend(if waits(&command, now) { moved(&command, ends_at)? } else { Vec::new() });
+        writes.extend(if waits(&command, now) { moved(&command, read.ends_at, ends_at)? } else { Vec::new() });
     }
     let next = Expiry { version: 0, ends_at, holders, commands: read.commands.clone() };
     writes.push(deliveries::put_expiry(key, Some(&read), &next)?);
     Ok(writes)
+}
+
+/// The writes after which another id stands for a command that ends an item, so that a later purchase recalls it; empty for
+/// other commands. `None` if the item lasts again at `now`.
+pub(super) async fn replace(
+    db: &Db,
+    command: &Command,
+    by: CommandId,
+    now: i64,
+) -> Result<Option<Vec<Write>>, StoreError> {
+    let key = key(&command.player, command.item, command.server).filter(|_| command.event == CommandEvent::Expired);
+    let Some(key) = key else { return Ok(Some(Vec::new())) };
+    let Some(read) = deliveries::expiry(db, &key).await? else { return Ok(Some(Vec::new())) };
+    if now < read.ends_at && !read.holders.is_empty() {
+        return Ok(None);
+    }
+    let replaced = |id: CommandId| if id == command.id { by } else { id };
+    let next = Expiry { commands: read.commands.iter().copied().map(replaced).collect(), ..read.clone() };
+    Ok(Some(vec![deliveries::put_expiry(&key, Some(&read), &next)?]))
 }
 
 /// The writes after which a line of an order no longer makes an item last longer. If no other line does, what waits for its
@@ -129,7 +161,7 @@ pub(super) async fn release(
             let decided = Decided::new(command, Word::Recall(entitlement), making.now);
             writes.extend(decided.changes()?);
         } else if waits(&command, making.now) {
-            writes.extend(moved(&command, ends_at)?);
+            writes.extend(moved(&command, read.ends_at, ends_at)?);
         }
     }
     let next = Expiry { version: 0, ends_at, holders, commands: read.commands.clone() };
@@ -166,7 +198,8 @@ async fn rename_one(db: &Db, (from, to): (&Key, &Key), now: i64) -> Result<bool,
             let holders = [last.holders.clone(), own.holders.clone()].concat();
             let ids = [last.commands.clone(), own.commands.clone()].concat();
             for command in commands::read(db, ids.iter().copied()).await?.into_values() {
-                writes.extend(if waits(&command, now) { moved(&command, ends_at)? } else { Vec::new() });
+                let before = if own.commands.contains(&command.id) { own.ends_at } else { last.ends_at };
+                writes.extend(if waits(&command, now) { moved(&command, before, ends_at)? } else { Vec::new() });
             }
             let joint = Expiry { version: 0, ends_at, holders, commands: ids };
             writes.push(deliveries::put_expiry(to, other.as_ref(), &joint)?);
@@ -182,8 +215,9 @@ fn waits(command: &Command, now: i64) -> bool {
     command.delivery.entitlement == Entitlement::Good && state_at(&command.delivery, now) == CommandState::Waiting
 }
 
-fn moved(command: &Command, due: i64) -> Result<Vec<Write>, StoreError> {
+/// The writes after which a command waits for another end, and for its delay after that.
+fn moved(command: &Command, before: i64, end: i64) -> Result<Vec<Write>, StoreError> {
     let mut after = command.clone();
-    after.delivery.due = due;
+    after.delivery.due = end.saturating_add(command.delivery.due.saturating_sub(before));
     commands::change(command, &after, place_of(command), place_of(&after).as_ref())
 }

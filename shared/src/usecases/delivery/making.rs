@@ -6,8 +6,9 @@ use crate::model::{
 };
 use crate::money::CurrencyFormat;
 use crate::rules::command_text::Placeholder;
-use crate::rules::delivery::frozen::{Expanded, fill};
+use crate::rules::delivery::frozen::{Expanded, fill, is_plain};
 use crate::store::orders::StoredOrder;
+use std::cell::Cell;
 
 /// Digits of the amounts of orders that do not say it.
 const DIGITS: u8 = 2;
@@ -52,14 +53,22 @@ impl Making<'_> {
 
     /// A command that runs after its delay.
     pub(super) fn command(&self, id: CommandId, entry: &Expanded<'_>, player: &str) -> Command {
-        self.command_at(id, entry, player, self.now.saturating_add(i64::from(entry.template.delay)))
+        self.command_after(id, entry, player, self.now)
     }
 
-    /// A command that runs at `due`, seconds since 1970 UTC.
-    pub(super) fn command_at(&self, id: CommandId, entry: &Expanded<'_>, player: &str, due: i64) -> Command {
+    /// A command whose delay begins at `event`, seconds since 1970 UTC.
+    pub(super) fn command_after(&self, id: CommandId, entry: &Expanded<'_>, player: &str, event: i64) -> Command {
+        let due = event.saturating_add(i64::from(entry.template.delay));
         let stops = matches!(entry.template.on, CommandEvent::Bought | CommandEvent::Renewed);
         let is_stopped = stops && self.players.is_banned(player);
-        let text = fill(entry.template, |placeholder| self.value(placeholder, entry, player));
+        let is_safe = Cell::new(true);
+        let text = fill(entry.template, |placeholder| {
+            let value = self.value(placeholder, entry, player);
+            let is_name = matches!(placeholder, Placeholder::Player | Placeholder::Buyer);
+            is_safe.set(is_safe.get() && (!is_name || is_plain(&value)));
+            value
+        });
+        let text = text.filter(|_| is_safe.get());
         let is_deliverable = text.is_some() && self.is_published(entry.server);
         // It may have run before the restore, also after its delay. What ends an item runs at its end.
         let is_restored = entry.template.on != CommandEvent::Expired

@@ -1,5 +1,6 @@
 //! Commands as an owner sees them, and the owner's decisions about them.
 
+use super::expiry;
 use super::follow::{all_ids, given_ids};
 use super::write::{AT_ONCE, Decided, in_transactions, place_of};
 use crate::clock::Clock;
@@ -105,6 +106,10 @@ pub enum OwnerOutcome {
     Refused(CommandState),
     /// Its order is not paid any more, or was taken back: what it gives would be a present.
     TakenBack,
+    /// What it gives has ended: nothing would end it again.
+    Ended,
+    /// It ends what lasts again: a later purchase would be taken.
+    LastsAgain,
     /// There is no such command.
     Unknown,
 }
@@ -127,7 +132,8 @@ pub async fn retry(db: &Db, clock: &dyn Clock, id: CommandId) -> Result<OwnerOut
 async fn decided(db: &Db, clock: &dyn Clock, id: CommandId, word: Word) -> Result<OwnerOutcome, StoreError> {
     for round in 0..=RETRIES {
         pause_before(round).await;
-        let Some(command) = commands::get(db, id).await? else { return Ok(OwnerOutcome::Unknown) };
+        let Some(mut command) = commands::get(db, id).await? else { return Ok(OwnerOutcome::Unknown) };
+        expiry::refresh(db, std::iter::once(&mut command)).await?;
         let now = clock.seconds();
         let mut decided = Decided::new(command, word, now);
         // One whose text was erased cannot run.
@@ -140,7 +146,14 @@ async fn decided(db: &Db, clock: &dyn Clock, id: CommandId, word: Word) -> Resul
             if stored.as_ref().is_some_and(|stored| is_taken_back(stored, decided.before.event)) {
                 return Ok(OwnerOutcome::TakenBack);
             }
+            if decided.before.delivery.ends_at.is_some_and(|end| end <= now) {
+                return Ok(OwnerOutcome::Ended);
+            }
             let again = again(&decided.before, commands::reserve(db, 1).await?, now);
+            match expiry::replace(db, &decided.before, again.id, now).await? {
+                Some(replaced) => writes.extend(replaced),
+                None => return Ok(OwnerOutcome::LastsAgain),
+            }
             decided.after.retried_as = Some(again.id);
             writes.extend(commands::put_new(&again, place_of(&again).as_ref())?);
             writes.extend(stored.map(|stored| of_order(&stored, &again)).transpose()?.flatten());
@@ -156,8 +169,8 @@ async fn decided(db: &Db, clock: &dyn Clock, id: CommandId, word: Word) -> Resul
 
 /// The same command under a new id, ready now.
 fn again(before: &Command, id: CommandId, now: i64) -> Command {
-    let Delivery { online, once, .. } = before.delivery;
-    let delivery = Delivery { online, once, ..Delivery::new(CommandState::Ready, now) };
+    let Delivery { online, once, ends_at, .. } = before.delivery;
+    let delivery = Delivery { online, once, ends_at, ..Delivery::new(CommandState::Ready, now) };
     let (retried_as, retry_of, output) = (None, Some(before.id), None);
     Command { id, version: 0, retried_as, retry_of, output, delivery, ..before.clone() }
 }

@@ -1,5 +1,6 @@
 //! A poll of a game server, and the question after which its last one is given back.
 
+use super::expiry;
 use super::key::ServerKey;
 use super::write::{AT_ONCE, Decided, in_transactions};
 use super::{CallError, known};
@@ -138,6 +139,7 @@ async fn serve(
     // The places of rows whose command does not exist.
     let mut gone = BTreeSet::new();
     for _ in 0..2 {
+        expiry::refresh(db, due.iter_mut().map(|queued| &mut queued.command)).await?;
         let (mut writes, mut owners, mut rows) = (Vec::new(), Vec::new(), Vec::new());
         for (place, queued) in due.iter().enumerate() {
             let found = if gone.contains(&place) { without_command(queued) } else { look_at(queued, word, now)? };

@@ -44,7 +44,8 @@ pub async fn redeliver(db: &Db, clock: &dyn Clock, id: &InternalId) -> Result<()
     let over = stored.effects.delivery.as_ref().filter(|delivery| delivery.step == DeliveryStep::Over);
     let delivery = over.ok_or(RedeliverError::NotTakenBack)?;
     let now = clock.seconds();
-    recall(db, back_ids(delivery), now).await?;
+    // A command that the owner sent again is among the further ones.
+    recall(db, back_ids(delivery).chain(delivery.further.iter().copied()), now).await?;
     let next = OrderDelivery { version: delivery.version, earlier: blocks(delivery), ..OrderDelivery::default() };
     let (mut own, others) = stored.begin_delivery(next, now)?;
     if stored.effects.subscription.is_some() {

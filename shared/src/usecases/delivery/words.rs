@@ -1,5 +1,6 @@
 //! A game server's words about commands that it was served.
 
+use super::expiry;
 use super::key::ServerKey;
 use super::write::{AT_ONCE, Decided, in_transactions};
 use super::{CallError, known};
@@ -122,6 +123,7 @@ impl Call {
         let mut answers = BTreeMap::new();
         for round in 0..ROUNDS {
             pause_before(round).await;
+            expiry::refresh(db, found.values_mut()).await?;
             let mut parts = Vec::new();
             for (id, command) in std::mem::take(&mut found) {
                 let decided = decide(command, clock.seconds());

@@ -144,6 +144,25 @@ async fn a_cancellation_that_is_written_after_it_was_taken_back_is_asked_about_o
 }
 
 #[tokio::test]
+async fn what_waits_for_a_player_is_given_exactly_while_the_subscription_gives_access() {
+    for is_renewed in [true, false] {
+        let mut shop = Subscribers::open().await;
+        shop.publish_online().await;
+        let (first, session) = shop.subscribe().await;
+        if is_renewed {
+            shop.wait(30);
+            shop.after(&session, Action::Renew).await;
+            shop.wait(5);
+        } else {
+            // Without the grace it ends with its period.
+            shop.after(&session, Action::CancelAtPeriodEnd).await;
+            shop.wait(32);
+        }
+        assert_eq!(shop.may_run(&first, "give user-1").await, is_renewed);
+    }
+}
+
+#[tokio::test]
 async fn the_sweep_asks_about_a_subscription_whose_period_has_ended_without_a_word() {
     let mut shop = Subscribers::open().await;
     let (first, session) = shop.subscribe().await;

@@ -2,7 +2,10 @@
 
 use super::game_server::{GameServer, Trouble};
 use super::shop::{BUYER, Shop, bought, on, online};
-use shared::model::{CommandEvent, CommandTemplate, DeliveryStep, InternalId, ItemDelivery, OrderStatus};
+use shared::model::{
+    Command, CommandEvent, CommandId, CommandTemplate, DeliveryStep, InternalId, ItemDelivery, OrderStatus, User,
+};
+use shared::store::{codec, keys, read_live};
 use shared::usecases::delivery::{OwnerOutcome, RedeliverError, follow, redeliver, retry};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -171,6 +174,20 @@ async fn a_command_that_is_too_long_when_it_is_filled_is_cancelled() {
 }
 
 #[tokio::test]
+async fn a_name_that_a_console_would_read_as_a_command_reaches_none() {
+    let shop = Shop::open(vec![bought("say Thanks {player}"), bought("thank {buyer}"), bought("give {item}")]).await;
+    for (name, expected) in
+        [("x; quit", "cancelled"), ("@a", "cancelled"), ("a\"b", "cancelled"), ("Mr. X", "ready"), ("Straße", "ready")]
+    {
+        let key = keys::user(BUYER.0);
+        let user = User { username: name.to_owned(), ..read_live(&shop.store.db, &key).await.unwrap().unwrap() };
+        tests::put(&shop.store.db, codec::encode_live(&key, &user).unwrap()).await;
+        let order = shop.buy(name).await;
+        assert_eq!(shop.states(&order).await, [expected, expected, "ready"], "{name}");
+    }
+}
+
+#[tokio::test]
 async fn an_order_whose_dispute_was_won_is_delivered_again_once() {
     let shop = Shop::open(vec![bought("give"), on(CommandEvent::Refunded, "take")]).await;
     let (mut server, order) = delivered(&shop).await;
@@ -211,6 +228,29 @@ async fn what_takes_an_order_back_does_not_run_after_it_was_delivered_again() {
     shop.wait(120);
     server.join(&shop, BUYER.1).await;
     assert_eq!(server.texts(), ["give", "give"]);
+}
+
+#[tokio::test]
+async fn what_takes_an_order_back_and_was_sent_again_does_not_run_after_it_was_delivered_again_either() {
+    let commands = vec![bought("give"), online(on(CommandEvent::ChargedBack, "take"))];
+    let shop = Shop::open(commands).await;
+    let (mut server, order) = delivered(&shop).await;
+    shop.dispute(&order).await.unwrap();
+    shop.sweep_for(2).await;
+    server.round(&shop, Trouble::default()).await;
+    let taken = shop.commands(&order).await.into_iter().find(|command| command.text == "take").unwrap();
+    assert!(matches!(send_again(&shop, taken.id).await, OwnerOutcome::SentAgain(_)));
+    server.round(&shop, Trouble::default()).await;
+    shop.note_dispute(&order, "won").await.unwrap();
+    redeliver(&shop.store.db, shop.clock(), &order).await.unwrap();
+    server.round(&shop, Trouble::default()).await;
+    shop.wait(120);
+    server.join(&shop, BUYER.1).await;
+    assert_eq!(server.texts(), ["give", "give"]);
+}
+
+async fn send_again(shop: &Shop, id: CommandId) -> OwnerOutcome {
+    retry(&shop.store.db, shop.clock(), id).await.unwrap()
 }
 
 #[tokio::test]
@@ -287,6 +327,28 @@ async fn an_end_that_is_due_is_set_again_by_a_further_purchase() {
 }
 
 #[tokio::test]
+async fn an_end_has_its_delay_also_after_a_further_purchase_has_moved_it() {
+    let shop = Shop::open(Vec::new()).await;
+    let end = CommandTemplate { delay: 3 * 86_400, ..on(CommandEvent::Expired, "end {player}") };
+    let commands = vec![bought("add {player}"), end];
+    shop.publish(&[1], ItemDelivery { commands, ..for_thirty_days() }).await;
+    let (mut server, _) = delivered(&shop).await;
+    for days in [31, 32] {
+        shop.wait(days * DAY);
+        server.round(&shop, Trouble::default()).await;
+        assert!(!server.texts().contains(&"end Thornwick"), "{:?}", server.texts());
+        shop.buy(&days.to_string()).await;
+        server.round(&shop, Trouble::default()).await;
+    }
+    shop.wait(32 * DAY);
+    server.round(&shop, Trouble::default()).await;
+    assert_eq!(server.texts(), ["add Thornwick"; 3]);
+    shop.wait(2 * DAY);
+    server.round(&shop, Trouble::default()).await;
+    assert_eq!(server.texts().last(), Some(&"end Thornwick"));
+}
+
+#[tokio::test]
 async fn what_expired_before_it_was_served_does_not_run() {
     let shop = Shop::open(Vec::new()).await;
     shop.publish(&[1], for_thirty_days()).await;
@@ -296,4 +358,82 @@ async fn what_expired_before_it_was_served_does_not_run() {
     server.round(&shop, Trouble::default()).await;
     assert_eq!(server.texts(), ["end Thornwick"]);
     assert!(shop.states(&order).await.contains(&"recalled"));
+}
+
+/// Thirty days of something that is given, and ended, when the player is online.
+fn thirty_days_online() -> ItemDelivery {
+    let commands = vec![online(bought("add {player}")), online(on(CommandEvent::Expired, "end {player}"))];
+    ItemDelivery { commands, ..for_thirty_days() }
+}
+
+#[tokio::test]
+async fn what_waits_for_a_player_is_given_as_long_as_what_was_bought_lasts() {
+    let shop = Shop::open(Vec::new()).await;
+    shop.publish(&[1], thirty_days_online()).await;
+    let mut server = shop.game_server(1).await;
+    shop.buy("a").await;
+    server.round(&shop, Trouble::default()).await;
+    shop.wait(20 * DAY);
+    shop.buy("b").await;
+    server.round(&shop, Trouble::default()).await;
+    // The first one alone would have ended.
+    shop.wait(15 * DAY);
+    server.join(&shop, BUYER.1).await;
+    assert_eq!(server.texts(), ["add Thornwick", "add Thornwick"]);
+}
+
+#[tokio::test]
+async fn what_waits_for_a_player_is_not_given_after_a_refund_has_moved_the_end_before_that() {
+    let shop = Shop::open(Vec::new()).await;
+    shop.publish(&[1], thirty_days_online()).await;
+    let mut server = shop.game_server(1).await;
+    let first = shop.buy("a").await;
+    shop.buy("b").await;
+    server.round(&shop, Trouble::default()).await;
+    shop.refund(&first).await;
+    shop.sweep_for(3).await;
+    // The second one alone lasts thirty days, and nothing ends it after that.
+    shop.wait(31 * DAY);
+    server.join(&shop, BUYER.1).await;
+    assert!(!server.texts().contains(&"add Thornwick"), "{:?}", server.texts());
+}
+
+#[tokio::test]
+async fn what_is_sent_again_ends_when_it_would_have_ended() {
+    let shop = Shop::open(Vec::new()).await;
+    shop.publish(&[1], thirty_days_online()).await;
+    let mut server = shop.game_server(1).await;
+    let order = shop.buy("a").await;
+    server.round(&shop, Trouble::default()).await;
+    let given = |commands: Vec<Command>| commands.into_iter().rfind(|command| command.event == CommandEvent::Bought);
+    shop.wait(10 * DAY);
+    let kept = given(shop.commands(&order).await).unwrap();
+    let OwnerOutcome::SentAgain(again) = send_again(&shop, kept.id).await else { panic!("{kept:?}") };
+    server.round(&shop, Trouble::default()).await;
+    shop.wait(21 * DAY);
+    assert_eq!(send_again(&shop, again.id).await, OwnerOutcome::Ended);
+    server.join(&shop, BUYER.1).await;
+    assert_eq!(server.texts(), [""; 0]);
+}
+
+#[tokio::test]
+async fn an_end_that_is_sent_again_does_not_end_a_later_purchase() {
+    let shop = Shop::open(Vec::new()).await;
+    shop.publish(&[1], thirty_days_online()).await;
+    let mut server = shop.game_server(1).await;
+    let order = shop.buy("a").await;
+    server.round(&shop, Trouble::default()).await;
+    server.join(&shop, BUYER.1).await;
+    server.leave(BUYER.1);
+    shop.wait(31 * DAY);
+    server.round(&shop, Trouble::default()).await;
+    let ends = shop.commands(&order).await.into_iter().find(|command| command.event == CommandEvent::Expired).unwrap();
+    let OwnerOutcome::SentAgain(again) = send_again(&shop, ends.id).await else { panic!("{ends:?}") };
+    server.round(&shop, Trouble::default()).await;
+    shop.buy("b").await;
+    server.round(&shop, Trouble::default()).await;
+    assert_eq!(send_again(&shop, again.id).await, OwnerOutcome::LastsAgain);
+    shop.wait(120);
+    server.join(&shop, BUYER.1).await;
+    assert_eq!(server.texts(), ["add Thornwick", "add Thornwick"]);
 }
