@@ -107,3 +107,24 @@ async fn of_two_codes_the_one_that_no_longer_applies_is_removed() {
         assert_eq!(format!("{:.2}", shown["price"].as_f64().unwrap()), total);
     }
 }
+
+#[tokio::test]
+async fn a_cart_with_a_coupon_of_limited_uses_is_offered_no_delayed_methods() {
+    let mut store = TestStore::open().await;
+    store.delay_payments().await;
+    for (name, max_uses, is_offered) in [("One", Some(5), false), ("Two", None, true)] {
+        let discount = json!({ "percentage": 5_000 });
+        let coupon =
+            json!({ "kind": "coupon", "id": 902, "code": name.to_lowercase(), "active": true, "discount": discount });
+        let mut coupon: Code = serde_json::from_value(coupon).unwrap();
+        if let Code::Coupon(coupon) = &mut coupon {
+            coupon.max_uses = max_uses;
+        }
+        crate::support::put(&store, codec::encode_live(&keys::code(coupon.text()), &coupon).unwrap()).await;
+        let token = login(&store, name).await;
+        add(&store, &token, 302, 4).await;
+        assert!(enter(&store, &token, name).await.0);
+        let begun = create(&store, &token).await;
+        assert_eq!(store.payments.act(&begun.session, &Action::PayDelayed).is_ok(), is_offered, "{name}");
+    }
+}

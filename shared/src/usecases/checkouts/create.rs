@@ -176,7 +176,7 @@ async fn begin<E>(
     let is_limited = has_limited(&lines);
     let chat = request.chat.filter(|_| lines.iter().any(|line| line.item().needs_chat));
     let order = order(sale, &loaded, Request { chat, ..request }, &names, number?, &account, now)?;
-    let mut order = StoredOrder { effects: with_checkout(order.effects, &loaded, account, is_limited, now), ..order };
+    let mut order = with_checkout(order, &loaded, account, is_limited, now);
     let inputs = inputs(&loaded, &lines, &names);
     let commands = freeze(&mut order, &inputs.items, &inputs.delivery)?;
     let cart = &loaded.context.cart;

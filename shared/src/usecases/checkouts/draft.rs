@@ -2,7 +2,7 @@
 
 use super::hold::Recipients;
 use crate::model::{
-    ChatId, Login, LoginKind, Money, Order, OrderEffects, OrderLine, OrderNumber, OrderReferral, OrderStatus,
+    ChatId, Code, Login, LoginKind, Money, Order, OrderEffects, OrderLine, OrderNumber, OrderReferral, OrderStatus,
     OrderSubscription, PaymentType, Payments, ProviderAccount, ProviderCheckout, UserId,
 };
 use crate::rules::cart::PricedLine;
@@ -100,18 +100,20 @@ fn subscription(
     })
 }
 
-/// The effects with the checkout at the provider. Methods that confirm a payment days later would hold limited units
-/// for as long.
+/// The order with its checkout at the provider. Methods that confirm a payment days later would hold limited units, and uses of a
+/// coupon, for as long.
 pub(super) fn with_checkout(
-    effects: OrderEffects,
+    order: StoredOrder,
     loaded: &LoadedCart,
     account: ProviderAccount,
     is_limited: bool,
     now: i64,
-) -> OrderEffects {
+) -> StoredOrder {
     let config = &loaded.context.active.config;
     let minutes = i64::from(config.payments.hold_minutes).max(LEAST_MINUTES);
     let expires_at = now.saturating_add(minutes * 60).saturating_add(MARGIN);
+    let has_uses = |code: &Code| matches!(code, Code::Coupon(coupon) if coupon.max_uses.is_some());
+    let is_limited = is_limited || loaded.coupon().is_some_and(has_uses);
     let provider = ProviderCheckout {
         session: None,
         url: None,
@@ -123,7 +125,10 @@ pub(super) fn with_checkout(
         account: account.id,
         live: Some(account.live),
     };
-    OrderEffects { provider: Some(provider), due: Some(expires_at.saturating_add(GRACE)), ..effects }
+    // An order of nothing waits for no payment: if its request ends early, the sweep completes it.
+    let ends = if order.order.price == Money::ZERO { now } else { expires_at };
+    let effects = OrderEffects { provider: Some(provider), due: Some(ends.saturating_add(GRACE)), ..order.effects };
+    StoredOrder { effects, ..order }
 }
 
 /// The inputs of the order's effects. It has all been read for the cart.

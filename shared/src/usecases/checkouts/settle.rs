@@ -34,14 +34,15 @@ pub async fn settle<P: Provider>(
     or_gone(db, clock, provider, stored, settled, EndsGone::Later).await
 }
 
-/// [`settle`], or [`end`] if the time of a pending order's checkout is up.
+/// [`settle`], or [`end`] if the time of a pending order's checkout is up, or nothing has to be paid.
 pub(super) async fn settle_or_end<P: Provider>(
     db: &Db,
     clock: &dyn Clock,
     provider: &P,
     stored: &StoredOrder,
 ) -> Result<Settled, SettleError> {
-    if stored.order.status != OrderStatus::Pending || stored.is_open(clock.seconds()) {
+    let is_awaited = stored.order.price > Money::ZERO && stored.is_open(clock.seconds());
+    if stored.order.status != OrderStatus::Pending || is_awaited {
         return settle(db, clock, provider, stored).await;
     }
     let ended = end_or_ended(db, clock, provider, stored).await;

@@ -115,6 +115,20 @@ async fn what_costs_nothing_is_paid_at_once() {
 }
 
 #[tokio::test]
+async fn what_costs_nothing_and_was_interrupted_is_paid_by_the_sweep_after_a_minute() {
+    let market = Market::open().await;
+    market.fill(1, &[(PLAIN, 1)], Some("card")).await;
+    let killed = market.killed_at_transaction(2, true);
+    assert!(market.create_by(&killed, 1).await.is_err());
+    let order = orders(&market.db).await.remove(0).order.internal_id;
+    assert_eq!((market.status(&order).await, market.balance().await), (OrderStatus::Pending, BALANCE - PRICE));
+    market.clock.advance(Duration::from_secs(61));
+    market.sweep().await;
+    assert_eq!(market.status(&order).await, OrderStatus::Paid);
+    assert_quiet(&market).await;
+}
+
+#[tokio::test]
 async fn virtual_currency_is_held_and_given_back() {
     let market = Market::open().await;
     market.set_virtual_balance(1, 120).await;
