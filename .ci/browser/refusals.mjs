@@ -118,8 +118,11 @@ async function choicesThatDidNotArrive() {
   await chosen;
   await settled(page);
   await agree(page);
-  // The change is sent by the tap on the button, which waits for it.
+  // The change is sent by the tap on the button, and what is bought is shown before it is.
   await fox.fill("Cinder");
+  const again = page.getByText("Your choices are sent. Please look at your cart once more, and then pay.");
+  await pay(page).click();
+  await again.waitFor();
   await pay(page).click();
   await page.getByRole("button", { name: "Leave", exact: true }).click();
   await page.getByRole("heading", { level: 1, name: "Your cart" }).waitFor();
@@ -129,7 +132,14 @@ async function choicesThatDidNotArrive() {
   await refused(page, "/cart/setVariable/", () => fox.press("Tab"), /must be/);
   await refused(page, "/cart/setVariable/", () => pay(page).click(), /must be/);
   await page.getByText("One thing is left to do. It is marked.").waitFor();
+  // Also after another change, which shows the cart again.
+  const other = page.waitForResponse((response) => response.url().includes("/cart/getPromoted"));
+  await colour.selectOption("Copper");
+  await other;
+  await settled(page);
+  await refused(page, "/cart/setVariable/", () => pay(page).click(), /must be/);
   assert.equal(await fox.inputValue(), "No / slashes", "what was typed stays");
+  assert.equal(await fox.getAttribute("aria-invalid"), "true");
   const shown = page.waitForResponse((response) => response.url().includes("/cart/getPromoted"));
   await fox.fill("Ember");
   await fox.press("Tab");
@@ -143,6 +153,8 @@ async function choicesThatDidNotArrive() {
   await agree(page);
   await pay(page).click();
   assert.match((await sent).postData(), /Midnight/);
+  await again.last().waitFor();
+  await pay(page).click();
   await page.getByRole("button", { name: "Leave", exact: true }).click();
   await page.getByRole("heading", { level: 1, name: "Your cart" }).waitFor();
   assert.equal(await colour.inputValue(), "Midnight");

@@ -28,6 +28,7 @@ export default {
   "cart.empty": "Your cart is empty.",
   "cart.gift": "A gift for {0}",
   "cart.look": "Look around",
+  "cart.sent": "Your choices are sent. Please look at your cart once more, and then pay.",
   "cart.title": "Your cart",
   "cart.unavailable": "This cannot be bought now and is not in the total.",
   "cart.units": "{0} units",

@@ -8,7 +8,10 @@ import { needsLogin } from "./login.js";
 
 /** `changed` shows the page again, after a change. */
 export default async function cart(changed) {
-  if (!store.user) return needsLogin(changed);
+  if (!store.user) {
+    unsent.clear();
+    return needsLogin(changed);
+  }
   const [{ cart: sums, items }, promoted, methods] = await Promise.all([call("/cart/get"), call("/cart/getPromoted"), call("/payments/get")]);
   const isEmpty = items.length === 0;
   const required = [];
@@ -31,17 +34,28 @@ export default async function cart(changed) {
 
 /** The changes that are being made, which a checkout waits for. */
 let changing = null;
+/** What was typed and not accepted, with the reason, by the setting. It stays when the page is shown again. */
+const unsent = new Map();
 
-/** A control that sends its value when it changes. What was typed stays if it is refused, and `unsent` is why. */
+/** A control that sends its value when it changes. Until it is accepted, `problem` says why it is not. */
 function setting(label, control, path, body, changed) {
   const box = field(label, control);
-  const complain = (text) => {
-    box.unsent = text;
-    box.complain(text);
-  };
+  const name = JSON.stringify([path, body("")]);
+  box.problem = () => unsent.get(name)?.problem ?? "";
   box.send = async () => {
-    if (await accepted(path, body(control.value), complain)) await changed();
+    const { value } = control;
+    const done = await accepted(path, body(value), (problem) => {
+      if (problem) unsent.set(name, { value, problem });
+      else unsent.delete(name);
+      box.complain(problem);
+    });
+    // Another change may have shown the page again meanwhile, without this one.
+    if (done || !box.isConnected) await changed();
   };
+  if (unsent.has(name)) {
+    control.value = unsent.get(name).value;
+    box.complain(box.problem());
+  }
   control.addEventListener("change", () => {
     changing = Promise.allSettled([changing, box.send()]);
   });
@@ -61,7 +75,7 @@ function cartLine(line, changed, required) {
   };
   const choice = (name, control, path, body, missing = "") => {
     const box = setting(label(name), control, `/cart/${path}/${cid}`, body, changed);
-    if (!line.is_unavailable) required.push({ box, problem: () => box.unsent || (control.value.trim() === "" ? missing : "") });
+    if (!line.is_unavailable) required.push({ box, problem: () => box.problem() || (control.value.trim() === "" ? missing : "") });
     return box;
   };
   const variable = (one) => {
@@ -173,13 +187,6 @@ const seen = (sums, items) => {
   return JSON.stringify([sumOf(sums), sums.referral_code, items.map(line)]);
 };
 
-/** A change that a checkout waited for has shown the cart again: its button goes on if it says the same. */
-function shownAgain(total) {
-  const button = document.querySelector("[data-total]");
-  if (button?.dataset.total === total) button.form.requestSubmit();
-  else if (button) say(t("cart.changed"), "bad");
-}
-
 function checkout(sums, items, methods, changed, required) {
   const row = (label, text, kind = "") => h("div", { class: kind }, h("dt", {}, label), h("dd", {}, text));
   const method = select({ name: "paymentMethod" }, methods.map(({ name }) => [name, name]), methods[0]?.name);
@@ -187,8 +194,7 @@ function checkout(sums, items, methods, changed, required) {
   const privacy = tick("privacy", parts("accept_privacy", linked(t("privacy_policy"), shop.privacy)));
   for (const box of [terms, privacy]) required.push({ box, problem: () => (box.control.checked ? "" : t("missing.tick")) });
   const message = h("p", { class: "message", role: "alert" });
-  const total = sumOf(sums);
-  const button = h("button", { class: "primary big wide", "data-total": total }, t("pay", total));
+  const button = h("button", { class: "primary big wide" }, t("pay", sumOf(sums)));
   const submit = async (event) => {
     event.preventDefault();
     if (button.ariaBusy === "true") return;
@@ -201,20 +207,20 @@ function checkout(sums, items, methods, changed, required) {
   };
   const pay = async () => {
     await changing;
-    for (const { box } of required) if (box.unsent) await box.send();
-    if (!button.isConnected) return shownAgain(total);
-    const missing = mark(required);
-    message.textContent = missing > 1 ? t("missing.many", missing) : missing === 1 ? t("missing.one") : "";
-    if (missing > 0) return;
+    for (const { box } of required) if (box.problem?.()) await box.send();
+    // A change has shown the cart again, which the buyer has to have seen.
+    if (!button.isConnected) return say(t("cart.sent"));
     const complain = (text) => { message.textContent = text; };
     // What the page shows is bought, and nothing else: another login of the account may have changed the cart.
     const now = await accepted("/cart/get", undefined, complain);
     if (!now) return;
     if (seen(now.cart, now.items) !== seen(sums, items)) {
       say(t("cart.changed"), "bad");
-      await changed();
-      return;
+      return changed();
     }
+    const missing = mark(required);
+    message.textContent = missing > 1 ? t("missing.many", missing) : missing === 1 ? t("missing.one") : "";
+    if (missing > 0) return;
     const wish = {
       paymentMethod: method.value,
       termsAndConditions: terms.control.checked,
