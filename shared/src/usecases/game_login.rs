@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 
 /// How many logins one poll returns.
-pub const MOST_SERVED: usize = 20;
+pub const MOST_SERVED: usize = 90;
 /// How many seconds a row is kept after it has decided about anything.
 const KEPT_SECONDS: i64 = 3_600;
 
@@ -125,7 +125,8 @@ pub async fn due(db: &Db, server: ServerId, now: i64) -> Result<Vec<PendingLogin
     let (before, server) = (now - rule::EVERY, server.to_string());
     let mut due = logins::all_pending(db, now).await?;
     due.retain(|login| login.served.get(&server).is_none_or(|served| *served <= before));
-    due.sort_by_key(|login| login.id);
+    // First those that were not told yet, then the longest untold: none waits for others to end.
+    due.sort_by_key(|login| (login.served.get(&server).copied(), login.id));
     due.truncate(MOST_SERVED);
     Ok(due)
 }
