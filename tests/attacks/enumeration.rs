@@ -186,7 +186,7 @@ async fn an_item_of_a_hidden_category_looks_like_one_that_does_not_exist() {
     let store = TestStore::open().await;
     republish(&store, |files| category(files, 2).enabled = false).await;
     let token = store.token("Pebble");
-    let ask = |id: u64| Call::get(&format!("/items/get/{id}")).token(&token);
-    store.send(ask(101)).await;
+    let ask = |id: u64| Call::post(&format!("/items/get/{id}")).token(&token);
+    assert_eq!(store.send(ask(101)).await.status, 200);
     assert_eq!(observed(&store, ask(202)).await, observed(&store, ask(999_999)).await);
 }

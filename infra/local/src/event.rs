@@ -30,9 +30,11 @@ pub fn decode_path(path: &str) -> Option<String> {
 
 /// The event for a request that matched the route `route_key`.
 pub fn build(incoming: &Incoming<'_>, route_key: &str, parameters: &BTreeMap<String, String>) -> Value {
-    let header = |name: &str| incoming.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let header = |name: &str| {
+        incoming.headers.get(name).map(|value| String::from_utf8_lossy(value.as_bytes())).unwrap_or_default()
+    };
     let host = header("host");
-    let (body, is_base64) = encode_body(incoming.body, header("content-type"));
+    let (body, is_base64) = encode_body(incoming.body, &header("content-type"));
     let mut event = json!({
         "version": "2.0",
         "routeKey": route_key,
@@ -60,7 +62,8 @@ pub fn build(incoming: &Incoming<'_>, route_key: &str, parameters: &BTreeMap<Str
         "isBase64Encoded": is_base64,
     });
     if let Value::Object(fields) = &mut event {
-        let cookies: Vec<&str> = header("cookie").split("; ").filter(|cookie| !cookie.is_empty()).collect();
+        let header = header("cookie");
+        let cookies: Vec<&str> = header.split("; ").filter(|cookie| !cookie.is_empty()).collect();
         if !cookies.is_empty() {
             fields.insert("cookies".to_owned(), json!(cookies));
         }

@@ -28,8 +28,9 @@ pub fn counted_as(source_ip: &str, headers: &HeaderMap, proxies: &Proxies) -> St
 
 fn client(source: IpAddr, headers: &HeaderMap, trusted: &[IpNet]) -> IpAddr {
     let is_trusted = |address: IpAddr| trusted.iter().any(|network| network.contains(&address));
-    let values: Vec<&str> =
-        headers.get_all(FORWARDED_FOR).iter().map(|value| value.to_str().unwrap_or_default()).collect();
+    // A byte that is not a letter spoils the entry that it is in, and no other.
+    let values: Vec<_> =
+        headers.get_all(FORWARDED_FOR).iter().map(|value| String::from_utf8_lossy(value.as_bytes())).collect();
     let mut entries = values.iter().rev().flat_map(|value| value.rsplit(','));
     let mut last_known = source;
     while is_trusted(last_known) {
@@ -99,6 +100,7 @@ mod tests {
         assert_eq!(counted("10.0.0.1", &[""], &trusted), "10.0.0.1");
         assert_eq!(counted("10.0.0.1", &["203.0.113.9, who, 10.0.0.2"], &trusted), "10.0.0.2");
         assert_eq!(counted("10.0.0.1", &["10.0.0.3, 10.0.0.2"], &trusted), "10.0.0.3");
+        assert_eq!(counted("10.0.0.1", &["é, 203.0.113.9, 10.0.0.2"], &trusted), "203.0.113.9");
     }
 
     #[test]

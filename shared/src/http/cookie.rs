@@ -7,8 +7,10 @@ use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode
 /// The value of the first cookie named `name`, without the quotes that may be around it. The gateway joins the cookies
 /// of a request in one header or sends several.
 pub fn value(headers: &HeaderMap, name: &str) -> Option<String> {
-    let headers = headers.get_all(COOKIE).iter().filter_map(|header| header.to_str().ok());
-    let mut pairs = headers.flat_map(|header| header.split(';')).filter_map(|pair| pair.split_once('='));
+    // Other programs of the same domain may set cookies that are not ASCII.
+    let headers: Vec<_> =
+        headers.get_all(COOKIE).iter().map(|header| String::from_utf8_lossy(header.as_bytes())).collect();
+    let mut pairs = headers.iter().flat_map(|header| header.split(';')).filter_map(|pair| pair.split_once('='));
     let (_, value) = pairs.find(|(key, _)| key.trim() == name)?;
     Some(value.trim().trim_matches('"').to_owned())
 }
@@ -37,6 +39,13 @@ mod tests {
         assert_eq!(value(&headers, "quoted").as_deref(), Some("d"));
         assert_eq!(value(&headers, "empty").as_deref(), Some(""));
         assert_eq!(value(&headers, "tok"), None);
+    }
+
+    #[test]
+    fn a_cookie_is_found_beside_one_that_is_not_ascii() {
+        let mut headers = HeaderMap::new();
+        headers.append(COOKIE, HeaderValue::from_bytes("name=Ünder; token=a.b.c".as_bytes()).unwrap());
+        assert_eq!(value(&headers, "token").as_deref(), Some("a.b.c"));
     }
 
     #[test]
