@@ -33,6 +33,8 @@ pub enum Fault {
     ConditionFailed,
     /// Another transaction holds an item of this one; nothing is written.
     Cancelled,
+    /// The partition of an item of a transaction has too little capacity; nothing is written.
+    CancelledByThrottling,
     /// The transaction is done, its response is lost, and the SDK's next attempt meets it while it is done.
     CancelledByItself,
     /// The call is done, and its response is lost.
@@ -55,10 +57,13 @@ impl Fault {
             Self::NoTable => (400, "ResourceNotFoundException", "injected"),
             Self::TransactionConflict => (400, "TransactionConflictException", "injected"),
             Self::ConditionFailed => (400, "ConditionalCheckFailedException", "injected"),
-            Self::Cancelled | Self::CancelledByItself => (400, "TransactionCanceledException", "injected"),
+            Self::Cancelled | Self::CancelledByThrottling | Self::CancelledByItself => {
+                (400, "TransactionCanceledException", "injected")
+            }
             Self::Refused(code, message) => (400, code, message),
         };
-        let reasons = json!([{ "Code": "None" }, { "Code": "TransactionConflict", "Message": "in progress" }]);
+        let reason = if self == Self::CancelledByThrottling { "ThrottlingError" } else { "TransactionConflict" };
+        let reasons = json!([{ "Code": "None" }, { "Code": reason, "Message": "injected" }]);
         let kind = format!("com.amazonaws.dynamodb.v20120810#{code}");
         Some((status, json!({ "__type": kind, "message": message, "CancellationReasons": reasons })))
     }

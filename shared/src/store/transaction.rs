@@ -23,6 +23,8 @@ const OPERATION: &str = "TransactWriteItems";
 /// stored do not count theirs.
 pub const VERSION: &str = "version";
 
+/// How often [`send`] tries what the database has too little capacity for.
+const THROTTLED_ROUNDS: u32 = 3;
 /// How often [`send_patiently`] tries. The last pauses last up to a second.
 const CONTENTION_ROUNDS: u32 = 8;
 
@@ -285,30 +287,44 @@ pub enum Sent<R> {
 /// never half written; without a response it is not known whether it was written.
 pub async fn send<P: Part>(db: &Db, parts: Vec<P>) -> Result<Sent<RefusalOf<P>>, StoreError> {
     let (writes, guards) = split(parts);
-    Ok(attempt(db, writes, &guards, None).await?.0)
+    let mut throttled = None;
+    for round in 0..THROTTLED_ROUNDS {
+        pause_before(round).await;
+        match attempt(db, writes.clone(), &guards, None).await? {
+            Attempt::Sent(sent, _) => return Ok(sent),
+            Attempt::Throttled(error) => throttled = Some(error),
+        }
+    }
+    throttled.map_or(Ok(Sent::Conflict), Err)
 }
 
-/// Sends writes as [`send`] does, and again as long as nothing but another transaction on the same items prevents it.
+/// Sends writes as [`send`] does, and again as long as nothing but another transaction on the same items, or too little
+/// capacity, prevents it.
 /// The token is made of the writes, so that every repetition is the same transaction: one that was carried out after
 /// all, by an attempt whose response was lost, is not refused by what it has written itself.
 pub async fn send_patiently<P: Part>(db: &Db, parts: Vec<P>) -> Result<Sent<RefusalOf<P>>, StoreError> {
     let (writes, guards) = split(parts);
     let token = token::of(&writes);
+    let mut throttled = None;
     for round in 0..CONTENTION_ROUNDS {
         pause_before(round).await;
         match attempt(db, writes.clone(), &guards, Some(&token)).await? {
-            (Sent::Conflict, reasons) if !reasons.iter().any(has_changed) => {}
-            (sent, _) => return Ok(sent),
+            Attempt::Sent(Sent::Conflict, reasons) if !reasons.iter().any(has_changed) => throttled = None,
+            Attempt::Sent(sent, _) => return Ok(sent),
+            Attempt::Throttled(error) => throttled = Some(error),
         }
     }
-    Ok(Sent::Conflict)
+    throttled.map_or(Ok(Sent::Conflict), Err)
 }
 
 /// Sends writes as [`send`] does. If conditions fail, returns the writes' positions with the items as they are: what was
 /// read can be corrected without reading again. The list is empty if only another transaction prevented it.
 pub async fn send_or_read(db: &Db, writes: Vec<Write>) -> Result<Result<(), Vec<(usize, Option<Item>)>>, StoreError> {
     let (writes, guards) = split(writes);
-    let (sent, reasons) = attempt(db, writes, &guards, None).await?;
+    let (sent, reasons) = match attempt(db, writes, &guards, None).await? {
+        Attempt::Sent(sent, reasons) => (sent, reasons),
+        Attempt::Throttled(error) => return Err(error),
+    };
     let failed = reasons.into_iter().enumerate().filter(|(_, reason)| has_changed(reason));
     Ok(if sent == Sent::Written { Ok(()) } else { Err(failed.map(|(place, reason)| (place, reason.item)).collect()) })
 }
@@ -317,26 +333,38 @@ fn has_changed(reason: &CancellationReason) -> bool {
     reason.code() == Some("ConditionalCheckFailed")
 }
 
-/// Sends writes once; also the reasons of a conflict.
+/// The outcome of sending writes once.
+enum Attempt<R> {
+    /// Also the reasons of a conflict.
+    Sent(Sent<R>, Vec<CancellationReason>),
+    /// Nothing was written. The SDK does not repeat it, unlike a single call that is throttled.
+    Throttled(StoreError),
+}
+
+/// Sends writes once.
 async fn attempt<G: Guard>(
     db: &Db,
     writes: Vec<Write>,
     guards: &[Option<G>],
     token: Option<&str>,
-) -> Result<(Sent<G::Refusal>, Vec<CancellationReason>), StoreError> {
+) -> Result<Attempt<G::Refusal>, StoreError> {
     let items: Result<Vec<TransactWriteItem>, BuildError> =
         writes.into_iter().map(|write| write.into_item(db.table())).collect();
     let items = items.map_err(|error| StoreError::Refused { operation: OPERATION, source: Box::new(error) })?;
-    let Err(error) = db.transact_write(items, token).await else { return Ok((Sent::Written, Vec::new())) };
+    let Err(error) = db.transact_write(items, token).await else {
+        return Ok(Attempt::Sent(Sent::Written, Vec::new()));
+    };
     let Some(TransactWriteItemsError::TransactionCanceledException(cancelled)) = error.as_service_error() else {
         return Err(StoreError::from_sdk(OPERATION, error));
     };
-    match judge(guards, cancelled.cancellation_reasons()) {
-        Cancelled::Conflict => Ok((Sent::Conflict, cancelled.cancellation_reasons().to_vec())),
-        Cancelled::Refused(refusal) => Ok((Sent::Refused(refusal), Vec::new())),
-        Cancelled::Throttled => Err(StoreError::Unavailable { operation: OPERATION, source: Some(Box::new(error)) }),
-        Cancelled::Invalid => Err(StoreError::Refused { operation: OPERATION, source: Box::new(error) }),
-    }
+    Ok(match judge(guards, cancelled.cancellation_reasons()) {
+        Cancelled::Conflict => Attempt::Sent(Sent::Conflict, cancelled.cancellation_reasons().to_vec()),
+        Cancelled::Refused(refusal) => Attempt::Sent(Sent::Refused(refusal), Vec::new()),
+        Cancelled::Throttled => {
+            Attempt::Throttled(StoreError::Unavailable { operation: OPERATION, source: Some(Box::new(error)) })
+        }
+        Cancelled::Invalid => return Err(StoreError::Refused { operation: OPERATION, source: Box::new(error) }),
+    })
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use crate::market::{FREE, Instance, Market, Refused, TWENTY, VIRTUAL, gift, line
 use crate::provider::Fault;
 use crate::shop::{FIVE, PLAIN, TWO_EACH};
 use crate::sums::orders;
-use shared::model::{InternalId, Money};
+use shared::model::{InternalId, Money, OrderStatus};
 use shared::rules::checkout::CheckoutRefusal;
 use shared::rules::payment::Progress;
 use shared::store::orders as stored_orders;
@@ -264,6 +264,19 @@ async fn a_checkout_that_was_written_although_its_response_was_lost_keeps_what_i
     market.provider.pay(&order);
     look(&market, &instance, &order).await.unwrap();
     assert_eq!(market.sold(FIVE).await, 2);
+}
+
+#[tokio::test]
+async fn a_checkout_whose_transactions_are_throttled_for_a_moment_succeeds() {
+    for throttled in [1, 3] {
+        let market = Market::open().await;
+        market.fill(1, &[(FIVE, 2)], None).await;
+        let db = market.failing_transactions(move |nth| {
+            (throttled..throttled + 2).contains(&nth).then_some(DatabaseFault::CancelledByThrottling)
+        });
+        let order = create(&market, &Instance::new(db)).await.unwrap();
+        assert_eq!((market.sold(FIVE).await, market.status(&order).await), (2, OrderStatus::Pending));
+    }
 }
 
 #[tokio::test]
