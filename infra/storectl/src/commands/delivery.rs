@@ -187,7 +187,14 @@ fn outcome_of(id: CommandId, outcome: &OwnerOutcome) -> (bool, String, Value) {
             (true, format!("Command {id} is {}.", state.as_str()), json!({ "id": id, "state": state }))
         }
         OwnerOutcome::SentAgain(again) => {
-            (true, format!("Command {id} is sent again as {}.", again.id), json!({ "id": id, "again": again.id }))
+            let delivery = &again.delivery;
+            let waits = (delivery.state == CommandState::Waiting).then(|| shown_time(delivery.due));
+            let until = waits.as_ref().map_or_else(String::new, |due| format!(", when what it ends does: {due}"));
+            (
+                true,
+                format!("Command {id} is sent again as {}{until}.", again.id),
+                json!({ "id": id, "again": again.id }),
+            )
         }
         OwnerOutcome::TakenBack => {
             let said = format!(
@@ -200,7 +207,8 @@ fn outcome_of(id: CommandId, outcome: &OwnerOutcome) -> (bool, String, Value) {
             (false, said, json!({ "id": id, "ended": true, "refused": true }))
         }
         OwnerOutcome::LastsAgain => {
-            let said = format!("Command {id} is not sent again: what it ends was bought again since.");
+            let said =
+                format!("Command {id} is not sent again: what it ends was bought again since, and has another end.");
             (false, said, json!({ "id": id, "lasts_again": true, "refused": true }))
         }
         OwnerOutcome::Refused(state) => {

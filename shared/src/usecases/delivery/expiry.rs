@@ -5,7 +5,7 @@ use super::write::{Decided, place_of};
 use crate::model::{
     Command, CommandEvent, CommandId, CommandState, Entitlement, Expiry, Holder, InternalId, ItemId, ServerId, UserName,
 };
-use crate::rules::delivery::frozen::Expanded;
+use crate::rules::delivery::frozen::{Expanded, MOST_EXPIRED};
 use crate::rules::delivery::{Word, state_at};
 use crate::store::keys::{self, Key};
 use crate::store::transaction::{Sent, Write, send};
@@ -121,23 +121,33 @@ pub(super) async fn set_end(
     Ok(writes)
 }
 
-/// The writes after which another id stands for a command that ends an item, so that a later purchase recalls it; empty for
-/// other commands. `None` if the item lasts again at `now`.
-pub(super) async fn replace(
-    db: &Db,
-    command: &Command,
-    by: CommandId,
-    now: i64,
-) -> Result<Option<Vec<Write>>, StoreError> {
+/// The place of a command that is sent again among those that end an item.
+pub(super) enum Replaced {
+    /// It ends nothing.
+    Not,
+    /// The write after which a further purchase moves or recalls it, and when it is due, seconds since 1970 UTC.
+    By(Box<Write>, i64),
+    /// The item was bought again, and has other commands for its end.
+    ByAnother,
+}
+
+/// Replaces a command that ends an item by one under another id, which waits until then.
+pub(super) async fn replace(db: &Db, command: &Command, by: CommandId, now: i64) -> Result<Replaced, StoreError> {
     let key = key(&command.player, command.item, command.server).filter(|_| command.event == CommandEvent::Expired);
-    let Some(key) = key else { return Ok(Some(Vec::new())) };
-    let Some(read) = deliveries::expiry(db, &key).await? else { return Ok(Some(Vec::new())) };
-    if now < read.ends_at && !read.holders.is_empty() {
-        return Ok(None);
+    let Some(key) = key else { return Ok(Replaced::Not) };
+    let Some(read) = deliveries::expiry(db, &key).await? else { return Ok(Replaced::Not) };
+    let lasts = now < read.ends_at && !read.holders.is_empty();
+    let mut ids = read.commands.clone();
+    match ids.iter().position(|id| *id == command.id) {
+        Some(place) => ids[place] = by,
+        None if lasts => return Ok(Replaced::ByAnother),
+        // All of them are moved in one transaction.
+        None if ids.len() >= MOST_EXPIRED => ids[0] = by,
+        None => ids.push(by),
     }
-    let replaced = |id: CommandId| if id == command.id { by } else { id };
-    let next = Expiry { commands: read.commands.iter().copied().map(replaced).collect(), ..read.clone() };
-    Ok(Some(vec![deliveries::put_expiry(&key, Some(&read), &next)?]))
+    let due = if lasts { read.ends_at } else { now };
+    let write = deliveries::put_expiry(&key, Some(&read), &Expiry { commands: ids, ..read.clone() })?;
+    Ok(Replaced::By(Box::new(write), due))
 }
 
 /// The writes after which a line of an order no longer makes an item last longer. If no other line does, what waits for its

@@ -220,7 +220,7 @@ impl Following<'_> {
         if self.renews() { CommandEvent::Renewed } else { CommandEvent::Bought }
     }
 
-    /// From when on a command is too late for what expires.
+    /// From when on a command is too late for what expires; `None` if nothing on its server would end what it gives.
     async fn ends_at(
         &self,
         making: &Making<'_>,
@@ -233,7 +233,8 @@ impl Following<'_> {
             None => None,
         };
         let own = self.now.saturating_add(seconds);
-        Ok(Some(shared.map_or(own, |shared| shared.ends_at.max(own))))
+        // Its commands for the end are queued before it. What is over already is too late in any case.
+        Ok(shared.map(|shared| shared.ends_at.max(own)).or(Some(own).filter(|own| *own <= self.now)))
     }
 
     /// Recalls a part of the commands of an order that is taken back.

@@ -1,6 +1,6 @@
 //! Commands as an owner sees them, and the owner's decisions about them.
 
-use super::expiry;
+use super::expiry::{self, Replaced};
 use super::follow::{all_ids, given_ids};
 use super::write::{AT_ONCE, Decided, in_transactions, place_of};
 use crate::clock::Clock;
@@ -108,7 +108,7 @@ pub enum OwnerOutcome {
     TakenBack,
     /// What it gives has ended: nothing would end it again.
     Ended,
-    /// It ends what lasts again: a later purchase would be taken.
+    /// It ends what was bought again since, which other commands end.
     LastsAgain,
     /// There is no such command.
     Unknown,
@@ -149,11 +149,16 @@ async fn decided(db: &Db, clock: &dyn Clock, id: CommandId, word: Word) -> Resul
             if decided.before.delivery.ends_at.is_some_and(|end| end <= now) {
                 return Ok(OwnerOutcome::Ended);
             }
-            let again = again(&decided.before, commands::reserve(db, 1).await?, now);
-            match expiry::replace(db, &decided.before, again.id, now).await? {
-                Some(replaced) => writes.extend(replaced),
-                None => return Ok(OwnerOutcome::LastsAgain),
-            }
+            let id = commands::reserve(db, 1).await?;
+            let due = match expiry::replace(db, &decided.before, id, now).await? {
+                Replaced::Not => now,
+                Replaced::By(write, due) => {
+                    writes.push(*write);
+                    due
+                }
+                Replaced::ByAnother => return Ok(OwnerOutcome::LastsAgain),
+            };
+            let again = again(&decided.before, id, due, now);
             decided.after.retried_as = Some(again.id);
             writes.extend(commands::put_new(&again, place_of(&again).as_ref())?);
             writes.extend(stored.map(|stored| of_order(&stored, &again)).transpose()?.flatten());
@@ -167,10 +172,11 @@ async fn decided(db: &Db, clock: &dyn Clock, id: CommandId, word: Word) -> Resul
     Err(StoreError::Contended)
 }
 
-/// The same command under a new id, ready now.
-fn again(before: &Command, id: CommandId, now: i64) -> Command {
+/// The same command under a new id, ready at `due`.
+fn again(before: &Command, id: CommandId, due: i64, now: i64) -> Command {
     let Delivery { online, once, ends_at, .. } = before.delivery;
-    let delivery = Delivery { online, once, ends_at, ..Delivery::new(CommandState::Ready, now) };
+    let state = if due > now { CommandState::Waiting } else { CommandState::Ready };
+    let delivery = Delivery { online, once, ends_at, ..Delivery::new(state, due) };
     let (retried_as, retry_of, output) = (None, Some(before.id), None);
     Command { id, version: 0, retried_as, retry_of, output, delivery, ..before.clone() }
 }

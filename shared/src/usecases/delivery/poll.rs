@@ -138,8 +138,8 @@ async fn serve(
     let word = Word::Polled { by_agent: agent.is_some() };
     // The places of rows whose command does not exist.
     let mut gone = BTreeSet::new();
+    expiry::refresh(db, due.iter_mut().map(|queued| &mut queued.command)).await?;
     for _ in 0..2 {
-        expiry::refresh(db, due.iter_mut().map(|queued| &mut queued.command)).await?;
         let (mut writes, mut owners, mut rows) = (Vec::new(), Vec::new(), Vec::new());
         for (place, queued) in due.iter().enumerate() {
             let found = if gone.contains(&place) { without_command(queued) } else { look_at(queued, word, now)? };
@@ -166,7 +166,11 @@ async fn serve(
         for (place, item) in failed {
             let command = &mut due[place].command;
             match item {
-                Some(item) => *command = commands::decode(command.id, item)?,
+                Some(item) => {
+                    let ends_at = command.delivery.ends_at;
+                    *command = commands::decode(command.id, item)?;
+                    command.delivery.ends_at = ends_at;
+                }
                 None => _ = gone.insert(place),
             }
         }

@@ -89,6 +89,7 @@ pub async fn validated(
     let call = Call::read(db, key, ids).await?;
     let is_fresh = is_fresh(call.found.values().map(|command| &command.delivery), now);
     let word = Word::Validated { is_fresh, ids: count };
+    let call = Call { asks: true, ..call };
     call.hear(db, clock, |command, now| Decided::new(command, word, now)).await
 }
 
@@ -98,6 +99,8 @@ struct Call {
     found: BTreeMap<CommandId, Command>,
     key: ServerKey,
     lease: Lease,
+    /// Whether the server asks what may run, which what gives something that has ended may not.
+    asks: bool,
 }
 
 impl Call {
@@ -109,7 +112,7 @@ impl Call {
         known(&mut rows, key)?;
         let lease = Lease::take(&mut rows, key.server())?;
         let found = of_server(commands::take(&mut rows, ids.iter().copied())?, key);
-        Ok(Self { ids, found, key: key.clone(), lease })
+        Ok(Self { ids, found, key: key.clone(), lease, asks: false })
     }
 
     /// Decides about each command, writes that, and answers what was written. What has changed meanwhile is read again.
@@ -119,11 +122,13 @@ impl Call {
         clock: &dyn Clock,
         decide: impl Fn(Command, i64) -> Decided,
     ) -> Result<Vec<Answer>, CallError> {
-        let Self { ids, mut found, key, .. } = self;
+        let Self { ids, mut found, key, asks, .. } = self;
         let mut answers = BTreeMap::new();
         for round in 0..ROUNDS {
             pause_before(round).await;
-            expiry::refresh(db, found.values_mut()).await?;
+            if asks {
+                expiry::refresh(db, found.values_mut()).await?;
+            }
             let mut parts = Vec::new();
             for (id, command) in std::mem::take(&mut found) {
                 let decided = decide(command, clock.seconds());

@@ -3,10 +3,11 @@
 use super::game_server::{GameServer, Trouble};
 use super::shop::{BUYER, Shop, bought, on, online};
 use shared::model::{
-    Command, CommandEvent, CommandId, CommandTemplate, DeliveryStep, InternalId, ItemDelivery, OrderStatus, User,
+    Command, CommandEvent, CommandId, CommandState, CommandTemplate, DeliveryStep, InternalId, ItemDelivery,
+    OrderStatus, User,
 };
 use shared::store::{codec, keys, read_live};
-use shared::usecases::delivery::{OwnerOutcome, RedeliverError, follow, redeliver, retry};
+use shared::usecases::delivery::{OwnerOutcome, RedeliverError, cancel, follow, redeliver, retry};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tests::Fault;
@@ -414,6 +415,41 @@ async fn what_is_sent_again_ends_when_it_would_have_ended() {
     assert_eq!(send_again(&shop, again.id).await, OwnerOutcome::Ended);
     server.join(&shop, BUYER.1).await;
     assert_eq!(server.texts(), [""; 0]);
+}
+
+#[tokio::test]
+async fn what_is_given_where_nothing_ends_it_waits_for_its_player_for_any_time() {
+    let shop = Shop::open(Vec::new()).await;
+    let commands = vec![online(bought("add {player}"))];
+    shop.publish(&[1], ItemDelivery { commands, ..for_thirty_days() }).await;
+    let mut server = shop.game_server(1).await;
+    shop.buy("a").await;
+    server.round(&shop, Trouble::default()).await;
+    shop.wait(40 * DAY);
+    server.join(&shop, BUYER.1).await;
+    assert_eq!(server.texts(), ["add Thornwick"]);
+}
+
+#[tokio::test]
+async fn an_end_that_was_cancelled_waits_again_for_its_time_and_is_moved_by_a_further_purchase() {
+    let shop = Shop::open(Vec::new()).await;
+    shop.publish(&[1], for_thirty_days()).await;
+    let (mut server, order) = delivered(&shop).await;
+    let ends = shop.commands(&order).await.into_iter().find(|command| command.event == CommandEvent::Expired).unwrap();
+    assert!(matches!(cancel(&shop.store.db, shop.clock(), ends.id).await.unwrap(), OwnerOutcome::Done(_)));
+    let OwnerOutcome::SentAgain(again) = send_again(&shop, ends.id).await else { panic!("{ends:?}") };
+    assert_eq!(
+        (again.delivery.state, again.delivery.due),
+        (CommandState::Waiting, shop.expiry(1).await.unwrap().ends_at)
+    );
+    shop.wait(20 * DAY);
+    shop.buy("b").await;
+    shop.wait(39 * DAY);
+    server.round(&shop, Trouble::default()).await;
+    assert_eq!(server.texts(), ["add Thornwick", "add Thornwick"]);
+    shop.wait(2 * DAY);
+    server.round(&shop, Trouble::default()).await;
+    assert_eq!(server.texts().last(), Some(&"end Thornwick"));
 }
 
 #[tokio::test]

@@ -96,8 +96,8 @@ async fn unqueued(target: &Target, all: &[StoredOrder], repairs: bool) -> Result
 fn withdrawn(found: &BTreeMap<InternalId, usize>) -> Option<Finding> {
     let count: usize = found.values().sum();
     let said = format!(
-        "{count} of paid orders will not run, because their player is banned, their server is not published, or they are too \
-         long: {}",
+        "{count} of paid orders will not run, because their player is banned, their server is not published, they are too \
+         long, or they have a name that a console could read as a command: {}",
         named(found.keys())
     );
     let next = "`storectl order show ID` shows them; refund the order, or run them with `delivery retry`";
