@@ -41,7 +41,20 @@ pub(crate) fn dropped(text: &str) -> Vec<Problem> {
         let problem = format!("YAML reads `#{rest}` as a comment; write the name in quotes: \"{value}\"");
         is_text.then(|| (Some(number), field.to_owned(), problem))
     };
-    (1..).zip(text.lines()).filter_map(dropped).collect()
+    // Nothing is dropped of a text of several lines, which are indented more than its field.
+    let mut text_of = None;
+    let mut is_field = |line: &str| {
+        let entry = line.trim_start_matches([' ', '-']);
+        let indent = line.len() - line.trim_start().len();
+        if text_of.is_some_and(|field| entry.is_empty() || indent > field) {
+            return false;
+        }
+        let value = entry.split_once(": ").map_or("", |(_, value)| value.trim());
+        let begins_text = value.starts_with(['|', '>']) && value.len() <= 3;
+        text_of = begins_text.then_some(line.len() - entry.len());
+        true
+    };
+    (1..).zip(text.lines()).filter(|(_, line)| is_field(line)).filter_map(dropped).collect()
 }
 
 /// The line of the mark that begins a second document, if there is content before it.
@@ -145,6 +158,8 @@ mod tests {
             dropped("a:\n  - name: Vote Crate #1\n    name: \"Vote Crate #1\"\n    name: Squire   # required\n");
         let problem = "YAML reads `#1` as a comment; write the name in quotes: \"Vote Crate #1\"";
         assert_eq!(found, [(Some(2), "name".to_owned(), problem.to_owned())]);
+        let found = dropped("- content: |\n    title: Season #2\n\n    name: Crate #3\n  name: Crate #4\n");
+        assert_eq!(found.into_iter().map(|(line, ..)| line).collect::<Vec<_>>(), [Some(5)]);
     }
 
     #[test]

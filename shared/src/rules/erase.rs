@@ -18,7 +18,8 @@ impl ErasedPlayer {
 
     fn receives(&self, line: &OrderLine) -> bool {
         let gift_to = line.chosen.as_ref().and_then(|chosen| chosen.gift_to.as_ref());
-        line.recipient == Some(self.user) || self.is_named(gift_to)
+        // A name may have been another player's before, or since.
+        line.recipient.map_or_else(|| self.is_named(gift_to), |recipient| recipient == self.user)
     }
 
     /// Whether an order is the player's, or has a gift for them, and can still be paid.
@@ -35,7 +36,7 @@ impl ErasedPlayer {
         for line in &mut lines {
             let receives = self.receives(line);
             let Some(chosen) = line.chosen.as_mut() else { continue };
-            if receives {
+            if receives || self.is_named(chosen.gift_to.as_ref()) {
                 chosen.gift_to = None;
             }
             if receives || is_own {

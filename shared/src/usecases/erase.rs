@@ -46,6 +46,9 @@ pub async fn traces(db: &Db, player: &ErasedPlayer) -> Result<Traces, StoreError
     Ok(traces)
 }
 
+/// The lines of orders, by the order and their places in it.
+type Lines = BTreeSet<(InternalId, u16)>;
+
 /// Stops every command for an erased player and removes their names, also from commands for the players of their gifts, and
 /// when the player's items expire: nothing runs then any more. What is known of logins in the game goes, too. Returns how
 /// many it stopped.
@@ -53,6 +56,8 @@ pub async fn stop_commands(db: &Db, clock: &dyn Clock, player: &ErasedPlayer) ->
     let names: BTreeSet<String> = player.names.iter().map(|name| name.to_string().to_lowercase()).collect();
     let expiries: BTreeSet<String> = player.names.iter().map(keys::expiries).collect();
     let (mut commands, mut own): (Vec<Command>, BTreeSet<InternalId>) = Default::default();
+    // A name may have been another player's before, or since.
+    let (mut theirs, mut of_others): (Lines, Lines) = Default::default();
     let mut gone: BTreeSet<Key> = player.names.iter().map(keys::game_login).collect();
     each(db, "", |item| {
         let key = key_of(&item)?;
@@ -62,18 +67,35 @@ pub async fn stop_commands(db: &Db, clock: &dyn Clock, player: &ErasedPlayer) ->
             gone.insert(key);
         } else if keys::is_order(&key) {
             let order = StoredOrder::decode(&key, Row::from(item))?.order;
+            for (place, line) in (0..).zip(&order.lines) {
+                let line_of = match line.beneficiary(order.owner) {
+                    Some(user) if user == player.user => &mut theirs,
+                    Some(_) => &mut of_others,
+                    None => continue,
+                };
+                line_of.insert((order.internal_id.clone(), place));
+            }
             own.extend((order.owner == Some(player.user)).then_some(order.internal_id));
         }
         Ok::<(), StoreError>(())
     })
     .await?;
-    let is_named = |text: &str| names.iter().any(|name| text.to_lowercase().contains(name.as_str()));
+    let is_named = |text: &str| names.iter().any(|name| has_name(&text.to_lowercase(), name));
     let is_about = |command: &Command| {
-        names.contains(&command.player.to_lowercase()) || (own.contains(&command.order) && is_named(&command.text))
+        let line = (command.order.clone(), command.line);
+        let has_player = names.contains(&command.player.to_lowercase()) && !of_others.contains(&line);
+        theirs.contains(&line) || has_player || (own.contains(&command.order) && is_named(&command.text))
     };
     let ids: Vec<CommandId> = commands.iter().filter(|command| is_about(command)).map(|command| command.id).collect();
     delete_each(db, gone.into_iter(), &|_| {}).await?;
     stop(db, clock, &ids, StopReason::Erased).await
+}
+
+/// Whether a text has a name, and not only as a part of a word.
+fn has_name(text: &str, name: &str) -> bool {
+    let is_part = |letter: Option<char>| letter.is_some_and(|letter| letter.is_alphanumeric() || letter == '_');
+    text.match_indices(name)
+        .any(|(at, _)| !is_part(text[..at].chars().next_back()) && !is_part(text[at + name.len()..].chars().next()))
 }
 
 /// Removes account, cart, ledger and present name in one transaction, so that no token is left for half a user. The
@@ -109,4 +131,18 @@ pub async fn erase_possessions(db: &Db, id: UserId, names: Vec<Key>) -> Result<u
     let credits = credits::of(db, id).await?;
     delete_each(db, credits.into_iter().map(|credit| keys::credit(id, &credit.key)), &|_| {}).await?;
     Ok(count)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::has_name;
+
+    #[test]
+    fn a_part_of_a_word_is_no_name() {
+        for (text, expected) in
+            [("thanks ron", true), ("give ron, 5", true), ("give iron", false), ("ron_2 ronja", false)]
+        {
+            assert_eq!(has_name(text, "ron"), expected, "{text}");
+        }
+    }
 }

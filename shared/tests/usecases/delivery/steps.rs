@@ -4,10 +4,12 @@ use super::game_server::{GameServer, Trouble};
 use super::shop::{BUYER, Shop, bought, on, online};
 use shared::model::{
     Command, CommandEvent, CommandId, CommandState, CommandTemplate, DeliveryStep, InternalId, ItemDelivery,
-    OrderStatus, User,
+    OrderStatus, User, UserId, UserName,
 };
+use shared::rules::erase::ErasedPlayer;
 use shared::store::{codec, keys, read_live};
 use shared::usecases::delivery::{OwnerOutcome, RedeliverError, cancel, follow, redeliver, retry};
+use shared::usecases::erase::stop_commands;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tests::Fault;
@@ -185,6 +187,19 @@ async fn a_name_that_a_console_would_read_as_a_command_reaches_none() {
         tests::put(&shop.store.db, codec::encode_live(&key, &user).unwrap()).await;
         let order = shop.buy(name).await;
         assert_eq!(shop.states(&order).await, [expected, expected, "ready"], "{name}");
+    }
+}
+
+#[tokio::test]
+async fn an_erasure_finds_commands_by_whom_they_are_for_and_not_by_a_name_that_another_player_had() {
+    let shop = Shop::open(vec![bought("give {player}")]).await;
+    let (_, order) = delivered(&shop).await;
+    let names = |name: &str| vec![UserName::parse(name).unwrap()];
+    for (user, name, is_found) in [(2, BUYER.1, false), (1, "Renamed", true)] {
+        let player = ErasedPlayer { user: UserId::new(user), names: names(name) };
+        stop_commands(&shop.store.db, shop.clock(), &player).await.unwrap();
+        let command = shop.commands(&order).await.remove(0);
+        assert_eq!((command.player.is_empty(), command.text.is_empty()), (is_found, is_found), "{name}");
     }
 }
 
