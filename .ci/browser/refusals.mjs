@@ -120,7 +120,7 @@ async function choicesThatDidNotArrive() {
   await agree(page);
   // The change is sent by the tap on the button, and what is bought is shown before it is.
   await fox.fill("Cinder");
-  const again = page.getByText("Your choices are sent. Please look at your cart once more, and then pay.");
+  const again = page.getByText("Please look at your cart once more, and then pay.");
   await pay(page).click();
   await again.waitFor();
   await pay(page).click();

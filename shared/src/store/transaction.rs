@@ -8,6 +8,7 @@ use super::codec::{Item, key_attributes};
 use super::error::StoreError;
 use super::keys::{Key, PK};
 use super::pause_before;
+use crate::random;
 use aws_sdk_dynamodb::error::BuildError;
 use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
 use aws_sdk_dynamodb::types::{
@@ -283,14 +284,14 @@ pub enum Sent<R> {
     Refused(R),
 }
 
-/// Sends writes as one transaction. It has a random token, so that the SDK's own retries have no second effect. It is
+/// Sends writes as one transaction. It has a random token, so that repeating it, also by the SDK, has no second effect. It is
 /// never half written; without a response it is not known whether it was written.
 pub async fn send<P: Part>(db: &Db, parts: Vec<P>) -> Result<Sent<RefusalOf<P>>, StoreError> {
     let (writes, guards) = split(parts);
-    let mut throttled = None;
+    let (token, mut throttled) = (random::uuid(), None);
     for round in 0..THROTTLED_ROUNDS {
         pause_before(round).await;
-        match attempt(db, writes.clone(), &guards, None).await? {
+        match attempt(db, writes.clone(), &guards, token.as_deref()).await? {
             Attempt::Sent(sent, _) => return Ok(sent),
             Attempt::Throttled(error) => throttled = Some(error),
         }
@@ -299,8 +300,7 @@ pub async fn send<P: Part>(db: &Db, parts: Vec<P>) -> Result<Sent<RefusalOf<P>>,
 }
 
 /// Sends writes as [`send`] does, and again as long as nothing but another transaction on the same items, or too little
-/// capacity, prevents it.
-/// The token is made of the writes, so that every repetition is the same transaction: one that was carried out after
+/// capacity, prevents it. The token is made of the writes, so that every repetition is the same transaction: one that was carried out after
 /// all, by an attempt whose response was lost, is not refused by what it has written itself.
 pub async fn send_patiently<P: Part>(db: &Db, parts: Vec<P>) -> Result<Sent<RefusalOf<P>>, StoreError> {
     let (writes, guards) = split(parts);

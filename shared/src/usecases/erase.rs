@@ -12,7 +12,7 @@ use crate::store::orders::StoredOrder;
 use crate::store::single::{apply, apply_all};
 use crate::store::transaction::Write;
 use crate::store::{Db, StoreError, credits};
-use crate::usecases::delivery::{StopReason, stop};
+use crate::usecases::delivery::{StopReason, place_of, stop};
 use std::collections::BTreeSet;
 
 /// Orders and carts with a player who is to be erased.
@@ -80,22 +80,29 @@ pub async fn stop_commands(db: &Db, clock: &dyn Clock, player: &ErasedPlayer) ->
         Ok::<(), StoreError>(())
     })
     .await?;
-    let is_named = |text: &str| names.iter().any(|name| has_name(&text.to_lowercase(), name));
+    // What can still run is stopped only if it surely names the player; of what has ended any likeness is removed.
+    let is_named = |command: &Command| {
+        let (text, has_ended) = (command.text.to_lowercase(), place_of(command).is_none());
+        names.iter().any(|name| if has_ended { text.contains(name.as_str()) } else { has_name(&text, name) })
+    };
     let is_about = |command: &Command| {
         let line = (command.order.clone(), command.line);
         let has_player = names.contains(&command.player.to_lowercase()) && !of_others.contains(&line);
-        theirs.contains(&line) || has_player || (own.contains(&command.order) && is_named(&command.text))
+        theirs.contains(&line) || has_player || (own.contains(&command.order) && is_named(command))
     };
     let ids: Vec<CommandId> = commands.iter().filter(|command| is_about(command)).map(|command| command.id).collect();
     delete_each(db, gone.into_iter(), &|_| {}).await?;
     stop(db, clock, &ids, StopReason::Erased).await
 }
 
-/// Whether a text has a name, and not only as a part of a word.
+/// Whether a text has a name, and not only as a part of a word. The code of a colour, such as `&6`, may be before it.
 fn has_name(text: &str, name: &str) -> bool {
     let is_part = |letter: Option<char>| letter.is_some_and(|letter| letter.is_alphanumeric() || letter == '_');
-    text.match_indices(name)
-        .any(|(at, _)| !is_part(text[..at].chars().next_back()) && !is_part(text[at + name.len()..].chars().next()))
+    text.match_indices(name).any(|(at, _)| {
+        let mut before = text[..at].chars().rev();
+        let begins = !is_part(before.next()) || matches!(before.next(), Some('&' | '§'));
+        begins && !is_part(text[at + name.len()..].chars().next())
+    })
 }
 
 /// Removes account, cart, ledger and present name in one transaction, so that no token is left for half a user. The
@@ -140,7 +147,7 @@ mod tests {
     #[test]
     fn a_part_of_a_word_is_no_name() {
         for (text, expected) in
-            [("thanks ron", true), ("give ron, 5", true), ("give iron", false), ("ron_2 ronja", false)]
+            [("say &6ron gave", true), ("give ron, 5", true), ("give iron", false), ("ron_2 ronja", false)]
         {
             assert_eq!(has_name(text, "ron"), expected, "{text}");
         }

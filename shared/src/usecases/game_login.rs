@@ -125,7 +125,7 @@ pub async fn due(db: &Db, server: ServerId, now: i64) -> Result<Vec<PendingLogin
     let (before, server) = (now - rule::EVERY, server.to_string());
     let mut due = logins::all_pending(db, now).await?;
     due.retain(|login| login.served.get(&server).is_none_or(|served| *served <= before));
-    // First those that were not told yet, then the longest untold: none waits for others to end.
+    // First those that were not told yet, then the longest untold: none waits for others to be told again and again.
     due.sort_by_key(|login| (login.served.get(&server).copied(), login.id));
     due.truncate(MOST_SERVED);
     Ok(due)

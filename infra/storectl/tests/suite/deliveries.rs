@@ -113,7 +113,7 @@ async fn a_ban_stops_what_was_bought_and_says_so() {
     let doctor = async || bench.run_through(Calls::default(), &["doctor"]).await.unwrap().text().to_owned();
     let text = doctor().await;
     assert!(text.contains("commands that were withdrawn: 4 of paid orders will not run"), "{text}");
-    assert!(text.contains(&format!("too long: {order} →")), "{text}");
+    assert!(text.contains(&format!("read as a command: {order} →")), "{text}");
     bench.ok(&["order", "set-status", &order, "REFUNDED"]).await;
     let text = doctor().await;
     assert!(!text.contains("withdrawn"), "{text}");

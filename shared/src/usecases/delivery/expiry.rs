@@ -123,7 +123,7 @@ pub(super) async fn set_end(
 
 /// The place of a command that is sent again among those that end an item.
 pub(super) enum Replaced {
-    /// It ends nothing.
+    /// It ends nothing, or nothing is known of what it ends.
     Not,
     /// The write after which a further purchase moves or recalls it, and when it is due, seconds since 1970 UTC.
     By(Box<Write>, i64),
@@ -145,7 +145,8 @@ pub(super) async fn replace(db: &Db, command: &Command, by: CommandId, now: i64)
         None if ids.len() >= MOST_EXPIRED => ids[0] = by,
         None => ids.push(by),
     }
-    let due = if lasts { read.ends_at } else { now };
+    // With its delay, as long as the end was not moved since.
+    let due = if lasts { read.ends_at.max(command.delivery.due) } else { now };
     let write = deliveries::put_expiry(&key, Some(&read), &Expiry { commands: ids, ..read.clone() })?;
     Ok(Replaced::By(Box::new(write), due))
 }

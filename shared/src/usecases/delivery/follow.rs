@@ -260,7 +260,10 @@ impl Following<'_> {
                 ids.push(if place < all.len() { id(first, place)? } else { further[place - all.len()] });
                 place += 1;
             }
-            for command in commands::read(self.db, ids.into_iter()).await?.into_values() {
+            let mut found = commands::read(self.db, ids.into_iter()).await?;
+            // What ends an item belongs to all orders that made it last longer, also under a later id.
+            found.retain(|_, command| command.event != CommandEvent::Expired);
+            for command in found.into_values() {
                 let decided = Decided::new(command, Word::Recall(self.delivery.entitlement), self.now);
                 writes.extend(decided.changes()?);
             }

@@ -151,6 +151,7 @@ async fn decided(db: &Db, clock: &dyn Clock, id: CommandId, word: Word) -> Resul
             }
             let id = commands::reserve(db, 1).await?;
             let due = match expiry::replace(db, &decided.before, id, now).await? {
+                Replaced::Not if decided.before.event == CommandEvent::Expired => decided.before.delivery.due.max(now),
                 Replaced::Not => now,
                 Replaced::By(write, due) => {
                     writes.push(*write);

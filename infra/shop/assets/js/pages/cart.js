@@ -8,10 +8,7 @@ import { needsLogin } from "./login.js";
 
 /** `changed` shows the page again, after a change. */
 export default async function cart(changed) {
-  if (!store.user) {
-    unsent.clear();
-    return needsLogin(changed);
-  }
+  if (!store.user) return needsLogin(changed);
   const [{ cart: sums, items }, promoted, methods] = await Promise.all([call("/cart/get"), call("/cart/getPromoted"), call("/payments/get")]);
   const isEmpty = items.length === 0;
   const required = [];
@@ -40,7 +37,7 @@ const unsent = new Map();
 /** A control that sends its value when it changes. Until it is accepted, `problem` says why it is not. */
 function setting(label, control, path, body, changed) {
   const box = field(label, control);
-  const name = JSON.stringify([path, body("")]);
+  const name = JSON.stringify([store.user.username, path, body("")]);
   box.problem = () => unsent.get(name)?.problem ?? "";
   box.send = async () => {
     const { value } = control;
@@ -209,7 +206,7 @@ function checkout(sums, items, methods, changed, required) {
     await changing;
     for (const { box } of required) if (box.problem?.()) await box.send();
     // A change has shown the cart again, which the buyer has to have seen.
-    if (!button.isConnected) return say(t("cart.sent"));
+    if (!button.isConnected) return say(t("cart.again"));
     const complain = (text) => { message.textContent = text; };
     // What the page shows is bought, and nothing else: another login of the account may have changed the cart.
     const now = await accepted("/cart/get", undefined, complain);
