@@ -3,7 +3,7 @@
 use serde_json::Value;
 use std::sync::{Arc, Mutex};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 
 #[derive(Debug, Clone, Copy)]
 pub enum Reply {
@@ -39,9 +39,12 @@ impl Server {
         Self { endpoint, requests }
     }
 
-    pub async fn refusing() -> String {
-        let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
-        format!("http://{}", listener.local_addr().unwrap())
+    /// The address of a port that refuses connections as long as the socket is there: it is bound, so that no other server gets
+    /// it, and does not listen.
+    pub fn refusing() -> (String, TcpSocket) {
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        (format!("http://{}", socket.local_addr().unwrap()), socket)
     }
 
     /// The requests without their idempotency tokens, and the tokens.

@@ -168,7 +168,7 @@ async fn a_database_that_does_not_respond_is_an_error_after_three_attempts() {
 
 #[tokio::test]
 async fn a_refused_connection_is_an_error_of_the_connection() {
-    let endpoint = Server::refusing().await;
+    let (endpoint, _socket) = Server::refusing();
     for operation in one_of_each() {
         let mut outcomes = Vec::new();
         for backend in BACKENDS {
