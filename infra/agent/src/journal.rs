@@ -188,7 +188,8 @@ impl Journal {
     }
 }
 
-/// Makes what is not in a folder yet. What root makes belongs to the owner of the folder, as whom the agent runs.
+/// Creates a file or folder that is missing. If root creates it, it belongs to the owner of the folder around it, as whom the
+/// agent runs.
 fn make<T>(path: &Path, folder: &Path, open: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
     let is_new = !path.exists();
     let opened = open()?;

@@ -326,7 +326,7 @@ pub fn bill(lines: &[OrderLine], gift_card: Option<&GiftCardPayment>) -> Vec<Bil
         let off = paid.min(line.total);
         paid = paid.less(off);
         let name = line.chosen.as_ref().map_or_else(|| line.item.to_string(), |chosen| chosen.name.clone());
-        // Who gets a gift is shown where it is paid: another login of the account may have put it into the cart.
+        // The payment page names the recipient of a gift: another login of the account may have put it into the cart.
         let gift_to = line.chosen.as_ref().and_then(|chosen| chosen.gift_to.as_ref());
         let name = gift_to.map_or_else(|| name.clone(), |player| format!("{name} (for {player})"));
         let name = if line.count == 1 { name } else { format!("{name} × {}", line.count) };

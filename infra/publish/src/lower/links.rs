@@ -47,7 +47,7 @@ pub(super) fn check(files: &StoreFiles, pages: &[(PathBuf, Page)], report: &mut 
     }
 }
 
-/// What texts may name.
+/// The pages that texts may link to, and whether a shop needs their pictures.
 struct Texts {
     known: BTreeSet<PageUrl>,
     has_shop: bool,

@@ -189,7 +189,7 @@ fn outcome_of(id: CommandId, outcome: &OwnerOutcome) -> (bool, String, Value) {
         OwnerOutcome::SentAgain(again) => {
             let delivery = &again.delivery;
             let waits = (delivery.state == CommandState::Waiting).then(|| shown_time(delivery.due));
-            let until = waits.as_ref().map_or_else(String::new, |due| format!(", when what it ends does: {due}"));
+            let until = waits.as_ref().map_or_else(String::new, |due| format!(", when its item expires: {due}"));
             (
                 true,
                 format!("Command {id} is sent again as {}{until}.", again.id),
@@ -203,12 +203,13 @@ fn outcome_of(id: CommandId, outcome: &OwnerOutcome) -> (bool, String, Value) {
             (false, said, json!({ "id": id, "taken_back": true, "refused": true }))
         }
         OwnerOutcome::Ended => {
-            let said = format!("Command {id} is not sent again: what it gives has ended.");
+            let said = format!("Command {id} is not sent again: its item has expired.");
             (false, said, json!({ "id": id, "ended": true, "refused": true }))
         }
         OwnerOutcome::LastsAgain => {
-            let said =
-                format!("Command {id} is not sent again: what it ends was bought again since, and has another end.");
+            let said = format!(
+                "Command {id} is not sent again: its item was bought again since, and another command ends it."
+            );
             (false, said, json!({ "id": id, "lasts_again": true, "refused": true }))
         }
         OwnerOutcome::Refused(state) => {

@@ -106,9 +106,9 @@ pub enum OwnerOutcome {
     Refused(CommandState),
     /// Its order is not paid any more, or was taken back: what it gives would be a present.
     TakenBack,
-    /// What it gives has ended: nothing would end it again.
+    /// Its item has expired: nothing would end it again.
     Ended,
-    /// It ends what was bought again since, which other commands end.
+    /// It ends an item that was bought again since, which other commands end.
     LastsAgain,
     /// There is no such command.
     Unknown,

@@ -99,7 +99,7 @@ struct Call {
     found: BTreeMap<CommandId, Command>,
     key: ServerKey,
     lease: Lease,
-    /// Whether the server asks what may run, which what gives something that has ended may not.
+    /// Whether the server asks which commands may run: those of an item that has expired may not.
     asks: bool,
 }
 

@@ -382,13 +382,17 @@ fn thirty_days_online() -> ItemDelivery {
     ItemDelivery { commands, ..for_thirty_days() }
 }
 
-#[tokio::test]
-async fn what_waits_for_a_player_is_given_as_long_as_what_was_bought_lasts() {
+/// A shop that sells it, with an order whose commands the game server keeps for their player.
+async fn kept() -> (Shop, GameServer, InternalId) {
     let shop = Shop::open(Vec::new()).await;
     shop.publish(&[1], thirty_days_online()).await;
-    let mut server = shop.game_server(1).await;
-    shop.buy("a").await;
-    server.round(&shop, Trouble::default()).await;
+    let (server, order) = delivered(&shop).await;
+    (shop, server, order)
+}
+
+#[tokio::test]
+async fn what_waits_for_a_player_is_given_as_long_as_what_was_bought_lasts() {
+    let (shop, mut server, _) = kept().await;
     shop.wait(20 * DAY);
     shop.buy("b").await;
     server.round(&shop, Trouble::default()).await;
@@ -416,11 +420,7 @@ async fn what_waits_for_a_player_is_not_given_after_a_refund_has_moved_the_end_b
 
 #[tokio::test]
 async fn what_is_sent_again_ends_when_it_would_have_ended() {
-    let shop = Shop::open(Vec::new()).await;
-    shop.publish(&[1], thirty_days_online()).await;
-    let mut server = shop.game_server(1).await;
-    let order = shop.buy("a").await;
-    server.round(&shop, Trouble::default()).await;
+    let (shop, mut server, order) = kept().await;
     let given = |commands: Vec<Command>| commands.into_iter().rfind(|command| command.event == CommandEvent::Bought);
     shop.wait(10 * DAY);
     let kept = given(shop.commands(&order).await).unwrap();
@@ -437,9 +437,7 @@ async fn what_is_given_where_nothing_ends_it_waits_for_its_player_for_any_time()
     let shop = Shop::open(Vec::new()).await;
     let commands = vec![online(bought("add {player}"))];
     shop.publish(&[1], ItemDelivery { commands, ..for_thirty_days() }).await;
-    let mut server = shop.game_server(1).await;
-    shop.buy("a").await;
-    server.round(&shop, Trouble::default()).await;
+    let (mut server, _) = delivered(&shop).await;
     shop.wait(40 * DAY);
     server.join(&shop, BUYER.1).await;
     assert_eq!(server.texts(), ["add Thornwick"]);
@@ -473,11 +471,7 @@ async fn an_end_that_was_cancelled_waits_again_for_its_time_and_is_moved_by_a_fu
 
 #[tokio::test]
 async fn an_end_that_is_sent_again_does_not_end_a_later_purchase() {
-    let shop = Shop::open(Vec::new()).await;
-    shop.publish(&[1], thirty_days_online()).await;
-    let mut server = shop.game_server(1).await;
-    let order = shop.buy("a").await;
-    server.round(&shop, Trouble::default()).await;
+    let (shop, mut server, order) = kept().await;
     server.join(&shop, BUYER.1).await;
     server.leave(BUYER.1);
     shop.wait(31 * DAY);

@@ -100,7 +100,7 @@ fn withdrawn(found: &BTreeMap<InternalId, usize>) -> Option<Finding> {
          long, or they have a name that a console could read as a command: {}",
         named(found.keys())
     );
-    let next = "`storectl order show ID` shows them; refund the order, or run them with `delivery retry`";
+    let next = "`storectl order show ID` shows them; refund the order, give it by hand, or run what has a text with `delivery retry`";
     (count > 0).then(|| Finding::note("commands that were withdrawn", said, next))
 }
 
