@@ -116,6 +116,8 @@ impl QueueStore {
     }
 
     async fn respond(&self, request: Request<Incoming>) -> Response<Full<Bytes>> {
+        // A call of a process that has been killed is of the time before its successor.
+        let now = self.inner().now;
         (self.hook)();
         let (head, body) = request.into_parts();
         let body = body.collect().await.map(http_body_util::Collected::to_bytes).unwrap_or_default();
@@ -127,7 +129,7 @@ impl QueueStore {
             Some((status, pause)) => (status, pause, json!({ "message": "away" })),
             None if !is_known => (401, "", json!({ "message": "Unknown or revoked server key." })),
             None if call == "getVersion" => (200, "", json!(3)),
-            None => self.call(&call, head.uri.query().unwrap_or_default(), &head.method, &body),
+            None => self.call(&call, head.uri.query().unwrap_or_default(), &head.method, &body, now),
         };
         (self.hook)();
         let text = if call == "getVersion" && status == 200 { "3.8.7".to_owned() } else { reply.to_string() };
@@ -139,7 +141,7 @@ impl QueueStore {
         response
     }
 
-    fn call(&self, call: &str, query: &str, method: &Method, body: &Value) -> (u16, &'static str, Value) {
+    fn call(&self, call: &str, query: &str, method: &Method, body: &Value, now: u64) -> (u16, &'static str, Value) {
         let mut inner = self.inner();
         inner.calls.push(call.to_owned());
         if call == "paynow" {
@@ -148,7 +150,7 @@ impl QueueStore {
             return (200, "", json!({ "status": true }));
         }
         if *method == Method::GET {
-            return inner.poll(query.strip_prefix("agent=").unwrap());
+            return inner.poll(query.strip_prefix("agent=").unwrap(), now);
         }
         let mut ids: Vec<u32> = serde_json::from_value(body["ids"].clone()).unwrap_or_default();
         let results = body["results"].as_array().cloned().unwrap_or_default();
@@ -195,12 +197,11 @@ impl QueueStore {
 }
 
 impl Inner {
-    fn poll(&mut self, agent: &str) -> (u16, &'static str, Value) {
+    fn poll(&mut self, agent: &str, now: u64) -> (u16, &'static str, Value) {
         assert!(agent.len() == 16 && agent.bytes().all(|byte| byte.is_ascii_hexdigit()), "{agent}");
         if self.agent.get_or_insert_with(|| agent.to_owned()) != agent {
             return (409, "", json!({ "message": "Another agent polls for this server." }));
         }
-        let now = self.now;
         let is_due = |command: &&mut Stored| {
             let again = command.state == State::Served && command.served_at + 60 <= now;
             (command.state == State::Ready || again) && !command.is_refunded
