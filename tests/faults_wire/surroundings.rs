@@ -47,12 +47,12 @@ async fn a_database_whose_address_is_gone_is_reached_once_it_is_back() {
     for expected in all {
         let (endpoint, call) = (&expected.endpoint, expected.endpoint.call());
         let instance = world.instance();
-        world.database.go_away().await;
+        let port = world.database.go_away().await;
         let reply = instance.send(call.clone()).await;
         if expected.database_calls > 0 {
             assert_unavailable(endpoint, &reply);
         }
-        world.database.come_back().await;
+        world.database.come_back(port);
         let reply = instance.send(call).await;
         assert_eq!(world.outcome(&reply, expected).await, expected.first, "{}", endpoint.route);
         world.restore().await;

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::io::AsyncWriteExt;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::task::{JoinHandle, JoinSet};
 
 /// A request that reached the proxy.
@@ -108,19 +108,23 @@ impl Proxy {
         self.state.gate.lock().expect("no test panics here").accepted = Some(key_id.to_owned());
     }
 
-    /// The server's address is gone: connections break, and no new one opens.
-    pub async fn go_away(&self) {
+    /// The server's address is gone: connections break, and no new one opens. Returns the port, which nothing else gets meanwhile.
+    pub async fn go_away(&self) -> TcpSocket {
         let task = self.listener.lock().expect("no test panics here").take();
         if let Some(task) = task {
             task.abort();
             _ = task.await;
         }
+        let port = TcpSocket::new_v4().expect("a socket");
+        port.set_reuseaddr(true).expect("a socket that is not bound");
+        port.bind(self.address).expect("the port that was free");
+        port
     }
 
     /// The address is there again, with another server behind it.
-    pub async fn come_back(&self) {
+    pub fn come_back(&self, port: TcpSocket) {
         let server = self.state.gate.lock().expect("no test panics here").server.expect("a proxy that was started");
-        let listener = TcpListener::bind(self.address).await.expect("the port that was free");
+        let listener = port.listen(1_024).expect("a port that is bound");
         let task = tokio::spawn(accept(listener, server, Arc::clone(&self.state)));
         *self.listener.lock().expect("no test panics here") = Some(task);
     }
