@@ -1,5 +1,8 @@
 //! Disputes, by their states in the provider's words (rules.md, "Disputes").
 
+use crate::model::{Money, Order, OrderEffects};
+use crate::rules::order::without_refunded;
+
 /// The state of an order whose payment the bank warns of: a person other than the owner of the card may have paid.
 pub const FRAUD_WARNING: &str = "early_fraud_warning";
 
@@ -9,6 +12,16 @@ pub const LOST: &str = "lost";
 /// Whether an order in this state is taken back. An inquiry is not a dispute, and one that is won was none.
 pub fn takes_back(state: &str) -> bool {
     state != FRAUD_WARNING && !state.starts_with("warning_") && !matches!(state, "won" | "prevented")
+}
+
+/// The part of an order's total that ledgers do not call paid: what was refunded, and all of it while a dispute takes it back.
+pub fn returned(order: &Order, effects: &OrderEffects) -> Money {
+    if effects.dispute.as_deref().is_some_and(takes_back) { order.total() } else { effects.refunded }
+}
+
+/// The order less what was [`returned`] of it.
+pub fn less_returned(order: &Order, effects: &OrderEffects) -> Order {
+    without_refunded(order, returned(order, effects))
 }
 
 /// The state that decides of those of all disputes of a payment: what is open before what is lost, that before an inquiry,

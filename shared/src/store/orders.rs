@@ -106,7 +106,7 @@ impl StoredOrder {
             values.insert(":reviewed".to_owned(), self.encode_reviewed(reviewed)?);
         }
         let mut condition = vec!["#status = :from".to_owned(), held.to_owned()];
-        condition.extend(self.refunded_as_read(&mut values));
+        condition.extend(self.returned_as_read(&mut values));
         match change.to {
             // What is being refunded, or was by a read that is newer, is never paid.
             OrderStatus::Paid => {
@@ -163,18 +163,24 @@ impl StoredOrder {
     }
 
     /// The write that notes the states of the disputes, and of them the one that decides, on the condition that the noted
-    /// ones are as they were read. `with` is the beginning of a step of the delivery, in the same write.
+    /// ones, status and refunds are as they were read. `with` is the beginning of a step of the delivery, in the same write.
     pub fn set_disputes(&self, disputes: &BTreeMap<String, String>, decides: &str, with: Option<Write>) -> Write {
         let set = "dispute = :dispute, disputes = :disputes";
         let write = match with {
             Some(write) => write.also(&format!(", {set}")),
-            None => Write::update(self.key(), format!("SET {set}")).only_if_present(),
+            None => Write::update(self.key(), format!("SET {set}"))
+                .only_if("#status = :status")
+                .name("#status", "status")
+                .text(":status", self.order.status.as_str()),
         };
         let map = |states: &BTreeMap<String, String>| {
             let states = states.iter().map(|(id, state)| (id.clone(), AttributeValue::S(state.clone())));
             AttributeValue::M(states.collect())
         };
-        let write = write.text(":dispute", decides).value(":disputes", map(disputes));
+        let mut values = Item::new();
+        let as_read = self.returned_as_read(&mut values).join(" AND ");
+        let write = write.text(":dispute", decides).value(":disputes", map(disputes)).and_if(&as_read);
+        let write = values.into_iter().fold(write, |write, (name, value)| write.value(name, value));
         match &self.effects.disputes {
             none if none.is_empty() => write.and_if("attribute_not_exists(disputes)"),
             read => write.and_if("disputes = :read_disputes").value(":read_disputes", map(read)),
@@ -259,9 +265,9 @@ impl StoredOrder {
     /// An update on the condition that status and refunds are as they were read.
     fn update_as_read(&self, expression: impl Into<String>, condition: &str) -> Write {
         let mut values = Item::new();
-        let [refunded, failed] = self.refunded_as_read(&mut values);
+        let as_read = self.returned_as_read(&mut values).join(" AND ");
         let write = Write::update(self.key(), expression)
-            .only_if(format!("#status = :status AND {refunded} AND {failed} AND {condition}"))
+            .only_if(format!("#status = :status AND {as_read} AND {condition}"))
             .name("#status", "status")
             .text(":status", self.order.status.as_str());
         values.into_iter().fold(write, |write, (name, value)| write.value(name, value))

@@ -102,7 +102,7 @@ impl StoredOrder {
             values.insert(":due".to_owned(), AttributeValue::N(due.to_string()));
         }
         let mut condition = vec!["#status = :status".to_owned()];
-        condition.extend(self.refunded_as_read(&mut values));
+        condition.extend(self.returned_as_read(&mut values));
         let removed = if removed.is_empty() { String::new() } else { format!(" REMOVE {}", removed.join(", ")) };
         let write = Write::update(self.key(), format!("SET {}{removed}", set.join(", ")))
             .only_if(condition.join(" AND "))
@@ -150,7 +150,7 @@ impl StoredOrder {
     pub fn end_review(&self, reviewed: &Reviewed) -> Result<Write, StoreError> {
         let mut values = Item::from([(":reviewed".to_owned(), self.encode_reviewed(reviewed)?)]);
         let mut condition = vec!["#status = :status".to_owned(), "attribute_exists(review)".to_owned()];
-        condition.extend(self.refunded_as_read(&mut values));
+        condition.extend(self.returned_as_read(&mut values));
         condition.push(self.attempt_as_read(&mut values));
         let write = Write::update(self.key(), "SET reviewed = :reviewed REMOVE review")
             .only_if(condition.join(" AND "))
@@ -163,14 +163,18 @@ impl StoredOrder {
         encode(&self.key(), reviewed)
     }
 
-    /// The conditions that as much is refunded, and as much has failed, as was read.
-    pub(super) fn refunded_as_read(&self, values: &mut Item) -> [String; 2] {
-        let sums = [("refunded", self.effects.refunded), ("failed_refunds", self.effects.failed_refunds)];
-        sums.map(|(name, sum)| {
-            if sum == Money::ZERO {
-                return format!("attribute_not_exists({name})");
-            }
-            values.insert(format!(":read_{name}"), number(sum));
+    /// The conditions that as much is refunded, and as much has failed, as was read, and that the same state of the disputes
+    /// decides.
+    pub(super) fn returned_as_read(&self, values: &mut Item) -> [String; 3] {
+        let sum = |sum: Money| (sum > Money::ZERO).then(|| number(sum));
+        let read = [
+            ("refunded", sum(self.effects.refunded)),
+            ("failed_refunds", sum(self.effects.failed_refunds)),
+            ("dispute", self.effects.dispute.clone().map(AttributeValue::S)),
+        ];
+        read.map(|(name, read)| {
+            let Some(read) = read else { return format!("attribute_not_exists({name})") };
+            values.insert(format!(":read_{name}"), read);
             format!("{name} = :read_{name}")
         })
     }

@@ -1,9 +1,12 @@
 //! Disputes: what the buyer's bank says of a payment is noted on its order, and acted on (rules.md, "Disputes").
 
 use super::provider::DisputeState;
+use super::refund::take_off;
 use super::status::SettleError;
 use crate::clock::Clock;
-use crate::model::{DeliveryStep, Entitlement, InternalId, LoginKind, OrderDelivery, OrderStatus, User, UserName};
+use crate::model::{
+    DeliveryStep, Entitlement, InternalId, LoginKind, OrderDelivery, OrderEffects, OrderStatus, User, UserName,
+};
 use crate::rules::dispute::{decisive, is_older, takes_back};
 use crate::store::orders::{self, StoredOrder};
 use crate::store::published::read_active_version;
@@ -14,8 +17,8 @@ use crate::usecases::bans;
 use crate::usecases::delivery::follow_or_leave;
 use crate::usecases::orders::subscription::end;
 
-/// Notes the state of a dispute on its order. One that takes the order back recalls what waits for game servers, takes back
-/// what ran, and bans the buyer if the store says so. The same state may be noted again; an older one is not. Returns the order
+/// Notes the state of a dispute on its order. One that takes the order back takes it off what ledgers call paid, recalls what
+/// waits for game servers, takes back what ran, and bans the buyer if the store says so. The same state may be noted again; an older one is not. Returns the order
 /// as it was before; `None` if it does not exist. After an error the same call may be repeated.
 pub async fn note_dispute(
     db: &Db,
@@ -38,9 +41,11 @@ pub async fn note_dispute(
     let begun = if takes_back { taken_back(&stored) } else { None };
     let begun = begun.map(|next| stored.begin_delivery(next, clock.seconds())).transpose()?;
     let (with, others) = begun.map_or((None, Vec::new()), |(own, others)| (Some(own), others));
+    let after = OrderEffects { dispute: Some(decides.to_owned()), ..stored.effects.clone() };
+    let paid = if stored.order.status == OrderStatus::Paid { take_off(db, &stored, &after).await? } else { Vec::new() };
     let ended = if takes_back { end(db, &stored, true, clock.seconds()).await? } else { Vec::new() };
     let writes: Vec<Write> =
-        [stored.set_disputes(&disputes, decides, with)].into_iter().chain(others).chain(ended).collect();
+        [stored.set_disputes(&disputes, decides, with)].into_iter().chain(others).chain(paid).chain(ended).collect();
     if send(db, writes).await? != Sent::Written {
         return Err(SettleError::Conflict);
     }

@@ -1,7 +1,8 @@
 //! The refunds of a payment: noted on the order, and taken off what ledgers call paid, or added again.
 
 use crate::clock::Clock;
-use crate::model::{Money, Refunds, UserId};
+use crate::model::{Money, OrderEffects, Refunds, UserId};
+use crate::rules::dispute::returned;
 use crate::rules::order::{by_beneficiary, spread};
 use crate::store::ledgers::{self, LedgerChange};
 use crate::store::orders::StoredOrder;
@@ -19,24 +20,33 @@ pub(super) async fn refund_in_part(
     stored: &StoredOrder,
     refunds: &Refunds,
 ) -> Result<bool, StoreError> {
-    let order = &stored.order;
-    let before = spread(&order.lines, stored.effects.refunded.min(order.total()));
-    let after = spread(&order.lines, refunds.refunded.min(order.total()));
-    // A line's part may be a minor unit less than before: the parts are rounded so that they add up.
-    let increase = before.into_iter().zip(after).map(|(before, after)| after - before).collect::<Vec<_>>();
-    let sums = by_beneficiary(order, &increase);
-    let known = with_ledger(db, sums.keys().copied()).await?;
     let mut writes: Vec<Write> = stored.set_refunded(refunds, clock.seconds())?;
-    for (user, lines) in sums.into_iter().filter(|(user, _)| known.contains(user)) {
-        let change = |(item, paid): (_, Money)| LedgerChange { item, units: 0, paid: -paid.minor(), at_most: None };
-        let changes: Vec<LedgerChange> = lines.into_iter().map(change).collect();
-        writes.push(ledgers::add(user, &changes).only_if_present());
-    }
+    writes.extend(take_off(db, stored, &OrderEffects { refunded: refunds.refunded, ..stored.effects.clone() }).await?);
     let is_written = send(db, writes).await? == Sent::Written;
     if is_written {
         report(stored, refunds);
     }
     Ok(is_written)
+}
+
+/// The writes that take off what ledgers call paid, or add again, what is returned of a paid order with `after` and was not before.
+pub(super) async fn take_off(db: &Db, stored: &StoredOrder, after: &OrderEffects) -> Result<Vec<Write>, StoreError> {
+    let order = &stored.order;
+    let [before, after] = [&stored.effects, after].map(|effects| returned(order, effects).min(order.total()));
+    if before == after {
+        return Ok(Vec::new());
+    }
+    let parts = spread(&order.lines, before).into_iter().zip(spread(&order.lines, after));
+    // A line's part may be a minor unit less than before: the parts are rounded so that they add up.
+    let sums = by_beneficiary(order, &parts.map(|(before, after)| after - before).collect::<Vec<_>>());
+    let known = with_ledger(db, sums.keys().copied()).await?;
+    let of_known = sums.into_iter().filter(|(user, _)| known.contains(user));
+    let writes = of_known.map(|(user, lines)| {
+        let change = |(item, paid): (_, Money)| LedgerChange { item, units: 0, paid: -paid.minor(), at_most: None };
+        let changes: Vec<LedgerChange> = lines.into_iter().map(change).collect();
+        ledgers::add(user, &changes).only_if_present()
+    });
+    Ok(writes.collect())
 }
 
 /// Notes which refunds of an order that is not paid, or not any more, have failed. `false` if the order has changed

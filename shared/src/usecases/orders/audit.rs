@@ -9,6 +9,7 @@
 
 use super::waiting::{Counter, Waiting};
 use crate::model::{Donor, Goal, InternalId, Money, Order, OrderStatus, User, UserId};
+use crate::rules::dispute::less_returned;
 use crate::rules::order::without_refunded;
 use crate::rules::statistics::derive;
 use crate::store::codec::{Item, Row, encode_live, key_of};
@@ -202,8 +203,8 @@ impl TableSums {
         if !is_paid && !stored.effects.held {
             return;
         }
-        // A refund in part is taken off what ledgers call paid.
-        let paid = Order { status: OrderStatus::Paid, ..without_refunded(order, stored.effects.refunded) };
+        // A refund in part and a dispute are taken off what ledgers call paid.
+        let paid = Order { status: OrderStatus::Paid, ..less_returned(order, &stored.effects) };
         let derived = sums(paid);
         for (item, sold) in derived.sold {
             self.expect(keys::count(item), SOLD.to_owned(), i64::try_from(sold).unwrap_or(i64::MAX));

@@ -7,7 +7,8 @@
 use super::inputs::OrderInputs;
 use super::refusal::{Guarded, Limit, OrderRefusal, UserLimit};
 use crate::model::{Code, Coupon, ItemId, Money, UserId};
-use crate::rules::order::{UnitsAndSum, by_item, holdings, without_refunded};
+use crate::rules::dispute::less_returned;
+use crate::rules::order::{UnitsAndSum, by_item, holdings};
 use crate::store::ledgers::{self, LedgerChange};
 use crate::store::orders::StoredOrder;
 use crate::store::transaction::Write;
@@ -85,7 +86,7 @@ pub(in crate::usecases) fn add_to_ledgers(
     inputs: &OrderInputs,
     limits: Limits,
 ) -> Result<Vec<Guarded>, OrderRefusal> {
-    let holdings = holdings(&order.order);
+    let holdings = holdings(&less_returned(&order.order, &order.effects));
     let known = holdings.iter().filter(|(user, _)| inputs.users.contains(user));
     known.map(|(user, lines)| add_to_ledger(*user, lines, inputs, limits)).collect()
 }
@@ -123,9 +124,9 @@ pub(in crate::usecases) fn give_back_stock(order: &StoredOrder, inputs: &OrderIn
 }
 
 /// The writes that take a refund of `order` out of the ledgers. A ledger that no longer exists prevents nothing. What
-/// was refunded in part before is out of them already.
+/// was refunded in part before, or is disputed, is out of them already.
 pub(in crate::usecases) fn take_from_ledgers(order: &StoredOrder, inputs: &OrderInputs) -> Vec<Guarded> {
-    let holdings = holdings(&without_refunded(&order.order, order.effects.refunded));
+    let holdings = holdings(&less_returned(&order.order, &order.effects));
     let known = holdings.iter().filter(|(user, _)| inputs.ledgers.contains(user));
     let changes = known.map(|(user, lines)| {
         let change = |(item, (count, total)): (&ItemId, &UnitsAndSum)| LedgerChange {

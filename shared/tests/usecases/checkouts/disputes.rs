@@ -1,16 +1,21 @@
 //! Disputes: what the buyer's bank says of a payment is followed on its order, whichever event is lost or repeated.
 
+use crate::shop::PLAIN;
+use crate::sums::assert_audit;
 use crate::till::{PRICE, Till, money};
 use local::stripe::Action;
-use shared::model::{ActiveVersion, InternalId, OrderStatus, StoreConfig, User, UserName};
+use shared::model::{ActiveVersion, InternalId, OrderStatus, Refunds, StoreConfig, User, UserId, UserName};
 use shared::rules::dispute::FRAUD_WARNING;
+use shared::store::orders::StoredOrder;
 use shared::store::published::read_active_version;
 use shared::store::transaction::{Sent, Write, send};
 use shared::store::{Db, keys};
 use shared::usecases::checkouts::{
     DisputeState, Provider as _, SettleError, Settled, WebhookEvent, act, note_dispute, sweep,
 };
+use std::collections::BTreeMap;
 use std::time::Duration;
+use tests::NOW;
 
 /// Acts on the provider's newest event.
 async fn hear(till: &Till) -> WebhookEvent {
@@ -36,7 +41,7 @@ async fn ban_on_dispute(till: &Till) -> UserName {
     let config = StoreConfig { ban_on_dispute: true, ..active.config };
     till.market.put(&keys::active_version(), &ActiveVersion { config, ..active }).await;
     till.market.name(1, "Thornwick").await;
-    let key = keys::user(shared::model::UserId::new(1));
+    let key = keys::user(UserId::new(1));
     let user: User = shared::store::read_live(till.db(), &key).await.unwrap().unwrap();
     till.market.put(&key, &User { username: "Thornwick".to_owned(), ..user }).await;
     UserName::parse("Thornwick").unwrap()
@@ -63,6 +68,60 @@ async fn a_lost_dispute_counts_as_refunded_by_its_amount_and_once() {
     after(&till, &all, Action::CloseDispute { won: false }).await;
     assert_eq!(till.order(&all.0).await.order.status, OrderStatus::Refunded, "nothing of it is left");
     assert_eq!(till.says(&all.0).await.refunded, money(PRICE));
+}
+
+/// What the buyer's ledger calls paid, and that it is what the orders add up to.
+async fn credit(till: &Till) -> i64 {
+    assert_audit(till.db()).await;
+    till.market.number(&keys::ledger(UserId::new(1)), &format!("p{PLAIN}")).await
+}
+
+#[tokio::test]
+async fn what_is_disputed_counts_as_paid_again_only_when_it_is_won() {
+    let till = Till::open().await;
+    let paid = till.paid().await;
+    till.stand_in.act(&paid.1, &Action::Refund(Some(100))).unwrap();
+    till.settle(&paid.0).await;
+    after(&till, &paid, Action::Inquire).await;
+    assert_eq!(credit(&till).await, PRICE - 100, "an inquiry takes nothing back");
+    after(&till, &paid, Action::Escalate).await;
+    assert_eq!(credit(&till).await, 0, "it would reduce the price of an upgrade");
+    after(&till, &paid, Action::CloseDispute { won: true }).await;
+    assert_eq!(credit(&till).await, PRICE - 100);
+    till.refund(&paid.0, None).await.unwrap();
+    assert_eq!(credit(&till).await, 0);
+}
+
+#[tokio::test]
+async fn a_dispute_and_a_refund_at_the_same_time_take_a_payment_off_once() {
+    for is_dispute_first in [false, true] {
+        let till = Till::open().await;
+        let paid = till.paid().await;
+        let read = till.order(&paid.0).await;
+        let refunds = Refunds { refunded: money(100), failed: money(0), unreturned: money(0) };
+        let dispute = BTreeMap::from([("du_1".to_owned(), "needs_response".to_owned())]);
+        let noted = || note(&till, &paid.0);
+        if is_dispute_first {
+            noted().await.unwrap();
+        }
+        // Planned before the other was written.
+        let stale = [read.set_refunded(&refunds, NOW).unwrap().remove(0), read.set_disputes(&dispute, "lost", None)];
+        if !is_dispute_first {
+            till.stand_in.act(&paid.1, &Action::Refund(Some(100))).unwrap();
+            till.settle(&paid.0).await;
+        }
+        for write in stale {
+            let sent: Sent<_> = send(till.db(), vec![write]).await.unwrap();
+            assert_ne!(sent, Sent::Written);
+        }
+        noted().await.unwrap();
+        assert_eq!(credit(&till).await, 0);
+    }
+}
+
+async fn note(till: &Till, order: &InternalId) -> Result<Option<StoredOrder>, SettleError> {
+    let dispute = DisputeState { id: "du_1".to_owned(), intent: None, state: "needs_response".to_owned() };
+    note_dispute(till.db(), &till.market.clock, order, &dispute).await
 }
 
 #[tokio::test]
