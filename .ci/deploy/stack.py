@@ -14,8 +14,7 @@ from storefront import GUEST_ORDER, ORDER, Storefront
 
 BUILD = WORK / "build"
 TEMPLATE = BUILD / "template.yaml"
-# They have the same dependencies with the same features.
-ALIKE = ["catalog", "cart", "payments", "content"]
+FUNCTIONS = sorted(folder.name for folder in (ROOT / "functions").iterdir())
 # Of the sample store: a key with a limit for all buyers.
 LIMITED = 211
 # The cart that the event files change, line by line: infra/sample-store/live/carts.yaml.
@@ -25,9 +24,9 @@ CART = {103: {}, 201: {"count": 3}, 301: {}, 401: {"server_id": 1}, 403: {"serve
 
 def build(processor):
     # SAM builds one function after the other, and most of each build is the linker's single thread. Built together they
-    # are linked concurrently, and SAM finds them done; cargo builds again what would differ.
+    # are linked concurrently, and SAM finds them done: their libraries have the same features.
     run([tool("cargo-lambda"), "lambda", "build", "--release", *(["--arm64"] if processor == "arm64" else []),
-         *(f"-p={name}" for name in ALIKE)])
+         *(f"-p={name}" for name in FUNCTIONS)])
     run([tool("sam"), "build", "--config-env", "default", "--build-dir", BUILD, "--parameter-overrides",
          f"Architecture={processor}"])
 
