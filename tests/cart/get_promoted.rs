@@ -2,7 +2,7 @@
 
 use super::support::{NEW, RICH, WORN, ask, cart_of, put_cart, republish};
 use serde_json::Value;
-use shared::model::ItemId;
+use shared::model::{Cart, Held, InternalId, ItemId, OpenCheckout, Units};
 use tests::TestStore;
 
 const PATH: &str = "/cart/getPromoted";
@@ -65,6 +65,12 @@ async fn a_sold_out_item_is_not_offered() {
     })
     .await;
     assert_eq!(offered(&store, NEW).await, [404, 212, 302]);
+    // The last unit is in the caller's own checkout, and no longer in the cart.
+    let units = vec![Units { item: ItemId::new(204), count: 1 }];
+    let held = Held { units, ..Held::default() };
+    let checkout = OpenCheckout { order: InternalId::new("abcdefghijklmnop"), version: 1, until: i64::MAX, held };
+    put_cart(&store, &Cart { checkout: Some(checkout), ..cart_of(NEW, &[]) }).await;
+    assert_eq!(offered(&store, NEW).await, [204, 404, 212, 302]);
 }
 
 #[tokio::test]

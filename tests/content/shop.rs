@@ -50,6 +50,9 @@ async fn every_page_is_there_and_every_other_path_is_a_404_with_a_page() {
         "staff/x",
         "theme/0.css",
         "index/x",
+        "cart/x",
+        "orders/x/y",
+        "payment/x/y",
     ] {
         let reply = page(&store, path).await;
         assert_eq!((reply.status.as_u16(), reply.header("cache-control")), (404, "no-store"), "{path}");
@@ -62,6 +65,7 @@ async fn every_page_is_there_and_every_other_path_is_a_404_with_a_page() {
     .await;
     let closed = page(&store, "category/ranks").await;
     assert!(closed.text.contains("<h1>The store is closed</h1>") && !closed.text.contains("class=\"card\""));
+    assert_eq!((closed.status.as_u16(), page(&store, "nowhere").await.status.as_u16()), (200, 404));
     assert!(!closed.text.contains("noindex"), "search engines keep what they know of the page");
     assert!(
         page(&store, "payment/flow").await.text.contains("<h1>Your order</h1>"),

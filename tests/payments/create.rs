@@ -241,6 +241,8 @@ async fn a_buyers_mistakes_are_no_checkouts_and_sixty_requests_are_the_most() {
     let reply = call(&store, &token, PATH, &agreed()).await;
     assert_eq!(reply.data()["message"], "Too many attempts. Please try again in 10 minutes.");
     assert_eq!(reply.header("retry-after"), "600");
+    let revoked = call(&store, &store.token("Grimble"), PATH, &agreed()).await;
+    assert_eq!(revoked.status, 401, "the token comes first");
     store.clock.advance(Duration::from_mins(10));
     assert_eq!(create(&store, &token).await.order, begun.order);
 }

@@ -199,11 +199,11 @@ impl Endpoint for Create {
         let chat = chat.and_then(|id| ChatId::parse(id).ok());
         let hit = limiter::hit(&base.db, REQUESTS, &address, base.clock.millis());
         let (hit, first) = tokio::join!(hit, load(state, claim, &address, chat.as_ref()));
+        let buyer = first?.ok_or(Error::Unauthorized)?;
         let hit = hit?;
         if !hit.allowed {
             return Err(too_many(hit.reset_seconds));
         }
-        let buyer = first?.ok_or(Error::Unauthorized)?;
         let active = Arc::clone(&buyer.context.active);
         let gateway = check(state, &body, &active).map_err(Error::Refused)?;
         let Some(provider) = &state.stripe else { return Err(Error::Refused(CreateRefusal::UnknownMethod)) };

@@ -87,12 +87,12 @@ impl Endpoint for Portal {
         let hit = limiter::hit(&base.db, REQUESTS, &address, base.clock.millis());
         let user = base.db.batch_get(vec![keys::user(claim.user)]);
         let (active, hit, user) = tokio::join!(base.published.active_version(), hit, user);
+        let user = users::admit(&mut user?, claim)?.ok_or(Error::Unauthorized)?;
         let (active, hit) = (active?, hit?);
         if !hit.allowed {
             telemetry::rate_limited();
             return Err(Error::Refused(PortalRefusal::TooManyAttempts { retry_seconds: hit.reset_seconds }));
         }
-        let user = users::admit(&mut user?, claim)?.ok_or(Error::Unauthorized)?;
         if !claim.login().is_some_and(|login| Login::is_proven(&login)) {
             return Err(Error::Refused(PortalRefusal::NameOnly));
         }

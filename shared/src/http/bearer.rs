@@ -73,7 +73,7 @@ fn token(header: &str) -> Presented<'_> {
     let (scheme, rest) = header.split_once(|c: char| c.is_ascii_whitespace()).unwrap_or((header, ""));
     let rest = rest.trim();
     match rest {
-        _ if header.is_empty() => Presented::Nothing,
+        _ if !is_token(header) => Presented::Nothing,
         _ if !scheme.eq_ignore_ascii_case("bearer") => Presented::Garbage,
         token if is_token(token) => Presented::Token(token),
         _ => Presented::Nothing,

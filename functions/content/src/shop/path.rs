@@ -43,7 +43,12 @@ impl FromStr for ShopPath {
             "theme" => {
                 rest.strip_suffix(".css").filter(|version| is_version(version)).map(|v| Self::Theme(v.to_owned()))
             }
-            _ => SCRIPTS.iter().find(|name| **name == first).map(|name| Self::Script(name)),
+            // Those of an order may have its id.
+            "orders" | "payment" if rest.contains('/') => None,
+            _ if rest.is_empty() || matches!(first, "orders" | "payment") => {
+                SCRIPTS.iter().find(|name| **name == first).map(|name| Self::Script(name))
+            }
+            _ => None,
         };
         Ok(found.unwrap_or(Self::Missing))
     }
