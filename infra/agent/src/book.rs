@@ -38,12 +38,23 @@ pub enum Outcome {
     Unknown,
 }
 
+/// The store and the server whose commands a journal has: another one's may have the same ids.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Source {
+    /// The store's address; of one on this machine, whose port may be another at each start, only that it is here.
+    pub store: String,
+    /// The server's id.
+    pub server: String,
+}
+
 /// Something that happened; the journal is a list of these.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Record {
     /// The agent's own id.
     Agent(String),
+    /// Whose commands these are, from now on under this address.
+    Source(Source),
     Served(Row),
     /// The store was notified that these are kept for their players.
     Delivered(Vec<u32>),
@@ -107,6 +118,7 @@ pub struct Counts {
 pub struct Book {
     commands: BTreeMap<u32, Command>,
     agent: Option<String>,
+    source: Option<Source>,
     served: u64,
 }
 
@@ -115,9 +127,14 @@ impl Book {
         self.agent.as_deref()
     }
 
+    pub const fn source(&self) -> Option<&Source> {
+        self.source.as_ref()
+    }
+
     pub fn apply(&mut self, record: &Record, at: i64) {
         match record {
             Record::Agent(id) => self.agent = Some(id.clone()),
+            Record::Source(source) => self.source = Some(source.clone()),
             Record::Served(row) => {
                 self.served += 1;
                 let waiting = Waiting { row: row.clone(), place: self.served, is_delivered: false, fresh: None };

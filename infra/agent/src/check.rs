@@ -54,10 +54,15 @@ fn files(config: &Config, report: &mut Report) {
             line("warn", &format!("other users can read {file}: chmod 600 {file}"));
         }
     }
-    match Journal::open(&config.journal, SystemClock::default().seconds()) {
-        Ok(_) => ok("the journal can be written"),
+    let now = SystemClock::default().seconds();
+    let opened = Journal::open(&config.journal, now)
+        .and_then(|mut journal| journal.belong_to(config.source(), |found| config.was(found), now));
+    match opened {
+        Ok(()) => ok("the journal can be written"),
         Err(JournalError::Locked(_)) => ok("the journal is in use by a running agent"),
-        Err(error @ JournalError::Damaged { .. }) => report.fail(&error, "see operations.md, \"Agent or plugin\""),
+        Err(error @ (JournalError::Damaged { .. } | JournalError::Foreign { .. })) => {
+            report.fail(&error, "see operations.md, \"Agent or plugin\"");
+        }
         Err(error) => report.fail(&error, "journal: must be a folder that the agent's user can write, on a local disk"),
     }
 }
@@ -76,7 +81,19 @@ async fn console(config: &Config, report: &mut Report) {
     let Some(players) = &config.players else {
         return line("warn", "players: is not set, so that commands with `online: true` never run");
     };
-    match console.run(&players.command).await {
+    let mut players = players.clone();
+    match players.ask(&mut console).await {
+        Ok(response) if players.is_refused(&response) => {
+            report.failed += 1;
+            line(
+                "FAIL",
+                &format!(
+                    "the game server has no command `{}`: {}\n     players: must be that of the game",
+                    players.command,
+                    response.trim()
+                ),
+            );
+        }
         Ok(response) => {
             let found = players.read(&response);
             ok(&format!("the list of players can be asked for: {} of them were understood", found.len()));

@@ -3,6 +3,7 @@
 use crate::clock::{Clock, SystemClock};
 use crate::config::Config;
 use crate::failure::Failure;
+use crate::journal::JournalError;
 use crate::run::{Agent, causes};
 use crate::store::StoreError;
 use crate::{check, show};
@@ -92,7 +93,7 @@ pub async fn command_line(words: Vec<OsString>) -> ExitCode {
             _ = writeln!(io::stderr(), "error: {failure}{separator}{causes}");
             match failure {
                 Failure::Store(StoreError::OtherAgent(_)) => ExitCode::from(OTHER_AGENT),
-                Failure::Config(_) => ExitCode::from(CONFIG),
+                Failure::Config(_) | Failure::Journal(JournalError::Foreign { .. }) => ExitCode::from(CONFIG),
                 _ => ExitCode::FAILURE,
             }
         }

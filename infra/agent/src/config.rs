@@ -1,5 +1,6 @@
 //! The configuration: a YAML file, and files or environment variables for the two secrets.
 
+use crate::book::Source;
 use crate::players::Players;
 use rcon::Protocol;
 use serde::Deserialize;
@@ -41,6 +42,8 @@ impl std::fmt::Debug for Secret {
 pub struct Config {
     /// The URL below which the calls are; it ends with a slash.
     pub store: String,
+    /// The address that the store had before.
+    pub moved_from: Option<String>,
     pub key: Secret,
     pub rcon: Rcon,
     pub players: Option<Players>,
@@ -62,6 +65,8 @@ pub struct Rcon {
 #[serde(deny_unknown_fields)]
 struct File {
     store: String,
+    #[serde(default)]
+    moved_from: Option<String>,
     #[serde(default)]
     key: Option<SecretFile>,
     rcon: RconFile,
@@ -147,8 +152,23 @@ impl Config {
         }
         let limit = Duration::from_secs(file.rcon.timeout);
         let rcon = Rcon { address: address(file.rcon.address)?, password, protocol, limit };
-        let (store, journal) = (store(&file.store)?, folder.join(file.journal));
-        Ok(Self { store, key, rcon, players: file.players, journal, secret_files })
+        let moved_from = file.moved_from.as_deref().map(|text| address_of("moved_from", text)).transpose()?;
+        let (store, journal) = (address_of("store", &file.store)?, folder.join(file.journal));
+        Ok(Self { store, moved_from, key, rcon, players: file.players, journal, secret_files })
+    }
+
+    /// The store and the server whose commands it runs; a key begins with the server's id.
+    #[must_use]
+    pub fn source(&self) -> Source {
+        let server = self.key.expose().split('-').next().unwrap_or_default().to_owned();
+        Source { store: place_of(&self.store), server }
+    }
+
+    /// Whether these are its commands, under the address that the store had before.
+    #[must_use]
+    pub fn was(&self, source: &Source) -> bool {
+        let store = self.moved_from.as_deref().map(place_of);
+        store.is_some_and(|store| *source == Source { store, ..self.source() })
     }
 }
 
@@ -170,8 +190,14 @@ fn address(text: String) -> Result<String, String> {
     }
 }
 
-fn store(text: &str) -> Result<String, String> {
-    let failed = |why: &dyn Display| format!("store: {why}; write for example https://api.shop.example/plugin/");
+/// An address without its port if it is of this machine.
+fn place_of(store: &str) -> String {
+    // Only an address of this machine may begin so.
+    if store.starts_with("http:") { "this machine".to_owned() } else { store.to_owned() }
+}
+
+fn address_of(field: &str, text: &str) -> Result<String, String> {
+    let failed = |why: &dyn Display| format!("{field}: {why}; write for example https://api.shop.example/plugin/");
     let url: http::Uri = text.parse().map_err(|error| failed(&error))?;
     if url.query().is_some() || !outgoing::is_allowed(&url) {
         return Err(failed(&"must begin with https://, or name this machine, and have no ?"));

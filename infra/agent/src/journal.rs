@@ -1,7 +1,7 @@
 //! The journal: a folder with a lock, and a file to which the agent adds a line before it does something. A line has a checksum
 //! and the records that were written together, so that a write that was cut off damages only the last line.
 
-use crate::book::{Book, Outcome, Record};
+use crate::book::{Book, Outcome, Record, Source};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::fs::{self, File, TryLockError};
@@ -23,6 +23,10 @@ pub enum JournalError {
     #[error("the journal {} is damaged at byte {at}, before lines that are not. Keep a copy, remove the file, and see in \
              `storectl delivery list` what may have run", .path.display())]
     Damaged { path: PathBuf, at: u64 },
+    #[error("the journal {} has the commands of server {} of {}. If the store has another address now, write \
+             `moved_from: {}` in agent.yaml; if it is another store or server, name another folder at journal:",
+            .path.display(), .found.server, .found.store, .found.store)]
+    Foreign { path: PathBuf, found: Source },
     #[error("the journal {} cannot be used: {source}", .path.display())]
     Io { path: PathBuf, source: io::Error },
 }
@@ -98,6 +102,16 @@ impl Journal {
             journal.append(&begun.into_iter().map(ended).collect::<Vec<_>>(), now)?;
         }
         Ok(journal)
+    }
+
+    /// Notes whose commands it has, if it has none yet or they were known under an address that `was` the store's. Refuses those
+    /// of another store or server, before anything runs or is reported: their ids mean other commands there.
+    pub fn belong_to(&mut self, source: Source, was: impl Fn(&Source) -> bool, now: i64) -> Result<(), JournalError> {
+        match self.book.source() {
+            Some(found) if *found == source => Ok(()),
+            Some(found) if !was(found) => Err(JournalError::Foreign { path: self.path.clone(), found: found.clone() }),
+            _ => self.append(&[Record::Source(source)], now),
+        }
     }
 
     /// Writes records, and returns when they are on the disk. If that fails, they did not happen.

@@ -1,5 +1,6 @@
 //! The players on the game server: the command that lists them, and how its response is read.
 
+use rcon::{Connection, RconError};
 use regex_lite::Regex;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _, MapAccess, Visitor, value::MapAccessDeserializer};
@@ -12,8 +13,12 @@ use std::fmt;
 const MINECRAFT: &str =
     r"(?:^|[:,] )(?P<name>[.*+-]?[A-Za-z0-9_]{1,32}) \((?P<id>[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\)";
 
+/// The command for the list of players, which no plugin replaces, and what it is called where there are no plugins.
+const LIST: &str = "minecraft:list uuids";
+const PLAIN_LIST: &str = "list uuids";
+
 /// How the list of players is asked for and read.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Players {
     pub command: String,
     each: Each,
@@ -21,7 +26,7 @@ pub struct Players {
     names: bool,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 enum Each {
     Matches(Regex),
     Json { name: String, id: String },
@@ -44,7 +49,7 @@ pub struct Online {
 
 impl Players {
     fn minecraft() -> Result<Self, String> {
-        Ok(Self { command: "minecraft:list uuids".to_owned(), each: matches(MINECRAFT)?, names: true })
+        Ok(Self { command: LIST.to_owned(), each: matches(MINECRAFT)?, names: true })
     }
 
     fn rust() -> Self {
@@ -55,6 +60,22 @@ impl Players {
     #[must_use]
     pub const fn is_minecraft(&self) -> bool {
         self.names
+    }
+
+    /// Whether the game server says that it has no such command.
+    #[must_use]
+    pub fn is_refused(&self, response: &str) -> bool {
+        self.names && without_colors(response).trim_start().starts_with("Unknown")
+    }
+
+    /// Asks the game server for its list.
+    pub async fn ask(&mut self, console: &mut Connection) -> Result<String, RconError> {
+        let response = console.run(&self.command).await?;
+        if !(self.command == LIST && self.is_refused(&response)) {
+            return Ok(response);
+        }
+        PLAIN_LIST.clone_into(&mut self.command);
+        console.run(&self.command).await
     }
 
     /// The players that a response lists.

@@ -50,7 +50,8 @@ pub struct Agent {
 impl Agent {
     /// An agent with its journal.
     pub fn new(config: Config, clock: Arc<dyn Clock>, stop: watch::Receiver<bool>) -> Result<Self, JournalError> {
-        let journal = Journal::open(&config.journal, clock.seconds())?;
+        let mut journal = Journal::open(&config.journal, clock.seconds())?;
+        journal.belong_to(config.source(), |found| config.was(found), clock.seconds())?;
         let store = Store::new(&config.store, config.key.clone());
         Ok(Self { config, store, clock, journal, console: None, stop })
     }
@@ -108,7 +109,8 @@ impl Agent {
         let (without_player, with_player): (Vec<Due>, Vec<Due>) = due.into_iter().partition(|due| !due.online);
         self.run_all(&without_player).await?;
         self.deliver(&online).await?;
-        self.run_all(&with_player).await?;
+        let still_there = self.still_there(with_player, !without_player.is_empty()).await?;
+        self.run_all(&still_there).await?;
         Ok(match (is_more, has_rows) {
             (true, _) => Duration::ZERO,
             (false, true) => AFTER_ROWS,
@@ -165,13 +167,28 @@ impl Agent {
         response
     }
 
+    /// Of these those whose players have not left meanwhile: the game server would respond that there is no such player.
+    async fn still_there(&mut self, due: Vec<Due>, is_later: bool) -> Result<Vec<Due>, RoundError> {
+        if due.is_empty() || !is_later {
+            return Ok(due);
+        }
+        let online = self.online().await?;
+        let now = self.journal.book.due(&online);
+        Ok(due.into_iter().filter(|due| now.contains(due)).collect())
+    }
+
     /// The players on the game server.
     async fn online(&mut self) -> Result<Online, RconError> {
-        let Some(command) = self.config.players.as_ref().map(|players| players.command.clone()) else {
+        self.connect().await?;
+        let (Some(players), Some(console)) = (&mut self.config.players, &mut self.console) else {
             return Ok(Online::default());
         };
-        let response = self.send(&command).await?;
-        Ok(self.config.players.as_ref().map_or_else(Online::default, |players| Online::of(&players.read(&response))))
+        let response = players.ask(console).await;
+        let online = response.map(|response| Online::of(&players.read(&response)));
+        if online.is_err() {
+            self.console = None;
+        }
+        online
     }
 
     /// Fetches rows. Returns whether there were any.

@@ -12,11 +12,11 @@ use std::path::Path;
 
 /// The players on the game server.
 pub(crate) async fn players(config: &Config) -> Result<(), Failure> {
-    let players =
-        config.players.as_ref().ok_or_else(|| Failure::Text("the configuration has no players:".to_owned()))?;
+    let mut players =
+        config.players.clone().ok_or_else(|| Failure::Text("the configuration has no players:".to_owned()))?;
     let rcon = &config.rcon;
     let mut console = Connection::open(rcon.protocol, &rcon.address, rcon.password.expose(), rcon.limit).await?;
-    let response = console.run(&players.command).await?;
+    let response = players.ask(&mut console).await?;
     let mut out = io::stdout().lock();
     writeln!(out, "{}", response.trim())?;
     for player in players.read(&response) {
@@ -95,7 +95,7 @@ pub(crate) fn log(folder: &Path, order: Option<&str>, is_json: bool) -> Result<(
 fn events(record: Record, rows: &mut HashMap<u32, Row>) -> Vec<(u32, &'static str, Option<String>)> {
     let all = |ids: Vec<u32>, event| ids.into_iter().map(|id| (id, event, None)).collect();
     match record {
-        Record::Agent(_) => Vec::new(),
+        Record::Agent(_) | Record::Source(_) => Vec::new(),
         Record::Served(row) => {
             let event = (row.id, "served", Some(row.text.clone()));
             rows.insert(row.id, row);

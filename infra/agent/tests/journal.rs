@@ -2,9 +2,11 @@
 //! another test's journal for a moment.
 
 use agent::book::{Outcome, Record, Row};
+use agent::config::Config;
 use agent::journal::{self, Journal, JournalError};
 use proptest::collection::vec;
 use proptest::prelude::*;
+use std::error::Error;
 use std::os::unix::fs::{MetadataExt as _, chown};
 use std::path::Path;
 
@@ -40,6 +42,45 @@ fn what_root_makes_belongs_to_the_owner_of_the_folder_that_it_is_in() {
     for path in [&folder, &folder.join("lock"), &journal::file_in(&folder)] {
         assert_eq!(owner(path), owner(around.path()), "{}", path.display());
     }
+}
+
+/// The configuration with this store, server and former address.
+fn config(store: &str, server: u8, moved_from: Option<&str>) -> Result<Config, Box<dyn Error>> {
+    let folder = tempfile::tempdir()?;
+    let file = folder.path().join("agent.yaml");
+    let moved_from = moved_from.map(|store| format!("moved_from: {store}\n")).unwrap_or_default();
+    let rest = "rcon: {address: \"127.0.0.1:1\", protocol: source}\njournal: .\n";
+    std::fs::write(&file, format!("store: {store}\n{moved_from}{rest}"))?;
+    let secret = |name: &str| Some(if name == "AGENT_KEY" { format!("{server}-abc") } else { "x".to_owned() });
+    Ok(Config::read(&file, secret)?)
+}
+
+#[test]
+fn a_journal_has_the_commands_of_one_server_of_one_store_which_may_move() {
+    let (shop, other) = ("https://api.shop.example/plugin", "https://api.other.example/plugin");
+    let folder = tempfile::tempdir().unwrap();
+    let open = |config: Result<Config, Box<dyn Error>>| {
+        let config = config.unwrap();
+        let mut journal = Journal::open(folder.path(), 0).unwrap();
+        let opened = journal.belong_to(config.source(), |found| config.was(found), 0);
+        opened.map_err(|error| error.to_string())
+    };
+    open(config(shop, 1, None)).unwrap();
+    let refusal = open(config(other, 1, None)).unwrap_err();
+    assert!(refusal.contains("server 1 of https://api.shop.example/plugin/"), "{refusal}");
+    assert!(refusal.contains("`moved_from: https://api.shop.example/plugin/`"), "{refusal}");
+    open(config(shop, 2, None)).unwrap_err();
+    open(config(other, 2, Some(shop))).unwrap_err();
+    open(config(other, 1, Some(shop))).unwrap();
+    open(config(other, 1, None)).unwrap();
+    open(config(shop, 1, None)).unwrap_err();
+    open(config("http://127.0.0.1:4010/plugin", 1, None)).unwrap_err();
+}
+
+#[test]
+fn a_store_on_this_machine_is_the_same_at_another_port() {
+    let source = |port: u16| config(&format!("http://127.0.0.1:{port}/plugin"), 1, None).unwrap().source();
+    assert_eq!(source(4010), source(4020));
 }
 
 proptest! {

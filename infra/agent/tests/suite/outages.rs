@@ -46,6 +46,31 @@ async fn nothing_of_what_was_refunded_while_rcon_was_away_runs() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_server_without_plugins_is_asked_for_its_players_in_its_own_words() {
+    let (world, clock) = (World::new(0).await, Arc::new(MovedClock::default()));
+    world.game.console().lose_plugins();
+    world.game.console().join("Alex");
+    world.store.sell(1, "give Alex diamond 1", Some("Alex"));
+    let (mut agent, ending) = world.agent(&clock);
+    world.work(&clock, &mut agent, &ending, || world.store.is_settled()).await;
+    assert_eq!(ran(&world), ["give Alex diamond 1"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_leaves_while_other_commands_run_gets_theirs_later() {
+    let (world, clock) = (World::new(0).await, Arc::new(MovedClock::default()));
+    world.game.console().join("Alex");
+    world.store.sell(1, "kick Alex", None);
+    world.store.sell(2, "give Alex diamond 2", Some("Alex"));
+    let (mut agent, ending) = world.agent(&clock);
+    world.work(&clock, &mut agent, &ending, || world.store.count(State::Kept) == 1).await;
+    assert_eq!(ran(&world), ["kick Alex"]);
+    world.game.console().join("Alex");
+    world.work(&clock, &mut agent, &ending, || world.store.is_settled()).await;
+    assert_eq!(ran(&world), ["kick Alex", "give Alex diamond 2"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_hour_without_the_store_or_the_game_server_loses_nothing_and_goes_on_within_a_minute() {
     let (world, clock) = (World::new(0).await, Arc::new(MovedClock::default()));
     let (mut agent, ending) = world.agent(&clock);

@@ -24,6 +24,7 @@ struct Inner {
     /// By their names in small letters.
     online: BTreeMap<String, String>,
     ran: Vec<Ran>,
+    has_no_plugins: bool,
 }
 
 impl Console {
@@ -43,6 +44,11 @@ impl Console {
         self.inner().online.clear();
     }
 
+    /// From now on it is a server without plugins, on which no command has the name of who brought it.
+    pub fn lose_plugins(&self) {
+        self.inner().has_no_plugins = true;
+    }
+
     #[must_use]
     pub fn players(&self) -> Vec<String> {
         self.inner().online.values().cloned().collect()
@@ -59,6 +65,9 @@ impl Console {
         let command = bare(text);
         let words: Vec<&str> = command.split_whitespace().collect();
         let mut inner = self.inner();
+        if inner.has_no_plugins && text.starts_with("minecraft:") {
+            return "Unknown or incomplete command, see below for error".to_owned() + text + "<--[HERE]";
+        }
         if is_question(text) {
             return inner.list(words.get(1) == Some(&"uuids"));
         }
@@ -85,7 +94,11 @@ impl Inner {
         format!("There are {} of a max of {SLOTS} players online: {}", names.len(), names.join(", "))
     }
 
-    fn respond(&self, command: &str, words: &[&str]) -> String {
+    fn respond(&mut self, command: &str, words: &[&str]) -> String {
+        if let ["kick", player] = words {
+            let kicked = self.online.remove(&player.to_lowercase());
+            return kicked.map_or_else(|| "No player was found".to_owned(), |player| format!("Kicked {player}"));
+        }
         let known = |name: &str| self.online.get(&name.to_lowercase());
         match words {
             ["give", player, item, rest @ ..] => match known(player) {
