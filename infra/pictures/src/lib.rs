@@ -121,17 +121,7 @@ pub fn name_pictures(
     files: &mut StoreFiles,
     progress: &(dyn Fn(u64) + Sync),
 ) -> (Vec<Picture>, Vec<Fault>) {
-    if !files.store.content.assets_url.is_empty() {
-        return (Vec::new(), Vec::new());
-    }
-    let known = files.images.clone();
-    let mut named: BTreeMap<String, Fault> = BTreeMap::new();
-    for image in files.named_images() {
-        if let Some(name) = plain(image.url).filter(|name| known.contains(name)) {
-            named.entry(name).or_insert(image.place);
-        }
-    }
-    let named: Vec<(String, Fault)> = named.into_iter().collect();
+    let named: Vec<(String, Fault)> = own_pictures(files).into_iter().collect();
     let mut found = BTreeMap::new();
     let mut faults = Vec::new();
     for ((name, place), picture) in named.iter().zip(on_every_core(&named, |(name, place)| {
@@ -154,6 +144,20 @@ pub fn name_pictures(
     pictures.sort_by(|a, b| a.digest.cmp(&b.digest));
     pictures.dedup_by(|a, b| a.digest == b.digest);
     (pictures, faults)
+}
+
+/// The pictures that a deployed shop shows only once they are uploaded, by name, with the first place that names each; none if
+/// the store has an `assets_url`.
+pub fn own_pictures(files: &mut StoreFiles) -> BTreeMap<String, Fault> {
+    let (known, mut named) = (files.images.clone(), BTreeMap::new());
+    if files.store.content.assets_url.is_empty() {
+        for image in files.named_images() {
+            if let Some(name) = plain(image.url).filter(|name| known.contains(name)) {
+                named.entry(name).or_insert(image.place);
+            }
+        }
+    }
+    named
 }
 
 /// The name of one of the store's own pictures as [`StoreFiles::images`] has it.

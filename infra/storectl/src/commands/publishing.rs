@@ -153,10 +153,11 @@ pub(super) async fn run(
 ) -> Result<Answer, Failure> {
     let faulty = |faults: Vec<Fault>| check::failure(&options.dir, &faults);
     let shop = Shop::prepare(target, console, &options.dir, &mut files).map_err(faulty)?;
+    let not_uploaded = if shop.is_some() || target.is_local { String::new() } else { not_uploaded(&mut files) };
     let store = &publish::compile(&files).map_err(faulty)?;
     let plan = Plan::make(target, store).await?;
     let (before, same) = (&plan.before, plan.before.is(store));
-    let live = not_published(&options.dir) + &not_shown(shop.as_ref(), store);
+    let live = not_published(&options.dir) + &not_shown(shop.as_ref(), store) + &not_uploaded;
     if same && !before.damaged {
         let uploaded = if options.dry_run { 0 } else { fill(shop.as_ref(), console, store).await? };
         return unchanged(target, options, before.version.as_deref().unwrap_or_default(), uploaded, &live).await;
@@ -294,6 +295,17 @@ fn not_shown(shop: Option<&Shop>, store: &Compiled) -> String {
         note("The shop shows a sign in place of players' pictures: players.avatar is a path, not an https:// address.");
     }
     notes
+}
+
+/// A note about pictures, for a target that has no bucket.
+fn not_uploaded(files: &mut StoreFiles) -> String {
+    match pictures::own_pictures(files).len() {
+        0 => String::new(),
+        count => format!(
+            "\n{} {count} pictures are not uploaded: only --stack NAME finds the bucket of a shop.",
+            paint(WARN, "note")
+        ),
+    }
 }
 
 /// Uploads what a shop serves, before anything names it. Returns how many files were missing.

@@ -46,7 +46,8 @@ pub(super) async fn run(target: &Target, console: &Console, options: &Restore) -
         }
         None => {
             let what = format!("{} is not empty.", capital(&target.name));
-            return Err(Failure::refused(what, "Restore into a new table: nothing is ever overwritten."));
+            let next = "Restore into a new table: nothing is ever overwritten. If a restore into this one was cut off, it is done.";
+            return Err(Failure::refused(what, next));
         }
     };
     let again = if from > 0 { format!(", continuing after {from}") } else { String::new() };
