@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 pub struct Holding {
     /// Units bought, less units refunded.
     pub units: u32,
-    /// Line totals after coupon, less refunds (rules.md, "Cumulative categories").
+    /// Line totals after coupon, less refunds and what is disputed (rules.md, "Cumulative categories").
     pub paid: Money,
 }
 

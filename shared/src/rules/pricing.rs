@@ -100,7 +100,7 @@ pub struct Availability {
 /// The items that a buyer paid for and owns in a cumulative category. It is the same for each of the category's items.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct UpgradeCredit {
-    /// The sum paid for the category's items, less refunds.
+    /// The sum paid for the category's items, less refunds and what is disputed.
     paid: Money,
     /// The highest regular price among the items owned.
     highest: Option<Money>,

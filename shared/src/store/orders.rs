@@ -58,7 +58,7 @@ impl StoredOrder {
         Ok(Write::put(self.key(), self.encode()?).only_if_absent())
     }
 
-    /// The write that changes the status, on the condition that status, hold and refunds are as they were read, and the
+    /// The write that changes the status, on the condition that status, hold, refunds and dispute are as they were read, and the
     /// payment's id if the order becomes PAID. It adds the mark of the statistics to an order that has none.
     pub fn change(&self, change: &StatusChange<'_>) -> Result<Write, StoreError> {
         let mut set = vec!["#status = :to", "counted = if_not_exists(counted, :counted)"];
@@ -205,7 +205,7 @@ impl StoredOrder {
         Ok(vec![own, Write::delete(row), Unfinished::put(&self.order, due)?])
     }
 
-    /// The writes that finish the order, on the condition that status and refunds are as they were read: nothing looks
+    /// The writes that finish the order, on the condition that status, refunds and dispute are as they were read: nothing looks
     /// at it again.
     pub fn finish(&self) -> Vec<Write> {
         let Some((due, row)) = self.effects.due.zip(self.unfinished()) else { return Vec::new() };
@@ -214,7 +214,7 @@ impl StoredOrder {
     }
 
     /// The writes that mark the order, less what is refunded of it, as counted for these goals, on the condition that
-    /// status, refunds and mark are as they were read. They finish the order if nothing else is left to do about it.
+    /// status, refunds, dispute and mark are as they were read. They finish the order if nothing else is left to do about it.
     pub fn mark_counted(&self, goals: Vec<String>) -> Vec<Write> {
         let goals = goals.into_iter().map(AttributeValue::S).collect();
         let write = self
@@ -262,7 +262,7 @@ impl StoredOrder {
         }
     }
 
-    /// An update on the condition that status and refunds are as they were read.
+    /// An update on the condition that status, refunds and dispute are as they were read.
     fn update_as_read(&self, expression: impl Into<String>, condition: &str) -> Write {
         let mut values = Item::new();
         let as_read = self.returned_as_read(&mut values).join(" AND ");

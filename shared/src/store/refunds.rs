@@ -146,7 +146,7 @@ impl StoredOrder {
         }
     }
 
-    /// The write that notes what an operator decided, on the condition that status and refunds are as they were read.
+    /// The write that notes what an operator decided, on the condition that status, refunds and dispute are as they were read.
     pub fn end_review(&self, reviewed: &Reviewed) -> Result<Write, StoreError> {
         let mut values = Item::from([(":reviewed".to_owned(), self.encode_reviewed(reviewed)?)]);
         let mut condition = vec!["#status = :status".to_owned(), "attribute_exists(review)".to_owned()];

@@ -11,48 +11,57 @@ use crate::rules::dispute::{decisive, is_older, takes_back};
 use crate::store::orders::{self, StoredOrder};
 use crate::store::published::read_active_version;
 use crate::store::transaction::{Sent, Write, send};
-use crate::store::{Db, StoreError, keys, read_live};
+use crate::store::{Db, RETRIES, StoreError, keys, pause_before, read_live};
 use crate::telemetry::{PaymentEvent, payment_event};
 use crate::usecases::bans;
 use crate::usecases::delivery::follow_or_leave;
 use crate::usecases::orders::subscription::end;
 
 /// Notes the state of a dispute on its order. One that takes the order back takes it off what ledgers call paid, recalls what
-/// waits for game servers, takes back what ran, and bans the buyer if the store says so. The same state may be noted again; an older one is not. Returns the order
-/// as it was before; `None` if it does not exist. After an error the same call may be repeated.
+/// waits for game servers, takes back what ran, and bans the buyer if the store says so. The same state may be noted again; an
+/// older one is not. Returns the order as it was before; `None` if it does not exist. After an error the same call may be
+/// repeated.
 pub async fn note_dispute(
     db: &Db,
     clock: &dyn Clock,
     order: &InternalId,
     dispute: &DisputeState,
 ) -> Result<Option<StoredOrder>, SettleError> {
-    let Some(stored) = orders::get(db, order).await? else { return Ok(None) };
-    if !is_news(&stored, dispute) {
-        return Ok(Some(stored));
+    for round in 0..=RETRIES {
+        pause_before(round).await;
+        let Some(stored) = orders::get(db, order).await? else { return Ok(None) };
+        if !is_news(&stored, dispute) {
+            return Ok(Some(stored));
+        }
+        if note(db, clock, &stored, dispute).await? {
+            tracing::error!(order = %order, state = dispute.state, "a payment is disputed");
+            payment_event(PaymentEvent::Dispute, 1);
+            follow_or_leave(db, clock, &stored).await;
+            return Ok(Some(stored));
+        }
     }
+    Err(SettleError::Conflict)
+}
+
+/// Writes the state of a dispute and what follows from it. `false` if the order has changed since it was read.
+async fn note(db: &Db, clock: &dyn Clock, stored: &StoredOrder, dispute: &DisputeState) -> Result<bool, SettleError> {
     let mut disputes = stored.effects.disputes.clone();
     disputes.insert(dispute.id.clone(), dispute.state.clone());
     let decides = decisive(disputes.values().map(String::as_str));
     let takes_back = takes_back(decides);
     if takes_back && !stored.effects.dispute.as_deref().is_some_and(self::takes_back) {
         // Before it is noted, so that a repeated call does it again.
-        ban_buyer(db, clock, &stored).await?;
+        ban_buyer(db, clock, stored).await?;
     }
-    let begun = if takes_back { taken_back(&stored) } else { None };
+    let begun = if takes_back { taken_back(stored) } else { None };
     let begun = begun.map(|next| stored.begin_delivery(next, clock.seconds())).transpose()?;
     let (with, others) = begun.map_or((None, Vec::new()), |(own, others)| (Some(own), others));
     let after = OrderEffects { dispute: Some(decides.to_owned()), ..stored.effects.clone() };
-    let paid = if stored.order.status == OrderStatus::Paid { take_off(db, &stored, &after).await? } else { Vec::new() };
-    let ended = if takes_back { end(db, &stored, true, clock.seconds()).await? } else { Vec::new() };
+    let paid = if stored.order.status == OrderStatus::Paid { take_off(db, stored, &after).await? } else { Vec::new() };
+    let ended = if takes_back { end(db, stored, true, clock.seconds()).await? } else { Vec::new() };
     let writes: Vec<Write> =
         [stored.set_disputes(&disputes, decides, with)].into_iter().chain(others).chain(paid).chain(ended).collect();
-    if send(db, writes).await? != Sent::Written {
-        return Err(SettleError::Conflict);
-    }
-    tracing::error!(order = %order, state = dispute.state, "a payment is disputed");
-    payment_event(PaymentEvent::Dispute, 1);
-    follow_or_leave(db, clock, &stored).await;
-    Ok(Some(stored))
+    Ok(send(db, writes).await? == Sent::Written)
 }
 
 /// Whether the order does not say it yet.
