@@ -119,4 +119,5 @@ async fn an_address_has_sixty_requests_in_ten_minutes() {
     }
     let reply = ask(&store, &token).await;
     assert_eq!((reply.status.as_u16(), reply.header("retry-after")), (429, "600"));
+    assert_eq!(ask(&store, &store.token("Grimble")).await.status, 401, "the token comes first");
 }

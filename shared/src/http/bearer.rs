@@ -7,8 +7,8 @@ use lambda_http::http::header::AUTHORIZATION;
 /// The content of the header. Whether the token's user exists is known when the account has been read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bearer {
-    /// No token: the header is absent or empty, or `Bearer` is followed by nothing, `undefined` or `null`, as clients
-    /// send it while a visitor is logged out.
+    /// No token: the header is absent, empty, `undefined` or `null`, or `Bearer` is followed by nothing or one of the two, as
+    /// clients send it while a visitor is logged out.
     Absent,
     /// A token that is not valid, or another scheme.
     Invalid,

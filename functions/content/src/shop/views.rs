@@ -103,7 +103,7 @@ pub fn render(loaded: &Loaded, shop: &Shop, path: &ShopPath, now: i64) -> (Strin
     let is_order = matches!(path, ShopPath::Script("payment" | "orders"));
     if let Some(text) = loaded.active.closed().filter(|_| !is_order) {
         let head = Head { kind: "closed", ..Head::default() };
-        return (message(frame(head), "closed", text, false), *path != ShopPath::Missing);
+        return (message(frame(head), "closed", text, false), !matches!(loaded.content, Content::Missing));
     }
     let html = match &loaded.content {
         Content::Deals(deals) => {
