@@ -153,7 +153,7 @@ pub(super) async fn run(
 ) -> Result<Answer, Failure> {
     let faulty = |faults: Vec<Fault>| check::failure(&options.dir, &faults);
     let shop = Shop::prepare(target, console, &options.dir, &mut files).map_err(faulty)?;
-    let not_uploaded = if shop.is_some() || target.is_local { String::new() } else { not_uploaded(&mut files) };
+    let not_uploaded = if target.stack.is_some() || target.is_local { String::new() } else { not_uploaded(&mut files) };
     let store = &publish::compile(&files).map_err(faulty)?;
     let plan = Plan::make(target, store).await?;
     let (before, same) = (&plan.before, plan.before.is(store));

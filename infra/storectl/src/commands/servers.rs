@@ -8,7 +8,7 @@ use crate::console::Console;
 use crate::error::Failure;
 use crate::target::Target;
 use serde_json::{Value, json};
-use shared::model::{Command, Server, ServerId};
+use shared::model::{Command, CommandState, Server, ServerId};
 use shared::store::StoreError;
 use shared::store::bulk::each;
 use shared::store::codec::{decode_live, key_of};
@@ -74,14 +74,29 @@ pub(super) async fn add(target: &Target, console: &Console, options: &AddServer)
     let (mut text, mut json) = make(target, server, options.url.as_deref(), options.agent).await?;
     match dropped {
         Some(count) => _ = write!(text, "\n{count} commands that waited for it were cancelled."),
-        None if !waiting.is_empty() => {
-            _ = write!(text, "\n{} commands wait for it, and run after its first polls.", waiting.len());
-        }
-        None => {}
+        None => text.push_str(&told_waiting(server, &waiting)),
     }
     json["waiting"] = waiting.len().into();
     json["dropped"] = dropped.unwrap_or_default().into();
     Ok(Answer::new(text, json))
+}
+
+/// What waits for a server. What a game server keeps for players who are away is served to no other one.
+fn told_waiting(server: &Server, waiting: &[Command]) -> String {
+    let kept = waiting.iter().filter(|command| command.delivery.state == CommandState::Kept).count();
+    let mut text = String::new();
+    if waiting.len() > kept {
+        _ = write!(text, "\n{} commands wait for it, and run after its first polls.", waiting.len() - kept);
+    }
+    if kept > 0 {
+        _ = write!(
+            text,
+            "\n{kept} are kept by the game server that was connected, for players who are away. If it is another one now, \
+             `storectl delivery list --server {} --state kept` shows them, and `delivery retry ID …` sends them again.",
+            server.name
+        );
+    }
+    text
 }
 
 /// Whether what waits for a server is dropped, which is asked if the options do not say.

@@ -3,6 +3,7 @@
 use crate::bench::Bench;
 use agent::config::Config;
 use shared::clock::Clock as _;
+use shared::usecases::delivery::{ServerKey, delivered, poll};
 
 #[tokio::test]
 async fn the_file_of_an_agent_is_printed_with_its_key() {
@@ -59,6 +60,28 @@ fn write_store(bench: &Bench, servers: &str) -> String {
     let item = format!("items: [{{id: 1, name: I, price: 1, servers: [{servers}], commands: [{{run: a}}]}}]");
     bench.write("s/categories/a.yaml", &format!("id: 1\nslug: a\nname: A\n{item}\n"));
     bench.path("s").display().to_string()
+}
+
+#[tokio::test]
+async fn what_a_former_game_server_keeps_is_told_apart_from_what_waits() {
+    let bench = Bench::empty().await;
+    let dir = write_store(&bench, "1");
+    let item = "items: [{id: 1, name: I, price: 1, servers: [1], commands: [{run: a, online: true}]}]";
+    bench.write("s/categories/a.yaml", &format!("id: 1\nslug: a\nname: A\n{item}\n"));
+    bench.ok(&["publish", &dir, "--yes"]).await;
+    bench.ok(&["user", "add", "Newt"]).await;
+    let key = bench.ok(&["server", "add", "1"]).await["key"].as_str().unwrap().to_owned();
+    let sell = || async { bench.ok(&["order", "record", "--owner", "Newt", "--gateway", "test", "--line", "1"]).await };
+    sell().await;
+    let (key, clock) = (ServerKey::parse(&key).unwrap(), bench.clock.as_ref());
+    let served = poll(&bench.db, clock, &key, None).await.unwrap();
+    delivered(&bench.db, clock, &key, &[served[0].id]).await.unwrap();
+    sell().await;
+    bench.ok(&["server", "revoke", "1", "--yes"]).await;
+    let answer = bench.run(&["server", "add", "1", "--deliver"]).await.unwrap();
+    let text = answer.text();
+    assert!(text.contains("\n1 commands wait for it, and run after its first polls."), "{text}");
+    assert!(text.contains("\n1 are kept by the game server that was connected"), "{text}");
 }
 
 /// A store of two servers, with a command for each, whose files have only the first; and their folder.
