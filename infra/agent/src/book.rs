@@ -41,7 +41,7 @@ pub enum Outcome {
 /// The store and the server whose commands a journal has: another one's may have the same ids.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Source {
-    /// The store's address; of one on this machine, whose port may be another at each start, only that it is here.
+    /// The store's address; of one on this machine without the port, which may be another at each start.
     pub store: String,
     /// The server's id.
     pub server: String,
@@ -129,6 +129,11 @@ impl Book {
 
     pub const fn source(&self) -> Option<&Source> {
         self.source.as_ref()
+    }
+
+    /// Whether it knows no command.
+    pub fn is_empty(&self) -> bool {
+        self.commands.is_empty()
     }
 
     pub fn apply(&mut self, record: &Record, at: i64) {

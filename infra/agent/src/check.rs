@@ -3,7 +3,7 @@
 use crate::clock::{Clock as _, SystemClock};
 use crate::config::Config;
 use crate::failure::Failure;
-use crate::journal::{Journal, JournalError};
+use crate::journal::{self, Journal, JournalError};
 use crate::run::causes;
 use crate::store::{Store, StoreError};
 use rcon::{Connection, RconError};
@@ -55,11 +55,14 @@ fn files(config: &Config, report: &mut Report) {
         }
     }
     let now = SystemClock::default().seconds();
-    let opened = Journal::open(&config.journal, now)
-        .and_then(|mut journal| journal.belong_to(config.source(), |found| config.was(found), now));
+    let (usable, used) = ("the journal can be written", "the journal is in use by a running agent");
+    let opened = match Journal::open(&config.journal, now) {
+        Ok(mut journal) => journal.belong_to(config, now).map(|()| usable),
+        Err(JournalError::Locked(_)) => journal::check(config).map(|()| used),
+        Err(error) => Err(error),
+    };
     match opened {
-        Ok(()) => ok("the journal can be written"),
-        Err(JournalError::Locked(_)) => ok("the journal is in use by a running agent"),
+        Ok(text) => ok(text),
         Err(error @ (JournalError::Damaged { .. } | JournalError::Foreign { .. })) => {
             report.fail(&error, "see operations.md, \"Agent or plugin\"");
         }

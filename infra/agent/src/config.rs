@@ -1,6 +1,6 @@
 //! The configuration: a YAML file, and files or environment variables for the two secrets.
 
-use crate::book::Source;
+use crate::book::{Book, Source};
 use crate::players::Players;
 use rcon::Protocol;
 use serde::Deserialize;
@@ -138,7 +138,7 @@ impl Config {
             Ok(Secret(text.to_owned()))
         };
         let key = secret("key", KEY, file.key)?;
-        if !key.expose().bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-') {
+        if server_of(key.expose()).is_none() {
             return Err("key: is not a key of `storectl server add`".to_owned());
         }
         let password = secret("rcon.password", PASSWORD, file.rcon.password)?;
@@ -157,18 +157,20 @@ impl Config {
         Ok(Self { store, moved_from, key, rcon, players: file.players, journal, secret_files })
     }
 
-    /// The store and the server whose commands it runs; a key begins with the server's id.
+    /// The store and the server whose commands it runs.
     #[must_use]
     pub fn source(&self) -> Source {
-        let server = self.key.expose().split('-').next().unwrap_or_default().to_owned();
+        let server = server_of(self.key.expose()).unwrap_or_default().to_owned();
         Source { store: place_of(&self.store), server }
     }
 
-    /// Whether these are its commands, under the address that the store had before.
+    /// The other store or server whose commands a book has; `None` if they are its own, or the store had that address before.
     #[must_use]
-    pub fn was(&self, source: &Source) -> bool {
-        let store = self.moved_from.as_deref().map(place_of);
-        store.is_some_and(|store| *source == Source { store, ..self.source() })
+    pub fn foreign<'a>(&self, book: &'a Book) -> Option<&'a Source> {
+        let own = self.source();
+        let former = self.moved_from.as_deref().map(|store| Source { store: place_of(store), ..own.clone() });
+        let is_own = |found: &Source| *found == own || Some(found) == former.as_ref();
+        book.source().filter(|found| !book.is_empty() && !is_own(found))
     }
 }
 
@@ -190,10 +192,23 @@ fn address(text: String) -> Result<String, String> {
     }
 }
 
-/// An address without its port if it is of this machine.
+/// The id of the server of a key; `None` if it is no key.
+fn server_of(key: &str) -> Option<&str> {
+    let (server, random) = key.split_once('-')?;
+    let is_id = !server.is_empty() && server.bytes().all(|byte| byte.is_ascii_digit());
+    (is_id && random.bytes().all(|byte| byte.is_ascii_alphanumeric())).then_some(server)
+}
+
+/// The address of a store as it is compared.
 fn place_of(store: &str) -> String {
+    let url: http::Uri = store.parse().unwrap_or_default();
     // Only an address of this machine may begin so.
-    if store.starts_with("http:") { "this machine".to_owned() } else { store.to_owned() }
+    if url.scheme_str() == Some("http") {
+        return "http://localhost/".to_owned();
+    }
+    let (host, port) = (url.host().unwrap_or_default().to_lowercase(), url.port_u16().filter(|port| *port != 443));
+    let port = port.map(|port| format!(":{port}")).unwrap_or_default();
+    format!("https://{host}{port}{}", url.path())
 }
 
 fn address_of(field: &str, text: &str) -> Result<String, String> {
@@ -247,6 +262,7 @@ journal: ./journal
             ("key: {file: key.txt}\n", "", "key: write key: {file: PATH}, or set AGENT_KEY"),
             ("key: {file: key.txt}", "key: {file: no.txt}", "key.file: "),
             ("key: {file: key.txt}", "key: {file: agent.yaml}", "key: must be one line"),
+            ("key: {file: key.txt}", "key: {file: rcon.txt}", "key: is not a key"),
             ("127.0.0.1:25575", "127.0.0.1", "rcon.address: `127.0.0.1` is not HOST:PORT"),
             ("password: {file: rcon.txt}, ", "", "rcon.password: write"),
             ("source", "telnet", "telnet"),

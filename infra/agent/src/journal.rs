@@ -2,6 +2,7 @@
 //! and the records that were written together, so that a write that was cut off damages only the last line.
 
 use crate::book::{Book, Outcome, Record, Source};
+use crate::config::Config;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::fs::{self, File, TryLockError};
@@ -104,14 +105,12 @@ impl Journal {
         Ok(journal)
     }
 
-    /// Notes whose commands it has, if it has none yet or they were known under an address that `was` the store's. Refuses those
-    /// of another store or server, before anything runs or is reported: their ids mean other commands there.
-    pub fn belong_to(&mut self, source: Source, was: impl Fn(&Source) -> bool, now: i64) -> Result<(), JournalError> {
-        match self.book.source() {
-            Some(found) if *found == source => Ok(()),
-            Some(found) if !was(found) => Err(JournalError::Foreign { path: self.path.clone(), found: found.clone() }),
-            _ => self.append(&[Record::Source(source)], now),
-        }
+    /// Notes whose commands it has. Refuses those of another store or server, before anything runs or is reported: their ids mean
+    /// other commands there.
+    pub fn belong_to(&mut self, config: &Config, now: i64) -> Result<(), JournalError> {
+        allow(config, &self.book, &self.path)?;
+        let source = config.source();
+        if self.book.source() == Some(&source) { Ok(()) } else { self.append(&[Record::Source(source)], now) }
     }
 
     /// Writes records, and returns when they are on the disk. If that fails, they did not happen.
@@ -240,6 +239,18 @@ fn copy_without(from: &Path, to: &Path, old: &BTreeSet<u32>) -> Result<u64, Jour
 /// The journal's file in a folder.
 pub fn file_in(folder: &Path) -> PathBuf {
     folder.join(FILE)
+}
+
+fn allow(config: &Config, book: &Book, path: &Path) -> Result<(), JournalError> {
+    let foreign = |found: &Source| JournalError::Foreign { path: path.to_owned(), found: found.clone() };
+    config.foreign(book).map_or(Ok(()), |found| Err(foreign(found)))
+}
+
+/// Refuses a journal, which an agent may be using, if its commands are of another store or server.
+pub fn check(config: &Config) -> Result<(), JournalError> {
+    let (path, mut book) = (file_in(&config.journal), Book::default());
+    read(&path, |record, at| book.apply(&record, at))?;
+    allow(config, &book, &path)
 }
 
 /// Whether an agent uses the journal in a folder.

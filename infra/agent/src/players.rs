@@ -68,6 +68,13 @@ impl Players {
         self.names && without_colors(response).trim_start().starts_with("Unknown")
     }
 
+    /// Forgets which command the game server knows: it may have other plugins after a restart.
+    pub fn forget(&mut self) {
+        if self.command == PLAIN_LIST {
+            LIST.clone_into(&mut self.command);
+        }
+    }
+
     /// Asks the game server for its list.
     pub async fn ask(&mut self, console: &mut Connection) -> Result<String, RconError> {
         let response = console.run(&self.command).await?;

@@ -51,7 +51,7 @@ impl Agent {
     /// An agent with its journal.
     pub fn new(config: Config, clock: Arc<dyn Clock>, stop: watch::Receiver<bool>) -> Result<Self, JournalError> {
         let mut journal = Journal::open(&config.journal, clock.seconds())?;
-        journal.belong_to(config.source(), |found| config.was(found), clock.seconds())?;
+        journal.belong_to(&config, clock.seconds())?;
         let store = Store::new(&config.store, config.key.clone());
         Ok(Self { config, store, clock, journal, console: None, stop })
     }
@@ -149,6 +149,9 @@ impl Agent {
             let rcon = &self.config.rcon;
             let opened = Connection::open(rcon.protocol, &rcon.address, rcon.password.expose(), rcon.limit);
             self.console = Some(opened.await?);
+            if let Some(players) = &mut self.config.players {
+                players.forget();
+            }
             // Waiting commands may have been refunded meanwhile.
             self.journal.book.age();
             tracing::info!(address = rcon.address, "connected to the game server");

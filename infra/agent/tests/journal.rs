@@ -59,28 +59,30 @@ fn config(store: &str, server: u8, moved_from: Option<&str>) -> Result<Config, B
 fn a_journal_has_the_commands_of_one_server_of_one_store_which_may_move() {
     let (shop, other) = ("https://api.shop.example/plugin", "https://api.other.example/plugin");
     let folder = tempfile::tempdir().unwrap();
-    let open = |config: Result<Config, Box<dyn Error>>| {
-        let config = config.unwrap();
+    let open = |config: Result<Config, Box<dyn Error>>, record: Option<Record>| {
         let mut journal = Journal::open(folder.path(), 0).unwrap();
-        let opened = journal.belong_to(config.source(), |found| config.was(found), 0);
-        opened.map_err(|error| error.to_string())
+        let opened = journal.belong_to(&config.unwrap(), 0).map_err(|error| error.to_string());
+        journal.append(&Vec::from_iter(record), 0).unwrap();
+        opened
     };
-    open(config(shop, 1, None)).unwrap();
-    let refusal = open(config(other, 1, None)).unwrap_err();
+    open(config(other, 3, None), None).unwrap();
+    // Nothing is of the first one: it was a mistake.
+    open(config(shop, 1, None), Some(Record::Begun(1))).unwrap();
+    let refusal = open(config(other, 1, None), None).unwrap_err();
     assert!(refusal.contains("server 1 of https://api.shop.example/plugin/"), "{refusal}");
     assert!(refusal.contains("`moved_from: https://api.shop.example/plugin/`"), "{refusal}");
-    open(config(shop, 2, None)).unwrap_err();
-    open(config(other, 2, Some(shop))).unwrap_err();
-    open(config(other, 1, Some(shop))).unwrap();
-    open(config(other, 1, None)).unwrap();
-    open(config(shop, 1, None)).unwrap_err();
-    open(config("http://127.0.0.1:4010/plugin", 1, None)).unwrap_err();
-}
-
-#[test]
-fn a_store_on_this_machine_is_the_same_at_another_port() {
-    let source = |port: u16| config(&format!("http://127.0.0.1:{port}/plugin"), 1, None).unwrap().source();
-    assert_eq!(source(4010), source(4020));
+    open(config(shop, 2, None), None).unwrap_err();
+    open(config("https://API.shop.example:443/plugin/", 1, None), None).unwrap();
+    open(config(other, 2, Some(shop)), None).unwrap_err();
+    open(config(other, 1, Some(shop)), None).unwrap();
+    open(config(other, 1, None), None).unwrap();
+    open(config(shop, 1, None), None).unwrap_err();
+    // A tunnel to the store, whose port may be another one each time.
+    let here = |port: u16| format!("HTTP://127.0.0.1:{port}/plugin");
+    open(config(&here(4010), 1, None), None).unwrap_err();
+    open(config(&here(4010), 1, Some(other)), None).unwrap();
+    open(config(&here(4020), 1, None), None).unwrap();
+    open(config(shop, 1, Some("http://localhost/")), None).unwrap();
 }
 
 proptest! {

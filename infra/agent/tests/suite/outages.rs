@@ -259,6 +259,31 @@ async fn a_check_and_a_rehearsal_leave_the_journal_as_it_is_although_it_has_old_
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_agent_with_the_key_of_another_server_does_not_start() {
+    let (world, clock) = (World::new(0).await, Arc::new(MovedClock::default()));
+    let (mut agent, ending) = world.agent(&clock);
+    world.store.sell(1, "say 1", None);
+    world.work(&clock, &mut agent, &ending, || world.store.is_settled()).await;
+    std::fs::write(world.folder.path().join("key.txt"), "2-abcdefghij").unwrap();
+    let run = |command: &str| {
+        let mut process = Command::new(env!("CARGO_BIN_EXE_agent"));
+        let output = process.arg(command).arg("--config").arg(world.config()).output().unwrap();
+        (output.status.code(), String::from_utf8(output.stdout).unwrap() + &String::from_utf8(output.stderr).unwrap())
+    };
+    let is_told = |text: &str| text.contains("has the commands of server 1 of http://localhost/");
+    let (code, text) = tokio::task::block_in_place(|| run("check"));
+    assert!(code == Some(1) && is_told(&text), "while an agent uses it: {text}");
+    drop(agent);
+    // A process that another test is starting has the lock for a moment.
+    until(|| {
+        let (code, text) = tokio::task::block_in_place(|| run("run"));
+        code == Some(2) && is_told(&text)
+    })
+    .await;
+    assert_eq!(ran(&world), ["say 1"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_log_shows_what_happened_to_an_order_and_the_status_what_is_left() {
     let (world, clock) = (World::new(0).await, Arc::new(MovedClock::default()));
     let (mut agent, ending) = world.agent(&clock);

@@ -35,13 +35,16 @@ impl GameServers {
     ) -> Result<Self, StartError> {
         let keys = keys(db, clock, active, dir).await?;
         let folder = dir.is_none().then(tempfile::tempdir).transpose().map_err(StartError::GameServers)?;
-        let of_agent = dir.or_else(|| folder.as_ref().map(TempDir::path)).map(|dir| dir.join("agent"));
+        let of_agent = dir.or_else(|| folder.as_ref().map(TempDir::path)).map(|dir| dir.join("agents"));
         let last = active.config.delivery.servers.last().map(|server| server.id);
         let servers = active.config.delivery.servers.iter().zip(keys).map(|(server, key)| Server {
             id: server.id.get(),
             name: server.name.clone(),
             disk: dir.map(|dir| data::game_server_disk(dir, server.id)),
-            agent: of_agent.clone().filter(|_| Some(server.id) == last),
+            agent: of_agent
+                .as_ref()
+                .filter(|_| Some(server.id) == last)
+                .map(|agents| agents.join(server.id.to_string())),
             key,
         });
         let settings = Settings { api: api.to_owned(), page: page.to_owned(), servers: servers.collect() };
