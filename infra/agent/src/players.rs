@@ -70,7 +70,7 @@ impl Players {
 
     /// Forgets which command the game server knows: it may have other plugins after a restart.
     pub fn forget(&mut self) {
-        if self.command == PLAIN_LIST {
+        if self.names && self.command == PLAIN_LIST {
             LIST.clone_into(&mut self.command);
         }
     }
@@ -247,6 +247,10 @@ mod tests {
             let list = format!("There are 1 of a max of 20 players online: {taken}");
             assert!(!Online::of(&Players::minecraft().unwrap().read(&list)).has("Alex", None), "{list}");
         }
+        let mut own: Players =
+            serde_saphyr::from_str("{command: list uuids, each: \"(?P<name>.*)(?P<id>.*)\"}").unwrap();
+        own.forget();
+        assert_eq!(own.command, PLAIN_LIST, "an owner's own command stays");
         for empty in ["There are 0 of a max of 20 players online: ", "", "Unknown or incomplete command<--[HERE]"] {
             assert_eq!(Players::minecraft().unwrap().read(empty), []);
         }
