@@ -122,7 +122,7 @@ impl StoredOrder {
             .text(":from", self.order.status.as_str())
             .text(":to", change.to.as_str());
         let write = if change.lines.is_some() { write.name("#lines", "lines") } else { write };
-        Ok(values.into_iter().fold(write, |write, (name, value)| write.value(name, value)))
+        Ok(write.values(values))
     }
 
     /// Whether it was made by a checkout.
@@ -180,7 +180,7 @@ impl StoredOrder {
         let mut values = Item::new();
         let as_read = self.returned_as_read(&mut values).join(" AND ");
         let write = write.text(":dispute", decides).value(":disputes", map(disputes)).and_if(&as_read);
-        let write = values.into_iter().fold(write, |write, (name, value)| write.value(name, value));
+        let write = write.values(values);
         match &self.effects.disputes {
             none if none.is_empty() => write.and_if("attribute_not_exists(disputes)"),
             read => write.and_if("disputes = :read_disputes").value(":read_disputes", map(read)),
@@ -270,7 +270,7 @@ impl StoredOrder {
             .only_if(format!("#status = :status AND {as_read} AND {condition}"))
             .name("#status", "status")
             .text(":status", self.order.status.as_str());
-        values.into_iter().fold(write, |write, (name, value)| write.value(name, value))
+        write.values(values)
     }
 }
 

@@ -24,10 +24,6 @@ fn number(money: Money) -> AttributeValue {
     AttributeValue::N(money.minor().to_string())
 }
 
-fn with_values(write: Write, values: Item) -> Write {
-    values.into_iter().fold(write, |write, (name, value)| write.value(name, value))
-}
-
 impl StoredOrder {
     /// The writes that begin an attempt to refund the payment, on the condition that status and last attempt are as
     /// they were read. The row of the payment comes with it.
@@ -39,7 +35,7 @@ impl StoredOrder {
             .name("#status", "status")
             .text(":status", self.order.status.as_str())
             .text(":intent", intent);
-        Ok(vec![with_values(write, values), Payment::put(&self.order, intent)?])
+        Ok(vec![write.values(values), Payment::put(&self.order, intent)?])
     }
 
     /// The write that notes that the open attempt is about to be sent at `attempt.at`, on the condition that it is
@@ -108,7 +104,7 @@ impl StoredOrder {
             .only_if(condition.join(" AND "))
             .name("#status", "status")
             .text(":status", self.order.status.as_str());
-        with_values(write, values)
+        write.values(values)
     }
 
     /// The write that notes why an operator has to look at the order, if nothing is noted yet, and the provider's
@@ -156,7 +152,7 @@ impl StoredOrder {
             .only_if(condition.join(" AND "))
             .name("#status", "status")
             .text(":status", self.order.status.as_str());
-        Ok(with_values(write, values))
+        Ok(write.values(values))
     }
 
     pub(super) fn encode_reviewed(&self, reviewed: &Reviewed) -> Result<AttributeValue, StoreError> {

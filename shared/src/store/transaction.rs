@@ -187,6 +187,12 @@ impl Write {
     }
 
     #[must_use]
+    pub fn values(mut self, values: Item) -> Self {
+        self.values.extend(values);
+        self
+    }
+
+    #[must_use]
     pub fn number(self, placeholder: impl Into<String>, number: impl Display) -> Self {
         self.value(placeholder, AttributeValue::N(number.to_string()))
     }

@@ -60,7 +60,7 @@ pub fn set_subscriptions(
     let clause = |word: &str, parts: &str| if parts.is_empty() { String::new() } else { format!("{word} {parts} ") };
     let expression = clause("SET", &set.join(", ")) + &clause("REMOVE", &removed.join(", "));
     let write = subscribed_as_read(Write::update(keys::user(user), expression.trim_end()), user, read)?;
-    Ok(values.into_iter().fold(write, |write, (name, value)| write.value(name, value)))
+    Ok(write.values(values))
 }
 
 /// The write that fails if the user was erased, or their subscriptions are not those that were read.
