@@ -87,15 +87,8 @@ async fn console(config: &Config, report: &mut Report) {
     let mut players = players.clone();
     match players.ask(&mut console).await {
         Ok(response) if players.is_refused(&response) => {
-            report.failed += 1;
-            line(
-                "FAIL",
-                &format!(
-                    "the game server has no command `{}`: {}\n     players: must be that of the game",
-                    players.command,
-                    response.trim()
-                ),
-            );
+            let error = format!("the game server has no command `{}`: {}", players.command, response.trim());
+            report.fail(&Failure::Text(error), "players: must be that of the game");
         }
         Ok(response) => {
             let found = players.read(&response);

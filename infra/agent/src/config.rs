@@ -42,9 +42,11 @@ impl std::fmt::Debug for Secret {
 pub struct Config {
     /// The URL below which the calls are; it ends with a slash.
     pub store: String,
-    /// The address that the store had before.
-    pub moved_from: Option<String>,
     pub key: Secret,
+    /// The store and the server whose commands it runs.
+    pub source: Source,
+    /// The same under the address that the store had before.
+    former: Option<Source>,
     pub rcon: Rcon,
     pub players: Option<Players>,
     /// The folder of the journal.
@@ -138,9 +140,7 @@ impl Config {
             Ok(Secret(text.to_owned()))
         };
         let key = secret("key", KEY, file.key)?;
-        if server_of(key.expose()).is_none() {
-            return Err("key: is not a key of `storectl server add`".to_owned());
-        }
+        let server = server_of(key.expose()).ok_or("key: is not a key of `storectl server add`")?.to_owned();
         let password = secret("rcon.password", PASSWORD, file.rcon.password)?;
         let protocol = match file.rcon.protocol {
             ProtocolName::Websocket => Protocol::WebSocket,
@@ -152,24 +152,17 @@ impl Config {
         }
         let limit = Duration::from_secs(file.rcon.timeout);
         let rcon = Rcon { address: address(file.rcon.address)?, password, protocol, limit };
-        let moved_from = file.moved_from.as_deref().map(|text| address_of("moved_from", text)).transpose()?;
+        let moved_from = file.moved_from.map(|text| address_of("moved_from", &text)).transpose()?;
         let (store, journal) = (address_of("store", &file.store)?, folder.join(file.journal));
-        Ok(Self { store, moved_from, key, rcon, players: file.players, journal, secret_files })
-    }
-
-    /// The store and the server whose commands it runs.
-    #[must_use]
-    pub fn source(&self) -> Source {
-        let server = server_of(self.key.expose()).unwrap_or_default().to_owned();
-        Source { store: place_of(&self.store), server }
+        let source = |store: &str| Source { store: place_of(store), server: server.clone() };
+        let (source, former) = (source(&store), moved_from.as_deref().map(source));
+        Ok(Self { store, key, source, former, rcon, players: file.players, journal, secret_files })
     }
 
     /// The other store or server whose commands a book has; `None` if they are its own, or the store had that address before.
     #[must_use]
     pub fn foreign<'a>(&self, book: &'a Book) -> Option<&'a Source> {
-        let own = self.source();
-        let former = self.moved_from.as_deref().map(|store| Source { store: place_of(store), ..own.clone() });
-        let is_own = |found: &Source| *found == own || Some(found) == former.as_ref();
+        let is_own = |found: &Source| *found == self.source || Some(found) == self.former.as_ref();
         book.source().filter(|found| !book.is_empty() && !is_own(found))
     }
 }
@@ -192,14 +185,14 @@ fn address(text: String) -> Result<String, String> {
     }
 }
 
-/// The id of the server of a key; `None` if it is no key.
+/// The server's id in a key; `None` of a text with another form.
 fn server_of(key: &str) -> Option<&str> {
     let (server, random) = key.split_once('-')?;
     let is_id = !server.is_empty() && server.bytes().all(|byte| byte.is_ascii_digit());
     (is_id && random.bytes().all(|byte| byte.is_ascii_alphanumeric())).then_some(server)
 }
 
-/// The address of a store as it is compared.
+/// A store's address in the form in which two are compared.
 fn place_of(store: &str) -> String {
     let url: http::Uri = store.parse().unwrap_or_default();
     // Only an address of this machine may begin so.

@@ -109,8 +109,10 @@ impl Journal {
     /// other commands there.
     pub fn belong_to(&mut self, config: &Config, now: i64) -> Result<(), JournalError> {
         allow(config, &self.book, &self.path)?;
-        let source = config.source();
-        if self.book.source() == Some(&source) { Ok(()) } else { self.append(&[Record::Source(source)], now) }
+        if self.book.source() == Some(&config.source) {
+            return Ok(());
+        }
+        self.append(&[Record::Source(config.source.clone())], now)
     }
 
     /// Writes records, and returns when they are on the disk. If that fails, they did not happen.
