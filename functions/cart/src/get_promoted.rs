@@ -6,7 +6,6 @@ use serde::Serialize;
 use shared::endpoint::{Endpoint, Error, ErrorBody, Json, RoundTrips};
 use shared::model::{ActiveVersion, ItemId, Promotions, Sold, StoreConfig};
 use shared::money::{CurrencyFormat, Decimal};
-use shared::rules::held::release_units;
 use shared::rules::pricing::Limits;
 use shared::rules::promotion::{Offer, offers};
 use shared::store::{StoreError, keys};
@@ -59,11 +58,9 @@ impl Endpoint for GetPromoted {
         let published = state.base.published.at_current(|active| promotions(state, active));
         let rows = state.base.db.batch_get(context::own_keys(claim.user));
         let (published, rows) = tokio::join!(published, rows);
-        let (active, (promotions, mut sold)) = published?;
+        let (active, (promotions, sold)) = published?;
         let context = context::authenticate(claim, active, rows?)?.ok_or(Error::Unauthorized)?;
-        if let Some(checkout) = &context.cart.checkout {
-            release_units(&mut sold, &checkout.held);
-        }
+        let sold = context.without_own_hold(sold);
         let config = &context.active.config;
         let offers = offers(&promotions, &context.cart, &sold, context.owner(state.base.clock.seconds()));
         let bodies: Vec<OfferBody<'_>> = offers.iter().map(|offer| body_of(offer, config)).collect();

@@ -32,6 +32,8 @@ impl FromStr for ShopPath {
         if first != "pages" && (text.ends_with('/') || text.contains("//")) {
             return Ok(Self::Missing);
         }
+        // The pages of an order.
+        let has_id = matches!(first, "orders" | "payment") && !rest.contains('/');
         let found = match first {
             "index" if rest.is_empty() => Some(Self::Home),
             // Other storefronts have the second, which links in a store's texts may name.
@@ -43,9 +45,7 @@ impl FromStr for ShopPath {
             "theme" => {
                 rest.strip_suffix(".css").filter(|version| is_version(version)).map(|v| Self::Theme(v.to_owned()))
             }
-            // Those of an order may have its id.
-            "orders" | "payment" if rest.contains('/') => None,
-            _ if rest.is_empty() || matches!(first, "orders" | "payment") => {
+            _ if rest.is_empty() || has_id => {
                 SCRIPTS.iter().find(|name| **name == first).map(|name| Self::Script(name))
             }
             _ => None,

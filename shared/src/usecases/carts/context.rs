@@ -103,11 +103,17 @@ impl CartContext {
         // An id that is on no cart may be any number that a caller sent.
         let is_kept = |id: ItemId| self.cart.lines.iter().any(|line| line.item == id);
         let items = sources.items.complete(items, &mut rows, is_kept)?;
-        let mut sold = sources.counters.complete(counters, &mut rows)?;
+        let sold = self.without_own_hold(sources.counters.complete(counters, &mut rows)?);
+        Ok(CartItems { items, sold, rows, now: sources.clock.seconds() })
+    }
+
+    /// The units sold without those that the user's own checkout holds.
+    #[must_use]
+    pub fn without_own_hold(&self, mut sold: Sold) -> Sold {
         if let Some(checkout) = &self.cart.checkout {
             release_units(&mut sold, &checkout.held);
         }
-        Ok(CartItems { items, sold, rows, now: sources.clock.seconds() })
+        sold
     }
 
     /// Everything that decides about a line that is added or changed.
