@@ -15,10 +15,10 @@ ATTEMPTS = 3
 
 # Bytes of a function's binary, and of what is uploaded; the most memory that it holds while warm: 10 MiB.
 BYTES, ZIP, RSS = 6_200_000, 3_000_000, 10_485_760
-# Processor time over a hello world's of the same run, and of what calls the database over that of USER, which calls it once: what
-# a call costs beside a hello world differs between machines by three quarters. Half as large again as what was measured, because
-# runs of a busy machine differ by a quarter: they find a change that makes something slower. Absolute times depend on the machine,
-# and are not judged; round trips are judged by tests/budget.rs.
+# Processor time over a hello world's of the same run, and of what calls the database over that of USER, which calls it once: one
+# call took 3.1 to 6.0 times a hello world, by machine. A third to a half more than what was measured, because runs of a busy
+# machine differ by a quarter: they find a change that makes something slower. Absolute times depend on the machine, and are not
+# judged; round trips are judged by tests/budget.rs.
 INIT_CPU, FIRST_CPU, CACHED_CPU, USER_CPU, CALLS_CPU = 2.0, 5.2, 2.0, 8.0, 3.5
 
 

@@ -81,7 +81,7 @@ pub(super) async fn add(target: &Target, console: &Console, options: &AddServer)
     Ok(Answer::new(text, json))
 }
 
-/// What waits for a server. What a game server keeps for players who are away is served to no other one.
+/// The lines about commands that wait for a server. Those that a game server keeps for absent players are served to no other one.
 fn told_waiting(server: &Server, waiting: &[Command]) -> String {
     let kept = waiting.iter().filter(|command| command.delivery.state == CommandState::Kept).count();
     let mut text = String::new();

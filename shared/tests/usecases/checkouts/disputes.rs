@@ -70,7 +70,7 @@ async fn a_lost_dispute_counts_as_refunded_by_its_amount_and_once() {
     assert_eq!(till.says(&all.0).await.refunded, money(PRICE));
 }
 
-/// What the buyer's ledger calls paid, and that it is what the orders add up to.
+/// The sum that the buyer's ledger calls paid. Fails unless it agrees with the orders.
 async fn credit(till: &Till) -> i64 {
     assert_audit(till.db()).await;
     till.market.number(&keys::ledger(UserId::new(1)), &format!("p{PLAIN}")).await
