@@ -16,8 +16,14 @@ const SECRET: usize = 32;
 
 /// A data directory that no other process can open until this is dropped.
 #[derive(Debug)]
-pub struct DataLock {
-    _file: File,
+pub struct DataLock(File);
+
+impl Drop for DataLock {
+    /// Unlocks: until a process that was just started closes its copy of the file, closing this one would not.
+    fn drop(&mut self) {
+        // A file that cannot be unlocked is unlocked when it is closed.
+        let _ = self.0.unlock();
+    }
 }
 
 /// The addresses of a running server, which it leaves in its data directory for the operations tool.
@@ -60,7 +66,7 @@ pub fn lock(dir: &Path) -> Result<DataLock, StartError> {
     match file.try_lock() {
         Ok(()) => match fs::remove_file(running_file(dir)) {
             Err(source) if source.kind() != ErrorKind::NotFound => Err(failed(source)),
-            _ => Ok(DataLock { _file: file }),
+            _ => Ok(DataLock(file)),
         },
         Err(TryLockError::WouldBlock) => Err(StartError::DataInUse(dir.to_owned())),
         Err(TryLockError::Error(source)) => Err(failed(source)),
@@ -177,4 +183,25 @@ fn private() -> OpenOptions {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     options
+}
+
+#[cfg(test)]
+mod lock_tests {
+    use super::lock;
+    use std::process::{Command, Stdio};
+    use std::thread;
+
+    #[test]
+    fn a_directory_is_free_once_its_lock_is_dropped_also_while_processes_are_started() {
+        let dir = tempfile::tempdir().unwrap();
+        let others = thread::spawn(|| {
+            for _ in 0..200 {
+                Command::new("true").stdout(Stdio::null()).status().unwrap();
+            }
+        });
+        while !others.is_finished() {
+            drop(lock(dir.path()).unwrap());
+        }
+        others.join().unwrap();
+    }
 }
