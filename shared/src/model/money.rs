@@ -49,12 +49,25 @@ impl Money {
         Self(i64::try_from(rounded).unwrap_or(i64::MAX))
     }
 
-    /// This amount times `part` / `whole`, rounded down to the minor unit; zero if `whole` is zero.
+    /// This amount times `part` / `whole`, half up to the minor unit; zero if `whole` is zero.
     #[must_use]
     pub fn portion(self, part: Self, whole: Self) -> Self {
-        let product = i128::from(self.0) * i128::from(part.0);
-        let share = product.checked_div_euclid(i128::from(whole.0)).unwrap_or_default();
-        Self(i64::try_from(share).unwrap_or(i64::MAX))
+        let (product, whole) = (i128::from(self.0) * i128::from(part.0), i128::from(whole.0));
+        let rounded = (product * 2 + whole).checked_div_euclid(whole * 2).unwrap_or_default();
+        Self(i64::try_from(rounded).unwrap_or(i64::MAX))
+    }
+
+    /// This amount shared in proportion to `totals`, half up to the minor unit. The parts add up to it, and none of an
+    /// amount up to the sum of the totals exceeds its total. If all totals are zero, so are the parts.
+    #[must_use]
+    pub fn spread(self, totals: &[Self]) -> Vec<Self> {
+        let all = totals.iter().copied().sum();
+        let upto = totals.iter().scan(Self::ZERO, |upto, total| {
+            *upto = *upto + *total;
+            Some(self.portion(*upto, all))
+        });
+        let mut before = Self::ZERO;
+        upto.map(|upto| upto - std::mem::replace(&mut before, upto)).collect()
     }
 }
 
@@ -123,6 +136,21 @@ mod tests {
         assert_eq!(Money::from_minor(100).share(half), Money::from_minor(50));
         assert_eq!(Money::from_minor(999).share(Percent::from_hundredths(1_250)), Money::from_minor(125));
         assert_eq!(Money::from_minor(333).share(Percent::from_hundredths(1_000)), Money::from_minor(33));
+    }
+
+    #[test]
+    fn what_is_spread_is_rounded_half_up_and_adds_up() {
+        let spread = |amount, totals: [i64; 3]| {
+            Money::from_minor(amount)
+                .spread(&totals.map(Money::from_minor))
+                .into_iter()
+                .map(Money::minor)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(spread(1, [50, 50, 0]), [1, 0, 0]);
+        assert_eq!(spread(100, [300, 300, 300]), [33, 34, 33]);
+        assert_eq!(spread(900, [300, 300, 300]), [300, 300, 300]);
+        assert_eq!(spread(5, [0, 0, 0]), [0, 0, 0]);
     }
 
     #[test]

@@ -153,19 +153,11 @@ fn check_any(lines: &[PricedLine<'_>], covers: impl Fn(&PricedLine<'_>) -> bool)
 pub fn taken_off(coupon: &Coupon, lines: &[PricedLine<'_>]) -> Vec<Money> {
     let is_eligible = |line: &PricedLine<'_>| line.takes_codes() && covers(&coupon.scope, line.published);
     let total = |line: &PricedLine<'_>| if is_eligible(line) { line.total() } else { Money::ZERO };
-    let all: Money = lines.iter().map(total).sum();
-    let mut before = Money::ZERO;
-    let parts = lines.iter().map(|line| match coupon.discount {
-        Discount::Percentage(percent) => total(line).share(percent),
-        Discount::Amount(amount) => {
-            let amount = amount.min(all);
-            let upto = before + total(line);
-            let part = amount.portion(upto, all) - amount.portion(before, all);
-            before = upto;
-            part
-        }
-    });
-    parts.collect()
+    let totals: Vec<Money> = lines.iter().map(total).collect();
+    match coupon.discount {
+        Discount::Percentage(percent) => totals.into_iter().map(|total| total.share(percent)).collect(),
+        Discount::Amount(amount) => amount.min(totals.iter().copied().sum()).spread(&totals),
+    }
 }
 
 fn judge_gift(gift: &GiftCard, inputs: CodeInputs<'_>) -> Result<Money, CodeRefusal> {

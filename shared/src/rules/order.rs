@@ -50,15 +50,7 @@ pub fn holdings(order: &Order) -> BTreeMap<UserId, BTreeMap<ItemId, UnitsAndSum>
 
 /// The parts of `amount` by line, in proportion to the lines' totals; they add up to it exactly.
 pub fn spread(lines: &[OrderLine], amount: Money) -> Vec<Money> {
-    let all: Money = lines.iter().map(|line| line.total).sum();
-    let mut before = Money::ZERO;
-    let parts = lines.iter().map(|line| {
-        let upto = before + line.total;
-        let part = amount.portion(upto, all) - amount.portion(before, all);
-        before = upto;
-        part
-    });
-    parts.collect()
+    amount.spread(&lines.iter().map(|line| line.total).collect::<Vec<_>>())
 }
 
 /// A sum for each line, by the user that the line counts for and by item.

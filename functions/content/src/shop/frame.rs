@@ -193,9 +193,9 @@ impl<'a> Frame<'a> {
     pub fn goals(&self) -> Vec<Goal<'a>> {
         let goal = |goal: &'a shared::model::Goal| {
             let given = self.donations.goals.get(&goal.id.to_string()).copied().unwrap_or(Money::ZERO);
-            let share = Money::from_minor(100).portion(given, goal.goal_amount).minor();
-            let share = if goal.goal_amount == Money::ZERO { 100 } else { share.clamp(0, 100) };
-            Goal { name: &goal.name, given, wanted: goal.goal_amount, share }
+            // Rounded down: 100 % is a goal that is reached.
+            let percent = given.minor().saturating_mul(100).checked_div(goal.goal_amount.minor());
+            Goal { name: &goal.name, given, wanted: goal.goal_amount, share: percent.unwrap_or(100).clamp(0, 100) }
         };
         self.settings.goals.iter().map(goal).collect()
     }
