@@ -7,8 +7,12 @@ use tests::{Call, Reply, SERVER_KEY, TestStore};
 
 const AGENT: &str = "0123456789abcdef";
 
+async fn ask(store: &TestStore, call: &str, key: &str, agent: &str) -> Reply {
+    store.send(Call::get(&format!("/plugin/api/servers/{key}/commands/{call}/?agent={agent}"))).await
+}
+
 async fn poll(store: &TestStore, key: &str, agent: &str) -> Reply {
-    store.send(Call::get(&format!("/plugin/api/servers/{key}/commands/queue/?agent={agent}"))).await
+    ask(store, "queue", key, agent).await
 }
 
 async fn output(store: &TestStore, id: u32) -> Option<String> {
@@ -30,14 +34,16 @@ async fn an_agents_rows_name_their_order_and_the_plugins_do_not() {
 async fn a_second_agent_is_refused_and_one_that_is_none_is_named_to_a_valid_key_alone() {
     let store = TestStore::open().await;
     assert_eq!(poll(&store, SERVER_KEY, AGENT).await.status, 200);
-    let second = poll(&store, SERVER_KEY, "0123456789abcdee").await;
-    assert_eq!(second.status, 409, "{}", second.text);
     assert_eq!(store.poll().await, json!([]), "the plugin has no name, and is served");
-    for wrong in ["", "0123456789abcde", "0123456789abcdef0", "0123456789ABCDEF", "0123456789abcdeg", "%00"] {
-        let reply = poll(&store, SERVER_KEY, wrong).await;
-        let message = "The agent parameter must be 16 digits from 0 to 9 and a to f.";
-        assert_eq!((reply.status.as_u16(), &reply.json()["message"]), (400, &json!(message)), "{wrong}");
-        assert_eq!(poll(&store, &SERVER_KEY.replace("7c", "7d"), wrong).await.status, 401);
+    for call in ["queue", "paynow"] {
+        let second = ask(&store, call, SERVER_KEY, "0123456789abcdee").await;
+        assert_eq!(second.status, 409, "{}", second.text);
+        for wrong in ["", "0123456789abcde", "0123456789abcdef0", "0123456789ABCDEF", "0123456789abcdeg", "%00"] {
+            let reply = ask(&store, call, SERVER_KEY, wrong).await;
+            let message = "The agent parameter must be 16 digits from 0 to 9 and a to f.";
+            assert_eq!((reply.status.as_u16(), &reply.json()["message"]), (400, &json!(message)), "{wrong}");
+            assert_eq!(ask(&store, call, &SERVER_KEY.replace("7c", "7d"), wrong).await.status, 401);
+        }
     }
 }
 

@@ -1,9 +1,10 @@
 //! GET /plugin/api/servers/{key}/commands/paynow: whether a payment service of the plugin is on. It is not. The plugin asks
-//! right after it has thrown its first response of the queue away, so that this call gives those rows back.
+//! right after it has thrown its first response of the queue away, so that this call gives those rows back. What an agent was
+//! served is given back by that agent alone.
 
 use crate::State;
-use crate::support::key::{KeyOnly, refused};
-use crate::support::reply::{AsciiJson, UnknownKey};
+use crate::support::key::{KeyAndAgent, PollRefusal, refused_poll};
+use crate::support::reply::AsciiJson;
 use serde::Serialize;
 use shared::endpoint::{Endpoint, Error, RoundTrips};
 use shared::usecases::delivery;
@@ -20,9 +21,9 @@ pub struct PayNowReply {
 impl Endpoint for PayNow {
     type State = State;
     type Caller = ();
-    type Input = KeyOnly;
+    type Input = KeyAndAgent;
     type Reply = AsciiJson<PayNowReply>;
-    type Refusal = UnknownKey;
+    type Refusal = PollRefusal;
 
     const NAME: &'static str = "plugin/servers/commands/paynow";
     const ROUTES: &'static [&'static str] = &["GET /plugin/api/servers/{key}/commands/paynow"];
@@ -31,10 +32,11 @@ impl Endpoint for PayNow {
     const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 4, cold: 4 };
     const WHILE_AWAY: Option<&'static str> = Some(r#"{"status":true}"#);
 
-    async fn handle(state: &State, (): (), KeyOnly(key): KeyOnly) -> Result<Self::Reply, Error<UnknownKey>> {
-        let (key, base) = (key.required()?, &state.base);
+    async fn handle(state: &State, (): (), input: KeyAndAgent) -> Result<Self::Reply, Error<PollRefusal>> {
+        let base = &state.base;
+        let (key, agent) = input.checked(&base.db).await?;
         base.published.may_write().await?;
-        delivery::paynow(&base.db, base.clock.as_ref(), key).await.map_err(refused)?;
+        delivery::paynow(&base.db, base.clock.as_ref(), &key, agent.as_ref()).await.map_err(refused_poll)?;
         Ok(AsciiJson::of(&PayNowReply { status: true }))
     }
 }

@@ -1,17 +1,13 @@
 //! GET /plugin/api/servers/{key}/commands/queue: what a game server has to run, and the logins that players are asked to confirm.
 
 use crate::State;
-use crate::support::key::{SentKey, ServerKeyText};
-use crate::support::path;
+use crate::support::key::{KeyAndAgent, PollRefusal, refused_poll};
 use crate::support::reply::AsciiJson;
-use lambda_http::RequestExt as _;
-use lambda_http::http::StatusCode;
 use serde::Serialize;
-use shared::endpoint::{Endpoint, Error, Input, InputKind, Received, Refusal, RequestSchemas, RoundTrips};
+use shared::endpoint::{Endpoint, Error, RoundTrips};
 use shared::fault;
-use shared::http::body::BodyFault;
-use shared::model::{AgentId, Command, NotAnAgentId, PendingLogin};
-use shared::usecases::delivery::{self, CallError, PollError};
+use shared::model::{AgentId, Command, PendingLogin};
+use shared::usecases::delivery;
 use shared::usecases::game_login;
 
 pub struct Queue;
@@ -73,76 +69,6 @@ impl QueueRow {
     }
 }
 
-/// The input of a poll: a key, and the id of the agent if it is one's.
-#[derive(Debug)]
-pub struct PollInput {
-    key: SentKey,
-    agent: Result<Option<AgentId>, NotAnAgentId>,
-}
-
-/// Which agent polls.
-#[derive(schemars::JsonSchema)]
-#[expect(dead_code, reason = "for the documentation")]
-struct AgentQuery {
-    /// The agent's own id: 16 digits from 0 to 9 and a to f. The plugin sends none.
-    #[schemars(default, with = "String", regex(pattern = "^[0-9a-f]{16}$"))]
-    agent: Option<String>,
-}
-
-impl Input for PollInput {
-    const KIND: InputKind = InputKind::PathParameter;
-
-    fn read(received: Received<'_>) -> Result<Self, BodyFault> {
-        let query = received.request.query_string_parameters();
-        let agent = query.first("agent").map(|agent| AgentId::try_from(agent.to_owned())).transpose();
-        Ok(Self { key: SentKey::of(&path::parameters(received.request)), agent })
-    }
-
-    fn schemas(generator: &mut schemars::SchemaGenerator) -> RequestSchemas {
-        let query = Some(generator.subschema_for::<AgentQuery>());
-        RequestSchemas { path_parameters: vec![generator.subschema_for::<ServerKeyText>()], query, body: None }
-    }
-}
-
-/// The reason for which a poll is refused.
-#[derive(Debug, thiserror::Error)]
-pub enum PollRefusal {
-    #[error("Unknown or revoked server key.")]
-    UnknownKey,
-    #[error("The agent parameter {0}.")]
-    WrongAgent(NotAnAgentId),
-    #[error(
-        "Another agent polled for this server in the last two minutes. Two would run commands twice: end one of them."
-    )]
-    AnotherAgent,
-}
-
-impl Refusal for PollRefusal {
-    fn status(&self) -> StatusCode {
-        match self {
-            Self::UnknownKey => StatusCode::UNAUTHORIZED,
-            Self::WrongAgent(_) => StatusCode::BAD_REQUEST,
-            Self::AnotherAgent => StatusCode::CONFLICT,
-        }
-    }
-
-    fn documented() -> Vec<(&'static str, Self)> {
-        vec![
-            ("No server has the key, or it was revoked", Self::UnknownKey),
-            ("The agent's id is not one", Self::WrongAgent(NotAnAgentId)),
-            ("Another agent polls for the server", Self::AnotherAgent),
-        ]
-    }
-}
-
-fn refused(error: PollError) -> Error<PollRefusal> {
-    match error {
-        PollError::AnotherAgent => Error::Refused(PollRefusal::AnotherAgent),
-        PollError::Call(CallError::UnknownKey) => Error::Refused(PollRefusal::UnknownKey),
-        PollError::Call(CallError::Store(error)) => Error::Store(error),
-    }
-}
-
 impl From<PendingLogin> for QueueRow {
     fn from(login: PendingLogin) -> Self {
         let (auth_id, username) = (login.auth_id.into(), login.player.into());
@@ -153,7 +79,7 @@ impl From<PendingLogin> for QueueRow {
 impl Endpoint for Queue {
     type State = State;
     type Caller = ();
-    type Input = PollInput;
+    type Input = KeyAndAgent;
     type Reply = AsciiJson<Vec<QueueRow>>;
     type Refusal = PollRefusal;
 
@@ -164,23 +90,15 @@ impl Endpoint for Queue {
     const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 6, cold: 6 };
     const WHILE_AWAY: Option<&'static str> = Some("[]");
 
-    async fn handle(state: &State, (): (), input: PollInput) -> Result<Self::Reply, Error<PollRefusal>> {
-        let unknown = || Error::Refused(PollRefusal::UnknownKey);
-        let SentKey::Key(key) = &input.key else { return Err(unknown()) };
+    async fn handle(state: &State, (): (), input: KeyAndAgent) -> Result<Self::Reply, Error<PollRefusal>> {
         let base = &state.base;
         let (db, clock, now) = (&base.db, base.clock.as_ref(), base.clock.seconds());
-        let agent = match input.agent {
-            Ok(agent) => agent,
-            Err(error) => {
-                delivery::server_of(db, key).await?.ok_or_else(unknown)?;
-                return Err(Error::Refused(PollRefusal::WrongAgent(error)));
-            }
-        };
-        let agent = agent.as_ref();
+        let (key, agent) = input.checked(db).await?;
+        let (key, agent) = (&key, agent.as_ref());
         base.published.may_write().await?;
         let poll = delivery::poll(db, clock, key, agent);
         let (commands, logins) = tokio::join!(poll, game_login::due(db, key.server(), now));
-        let commands = commands.map_err(refused)?;
+        let commands = commands.map_err(refused_poll)?;
         // What the poll was served is not thrown away because of the logins.
         let logins = match logins {
             Ok(due) => game_login::take(db, key.server(), due, now).await,

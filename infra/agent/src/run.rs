@@ -125,7 +125,7 @@ impl Agent {
         let online = self.online().await?;
         let mut rows: Vec<Row> = self.journal.book.rows().cloned().collect();
         let served = self.store.poll(self.agent()).await?;
-        self.store.give_back().await?;
+        self.store.give_back(self.agent()).await?;
         let is_new: Vec<Row> = served.into_iter().filter(|row| !rows.iter().any(|held| held.id == row.id)).collect();
         rows.extend(is_new);
         let is_there = |row: &Row| !row.online || online.has(&row.player, row.player_id.as_deref());

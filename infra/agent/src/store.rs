@@ -113,8 +113,8 @@ impl Store {
     }
 
     /// Gives back what the last poll returned.
-    pub async fn give_back(&self) -> Result<(), StoreError> {
-        let call = format!("servers/{}/commands/paynow/", self.key.expose());
+    pub async fn give_back(&self, agent: &str) -> Result<(), StoreError> {
+        let call = format!("servers/{}/commands/paynow/?agent={agent}", self.key.expose());
         self.send(Method::GET, &call, Bytes::new()).await.map(drop)
     }
 

@@ -196,13 +196,17 @@ fn look_at(Queued { key, command }: &Queued, word: Word, now: i64) -> Result<Fou
 
 /// Gives back what the server's last poll was served, if nothing was said about it: a game server that starts throws its
 /// first response away and then asks this. After an error, commands that were not given back are served again when the
-/// lease is over.
-pub async fn paynow(db: &Db, clock: &dyn Clock, key: &ServerKey) -> Result<(), CallError> {
+/// lease is over. What an `agent` was served is given back by itself alone: the plugin's next poll would be served it too.
+pub async fn paynow(db: &Db, clock: &dyn Clock, key: &ServerKey, agent: Option<&AgentId>) -> Result<(), PollError> {
     let (now, server) = (clock.seconds(), key.server());
     let mut rows = db.batch_get(vec![keys::server_key(key.hash()), keys::lease(server)]).await?;
     known(&mut rows, key)?;
     let lease = Lease::take(&mut rows, server)?;
-    if !is_held(&lease, now) || lease.refused || lease.taken_at + GIVEN_BACK_WITHIN < now {
+    if agent.is_some_and(|agent| lease.is_of_another(agent, now)) {
+        return Err(PollError::AnotherAgent);
+    }
+    let is_own = lease.taken_by.as_ref() == agent;
+    if !is_own || !is_held(&lease, now) || lease.refused || lease.taken_at + GIVEN_BACK_WITHIN < now {
         return Ok(());
     }
     let found = commands::read(db, lease.ids.iter().copied()).await?;

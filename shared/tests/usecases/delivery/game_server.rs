@@ -135,7 +135,7 @@ impl GameServer {
         self.plugin.crash(loses_disk);
         shop.wait(20);
         drop(poll(shop.db(), shop.clock(), &self.key, None).await);
-        drop(paynow(shop.db(), shop.clock(), &self.key).await);
+        drop(paynow(shop.db(), shop.clock(), &self.key, None).await);
     }
 
     /// The texts that ran.

@@ -1,5 +1,6 @@
 //! Polls: what they cost, and who is served.
 
+use super::agent::agent_id;
 use super::game_server::Trouble;
 use super::shop::{Shop, bought, online};
 use futures_util::future::join_all;
@@ -142,7 +143,7 @@ async fn what_a_starting_server_throws_away_is_given_back() {
     let mut server = shop.game_server(1).await;
     let order = shop.buy("a").await;
     assert_eq!(poll(shop.db(), shop.clock(), &server.key, None).await.unwrap().len(), 1);
-    paynow(shop.db(), shop.clock(), &server.key).await.unwrap();
+    paynow(shop.db(), shop.clock(), &server.key, None).await.unwrap();
     assert_eq!(shop.states(&order).await, ["ready"]);
     assert_eq!(server.round(&shop, Trouble::default()).await, 1);
     assert_eq!(server.texts(), ["say Thornwick"]);
@@ -157,11 +158,26 @@ async fn a_lease_that_another_poll_asked_for_is_not_given_back() {
     let order = shop.buy("a").await;
     assert_eq!(poll(shop.db(), shop.clock(), &server.key, None).await.unwrap().len(), 1);
     assert_eq!(poll(shop.db(), shop.clock(), &server.key, None).await.unwrap().len(), 0);
-    paynow(shop.db(), shop.clock(), &server.key).await.unwrap();
+    paynow(shop.db(), shop.clock(), &server.key, None).await.unwrap();
     assert_eq!(shop.states(&order).await, ["served"], "another process may have run it");
     shop.wait(16);
-    paynow(shop.db(), shop.clock(), &server.key).await.unwrap();
+    paynow(shop.db(), shop.clock(), &server.key, None).await.unwrap();
     assert_eq!(shop.states(&order).await, ["served"], "too late");
+}
+
+#[tokio::test]
+async fn what_an_agent_was_served_is_given_back_by_itself_alone() {
+    let shop = Shop::open(vec![bought("say {player}")]).await;
+    let server = shop.game_server(1).await;
+    let order = shop.buy("a").await;
+    let (agent, other) = (agent_id(1), agent_id(2));
+    assert_eq!(poll(shop.db(), shop.clock(), &server.key, Some(&agent)).await.unwrap().len(), 1);
+    paynow(shop.db(), shop.clock(), &server.key, None).await.unwrap();
+    let refused = paynow(shop.db(), shop.clock(), &server.key, Some(&other)).await;
+    assert!(matches!(refused, Err(PollError::AnotherAgent)), "{refused:?}");
+    assert_eq!(shop.states(&order).await, ["served"], "a plugin that starts would run it too");
+    paynow(shop.db(), shop.clock(), &server.key, Some(&agent)).await.unwrap();
+    assert_eq!(shop.states(&order).await, ["ready"]);
 }
 
 #[tokio::test]
