@@ -170,9 +170,10 @@ impl Following<'_> {
                     ends.insert(unit, end);
                     command.delivery.ends_at = end;
                     writes.extend(commands::put_new(&command, place_of(&command).as_ref())?);
-                    if !players.is_banned(&player) && checked.insert(player.clone()) {
-                        writes.extend(Players::ban(&player).map(|ban| Write::check(ban).only_if_absent()));
-                    }
+                    // One player may be written in several ways.
+                    let ban =
+                        Players::ban(&player).filter(|ban| !players.is_banned(&player) && checked.insert(ban.clone()));
+                    writes.extend(ban.map(|ban| Write::check(ban).only_if_absent()));
                 }
                 place += 1;
             }

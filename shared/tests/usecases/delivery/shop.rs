@@ -4,8 +4,8 @@ use super::game_server::GameServer;
 use crate::shop::paid;
 use shared::clock::Clock;
 use shared::model::{
-    Command, CommandEvent, CommandTemplate, Expiry, InternalId, ItemDelivery, ItemId, OrderStatus, PublishedItem,
-    Server, ServerId, StoreDelivery, UserId,
+    Chosen, Command, CommandEvent, CommandTemplate, Expiry, InternalId, ItemDelivery, ItemId, LineId, OrderLine,
+    OrderStatus, PaymentType, PlayerName, PublishedItem, Server, ServerId, StoreDelivery, UserId,
 };
 use shared::providers::Stripe;
 use shared::store::orders::{self, StoredOrder};
@@ -103,6 +103,24 @@ impl Shop {
 
     pub async fn buy_many(&self, id: &str, count: u32) -> InternalId {
         let new = Self::new_order(id, OrderStatus::Paid, count);
+        record(&self.store.db, self.clock(), new).await.unwrap().stored.order.internal_id
+    }
+
+    /// A paid order with a gift for each of these names.
+    pub async fn give(&self, id: &str, names: &[&str]) -> InternalId {
+        let new = Self::new_order(id, OrderStatus::Paid, 1);
+        let lines = (1..).zip(names).map(|(line, name)| {
+            let name = PlayerName::parse(name).unwrap();
+            let chosen = Chosen {
+                line: LineId::new(line),
+                name: "a gift".to_owned(),
+                variables: Vec::new(),
+                server: None,
+                gift_to: Some(name),
+            };
+            OrderLine { payment_type: PaymentType::Gift, chosen: Some(chosen), ..new.lines[0].clone() }
+        });
+        let new = NewOrder { lines: lines.collect(), ..new.clone() };
         record(&self.store.db, self.clock(), new).await.unwrap().stored.order.internal_id
     }
 

@@ -191,6 +191,17 @@ async fn a_name_that_a_console_would_read_as_a_command_reaches_none() {
 }
 
 #[tokio::test]
+async fn gifts_for_a_player_whose_name_was_written_in_two_ways_are_delivered() {
+    let shop = Shop::open(vec![bought("give {player} diamond")]).await;
+    let mut server = shop.game_server(1).await;
+    let order = shop.give("a", &["Moss", "MOSS"]).await;
+    server.round(&shop, Trouble::default()).await;
+    server.round(&shop, Trouble::default()).await;
+    assert_eq!(shop.states(&order).await, ["executed", "executed"]);
+    assert_eq!(server.texts().len(), 2);
+}
+
+#[tokio::test]
 async fn an_erasure_finds_commands_by_whom_they_are_for_and_not_by_a_name_that_another_player_had() {
     let shop = Shop::open(vec![bought("give {player}")]).await;
     let (_, order) = delivered(&shop).await;
