@@ -1,7 +1,8 @@
 //! The key of a game server in every call that has one.
 
 use serde_json::{Value, json};
-use shared::model::{CommandState, ServerId};
+use shared::model::{CommandId, CommandState, ServerId};
+use shared::store::keys;
 use shared::usecases::delivery::{ServerKey, add_key, revoke_key};
 use tests::{Call, Reply, SERVER, SERVER_KEY, TestStore, endpoints};
 
@@ -95,6 +96,21 @@ async fn a_key_opens_nothing_once_it_is_revoked() {
     assert!(revoke_key(&store.db, key.hash(), None).await.unwrap());
     all_are(&store, &text, 401).await;
     all_are(&store, SERVER_KEY, 200).await;
+}
+
+#[tokio::test]
+async fn no_command_is_read_for_a_caller_without_a_key() {
+    let store = TestStore::open().await;
+    let id = store.queue_command("Thornwick", "give Thornwick diamond", false).await;
+    let key = keys::command(CommandId::new(id).unwrap());
+    for call in ["delivered", "executed", "validated"] {
+        let body = json!({ "ids": [id] });
+        store.calls.clear();
+        let refused = said(&store, &SERVER_KEY.replace("7c", "7d"), call, Some(body.clone())).await;
+        assert_eq!((refused.status.as_u16(), store.calls.reads_of(&key)), (401, 0), "{call}");
+        assert_eq!(said(&store, SERVER_KEY, call, Some(body)).await.status, 200);
+        assert!(store.calls.reads_of(&key) > 0, "{call}");
+    }
 }
 
 #[tokio::test]

@@ -20,7 +20,7 @@ impl Endpoint for Delivered {
     const ROUTES: &'static [&'static str] = &["POST /plugin/api/servers/{key}/commands/delivered"];
     const SUMMARY: &'static str = "records that a game server has commands";
     const NUMBER: Option<u8> = None;
-    const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 3, cold: 3 };
+    const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 4, cold: 4 };
     const BODY_LIMIT: usize = LARGEST;
 
     async fn handle(state: &State, (): (), input: Ids) -> Result<Self::Reply, Error<UnknownKey>> {

@@ -44,7 +44,7 @@ impl Endpoint for Validated {
     const ROUTES: &'static [&'static str] = &["POST /plugin/api/servers/{key}/commands/validated"];
     const SUMMARY: &'static str = "returns which commands a game server may run";
     const NUMBER: Option<u8> = None;
-    const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 3, cold: 3 };
+    const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 4, cold: 4 };
     const BODY_LIMIT: usize = LARGEST;
 
     async fn handle(state: &State, (): (), input: Ids) -> Result<Self::Reply, Error<UnknownKey>> {
