@@ -4,8 +4,12 @@ use super::game_auth_init::{init, open};
 use crate::payments::support::{agreed, call, refused, stored};
 use crate::support::fill_cart;
 use serde_json::{Value, json};
-use shared::model::{LoginKind, OrderStatus, UserId};
+use shared::clock::Clock as _;
+use shared::model::{LoginKind, OrderStatus, StoreConfig, User, UserId, UserName};
+use shared::store::{keys, read_live};
 use shared::token::Via;
+use shared::usecases::accounts::rename;
+use shared::usecases::bans::{ban, revoke, unban};
 use std::time::Duration;
 use tests::{Call, NOW, TestStore};
 
@@ -77,6 +81,37 @@ async fn a_stranger_does_not_ride_on_the_players_confirmation() {
     confirm(&store, &first).await;
     for address in ["203.0.113.66", "192.0.2.1"] {
         assert_eq!(check(&store, "Thornwick", address).await["status"], false, "{address}");
+    }
+}
+
+#[tokio::test]
+async fn an_address_that_logged_in_before_a_revocation_is_not_believed_before_others() {
+    let (thief, player) = ("203.0.113.66", "192.0.2.1");
+    for step in ["none", "revoke", "ban", "rename"] {
+        let store = open().await;
+        assert_eq!(log_in(&store, "Thornwick", thief).await["status"], true);
+        let user: User = read_live(&store.db, &keys::user(UserId::new(1))).await.unwrap().unwrap();
+        let name = UserName::parse("Thornwick").unwrap();
+        let now = store.clock.seconds();
+        match step {
+            "revoke" => assert!(revoke(&store.db, &user, now).await.unwrap().is_some()),
+            "ban" => {
+                ban(&store.db, &name, None, now).await.unwrap();
+                unban(&store.db, &name).await.unwrap();
+            }
+            "rename" => {
+                let present = UserName::parse("Briar").unwrap();
+                rename(&store.db, &StoreConfig::default(), user.id, ("Briar", &present), now).await.unwrap();
+                store.clock.advance(Duration::from_hours(31 * 24));
+            }
+            _ => {}
+        }
+        init(&store, "Thornwick", player).await;
+        let id = auth_id(&store).await;
+        let taken_over = init(&store, "Thornwick", thief).await["status"] == true;
+        confirm(&store, &id).await;
+        let has_token = check(&store, "Thornwick", thief).await["status"] == true;
+        assert_eq!((taken_over, has_token), (step == "none", step == "none"), "{step}");
     }
 }
 

@@ -5,6 +5,7 @@ use crate::random;
 use crate::store::bulk::all;
 use crate::store::keys::prefix;
 use crate::store::names::{self, Created, NameRow, Renamed};
+use crate::store::transaction::{Sent, Write, send};
 use crate::store::{Db, RETRIES, StoreError, keys, pause_before, read_live, sequences};
 use crate::usecases::delivery::rename_expiries;
 use crate::usecases::orders;
@@ -104,6 +105,9 @@ pub async fn rename(
         }
         for former in former_names(db, id).await?.iter().filter(|former| *former != name) {
             rename_expiries(db, former, name, now).await?;
+            // Whoever has the name next is not to share it with addresses of this player.
+            let forget: Write = Write::delete(keys::game_login(former));
+            let _: Sent<_> = send(db, vec![forget]).await?;
         }
         orders::rename_in_statistics(db, &after).await?;
         return Ok((after, before.username));

@@ -18,7 +18,7 @@ pub async fn ban(db: &Db, name: &UserName, reason: Option<&str>, now: i64) -> Re
     let reason = reason.map(str::to_owned).or_else(|| before.as_ref()?.reason.clone());
     let row = encode_live(&key, &Ban { since: before.map_or(now, |ban| ban.since), reason })?;
     with_account(db, name, |user| {
-        let mut writes = vec![Write::put(key.clone(), row.clone())];
+        let mut writes = vec![Write::put(key.clone(), row.clone()), forget_logins(name)];
         match user {
             Some(user) => {
                 let after = user.next_issue(now);
@@ -57,7 +57,7 @@ pub async fn revoke(db: &Db, user: &User, now: i64) -> Result<Option<i64>, Store
     if let Ok(name) = UserName::parse(&user.username)
         && names::owner(db, &name).await? == Some(user.id)
     {
-        writes.push(index(&name, after));
+        writes.extend([index(&name, after), forget_logins(&name)]);
     }
     Ok((send(db, writes).await? == Sent::Written).then_some(after))
 }
@@ -73,6 +73,12 @@ fn refuse_until(user: &User, after: i64) -> Write {
 /// The write by which a login by name knows of a revocation without reading the account.
 fn index(name: &UserName, after: i64) -> Write {
     Write::update(keys::name(name), "SET valid_after = :after").only_if_present().number(":after", after)
+}
+
+/// The write after which no address is known to log in in the game under a name, and what waits to be confirmed is void: a
+/// known address is believed before others, and the one that is to be locked out may be known.
+fn forget_logins(name: &UserName) -> Write {
+    Write::delete(keys::game_login(name))
 }
 
 /// Sends the writes that `writes` makes for the account of a name, again if the account changed in between.
