@@ -37,6 +37,11 @@ pub fn must_exist(user: UserId) -> Write {
     Write::check(keys::user(user)).only_if_present()
 }
 
+/// The condition that a user exists and is not banned.
+pub fn must_not_be_banned(user: UserId) -> Write {
+    must_exist(user).and_if("attribute_not_exists(banned)")
+}
+
 /// The write that stores a user's subscriptions, on the condition that they are still those that were read.
 pub fn set_subscriptions(
     user: UserId,

@@ -4,7 +4,7 @@ use crate::books::{assert_books, assert_quiet};
 use crate::market::{CHAT, FREE, GIFT, Instance, Market, Refused, STEPS, TWENTY, VIRTUAL, gift, line};
 use crate::shop::{BOTH, FIVE, GONE, PLAIN, TWO_EACH, code, paid};
 use serde_json::json;
-use shared::model::{Line, Login, LoginId, Money, PaymentType, Payments, PlayerName, UserId};
+use shared::model::{Line, Login, LoginId, Money, PaymentType, Payments, PlayerName, User, UserId};
 use shared::store::keys;
 use shared::usecases::checkouts::Request;
 use shared::usecases::orders::{NewOrder, record};
@@ -91,6 +91,12 @@ async fn the_recipient_of_a_gift_must_be_able_to_own_it() {
     let banned = PlayerName::parse("Villain").unwrap();
     market.put(&keys::ban(banned.key()), &json!({})).await;
     market.fill_with(1, vec![gift(1, GIFT, "VILLAIN")], None).await;
+    assert_refused(&market, "A player that a gift is for is banned.").await;
+    // Who is banned under another name than this former one.
+    market.name(4, "Former").await;
+    let renamed = UserId::new(4);
+    market.put(&keys::user(renamed), &User { banned: true, ..crate::shop::user(4) }).await;
+    market.fill_with(1, vec![gift(1, GIFT, "Former")], None).await;
     assert_refused(&market, "A player that a gift is for is banned.").await;
 }
 
