@@ -12,7 +12,8 @@ const LIMITED: u64 = 211;
 const PLAIN: u64 = 302;
 /// An address may begin ten checkouts in this time.
 const ATTEMPTS: Duration = Duration::from_mins(10);
-const TOO_MANY: &str = "Too many payments of limited items are open at your address. Finish one, or try again later.";
+const TOO_MANY: &str =
+    "Too many payments of limited items or coupons are open at your address. Finish one, or try again later.";
 
 async fn buyer(store: &TestStore, name: &str, item: u64) -> String {
     let token = login(store, name).await;

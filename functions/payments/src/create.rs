@@ -111,7 +111,7 @@ pub enum CreateRefusal {
     TooManyAttempts { retry_seconds: u64 },
     #[error("Please accept the terms and conditions and the privacy policy.")]
     Terms,
-    #[error("Too many payments of limited items are open at your address. Finish one, or try again later.")]
+    #[error("Too many payments of limited items or coupons are open at your address. Finish one, or try again later.")]
     TooManyOpen { retry_seconds: u64 },
     #[error("{0}")]
     Maintenance(String),
@@ -154,7 +154,7 @@ impl Refusal for CreateRefusal {
                 Self::TooManyAttempts { retry_seconds: 600 },
             ),
             (
-                "This address has 10 open checkouts with limited items, begun within the time of a hold",
+                "This address has 10 open checkouts with limited items or coupons, begun within the time of a hold",
                 Self::TooManyOpen { retry_seconds: 2_100 },
             ),
             ("The terms or the privacy policy are not accepted", Self::Terms),

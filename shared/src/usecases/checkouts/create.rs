@@ -55,7 +55,7 @@ pub enum CreateError<E> {
         /// Seconds until it may begin another one.
         retry_seconds: u64,
     },
-    #[error("too many open checkouts with limited items")]
+    #[error("too many open checkouts that hold what is limited")]
     TooManyOpen {
         /// Seconds until one of them no longer counts.
         retry_seconds: u64,
@@ -173,7 +173,7 @@ async fn begin<E>(
     if let Some(retry_seconds) = limit.as_ref().and_then(BeginLimit::wait) {
         return Err(CreateError::TooManyAttempts { retry_seconds });
     }
-    let is_limited = has_limited(&lines);
+    let is_limited = has_limited(&lines, loaded.coupon());
     let chat = request.chat.filter(|_| lines.iter().any(|line| line.item().needs_chat));
     let order = order(sale, &loaded, Request { chat, ..request }, &names, number?, &account, now)?;
     let mut order = with_checkout(order, &loaded, account, is_limited, now);
@@ -181,7 +181,7 @@ async fn begin<E>(
     let commands = freeze(&mut order, &inputs.items, &inputs.delivery)?;
     let cart = &loaded.context.cart;
     hold::read_ledgers(sources.db, &lines, &mut names).await?;
-    let place = Place::of(&order, &lines, request.address);
+    let place = Place::of(&order, is_limited, request.address);
     let writes = |reservation: Option<&Reservation>| {
         let context = &loaded.context;
         let mut writes = hold::writes(&order, context, &lines, &names, &inputs, reservation)?;

@@ -2,7 +2,7 @@
 
 use super::hold::Recipients;
 use crate::model::{
-    ChatId, Code, Login, LoginKind, Money, Order, OrderEffects, OrderLine, OrderNumber, OrderReferral, OrderStatus,
+    ChatId, Login, LoginKind, Money, Order, OrderEffects, OrderLine, OrderNumber, OrderReferral, OrderStatus,
     OrderSubscription, PaymentType, Payments, ProviderAccount, ProviderCheckout, UserId,
 };
 use crate::rules::cart::PricedLine;
@@ -112,8 +112,6 @@ pub(super) fn with_checkout(
     let config = &loaded.context.active.config;
     let minutes = i64::from(config.payments.hold_minutes).max(LEAST_MINUTES);
     let expires_at = now.saturating_add(minutes * 60).saturating_add(MARGIN);
-    let has_uses = |code: &Code| matches!(code, Code::Coupon(coupon) if coupon.max_uses.is_some());
-    let is_limited = is_limited || loaded.coupon().is_some_and(has_uses);
     let provider = ProviderCheckout {
         session: None,
         url: None,

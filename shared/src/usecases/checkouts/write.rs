@@ -3,7 +3,7 @@
 
 use super::hold::HoldError;
 use super::reservation::{ReserveOutcome, left_to_sweep, release, reserve_units, settle_reservation};
-use crate::model::{Cart, Money};
+use crate::model::{Cart, Code, Money};
 use crate::rules::cart::PricedLine;
 use crate::store::open_limited::{self, Added, Entry};
 use crate::store::orders::StoredOrder;
@@ -35,11 +35,10 @@ pub(super) struct Place<'a> {
 }
 
 impl<'a> Place<'a> {
-    /// The place that an order needs: one that can be paid later and holds units of a limited item. An operator's needs
-    /// none.
-    pub(super) fn of(order: &StoredOrder, lines: &[PricedLine<'_>], address: Option<&'a str>) -> Option<Self> {
+    /// The place that an order needs: one that can be paid later and holds what is limited. An operator's needs none.
+    pub(super) fn of(order: &StoredOrder, is_limited: bool, address: Option<&'a str>) -> Option<Self> {
         let checkout = order.effects.provider.as_ref()?;
-        let holds = order.effects.held && order.order.price > Money::ZERO && has_limited(lines);
+        let holds = order.effects.held && order.order.price > Money::ZERO && is_limited;
         let (begun, until) = (order.order.created_at, checkout.expires_at);
         let entry = Entry { order: order.order.internal_id.clone(), begun, until };
         address.filter(|_| holds).map(|address| Self { address, entry })
@@ -53,9 +52,10 @@ impl<'a> Place<'a> {
     }
 }
 
-/// Whether a cart has an item with a global limit.
-pub(super) fn has_limited(lines: &[PricedLine<'_>]) -> bool {
-    lines.iter().any(|line| line.item().global_limit.is_some())
+/// Whether a cart holds what there is only so much of: an item with a global limit, or a coupon with so many uses.
+pub(super) fn has_limited(lines: &[PricedLine<'_>], coupon: Option<&Code>) -> bool {
+    let has_uses = matches!(coupon, Some(Code::Coupon(coupon)) if coupon.max_uses.is_some());
+    has_uses || lines.iter().any(|line| line.item().global_limit.is_some())
 }
 
 /// Counts what an order holds before it is written, and sends its writes.

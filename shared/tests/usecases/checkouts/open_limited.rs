@@ -2,8 +2,9 @@
 
 use crate::books::assert_books;
 use crate::market::{Instance, Market, Refused, TWENTY, request};
-use crate::shop::user;
+use crate::shop::{PLAIN, code, user};
 use futures_util::future::join_all;
+use serde_json::json;
 use shared::model::UserId;
 use shared::store::keys;
 use shared::store::open_limited::MOST;
@@ -63,6 +64,22 @@ async fn of_twenty_from_one_address_ten_begin_and_the_others_hold_nothing() {
         join_all(late.iter().zip(instances.iter().cycle()).map(|(buyer, by)| create(&market, by, *buyer))).await;
     assert_eq!(again.iter().filter(|created| created.is_ok()).count(), 4, "{again:?}");
     assert_eq!(again.iter().filter(|created| is_full(created)).count(), late.len() - 4, "{again:?}");
+}
+
+#[tokio::test]
+async fn an_address_holds_only_so_many_uses_of_a_coupon() {
+    let market = Market::open().await;
+    let coupon = json!({
+        "kind": "coupon", "id": 9, "code": "many", "active": true, "discount": { "percentage": 1_000 }, "max_uses": 50,
+    });
+    market.put(&keys::code(&code("many")), &coupon).await;
+    for buyer in 1_000..=1_010 {
+        market.put(&keys::user(UserId::new(buyer)), &user(buyer)).await;
+        market.fill(buyer, &[(PLAIN, 1)], Some("many")).await;
+    }
+    begin_and_wait(&market, 1_000..1_010).await;
+    assert!(is_full(&create(&market, &market.instance(), 1_010).await));
+    assert_eq!(market.uses("many").await, 10);
 }
 
 /// A place is not lost for longer than a minute, and none is had twice, whichever call is lost before or after its effect.
