@@ -175,7 +175,7 @@ class NoRedirect(urllib.request.HTTPRedirectHandler):
 def new_session(key, **other):
     lines = [{"quantity": 1, "price_data": {"currency": "eur", "unit_amount": 2500, "product_data": {"name": "Squire × 2"}}}]
     arguments = dict(mode="payment", client_reference_id="order", metadata={"order": "order"}, line_items=lines,
-                     payment_intent_data={"metadata": {"order": "order"}}, adaptive_pricing={"enabled": False},
+                     payment_intent_data={"metadata": {"order": "order"}}, adaptive_pricing={"enabled": False}, automatic_tax={"enabled": False},
                      success_url="http://127.0.0.1:1/flow?id={CHECKOUT_SESSION_ID}", cancel_url="http://127.0.0.1:1/back",
                      expires_at=EXPIRES)
     return Session.create(**{**arguments, **other}, idempotency_key=key)

@@ -116,7 +116,9 @@ impl Session {
             .with("success_url", new.success_url)
             .with("cancel_url", new.cancel_url)
             .with("expires_at", &new.expires_at)
-            .with("adaptive_pricing[enabled]", &false);
+            .with("adaptive_pricing[enabled]", &false)
+            // The account may have another default, and the buyer would be charged more than the order's price.
+            .with("automatic_tax[enabled]", &false);
         if !new.delayed || new.subscription.is_some() {
             form = form.with("payment_method_types[]", "card");
         }
@@ -196,6 +198,7 @@ mod tests {
             ("cancel_url", "https://store.example/checkout"),
             ("expires_at", "1800002100"),
             ("adaptive_pricing[enabled]", "false"),
+            ("automatic_tax[enabled]", "false"),
             ("payment_method_types[]", "card"),
             ("line_items[0][quantity]", "1"),
             ("line_items[0][price_data][currency]", "eur"),
@@ -230,6 +233,7 @@ mod tests {
             text("cancel_url", "https://store.example/checkout"),
             text("expires_at", "1800002100"),
             text("adaptive_pricing[enabled]", "false"),
+            text("automatic_tax[enabled]", "false"),
             text("payment_method_types[]", "card"),
             text("customer", "cus_1"),
             text("line_items[0][quantity]", "1"),

@@ -54,6 +54,7 @@ pub(super) const NEW_SESSION: &[Parameter] = &[
     ("cancel_url", false, Shape::Text(5_000)),
     ("expires_at", false, Shape::Integer),
     ("adaptive_pricing", false, Shape::Object(&[("enabled", false, Shape::Boolean)])),
+    ("automatic_tax", false, Shape::Object(&[("enabled", true, Shape::Boolean)])),
     ("payment_method_types", false, Shape::List(&Shape::Word(METHODS))),
     ("line_items", true, Shape::List(&LINE)),
     EXPAND,
