@@ -49,10 +49,13 @@ impl Paid<'_> {
         own.or_else(|| self.invoice()?.payment_intent.as_ref())
     }
 
-    /// The amount in minor units.
+    /// The amount in minor units. Of a paid invoice, also of a session's, what was charged: a balance of the customer changes it.
     pub(super) fn amount(&self) -> i64 {
         match self {
-            Self::Session(session) => session.amount_total.unwrap_or_default(),
+            Self::Session(session) => {
+                let paid = self.invoice().filter(|invoice| invoice.status == Some(InvoiceStatus::Paid));
+                paid.map_or_else(|| session.amount_total.unwrap_or_default(), |invoice| invoice.amount_paid)
+            }
             Self::Invoice(invoice) => invoice.amount_paid,
         }
     }
@@ -109,5 +112,29 @@ fn of_session(session: &Session, intent: Option<&PaymentIntent>) -> Progress {
         },
         (Some(SessionStatus::Expired), _) => Progress::Expired,
         _ => Progress::Open,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_subscriptions_first_payment_is_what_was_charged_and_not_the_sessions_total() {
+        let amount = |status: &str| {
+            let invoice = json!({
+                "id": "in_1", "livemode": false, "created": 1, "currency": "eur", "status": status,
+                "amount_paid": 998, "amount_due": 998, "billing_reason": "subscription_create",
+                "lines": { "data": [], "has_more": false },
+            });
+            let session: Session = serde_json::from_value(json!({
+                "id": "cs_1", "livemode": false, "created": 1, "expires_at": 2, "status": "complete",
+                "payment_status": "paid", "amount_total": 1_998, "currency": "eur", "metadata": {}, "invoice": invoice,
+            }))
+            .unwrap();
+            Paid::Session(&session).amount()
+        };
+        assert_eq!((amount("paid"), amount("open")), (998, 1_998));
     }
 }
