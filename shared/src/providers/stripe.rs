@@ -29,6 +29,8 @@ use stripe::{
 /// How many calls a second [`Stripe::for_many_calls`] makes. Stripe refuses above 25 in test mode; buyers need some,
 /// too.
 const CALLS: u32 = 20;
+/// The largest response in bytes: of a page of twenty payments, with all that belongs to each, in lines that are indented.
+const LARGEST: usize = 4 * 1024 * 1024;
 /// How often a call is repeated that Stripe refused because there were too many. The pause doubles, from [`PAUSE`] on.
 const REPEATS: u32 = 3;
 const PAUSE: Duration = Duration::from_secs(1);
@@ -51,7 +53,7 @@ impl Stripe {
 
     pub fn new(keys: StripeKeys, base: ApiBase) -> Self {
         let account = keys.provider_account();
-        let client = outgoing::Client::new(connector::roots());
+        let client = outgoing::Client::new(connector::roots()).at_most(LARGEST);
         Self { client: Client::new(client, base, keys.key), webhooks: keys.webhook, pace: None, account }
     }
 

@@ -113,7 +113,7 @@ async fn respond(shared: &Shared, request: Request<Incoming>) -> Response<Sent> 
 }
 
 fn json(request: &ApiRequest<'_>, reply: &ApiResponse) -> Response<Sent> {
-    let mut response = Response::new(Sent::whole(Bytes::from(reply.body.to_string())));
+    let mut response = Response::new(Sent::whole(Bytes::from(format!("{:#}", reply.body))));
     *response.status_mut() = reply.status;
     let headers = response.headers_mut();
     headers.insert("content-type", HeaderValue::from_static("application/json"));
