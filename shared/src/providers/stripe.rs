@@ -329,7 +329,10 @@ impl Provider for Stripe {
         let intent = id(payment.intent.as_deref().unwrap_or_default())?;
         let order = payment.order.as_ref().map(InternalId::as_str).unwrap_or_default();
         let new = NewRefund { payment_intent: &intent, amount: None, order, attempt: 1 };
-        self.send(Refund::create(&new, key(&format!("return-{intent}"))?)).await.map(|_| ())
+        // Once a refund has failed, the next is another one: for a day the provider repeats what it said of the first.
+        let failed = Some(payment.failed_refunds.minor()).filter(|failed| *failed > 0);
+        let failed = failed.map_or_else(String::new, |failed| format!("-{failed}"));
+        self.send(Refund::create(&new, key(&format!("return-{intent}{failed}"))?)).await.map(|_| ())
     }
 }
 

@@ -100,6 +100,10 @@ async fn payments_and_orders_are_compared_and_a_payment_without_an_order_is_refu
     let again = paying.fails(&[&arguments[..], &["--yes"]].concat()).await;
     assert!(again.what.contains("is not a paid checkout without an order"), "{again}");
     assert_eq!(paying.refunds().len(), 1);
+    // It fails the same day: the provider would repeat what it said of it.
+    paying.stand_in.act(lost, &Action::FailRefund).unwrap();
+    let returned = paying.ok(&[&arguments[..], &["--yes"]].concat()).await;
+    assert_eq!((&returned["refunded"], paying.refunds().len()), (&json!(4.98), 2));
 }
 
 #[tokio::test]

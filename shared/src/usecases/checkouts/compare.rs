@@ -124,6 +124,7 @@ pub async fn return_payment<P: Provider>(provider: &P, payment: &PaymentState) -
         // No order here would know of its renewals.
         provider.cancel_subscription(&period.subscription, Cancellation::Now).await?;
     }
-    provider.return_payment(payment).await?;
+    // A list of payments does not have the refunds that have failed.
+    provider.return_payment(&provider.fetch(&payment.session).await?).await?;
     Ok(provider.fetch(&payment.session).await?)
 }

@@ -67,6 +67,15 @@ async fn refund(
     console.confirm(&shown, &format!("Refund {rest}?"), yes)?;
     let after = return_payment(provider, payment).await.map_err(of_settle)?;
     let refunded = of_currency(payment, format, after.refunded);
+    if after.refunded < payment.amount {
+        let what = format!("Only {refunded} of {} are refunded at the provider.", payment.session);
+        return Err(Failure::new(
+            Exit::Refused,
+            what,
+            "Look at the payment in the provider's dashboard, then run it again.",
+        )
+        .done("A refund was asked for."));
+    }
     let text = format!("{} {refunded} of {} are refunded.", paint(GOOD, "ok"), payment.session);
     Ok(Answer::new(text, json!({ "session": payment.session, "refunded": format.money(after.refunded) })))
 }
