@@ -14,9 +14,14 @@ pub fn takes_back(state: &str) -> bool {
     state != FRAUD_WARNING && !state.starts_with("warning_") && !matches!(state, "won" | "prevented")
 }
 
+/// Whether a dispute takes an order back, or has.
+pub fn is_taken_back(effects: &OrderEffects) -> bool {
+    effects.dispute.as_deref().is_some_and(takes_back)
+}
+
 /// The part of an order's total that ledgers do not call paid: what was refunded, and all of it while a dispute takes it back.
 pub fn returned(order: &Order, effects: &OrderEffects) -> Money {
-    if effects.dispute.as_deref().is_some_and(takes_back) { order.total() } else { effects.refunded }
+    if is_taken_back(effects) { order.total() } else { effects.refunded }
 }
 
 /// The order less what was [`returned`] of it.

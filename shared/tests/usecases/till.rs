@@ -55,7 +55,7 @@ impl Till {
     }
 
     /// A checkout of what is in the cart, and its session.
-    async fn begin(&self) -> (InternalId, String) {
+    pub async fn begin(&self) -> (InternalId, String) {
         let created = self.market.create_at(&self.stripe, &self.market.instance(), 1, request(None)).await;
         (created.unwrap().order, self.stand_in.sessions().pop().unwrap())
     }

@@ -134,12 +134,17 @@ pub(super) async fn settle_known<P: Provider>(
 ) -> Result<Option<Settled>, SettleError> {
     let settled = settle_payment(db, clock, provider, id, state).await?;
     if settled.is_some() && state.order.as_ref() == Some(id) {
-        for (dispute, words) in &state.disputes {
-            let dispute = DisputeState { id: dispute.clone(), intent: None, state: words.clone() };
-            note_dispute(db, clock, id, &dispute).await?;
-        }
+        note_disputes(db, clock, id, state).await?;
     }
     Ok(settled)
+}
+
+async fn note_disputes(db: &Db, clock: &dyn Clock, id: &InternalId, state: &PaymentState) -> Result<(), SettleError> {
+    for (dispute, words) in &state.disputes {
+        let dispute = DisputeState { id: dispute.clone(), intent: None, state: words.clone() };
+        note_dispute(db, clock, id, &dispute).await?;
+    }
+    Ok(())
 }
 
 async fn settle_payment<P: Provider>(
@@ -218,7 +223,11 @@ async fn write<P: Provider>(
             abandon(provider, state).await?;
             change(db, stored, &step(to)).await?.is_written()
         }
-        Decision::Refund => change(db, stored, &step(OrderStatus::Refunded)).await?.is_written(),
+        Decision::Refund => {
+            // First what is lost in a dispute: it gives less back than a refund. The change conflicts with what is noted now.
+            note_disputes(db, clock, &stored.order.internal_id, state).await?;
+            change(db, stored, &step(OrderStatus::Refunded)).await?.is_written()
+        }
         Decision::RefundInPart(refunds) => refund_in_part(db, clock, stored, &refunds).await?,
         Decision::RefundFailed(refunds) => note_failed(db, stored, &refunds).await?,
         Decision::EndReview => match &ended {

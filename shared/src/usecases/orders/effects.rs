@@ -7,7 +7,7 @@
 use super::inputs::OrderInputs;
 use super::refusal::{Guarded, Limit, OrderRefusal, UserLimit};
 use crate::model::{Code, Coupon, ItemId, Money, UserId};
-use crate::rules::dispute::less_returned;
+use crate::rules::dispute::{is_taken_back, less_returned};
 use crate::rules::order::{UnitsAndSum, by_item, holdings};
 use crate::store::ledgers::{self, LedgerChange};
 use crate::store::orders::StoredOrder;
@@ -115,11 +115,15 @@ pub(in crate::usecases) fn give_back_stock(order: &StoredOrder, inputs: &OrderIn
         let by_user = order.order.owner.filter(|_| inputs.has_use);
         writes.extend(by_user.map(|user| codes::return_use(keys::code_use(&coupon.code, user))));
     }
-    if let (Some(payment), Some(Code::Gift(_))) = (&order.effects.gift_card, &inputs.gift_card) {
-        writes.push(codes::refund_gift_card(payment));
+    // Who had the bank take a payment back gets nothing else back: a small payment beside a large gift card, disputed again and
+    // again, would buy for nothing.
+    if !is_taken_back(&order.effects) {
+        if let (Some(payment), Some(Code::Gift(_))) = (&order.effects.gift_card, &inputs.gift_card) {
+            writes.push(codes::refund_gift_card(payment));
+        }
+        let owner = order.order.owner.filter(|owner| inputs.users.contains(owner));
+        writes.extend(owner.zip(spent(order)).map(|(owner, amount)| users::return_spent(owner, amount)));
     }
-    let owner = order.order.owner.filter(|owner| inputs.users.contains(owner));
-    writes.extend(owner.zip(spent(order)).map(|(owner, amount)| users::return_spent(owner, amount)));
     writes.into_iter().map(Guarded::from).collect()
 }
 

@@ -1,5 +1,6 @@
 //! Disputes: what the buyer's bank says of a payment is followed on its order, whichever event is lost or repeated.
 
+use crate::market::VIRTUAL;
 use crate::shop::PLAIN;
 use crate::sums::assert_audit;
 use crate::till::{PRICE, Till, money};
@@ -68,6 +69,28 @@ async fn a_lost_dispute_counts_as_refunded_by_its_amount_and_once() {
     after(&till, &all, Action::CloseDispute { won: false }).await;
     assert_eq!(till.order(&all.0).await.order.status, OrderStatus::Refunded, "nothing of it is left");
     assert_eq!(till.says(&all.0).await.refunded, money(PRICE));
+}
+
+#[tokio::test]
+async fn a_lost_dispute_gives_no_gift_card_and_no_virtual_currency_back() {
+    for hears in [true, false] {
+        let till = Till::open().await;
+        till.market.set_virtual_balance(1, 80).await;
+        till.market.fill(1, &[(PLAIN, 12), (VIRTUAL, 1)], Some("card")).await;
+        let (order, session) = till.begin().await;
+        till.stand_in.act(&session, &Action::Pay).unwrap();
+        till.settle(&order).await;
+        for action in [Action::Dispute(None), Action::CloseDispute { won: false }] {
+            till.stand_in.act(&session, &action).unwrap();
+            if hears {
+                hear(&till).await;
+            }
+        }
+        till.settle(&order).await;
+        assert_eq!(till.order(&order).await.order.status, OrderStatus::Refunded);
+        let left = (till.market.balance().await, till.market.virtual_balance(1).await, till.market.sold(PLAIN).await);
+        assert_eq!(left, (0, 30, 0), "{hears}");
+    }
 }
 
 /// The sum that the buyer's ledger calls paid. Fails unless it agrees with the orders.
