@@ -24,7 +24,7 @@ async fn id_of(store: &TestStore, token: &str) -> UserId {
 async fn become_customer(store: &TestStore, user: UserId, account: &str) {
     let read: User = read_live(&store.db, &keys::user(user)).await.unwrap().unwrap();
     let account = ProviderAccount { id: Some(account.to_owned()), live: false };
-    let customer = ProviderCustomer { id: "cus_1".to_owned(), account };
+    let customer = ProviderCustomer { id: "cus_1".to_owned(), account, currency: "EUR".to_owned() };
     let write: Write =
         users::set_subscriptions(user, &read.subscriptions, &read.subscriptions, Some(&customer)).unwrap();
     assert_eq!(send(&store.db, vec![write]).await.unwrap(), Sent::Written);

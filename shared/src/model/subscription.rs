@@ -202,4 +202,7 @@ pub struct ProviderCustomer {
     /// The provider's id.
     pub id: String,
     pub account: ProviderAccount,
+    /// The currency of the subscription that it came with. Providers let a customer subscribe in one.
+    #[serde(default)]
+    pub currency: String,
 }

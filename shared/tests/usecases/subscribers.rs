@@ -5,8 +5,8 @@ use crate::till::Till;
 use local::stripe::Action;
 use serde_json::json;
 use shared::model::{
-    ActiveVersion, CommandId, InternalId, Line, Order, PaymentType, Server, ServerId, StoreConfig, StoreDelivery,
-    Subscription, User, UserId, UserSubscription,
+    ActiveVersion, CommandId, InternalId, Line, Order, PaymentType, Payments, Server, ServerId, StoreConfig,
+    StoreDelivery, Subscription, User, UserId, UserSubscription,
 };
 use shared::rules::payment::PaymentState;
 use shared::store::orders::StoredOrder;
@@ -18,6 +18,8 @@ use std::time::Duration;
 
 /// The subscription of the shop: a month, three days of grace.
 pub const MONTHLY: u64 = 30;
+/// Another subscription, on the same terms.
+const OTHER: u64 = 31;
 pub const PRICE: i64 = 499;
 pub const DAY: i64 = 86_400;
 pub const GRACE: i64 = 3 * DAY;
@@ -75,6 +77,27 @@ impl Subscribers {
         let mut item = item(1, "month");
         item["delivery"]["commands"][0]["online"] = json!(true);
         self.till.market.write_all(vec![crate::shop::published_item("v1", &item)]).await;
+    }
+
+    /// Publishes another subscription.
+    pub async fn publish_other(&self) {
+        let mut item = item(1, "month");
+        item["item"]["id"] = json!(OTHER);
+        self.till.market.write_all(vec![crate::shop::published_item("v1", &item)]).await;
+    }
+
+    /// Begins the checkout of the other subscription; its order.
+    pub async fn begin_other(&self) -> InternalId {
+        let line = Line { payment_type: PaymentType::Subscription, ..line(1, OTHER, 1) };
+        self.till.market.fill_with(1, vec![line], None).await;
+        self.till.begin().await.0
+    }
+
+    pub async fn change_currency(&self, currency: &str) {
+        let active = read_active_version(self.db()).await.unwrap().unwrap();
+        let payments = Payments { currency: currency.to_owned(), ..active.config.payments };
+        let config = StoreConfig { payments, ..active.config };
+        self.till.market.put(&keys::active_version(), &ActiveVersion { config, ..active }).await;
     }
 
     /// Whether a command of an order may run, which the game server asks when the player joins.

@@ -1,5 +1,6 @@
 //! POST /v1/checkout/sessions.
 
+use super::billing::Subscription;
 use super::error::ApiError;
 use super::input::{EXPAND, Input};
 use super::objects::{Line, Recurring, Session};
@@ -79,6 +80,15 @@ pub(super) fn create_session(state: &mut State, input: &Input<'_>) -> Result<Val
     let customer = text(tree, &["customer"]).map(str::to_owned);
     if let Some(id) = customer.as_ref().filter(|id| !state.sees(id) || !state.billing.customers.contains_key(*id)) {
         return Err(ApiError::missing("customer", "customer", id).status(StatusCode::BAD_REQUEST).early());
+    }
+    let is_other = |found: &&Subscription| {
+        Some(&found.terms.customer) == customer.as_ref()
+            && found.status != "canceled"
+            && found.terms.currency != currency
+    };
+    if recurring.is_some() && state.billing.subscriptions.values().any(|found| is_other(&found)) {
+        let message = "You cannot combine currencies on a single customer.";
+        return Err(ApiError::parameter("customer", message));
     }
     let data = if recurring.is_some() { "subscription_data" } else { "payment_intent_data" };
     let intent_data = tree.get(data).and_then(|data| data.get("metadata"));

@@ -3,7 +3,7 @@
 use super::hold::Recipients;
 use crate::model::{
     ChatId, Login, LoginKind, Money, Order, OrderEffects, OrderLine, OrderNumber, OrderReferral, OrderStatus,
-    OrderSubscription, PaymentType, Payments, ProviderAccount, ProviderCheckout, UserId,
+    OrderSubscription, PaymentType, Payments, ProviderAccount, ProviderCheckout, ProviderCustomer, UserId,
 };
 use crate::rules::cart::PricedLine;
 use crate::rules::checkout::Sale;
@@ -92,7 +92,9 @@ fn subscription(
 ) -> Option<OrderSubscription> {
     let line = lines.iter().find(|line| line.payment_type == PaymentType::Subscription)?;
     let plan = loaded.items.items.get(&line.item)?.item.plan;
-    let known = loaded.context.customer.as_ref().filter(|customer| login.is_proven() && customer.account == *account);
+    let currency = &loaded.context.active.config.payments.currency;
+    let fits = |customer: &&ProviderCustomer| customer.account == *account && customer.currency == *currency;
+    let known = loaded.context.customer.as_ref().filter(fits).filter(|_| login.is_proven());
     Some(OrderSubscription {
         plan,
         customer: known.map(|customer| customer.id.clone()),

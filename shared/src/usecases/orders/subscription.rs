@@ -96,9 +96,11 @@ async fn of_user(
 ) -> Result<Option<Write>, StoreError> {
     let Some(user) = read_live::<User>(db, &keys::user(subscription.user)).await? else { return Ok(None) };
     let entries = with_entry(&user.subscriptions, subscription, now);
-    let customer = begins
-        .filter(|stored| stored.effects.via == Some(LoginKind::Proven))
-        .map(|_| ProviderCustomer { id: subscription.customer.clone(), account: subscription.account.clone() });
+    let customer = begins.filter(|stored| stored.effects.via == Some(LoginKind::Proven)).map(|_| ProviderCustomer {
+        id: subscription.customer.clone(),
+        account: subscription.account.clone(),
+        currency: subscription.currency.clone(),
+    });
     users::set_subscriptions(subscription.user, &user.subscriptions, &entries, customer.as_ref()).map(Some)
 }
 

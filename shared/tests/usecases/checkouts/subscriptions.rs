@@ -36,6 +36,19 @@ async fn a_paid_checkout_begins_a_subscription_of_the_buyer() {
 }
 
 #[tokio::test]
+async fn a_subscriber_subscribes_also_after_the_stores_currency_has_changed() {
+    let mut shop = Subscribers::open().await;
+    shop.subscribe().await;
+    let before = shop.user().await.customer.unwrap();
+    shop.publish_other().await;
+    let other = shop.begin_other().await;
+    assert_eq!(shop.till.order(&other).await.effects.subscription.unwrap().customer, Some(before.id));
+    shop.change_currency("USD").await;
+    let other = shop.begin_other().await;
+    assert_eq!(shop.till.order(&other).await.effects.subscription.unwrap().customer, None);
+}
+
+#[tokio::test]
 async fn a_renewal_is_an_order_of_its_own_that_counts_money_and_no_units() {
     let mut shop = Subscribers::open().await;
     let (first, session) = shop.subscribe().await;
