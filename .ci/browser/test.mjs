@@ -1,8 +1,10 @@
 // Clicks through the shop in Chromium, as visitors do: from the first page to a paid order, refusals, a phone, the
-// dark, the keyboard, the reference, and a server that stops. Screenshots: target/browser; with --readme also those of README.md.
+// dark, the keyboard, the reference, and a server that stops. Screenshots: target/browser; with --readme also those of README.md. With
+// names of tests as arguments, only these.
 
 import assert from "node:assert/strict";
 import { DELIVERY } from "./delivery.mjs";
+import { FAILURES } from "./failures.mjs";
 import { PAGES } from "./pages.mjs";
 import { REFUSALS, tooManyLookUps } from "./refusals.mjs";
 import { PHONE, agree, browser, inspect, login, open, refused, axeFindings, settled, shop, visitor } from "./visitor.mjs";
@@ -278,8 +280,11 @@ async function theServerStops() {
   await page.context().close();
 }
 
+const TESTS = [...PAGES, ...DELIVERY, loggedOut, theFirstPlayerPays, everyLinkLeadsSomewhere, fromHomeToPaid, ...FAILURES, refusals, aNewTable, ...REFUSALS, aFullCart, onAPhone, byKeyboard, chatOnLocalhost, theReference, tooManyLookUps, theServerStops];
+const chosen = process.argv.slice(2).filter((name) => !name.startsWith("--"));
+
 try {
-  for (const test of [...PAGES, ...DELIVERY, loggedOut, theFirstPlayerPays, everyLinkLeadsSomewhere, fromHomeToPaid, refusals, aNewTable, ...REFUSALS, aFullCart, onAPhone, byKeyboard, chatOnLocalhost, theReference, tooManyLookUps, theServerStops]) {
+  for (const test of TESTS.filter(({ name }) => chosen.length === 0 || chosen.includes(name))) {
     const began = Date.now();
     try {
       await test();

@@ -61,7 +61,8 @@ function lost() {
 /** Calls the API. Returns the body of a 2xx response, which can still be a refusal: see `accepted`. */
 export async function call(path, body, { method = "POST", seen } = {}) {
   const headers = {};
-  if (session.token && method === "POST") headers.authorization = `Bearer ${session.token}`;
+  const token = method === "POST" ? session.token : null;
+  if (token) headers.authorization = `Bearer ${token}`;
   if (body !== undefined) headers["content-type"] = "application/json";
   let response;
   try {
@@ -73,9 +74,13 @@ export async function call(path, body, { method = "POST", seen } = {}) {
   const data = await response.json().catch(() => null);
   seen?.(remaining(response));
   if (response.ok) return data;
-  // The token has expired, or the server has other keys now.
-  if (response.status === 401 && data?.status === false && headers.authorization) session.clear();
-  throw new Refused(response, data);
+  if (response.status !== 401 || !token) throw new Refused(response, data);
+  // The token has expired, or the server has other keys now. Of calls that are refused together, the first one says so.
+  if (session.token === token) {
+    session.clear();
+    dispatchEvent(new Event("expired"));
+  }
+  throw new Refused(response, { message: t("login.over") });
 }
 
 export const get = (path) => call(path, undefined, { method: "GET" });

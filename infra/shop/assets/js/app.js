@@ -1,33 +1,45 @@
 // Brings a page to life: header, currency, theme, and the script of the page's kind.
-import { Offline, connection, isShown, session } from "./api.js";
+import { accepted, connection, isShown, session } from "./api.js";
 import { byId, count, h, hidden, picture, say, sayNext, t } from "./dom.js";
-import { convert, currency, loadUser, store, virtual } from "./store.js";
+import { convert, currency, loadUser, refreshUser, shop, store, virtual } from "./store.js";
 
 const main = byId("main");
 /** The scripts of the kinds of pages. Those that fill their page return a view; other pages are complete without. */
 const SCRIPTS = { home: "offers", category: "offers", item: "offers", login: "login", cart: "cart", checkout: "cart", orders: "order", payment: "order", account: "account", subscriptions: "subscriptions" };
 
+/** The kinds of pages for those who are logged in. */
+const PRIVATE = ["cart", "checkout", "account", "subscriptions"];
+/** Seconds until a page that failed is shown again: at first, and at most. Each time it takes twice as long. */
+const RETRY = { first: 2, most: 60 };
+
 let leave;
 let isFailure = false;
+let hasView = false;
 let visits = 0;
+let pause = RETRY.first;
+let retry;
 
 /** Runs the page's script. What was typed and not sent, and the focus, stay when a page is shown again. */
 async function show() {
   const name = SCRIPTS[main.dataset.page];
   const visit = ++visits;
+  clearTimeout(retry);
   main.ariaBusy = "true";
   let next = null;
+  let problem = null;
   try {
     const script = name && import(`./pages/${name}.js`);
     await loadUser();
     next = name ? await (await script).default(show) : null;
-    isFailure = false;
   } catch (error) {
-    isFailure = true;
+    problem = error;
     next = await failed(error);
   }
   // The page was begun to be shown again meanwhile.
   if (visit !== visits) return next?.leave?.();
+  isFailure = problem !== null;
+  if (!isFailure) pause = RETRY.first;
+  else if (problem.status === 429 || problem.status >= 500) showLater(problem.retrySeconds);
   if (next) {
     leave?.();
     leave = next.leave;
@@ -46,6 +58,12 @@ async function show() {
   dispatchEvent(new Event("shown"));
 }
 
+/** Not all browsers that were refused come again at once. */
+function showLater(seconds) {
+  retry = setTimeout(show, Math.max(seconds, pause) * (1 + Math.random() / 2) * 1000);
+  pause = Math.min(pause * 2, RETRY.most);
+}
+
 // After a change in the cart, the focus stays where it was.
 const controls = () => [...main.querySelectorAll("a, button, input, select")];
 const placeOf = (element) => (main.contains(element) && element !== main ? controls().indexOf(element) : null);
@@ -56,9 +74,9 @@ async function failed(error) {
     return needsLogin(show);
   }
   if (!isShown(error)) console.error(error);
-  // Such a page is complete without its script.
-  if ([undefined, "offers"].includes(SCRIPTS[main.dataset.page])) {
-    say(error.message, "bad");
+  // Such a page is complete without its script, or is kept with what was typed into it. It is tried again, which is not said each time.
+  if (hasView || [undefined, "offers"].includes(SCRIPTS[main.dataset.page])) {
+    if (!isFailure) say(error.message, "bad");
     return null;
   }
   return { view: [h("h1", {}, t("trouble")), h("p", { class: "note" }, error.message)] };
@@ -88,17 +106,15 @@ function account() {
 }
 
 addEventListener("session", shell);
-connection.restored = async () => {
-  try {
-    await loadUser();
-  } catch (error) {
-    // It was lost again, which is noticed and shown where the call was made.
-    if (!(error instanceof Offline)) throw error;
-    return;
-  }
-  // A page with something typed into it is not changed.
-  if (isFailure) show();
-};
+addEventListener("expired", () => {
+  Object.assign(store, { user: null, inCart: 0 });
+  shell();
+  say(t("login.over"), "bad");
+  // It shows the login, after which the visitor is back.
+  if (PRIVATE.includes(main.dataset.page)) show();
+});
+// A page with something typed into it is not changed.
+connection.restored = () => (isFailure ? show() : refreshUser());
 
 const chooser = byId("currency");
 chooser.value = currency.shown.name;

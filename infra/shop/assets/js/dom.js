@@ -40,9 +40,10 @@ export const picture = (image, size) =>
     ? h("img", { src: image, srcset: widths(image), sizes: widths(image) && `${size}px`, alt: "", width: size, height: size, loading: "lazy", decoding: "async" })
     : h("span", { class: size < 72 ? "no-picture small" : "no-picture", "aria-hidden": "true" }, "✦");
 
-/** Announces an outcome, to screen readers as well. */
+/** Announces an outcome, to screen readers as well. The same text is shown once. */
 export function say(text, kind = "good") {
   const says = byId("says");
+  for (const old of [...says.children]) if (old.textContent === text) old.remove();
   const toast = h("p", { class: `toast ${kind}` }, text);
   says.append(toast);
   while (says.children.length > 3) says.firstChild.remove();

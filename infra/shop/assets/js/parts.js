@@ -1,7 +1,7 @@
 // Parts that several pages show: prices, limits, adding to the cart.
 import { accepted, session } from "./api.js";
 import { h, hidden, say, t } from "./dom.js";
-import { charged, loadUser, money, virtual } from "./store.js";
+import { charged, money, refreshUser, virtual } from "./store.js";
 
 const isFull = (limit, now) => limit !== null && limit !== undefined && now >= limit;
 
@@ -68,19 +68,21 @@ export const wanted = {
   clear: () => sessionStorage.removeItem("wanted"),
 };
 
-/** Adds an item to the cart and says what the API says. A guest logs in first. */
-export async function add(item, choices = {}, complain) {
-  if (!session.token) {
-    const typed = [...document.querySelectorAll("form.choices [name]")].map((one) => [one.name, one.value]);
-    wanted.set({ id: item.id, name: item.name, typed, back: location.pathname });
-    location.assign("/login");
-    return false;
-  }
+/** Puts an item into the cart and says what the API says. */
+export async function put(item, choices, complain) {
   const added = await accepted(`/cart/add/${item.id}`, { payment_type: item.is_subs ? 1 : 0, ...choices }, complain);
   if (!added) return false;
   say(added.message);
-  await loadUser();
+  await refreshUser();
   return true;
+}
+
+/** Adds an item to the cart. A guest logs in first, as does a visitor whose login is over. */
+export async function add(item, choices = {}, complain) {
+  if (session.token && ((await put(item, choices, complain)) || session.token)) return;
+  const typed = [...document.querySelectorAll("form.choices [name]")].map((one) => [one.name, one.value]);
+  wanted.set({ id: item.id, name: item.name, typed, back: location.pathname });
+  location.assign("/login");
 }
 
 /** Lets a button keep the focus while it works, and work once at a time. */

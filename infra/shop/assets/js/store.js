@@ -1,24 +1,33 @@
 // What every page shows from: what the page says of the store, the player, the currency.
-import { call, session } from "./api.js";
+import { call, isShown, session } from "./api.js";
 import { byId } from "./dom.js";
 
 /** What the page says of the store, of the same version as the page. */
 export const shop = JSON.parse(byId("data").textContent);
 export const store = { user: null, inCart: 0 };
 
+/** Loads the player and their cart. What is known of them stays if the store does not respond. */
 export async function loadUser() {
-  store.user = null;
-  store.inCart = 0;
+  let [user, inCart] = [null, 0];
   if (session.token) {
     try {
-      const [user, cart] = await Promise.all([call("/user"), call("/cart/get")]);
-      store.user = user;
-      store.inCart = cart.cart.items;
+      const [found, { cart }] = await Promise.all([call("/user"), call("/cart/get")]);
+      [user, inCart] = [found, cart.items];
     } catch (error) {
       if (error.status !== 401) throw error;
     }
   }
+  Object.assign(store, { user, inCart });
   dispatchEvent(new Event("session"));
+}
+
+/** The same for the header only, without which a page is complete. */
+export async function refreshUser() {
+  try {
+    await loadUser();
+  } catch (error) {
+    if (!isShown(error)) throw error;
+  }
 }
 
 export const currency = {

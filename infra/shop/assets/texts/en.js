@@ -89,6 +89,7 @@ export default {
   "login.left": "Time left: {0}",
   "login.name": "Your name in the game",
   "login.needed": "Who is there?",
+  "login.over": "Your login is over. Please log in again.",
   "login.title": "Welcome",
   "login.type": "Type {0} in the game's chat. If there is nothing to confirm yet, type it again after half a minute.",
   "login.wait_title": "Join the server and type {0}",

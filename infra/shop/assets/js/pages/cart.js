@@ -1,7 +1,7 @@
 // The cart: lines with their choices, codes, promoted items, and the checkout.
-import { accepted, call, get } from "../api.js";
+import { accepted, call, get, session } from "../api.js";
 import { count as plural, field, h, hidden, parts, picture, say, select, t } from "../dom.js";
-import { add, works } from "../parts.js";
+import { put, works } from "../parts.js";
 import { remember } from "../purchases.js";
 import { charged, currency, money, shop, store, virtual } from "../store.js";
 import { needsLogin } from "./login.js";
@@ -106,7 +106,8 @@ function cartLine(line, changed, required) {
 
 function offer(item, changed) {
   const take = async () => {
-    if (await add(item, { promoted: true })) await changed();
+    // Without a login any more, the cart shows the login.
+    if ((await put(item, { promoted: true })) || !session.token) await changed();
   };
   return h("li", { class: "offer" }, picture(item.image, 64),
     h("span", {}, h("strong", {}, item.name), h("span", { class: "price" }, item.is_virtual_currency_only

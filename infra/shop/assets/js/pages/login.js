@@ -2,7 +2,7 @@
 import { accepted, call, isShown, session } from "../api.js";
 import { field, h, parts, sayNext, t } from "../dom.js";
 import { wanted } from "../parts.js";
-import { loadUser, shop, store } from "../store.js";
+import { refreshUser, shop, store } from "../store.js";
 
 /** Milliseconds between two questions whether the player has confirmed. */
 const PAUSE = 5000;
@@ -52,7 +52,7 @@ function form(after, message) {
 
   const enter = async (token) => {
     session.set(token);
-    await loadUser();
+    await refreshUser();
     if (store.user) sayNext(t("login.as", store.user.username));
     after();
   };

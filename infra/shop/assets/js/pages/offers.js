@@ -5,8 +5,8 @@ import { add, badges, forVisitor, hindrance, price, wanted, works } from "../par
 
 const main = byId("main");
 
-/** An item's box in the page, with what everyone sees. */
-const boxes = () => [...main.querySelectorAll("[data-id]")].map((box) => {
+/** The items' boxes in the page, with what everyone sees. */
+const boxes = [...main.querySelectorAll("[data-id]")].map((box) => {
   const { id, price: shown, regular, least, off, subs, gift, stepPrice } = box.dataset;
   return {
     box,
@@ -27,17 +27,15 @@ async function items() {
 }
 
 export default async function offers() {
-  const shown = boxes();
-  for (const one of shown) if (!one.box.dataset.bound) bind(one);
   if (!session.token) return null;
   const own = new Map((await items()).map((item) => [item.id, item]));
-  for (const { box, item, everyone, more } of shown) if (own.has(item.id)) change(box, forVisitor({ ...more, ...own.get(item.id) }, everyone));
-  await afterLogin(shown);
+  for (const { box, item, everyone, more } of boxes) if (own.has(item.id)) change(box, forVisitor({ ...more, ...own.get(item.id) }, everyone));
+  await afterLogin();
   return null;
 }
 
 /** What was wanted before the login is put into the cart. */
-async function afterLogin(shown) {
+async function afterLogin() {
   const wish = wanted.get();
   if (!wish?.hasLogin || wish.back !== location.pathname) return;
   wanted.clear();
@@ -45,7 +43,7 @@ async function afterLogin(shown) {
     const control = main.querySelector(`form.choices [name="${name}"]`);
     if (control) control.value = value;
   }
-  const found = shown.find(({ item }) => item.id === wish.id);
+  const found = boxes.find(({ item }) => item.id === wish.id);
   // The item's own page shows a refusal at the field that it is about.
   const form = main.querySelector("form.choices");
   if (form) form.requestSubmit();
@@ -102,3 +100,6 @@ function submit(form, item) {
     fields[place]?.querySelector("input, select").focus();
   });
 }
+
+// As soon as the script is there: a button does not wait for the calls that say what its item costs this visitor.
+for (const one of boxes) bind(one);

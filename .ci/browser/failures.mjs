@@ -1,0 +1,80 @@
+// What visitors keep while calls fail or come late: the login is over, the store is busy, an earlier change arrives, a delivery cannot be
+// looked up. And what the pages say that the API allows: a gift of what is owned, a link with a referral code, what things cost.
+
+import assert from "node:assert/strict";
+import { startWith } from "./server.mjs";
+import { login, open, settled, shop, visitor } from "./visitor.mjs";
+
+const add = (page) => page.getByRole("button", { name: "Add to cart", exact: true });
+const added = (page) => page.getByText("The item was added to your cart.").first().waitFor();
+const hasFocus = (control) => control.evaluate((one) => one === document.activeElement);
+
+/** The next calls of a path, as often as this, are refused as by a store that is busy. */
+const busy = (page, path, times) => page.route(`**/api${path}`, (route) => route.fulfill({ status: 503, json: { message: "The store is busy." } }), { times });
+
+async function enter(page, name) {
+  await page.getByLabel("Your name in the game").fill(name);
+  await page.getByLabel("Your name in the game").press("Enter");
+}
+
+/** A login that ends in an open tab: what was wanted is put into the cart after the next one, and the cart is where it was. */
+async function theLoginIsOver() {
+  const page = await visitor();
+  const ends = () => page.evaluate(() => localStorage.setItem("token", "over"));
+  const over = () => page.locator(".toast").getByText("Your login is over. Please log in again.").waitFor();
+  await login(page, "Foxglove");
+  await open(page, "/category/crates/keys");
+  await ends();
+  await page.getByRole("button", { name: "Add to cart Ember Key" }).click();
+  await page.getByText("Log in, and Ember Key is put into your cart.").waitFor();
+  await enter(page, "Foxglove");
+  await added(page);
+  await open(page, "/cart");
+  const units = page.getByLabel("Units – Ember Key");
+  const change = () => units.fill("2").then(() => units.press("Tab"));
+  for (const act of [change, () => page.getByRole("button", { name: /^Add / }).first().click()]) {
+    await ends();
+    await act();
+    await over();
+    await page.getByRole("heading", { level: 1, name: "Who is there?" }).waitFor();
+    assert.equal(await page.locator("a.player").count(), 0, "the header shows no player");
+    await enter(page, "Foxglove");
+    await units.waitFor();
+    await settled(page);
+  }
+  assert.equal(await units.inputValue(), "2", "what was typed stays");
+  await page.context().close();
+}
+
+/** A store that is busy while a page loads: its buttons work, what fails is said once, and the page is shown by itself. */
+async function theStoreIsBusy() {
+  const page = await visitor();
+  await login(page, "Tormentil");
+  await page.clock.install();
+  await busy(page, "/user", 3);
+  await open(page, "/item/106");
+  const said = page.locator(".toast").getByText("The store is busy.");
+  await said.waitFor();
+  await said.evaluate((toast) => toast.remove());
+  const again = page.waitForResponse("**/api/user");
+  await page.clock.runFor(3000);
+  await again;
+  await settled(page);
+  // It also asks who is there.
+  await add(page).click();
+  await added(page);
+  const shown = page.waitForResponse("**/api/items/get/106");
+  await page.clock.runFor(6000);
+  await shown;
+  await settled(page);
+  assert.equal(await said.count(), 0, "it is said once");
+  await busy(page, "/cart/get", 1);
+  await open(page, "/cart");
+  await page.getByRole("heading", { level: 1, name: "One moment" }).waitFor();
+  await page.clock.runFor(3000);
+  await page.getByRole("heading", { level: 1, name: "Your cart" }).waitFor();
+  assert.deepEqual(page.faults, []);
+  await page.context().close();
+}
+
+export const FAILURES = [theLoginIsOver, theStoreIsBusy];
