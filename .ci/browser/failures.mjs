@@ -77,4 +77,35 @@ async function theStoreIsBusy() {
   await page.context().close();
 }
 
-export const FAILURES = [theLoginIsOver, theStoreIsBusy];
+/** An earlier change arrives while another one is typed. What goes to the game's console is left as it is typed. */
+async function anEarlierChangeArrives() {
+  const page = await visitor();
+  await login(page, "Madder");
+  await open(page, "/item/301");
+  await add(page).click();
+  await added(page);
+  await open(page, "/cart");
+  const fox = page.getByLabel("Name of the fox – Cinder Fox");
+  assert.deepEqual(await fox.evaluate((one) => [one.autocapitalize, one.getAttribute("autocorrect"), one.spellcheck, one.autocomplete]), ["none", "off", false, "off"]);
+  let arrives;
+  const arrived = new Promise((resolve) => { arrives = resolve; });
+  await page.route("**/api/cart/getPromoted", (route) => arrived.then(() => route.continue()), { times: 1 });
+  const late = page.waitForRequest("**/api/cart/getPromoted");
+  await page.getByLabel("Colour – Cinder Fox").selectOption("Ash");
+  await late;
+  const sent = [];
+  page.on("request", (request) => request.url().includes("/cart/setVariable/") && sent.push(request.postDataJSON().var_value));
+  await fox.pressSequentially(" Cin");
+  arrives();
+  await settled(page);
+  assert(await hasFocus(fox), "the focus stays");
+  assert.equal(await fox.inputValue(), " Cin", "what is being typed stays");
+  const shown = page.waitForResponse("**/api/cart/getPromoted");
+  await page.keyboard.type("der");
+  await page.keyboard.press("Tab");
+  await shown;
+  assert.deepEqual(sent, ["Cinder"], "it is sent when it is complete");
+  await page.context().close();
+}
+
+export const FAILURES = [theLoginIsOver, theStoreIsBusy, anEarlierChangeArrives];

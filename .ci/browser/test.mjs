@@ -91,12 +91,16 @@ async function fromHomeToPaid() {
   await coupon.fill(shop.server.ready.try.coupon);
   await coupon.press("Enter");
   await page.getByRole("button", { name: "Remove Coupon" }).waitFor();
+  await settled(page);
+  assert(await coupon.evaluate((one) => one === document.activeElement), "the focus stays");
   const referral = page.getByLabel("Referral code");
   await referral.fill("nobody");
   await refused(page, "/cart/setReferral", () => referral.press("Enter"), /./);
   await referral.fill(shop.server.ready.try.referral);
   await referral.press("Enter");
   await page.getByRole("button", { name: "Remove Referral" }).waitFor();
+  await settled(page);
+  assert.equal(await page.evaluate(() => document.activeElement.textContent), "Codes", "the focus stays in the section");
   const pay = page.getByRole("button", { name: /^Pay/ });
   await pay.click();
   await page.getByText("2 things are left to do. They are marked.").waitFor();

@@ -43,14 +43,14 @@ async function show() {
   if (next) {
     leave?.();
     leave = next.leave;
-    const focused = placeOf(document.activeElement);
-    const typed = [...main.querySelectorAll("[name]")].map((one) => [one.name, one.type === "checkbox" ? "checked" : "value", one]);
+    hasView = !isFailure;
+    const was = focused();
+    const restore = takeTyped();
     main.replaceChildren(h("div", { class: "wrap stack" }, next.view));
-    for (const [field, property, old] of typed) {
-      const control = main.querySelector(`[name="${field}"]`);
-      if (control) control[property] = old[property];
-    }
-    if (focused !== null) controls()[focused]?.focus({ preventScroll: true });
+    const restored = restore();
+    if (was) refocus(was);
+    // What was typed in a control that has the focus no more is sent, as if it had been left.
+    for (const control of restored) if (control !== document.activeElement) control.dispatchEvent(new Event("blur"));
   }
   main.ariaBusy = "false";
   shell();
@@ -64,9 +64,44 @@ function showLater(seconds) {
   pause = Math.min(pause * 2, RETRY.most);
 }
 
-// After a change in the cart, the focus stays where it was.
+const named = (name) => main.querySelector(`[name="${CSS.escape(name)}"]`);
+
+/** Takes what was typed out of the page. Returns what puts it back, and then returns the controls whose value is still to be sent. */
+function takeTyped() {
+  const typed = [...main.querySelectorAll("input[name], select[name]")].filter((one) => one.dataset.typed !== "no").map((one) => {
+    const property = one.type === "checkbox" ? "checked" : "value";
+    return { name: one.name, property, value: one[property], isUnsent: one.dataset.typed === "yes", one };
+  });
+  // A browser that reports a change of a control that is removed sends nothing.
+  for (const { isUnsent, one } of typed) if (isUnsent) one.dataset.typed = "no";
+  return () => typed.flatMap(({ name, property, value, isUnsent }) => {
+    const control = named(name);
+    if (!control) return [];
+    control[property] = value;
+    if (!isUnsent) return [];
+    control.dataset.typed = "yes";
+    return [control];
+  });
+}
+
 const controls = () => [...main.querySelectorAll("a, button, input, select")];
-const placeOf = (element) => (main.contains(element) && element !== main ? controls().indexOf(element) : null);
+
+/** Where the focus is: a control's name, or its place if it has none, and the heading of its section. */
+function focused() {
+  const element = document.activeElement;
+  if (!main.contains(element) || element === main) return null;
+  return { name: element.name, place: controls().indexOf(element), heading: element.closest("section[aria-labelledby]")?.getAttribute("aria-labelledby") };
+}
+
+/** After a change in the cart, the focus stays where it was; in the section, if what had it is gone. */
+function refocus({ name, place, heading }) {
+  let target = name ? named(name) : controls()[place];
+  if (!target) {
+    target = byId(heading) ?? main.querySelector("h1");
+    target.tabIndex = -1;
+  }
+  target.focus({ preventScroll: true });
+}
 
 async function failed(error) {
   if (error.status === 401) {

@@ -34,13 +34,20 @@ let changing = null;
 /** What was typed and not accepted, with the reason, by the setting. It stays when the page is shown again. */
 const unsent = new Map();
 
-/** A control that sends its value when it changes. Until it is accepted, `problem` says why it is not. */
+/**
+ * A control that sends its value when it changes. Until it is accepted, `problem` says why it is not. `data-typed` says whether its value
+ * was typed and not sent, which stays when the page is shown again.
+ */
 function setting(label, control, path, body, changed) {
   const box = field(label, control);
   const name = JSON.stringify([store.user.username, path, body("")]);
+  control.name = name;
+  control.dataset.typed = "no";
   box.problem = () => unsent.get(name)?.problem ?? "";
+  box.isUnsent = () => control.dataset.typed === "yes" || box.problem() !== "";
   box.send = async () => {
-    const { value } = control;
+    control.dataset.typed = "no";
+    const value = control.value.trim();
     const done = await accepted(path, body(value), (problem) => {
       if (problem) unsent.set(name, { value, problem });
       else unsent.delete(name);
@@ -53,11 +60,15 @@ function setting(label, control, path, body, changed) {
     control.value = unsent.get(name).value;
     box.complain(box.problem());
   }
-  control.addEventListener("change", () => {
-    changing = Promise.allSettled([changing, box.send()]);
+  control.addEventListener("input", () => { control.dataset.typed = "yes"; });
+  for (const event of ["change", "blur"]) control.addEventListener(event, () => {
+    if (control.dataset.typed === "yes") changing = Promise.allSettled([changing, box.send()]);
   });
   return box;
 }
+
+/** For what goes to the game's console: phones must not change it. */
+const AS_TYPED = { autocapitalize: "none", autocorrect: "off", spellcheck: "false", autocomplete: "off" };
 
 /** A line; what has to be chosen, and sent, before it can be paid is added to `required`. */
 function cartLine(line, changed, required) {
@@ -78,7 +89,7 @@ function cartLine(line, changed, required) {
   const variable = (one) => {
     const control = one.variables.length > 0
       ? select({}, [["", t("choose")], ...one.variables.map(({ name, value }) => [value, name])], one.value)
-      : h("input", { type: "text", value: one.value, maxlength: 64, placeholder: t("not_set") });
+      : h("input", { type: "text", value: one.value, maxlength: 64, placeholder: t("not_set"), ...AS_TYPED });
     const missing = t(one.variables.length > 0 ? "missing.choose" : "missing.fill");
     return choice(one.name, control, "setVariable", (value) => ({ var_id: one.id, var_value: value }), missing);
   };
@@ -101,7 +112,7 @@ function cartLine(line, changed, required) {
         line.vars.map(variable))),
     h("div", { class: "line-end" },
       h("strong", { class: "price", ...sum }, shown),
-      h("button", { type: "button", class: "link", onclick: remove }, t("remove"), hidden(` ${line.name}`))));
+      h("button", { type: "button", name: `remove-${cid}`, class: "link", onclick: remove }, t("remove"), hidden(` ${line.name}`))));
 }
 
 function offer(item, changed) {
@@ -113,11 +124,11 @@ function offer(item, changed) {
     h("span", {}, h("strong", {}, item.name), h("span", { class: "price" }, item.is_virtual_currency_only
       ? h("strong", {}, virtual(item.virtual_price))
       : [hidden(`${t("price.regular")} `), h("s", {}, money(item.original_price)), " ", h("strong", {}, money(item.price))])),
-    works(h("button", { type: "button" }, t("add.short"), hidden(` ${item.name}`)), take));
+    works(h("button", { type: "button", name: `add-${item.id}` }, t("add.short"), hidden(` ${item.name}`)), take));
 }
 
 function codes(sums, changed) {
-  const remove = (path, label) => h("button", { type: "button", class: "link", onclick: async () => {
+  const remove = (path, label) => h("button", { type: "button", name: path, class: "link", onclick: async () => {
     const removed = await accepted(path);
     if (removed) {
       say(removed.message);
@@ -134,7 +145,7 @@ function codes(sums, changed) {
       control.value = "";
       say(applied.message);
       await changed();
-    } }, box, h("button", {}, t("apply"), hidden(` ${label}`)));
+    } }, box, h("button", { name: path }, t("apply"), hidden(` ${label}`)));
   };
   const applied = (label, code, path) => h("p", { class: "applied" }, h("span", {}, `${label} `, h("code", {}, code)), remove(path, label));
   return h("section", { class: "panel", id: "codes-panel", "aria-labelledby": "codes" },
@@ -192,7 +203,7 @@ function checkout(sums, items, methods, changed, required) {
   const privacy = tick("privacy", parts("accept_privacy", linked(t("privacy_policy"), shop.privacy)));
   for (const box of [terms, privacy]) required.push({ box, problem: () => (box.control.checked ? "" : t("missing.tick")) });
   const message = h("p", { class: "message", role: "alert" });
-  const button = h("button", { class: "primary big wide" }, t("pay", sumOf(sums)));
+  const button = h("button", { name: "pay", class: "primary big wide" }, t("pay", sumOf(sums)));
   const submit = async (event) => {
     event.preventDefault();
     if (button.ariaBusy === "true") return;
@@ -205,7 +216,7 @@ function checkout(sums, items, methods, changed, required) {
   };
   const pay = async () => {
     await changing;
-    for (const { box } of required) if (box.problem?.()) await box.send();
+    for (const { box } of required) if (box.isUnsent?.()) await box.send();
     // A change has shown the cart again, which the buyer has to have seen.
     if (!button.isConnected) return say(t("cart.again"));
     const complain = (text) => { message.textContent = text; };
