@@ -92,7 +92,7 @@ async function aCrashKeepsWhatWaits() {
  * that: the Pointed hat's command runs later, the Frost Key's, which is marked `once`, never.
  */
 async function confirmedInTheGame() {
-  const server = await startWith("auth_type: username", "auth_type: ingame");
+  const server = await startWith({ "auth_type: username": "auth_type: ingame" });
   const url = server.ready.shop;
   try {
     const watcher = await visitor();

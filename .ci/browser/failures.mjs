@@ -108,4 +108,47 @@ async function anEarlierChangeArrives() {
   await page.context().close();
 }
 
-export const FAILURES = [theLoginIsOver, theStoreIsBusy, anEarlierChangeArrives];
+/** A link with a referral code. */
+async function aReferralLink() {
+  const page = await visitor();
+  await open(page, "/item/201?ref=lantern");
+  await page.getByText("The referral code is applied when you log in and fill your cart.").waitFor();
+  assert.equal(page.url(), `${shop.url}/item/201`);
+  await login(page, "Saffron");
+  await open(page, "/item/201");
+  await add(page).click();
+  await added(page);
+  await open(page, "/cart");
+  await page.getByRole("button", { name: /^Remove Referral/ }).waitFor();
+  await page.context().close();
+}
+
+/**
+ * Amounts have the store's digits, where browsers have others for its currency, and a subscription says how often it is paid. A store
+ * without referrals asks for no code.
+ */
+async function aStoreInForints() {
+  const server = await startWith({ "code: EUR                   # required": "code: HUF", "referrals: true": "referrals: false" });
+  try {
+    const page = await visitor();
+    const url = server.ready.shop;
+    await open(page, `${url}/login`);
+    await enter(page, "Pebble");
+    await page.getByRole("button", { name: "Log out Pebble" }).waitFor();
+    await open(page, `${url}/item/201`);
+    await settled(page);
+    await page.locator(".price").getByText("HUF 1.99").waitFor();
+    await add(page).click();
+    await added(page);
+    await open(page, `${url}/item/106`);
+    await page.locator(".price").getByText("every month").waitFor();
+    await open(page, `${url}/cart`);
+    assert.equal(await page.getByLabel("Referral code").count(), 0);
+    assert.match(await page.getByRole("button", { name: /^Pay/ }).textContent(), /HUF.1\.99/);
+    await page.context().close();
+  } finally {
+    await server.stop();
+  }
+}
+
+export const FAILURES = [theLoginIsOver, theStoreIsBusy, anEarlierChangeArrives, aReferralLink, aStoreInForints];

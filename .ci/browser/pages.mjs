@@ -43,6 +43,7 @@ async function theAccount() {
     await page.locator("a.player").click();
     await page.getByRole("heading", { level: 1, name: "Thornwick" }).waitFor();
     await page.getByRole("heading", { name: "What you bought" }).waitFor();
+    await page.getByText("Your balance: 1,250 Embers").waitFor();
     await inspect(page, name);
     await page.getByLabel("Currency").selectOption("USD");
     await open(page, "/item/201");

@@ -209,7 +209,7 @@ export async function tooManyLookUps() {
 
 /** A store that is closed for maintenance says so instead of any page. */
 async function closedForMaintenance() {
-  const closed = await startWith("maintenance: {enabled: false", "maintenance: {enabled: true");
+  const closed = await startWith({ "maintenance: {enabled: false": "maintenance: {enabled: true" });
   try {
     for (const options of [undefined, PHONE]) {
       const page = await visitor(options);

@@ -22,12 +22,15 @@ export async function start(...options) {
   return { ready: JSON.parse(value), stop };
 }
 
-/** Starts a server of its own for the sample store with a change in store.yaml. */
-export async function startWith(was, is) {
-  const copy = COPIES + is.replaceAll(/\W+/g, "-");
+/** Starts a server of its own for the sample store with changes in store.yaml: of each, what it was and what it is. */
+export async function startWith(changes) {
+  const copy = COPIES + Object.values(changes).join().replaceAll(/\W+/g, "-");
   cpSync(STORE, copy, { recursive: true });
-  const text = readFileSync(`${STORE}/store.yaml`, "utf8");
-  assert(text.includes(was), `store.yaml: ${was}`);
-  writeFileSync(`${copy}/store.yaml`, text.replace(was, is));
+  let text = readFileSync(`${STORE}/store.yaml`, "utf8");
+  for (const [was, is] of Object.entries(changes)) {
+    assert(text.includes(was), `store.yaml: ${was}`);
+    text = text.replace(was, is);
+  }
+  writeFileSync(`${copy}/store.yaml`, text);
   return start("--port", "0", "--store", copy);
 }

@@ -176,6 +176,18 @@ async fn a_page_is_the_same_for_every_visitor() {
     }
 }
 
+/// What browsers would guess otherwise: the digits of the currency, and whether referral codes are accepted.
+#[tokio::test]
+async fn scripts_know_the_digits_of_the_currency_and_whether_referrals_are_on() {
+    let store = TestStore::open().await;
+    for referrals in [true, false] {
+        republish(&store, |files| files.store.content.referrals = referrals).await;
+        store.clock.advance(STALE);
+        let data = page(&store, "index").await.data();
+        assert_eq!((&data["digits"], &data["is_ref"]), (&json!(2), &json!(referrals)));
+    }
+}
+
 /// Names in the menu, the title and the list change together, and the style sheet of each version stays.
 #[tokio::test]
 async fn a_page_is_all_of_one_version() {

@@ -57,7 +57,11 @@ struct Data<'a> {
     virtual_currency: &'a str,
     system_currency: Rate<'a>,
     currencies: Vec<Rate<'a>>,
+    /// Digits after the point of the store's own currency.
+    digits: u8,
     profiles: bool,
+    /// Whether referral codes are accepted.
+    is_ref: bool,
     terms: Option<&'a str>,
     privacy: Option<&'a str>,
     refunds: Option<&'a str>,
@@ -120,7 +124,9 @@ impl<'a> Frame<'a> {
             virtual_currency: &self.settings.virtual_currency,
             system_currency: rate(&self.settings.system_currency),
             currencies: self.settings.currencies.iter().map(rate).collect(),
+            digits: self.config.digits,
             profiles: self.settings.is_profile_enabled,
+            is_ref: self.config.is_ref,
             terms: about("terms"),
             privacy: about("privacy"),
             refunds: about("refund"),

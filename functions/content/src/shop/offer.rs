@@ -1,6 +1,7 @@
 //! An item as a page shows it to everyone.
 
-use shared::model::{Item, Money, PriceTier, Sold, StoreConfig};
+use super::texts::Texts;
+use shared::model::{Item, Money, PeriodUnit, Plan, PriceTier, Sold, StoreConfig};
 use shared::rules::pricing::{Availability, availability, is_cumulative};
 
 /// A picture; without an address, a sign is shown in its place.
@@ -78,10 +79,45 @@ impl<'a> Offer<'a> {
         limits.global.map(|limit| (left(limit), limit))
     }
 
+    /// How often a subscription is paid.
+    pub fn every(&self, texts: &Texts) -> String {
+        period(self.item.plan, texts)
+    }
+
     /// The item's cell in a row of its category's comparison table.
     #[expect(clippy::trivially_copy_pass_by_ref, reason = "templates pass references")]
     pub fn cell(&self, row: &u64) -> &str {
         let cell = self.item.comparison.iter().find(|cell| cell.comparison_id == *row);
         cell.map_or("", |cell| &cell.value)
+    }
+}
+
+/// The period of a plan: "every month", "every 3 months".
+fn period(Plan { every, unit, .. }: Plan, texts: &Texts) -> String {
+    let (one, more) = match unit {
+        PeriodUnit::Day => ("every.day.one", "every.day"),
+        PeriodUnit::Week => ("every.week.one", "every.week"),
+        PeriodUnit::Month => ("every.month.one", "every.month"),
+        PeriodUnit::Year => ("every.year.one", "every.year"),
+    };
+    texts.with(if every == 1 { one } else { more }, every)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_subscription_says_how_often_it_is_paid() {
+        let (_, texts) = Texts::of_language("en");
+        for (every, unit, expected) in [
+            (1, PeriodUnit::Day, "every day"),
+            (2, PeriodUnit::Week, "every 2 weeks"),
+            (1, PeriodUnit::Month, "every month"),
+            (3, PeriodUnit::Month, "every 3 months"),
+            (1, PeriodUnit::Year, "every year"),
+        ] {
+            assert_eq!(period(Plan { every, unit, ..Plan::default() }, texts), expected);
+        }
     }
 }

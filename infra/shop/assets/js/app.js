@@ -187,7 +187,19 @@ for (const box of document.querySelectorAll(".scroll-box")) {
 // A page that a browser kept is from before a logout, or before what was bought.
 addEventListener("pageshow", ({ persisted }) => persisted && location.reload());
 
+/** A link with `?ref=CODE` applies the referral code. The visitor did not enter it, and is not told of a refusal. */
+async function captureReferral() {
+  const address = new URL(location);
+  const code = address.searchParams.get("ref");
+  if (!code || !shop.is_ref) return;
+  address.searchParams.delete("ref");
+  history.replaceState(history.state, "", address);
+  const captured = await accepted("/capture-referral", { ref: code }, () => {});
+  if (captured) say(captured.message);
+}
+
 const said = sessionStorage.getItem("says");
 sessionStorage.removeItem("says");
 if (said) say(said);
 show();
+captureReferral();

@@ -45,10 +45,11 @@ export const currency = {
 
 const { lang } = document.documentElement;
 
-/** An amount in a currency that the API names. */
+/** An amount in a currency that the API names. The store's own has the store's digits, which are not always those of browsers. */
 export function moneyIn(amount, code) {
+  const digits = code === shop.system_currency.name ? { minimumFractionDigits: shop.digits, maximumFractionDigits: shop.digits } : {};
   try {
-    return new Intl.NumberFormat(lang, { style: "currency", currency: code }).format(amount);
+    return new Intl.NumberFormat(lang, { style: "currency", currency: code, ...digits }).format(amount);
   } catch {
     return `${amount.toFixed(2)} ${code}`;
   }

@@ -1,7 +1,7 @@
 // The player's account: the public profile, the orders that were begun in this browser, and the subscriptions.
 import { get, isShown } from "../api.js";
 import { h, picture, t } from "../dom.js";
-import { charged, date, shop, store } from "../store.js";
+import { charged, date, shop, store, virtual } from "../store.js";
 import { needsLogin } from "./login.js";
 import { listed } from "./order.js";
 import { list } from "./subscriptions.js";
@@ -16,6 +16,7 @@ export default async function account(again) {
       h("header", { class: "head" }, user.avatar && picture(user.avatar, 112),
         h("div", {}, h("h1", {}, user.username),
           found && h("p", { class: "lead" }, found.display_group ? t("account.group", found.group, date(`${found.created.replace(" ", "T")}Z`)) : t("account.since", date(`${found.created.replace(" ", "T")}Z`))),
+          user.virtual_currency !== undefined && h("p", { class: "soft" }, t("account.balance", virtual(user.virtual_currency))),
           found?.money_spent > 0 && h("p", { class: "soft" }, t("account.spent", charged(found.money_spent))),
           found?.top_item_name && h("p", { class: "soft" }, t("account.top", found.top_item_name)))),
       found && section("bought", found.items.length > 0

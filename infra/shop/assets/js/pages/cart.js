@@ -156,7 +156,7 @@ function codes(sums, changed) {
     entry(t("code.entry"), "/cart/acceptCoupon", "coupon"),
     sums.referral_code
       ? applied(t("code.referral_by", sums.referral), sums.referral_code, "/cart/removeReferral")
-      : entry(t("code.referral"), "/cart/setReferral", "ref_code"));
+      : shop.is_ref && entry(t("code.referral"), "/cart/setReferral", "ref_code"));
 }
 
 /** Words that are a link, if the store has a page about them. */
@@ -197,6 +197,7 @@ const seen = (sums, items) => {
 };
 
 function checkout(sums, items, methods, changed, required) {
+  const { virtual_currency: balance } = store.user;
   const row = (label, text, kind = "") => h("div", { class: kind }, h("dt", {}, label), h("dd", {}, text));
   const method = select({ name: "paymentMethod" }, methods.map(({ name }) => [name, name]), methods[0]?.name);
   const terms = tick("terms", parts("accept_terms", linked(t("terms"), shop.terms)));
@@ -249,7 +250,7 @@ function checkout(sums, items, methods, changed, required) {
       row(plural("cart.units", sums.items), money(sums.clear_price)),
       sums.coupon_sum > 0 && row(t("code.coupon"), `− ${money(sums.coupon_sum)}`),
       sums.gift_sum > 0 && row(t("code.gift"), `− ${money(sums.gift_sum)}`),
-      sums.virtual_price > 0 && row(t("sum.virtual"), virtual(sums.virtual_price)),
+      sums.virtual_price > 0 && row(t("sum.virtual"), [virtual(sums.virtual_price), balance !== undefined && h("small", {}, t("account.balance", virtual(balance)))]),
       row(t("sum.to_pay"), money(sums.price), "total")),
     currency.isConverted && h("p", { class: "soft" }, t("charged", charged(sums.price))),
     sums.chat_sync === 1 && chat(changed),

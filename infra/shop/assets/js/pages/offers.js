@@ -71,7 +71,8 @@ function bind({ box, item }) {
 }
 
 function change(box, item) {
-  box.querySelector("[data-price]").replaceChildren(...price(item));
+  const shownPrice = box.querySelector("[data-price]");
+  shownPrice.replaceChildren(...price(item), ...shownPrice.querySelectorAll("[data-every]"));
   box.querySelector("[data-badges]").replaceChildren(...badges(item));
   const why = hindrance(item);
   if (why) box.querySelector("[data-action]").replaceWith(h("p", { class: main.dataset.page === "item" ? "note" : "hindrance", "data-action": true }, why));
