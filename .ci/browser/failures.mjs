@@ -108,6 +108,27 @@ async function anEarlierChangeArrives() {
   await page.context().close();
 }
 
+/** What a buyer cannot have twice can be given to another player. */
+async function aGiftOfWhatIsOwned() {
+  const page = await visitor();
+  await login(page, "Thornwick");
+  await open(page, "/category/companions");
+  await page.getByRole("link", { name: "Give it to a friend Stone Golem" }).click();
+  await page.getByText("You can still give it to another player.").waitFor();
+  await settled(page);
+  const sent = [];
+  page.on("request", (request) => request.url().includes("/cart/add/") && sent.push(request));
+  await add(page).click();
+  await page.getByText("Please enter who gets it.").waitFor();
+  assert.equal(sent.length, 0, "nothing was sent");
+  const recipient = page.getByLabel("Who is the gift for?");
+  assert(await hasFocus(recipient));
+  await recipient.fill("Pebble");
+  await add(page).click();
+  await added(page);
+  await page.context().close();
+}
+
 /** A link with a referral code. */
 async function aReferralLink() {
   const page = await visitor();
@@ -151,4 +172,4 @@ async function aStoreInForints() {
   }
 }
 
-export const FAILURES = [theLoginIsOver, theStoreIsBusy, anEarlierChangeArrives, aReferralLink, aStoreInForints];
+export const FAILURES = [theLoginIsOver, theStoreIsBusy, anEarlierChangeArrives, aGiftOfWhatIsOwned, aReferralLink, aStoreInForints];

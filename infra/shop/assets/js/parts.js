@@ -27,6 +27,9 @@ export function hindrance(item) {
   return left(item) === 0 ? t("hindrance.sold_out") : t("hindrance.limit");
 }
 
+/** Whether another player can still get what the visitor cannot buy: a gift does not count for its buyer. */
+export const canBeGiven = (item) => item.gifting && item.active !== false && left(item) !== 0;
+
 const amount = (tag, sum) => h(tag, { "data-money": sum }, money(sum));
 
 /** What an item costs: its regular price if there is a sale, and the credit for what the visitor has. */

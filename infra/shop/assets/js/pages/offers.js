@@ -1,7 +1,7 @@
 // Pages with items: what they cost this visitor, and the way into the cart.
 import { call, session } from "../api.js";
-import { byId, complain, h, t } from "../dom.js";
-import { add, badges, forVisitor, hindrance, price, wanted, works } from "../parts.js";
+import { byId, complain, h, hidden, t } from "../dom.js";
+import { add, badges, canBeGiven, forVisitor, hindrance, price, wanted, works } from "../parts.js";
 
 const main = byId("main");
 
@@ -74,13 +74,25 @@ function change(box, item) {
   const shownPrice = box.querySelector("[data-price]");
   shownPrice.replaceChildren(...price(item), ...shownPrice.querySelectorAll("[data-every]"));
   box.querySelector("[data-badges]").replaceChildren(...badges(item));
-  const why = hindrance(item);
-  if (why) box.querySelector("[data-action]").replaceWith(h("p", { class: main.dataset.page === "item" ? "note" : "hindrance", "data-action": true }, why));
+  hinder(box, item, hindrance(item));
   const step = main.querySelector(`[data-step="${item.id}"]`);
   if (step && item.isOwned) {
     step.removeAttribute("data-money");
     step.textContent = t("badge.owned");
   }
+}
+
+/** Says why the visitor cannot buy an item, and leaves what can still be done: to give it to another player. */
+function hinder(box, item, why) {
+  const isItemPage = main.dataset.page === "item";
+  const action = box.querySelector("[data-action]");
+  const recipient = action.elements?.recipient;
+  box.querySelector("[data-why]")?.remove();
+  if (recipient) recipient.required = why !== "";
+  if (!why) return;
+  if (canBeGiven(item) && recipient) action.before(h("p", { class: "note", "data-why": true }, why, " ", t("gift.still")));
+  else if (canBeGiven(item) && !isItemPage) action.replaceWith(h("a", { class: "button", "data-action": true, href: `/item/${item.id}` }, t("gift.give"), hidden(` ${item.name}`)));
+  else action.replaceWith(h("p", { class: isItemPage ? "note" : "hindrance", "data-action": true }, why));
 }
 
 /** The field that a refusal is about, by its words. */
@@ -94,6 +106,10 @@ function submit(form, item) {
   if (server?.value) chosen.server_id = Number(server.value);
   const player = recipient?.value.trim();
   if (player) Object.assign(chosen, { payment_type: 2, gift_to: player });
+  else if (recipient?.required) {
+    complain(fields.recipient, t("missing.recipient"));
+    return recipient.focus();
+  }
   return add(item, chosen, (text) => {
     const place = Object.entries(ABOUT).find(([name, words]) => fields[name] && words.test(text))?.[0];
     for (const [name, box] of Object.entries(fields)) complain(box, name === place ? text : "");
