@@ -129,6 +129,30 @@ async function aGiftOfWhatIsOwned() {
   await page.context().close();
 }
 
+/** What was bought is shown once its delivery can be looked up. A waiting order is announced once. */
+async function ordersThatAreLookedUpAgain() {
+  const page = await visitor();
+  await page.clock.install();
+  await busy(page, "/payments/delivery", 1);
+  await open(page, "/orders/ska237syhxydekce");
+  await page.locator(".state.paid").waitFor();
+  assert.equal(await page.locator(".bought").isVisible(), false);
+  await page.clock.runFor(4000);
+  await page.locator(".bought li").first().waitFor();
+  await open(page, "/orders/knqgzewntc6hqf7g");
+  await page.getByText("This order belongs to an account. Log in to see it.").waitFor();
+  await enter(page, "Thornwick");
+  await page.locator(".state.paid").waitFor();
+  await open(page, "/orders/qv6qv4vqbqtgggak");
+  const state = await page.locator(".state").elementHandle();
+  const again = page.waitForResponse("**/api/payments/checkStatus");
+  await page.clock.runFor(4000);
+  await again;
+  await page.getByText(/Next look-up in [34] s/).waitFor();
+  assert(await state.evaluate((one) => one.isConnected), "what has not changed is not announced again");
+  await page.context().close();
+}
+
 /** A link with a referral code. */
 async function aReferralLink() {
   const page = await visitor();
@@ -172,4 +196,4 @@ async function aStoreInForints() {
   }
 }
 
-export const FAILURES = [theLoginIsOver, theStoreIsBusy, anEarlierChangeArrives, aGiftOfWhatIsOwned, aReferralLink, aStoreInForints];
+export const FAILURES = [theLoginIsOver, theStoreIsBusy, anEarlierChangeArrives, aGiftOfWhatIsOwned, ordersThatAreLookedUpAgain, aReferralLink, aStoreInForints];

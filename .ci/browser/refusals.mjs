@@ -203,7 +203,9 @@ export async function tooManyLookUps() {
   await ask(18);
   await open(page, `/orders/${id}`);
   await page.getByText(/^Too many attempts\. Please try again in \d+ seconds?\.$/).first().waitFor();
-  await page.getByText(/Next look-up in \d+ s\./).waitFor();
+  const countdown = page.getByText(/Next look-up in \d+ s\./);
+  await countdown.waitFor();
+  assert.equal(await countdown.evaluate((one) => one.closest("[aria-live], [role=status], [role=alert]")), null, "a countdown is not announced");
   await page.context().close();
 }
 

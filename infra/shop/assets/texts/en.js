@@ -139,6 +139,7 @@ export default {
   "order.help": "If something is missing, tell the store's owner the order's id, {0}.",
   "order.id": "Id",
   "order.joins": "Some of it needs its player on the server for a moment",
+  "order.login": "This order belongs to an account. Log in to see it.",
   "order.look_up": "Look up",
   "order.look_up_by": "The order's id",
   "order.look_up_other": "Look up another order by its id",

@@ -1,8 +1,8 @@
 // The state of an order, asked again until it is final. The API allows 18 look-ups in a minute from one address.
-import { Offline, Refused, call } from "../api.js";
+import { Offline, call, isShown } from "../api.js";
 import { decoded, field, h, parts, picture, t } from "../dom.js";
 import { purchase, purchases } from "../purchases.js";
-import { date, loadUser, moneyIn, shop } from "../store.js";
+import { date, moneyIn, refreshUser, shop } from "../store.js";
 import { needsLogin } from "./login.js";
 
 /** Seconds between two look-ups: 15 in a minute. */
@@ -26,15 +26,24 @@ export default function order(again) {
   const [id, checkoutId] = isReturn ? [query.get("order_id"), query.get("checkout_id")] : [decoded(last), null];
   const title = h("h1", {}, t(id ? "order" : "orders.title"));
   const state = h("div", { class: "order", "aria-live": "polite", "aria-busy": id ? "true" : null });
+  // What is announced, and a countdown, which is not.
+  const refusal = h("p", { class: "soft", role: "status" });
   const limit = h("p", { class: "soft" });
-  const view = [title, state, limit, !isReturn && lookup(id)];
+  const view = [title, state, h("div", {}, refusal, limit), !isReturn && lookup(id)];
   let timer;
   let deliveryTimer;
+  let shown;
   const stop = () => {
     clearTimeout(timer);
     clearTimeout(deliveryTimer);
   };
-  const later = (seconds, why) => {
+  /** Announced by screen readers, and therefore replaced only if it differs. */
+  const display = (key, children) => {
+    if (key === shown) return;
+    shown = key;
+    state.replaceChildren(...children());
+  };
+  const later = (seconds, why = "") => {
     const left = (remaining) => {
       limit.textContent = t("order.next_look_up", why, remaining).trim();
       timer = setTimeout(() => (remaining > 1 ? left(remaining - 1) : ask()), 1000);
@@ -59,27 +68,30 @@ export default function order(again) {
       const found = await call("/payments/checkStatus", { order_id: id, ...(checkoutId && { checkout_id: checkoutId }) }, { seen });
       const details = found.order_data;
       if (details?.status === "PAID" && isReturn) title.textContent = t("order.thanks");
-      const delivery = ["PAID", "REFUNDED"].includes(details?.status) ? await delivered(details).catch(() => NOTHING) : NOTHING;
-      state.replaceChildren(...(details ? summary(found, details, delivery, isReturn) : [h("p", { class: "note" }, found.message)]));
+      const delivery = ["PAID", "REFUNDED"].includes(details?.status) ? await delivered(details).catch(() => UNKNOWN) : NOTHING;
+      const key = JSON.stringify([details?.status, found.message, delivery.key]);
+      display(key, () => (details ? summary(found, details, delivery, isReturn) : [note(found.message)]));
+      clearTimeout(deliveryTimer);
       if (delivery.isOpen) follow(details, delivery, DELIVERY.first);
       limit.textContent = "";
+      refusal.textContent = "";
       if (details?.status === "PENDING") {
         const spare = remaining === null ? "" : t("order.spare", remaining);
         later(remaining === "0" ? 60 : PAUSE, spare);
       } else if (details) {
-        await loadUser();
+        await refreshUser();
         // What was bought is taken out of the cart right after the order is paid, which can be a moment later.
-        if (details.status === "PAID") timer = setTimeout(() => loadUser().catch(() => {}), 2500);
+        if (details.status === "PAID") timer = setTimeout(refreshUser, 2500);
       }
     } catch (error) {
-      if (error instanceof Refused && error.status === 429) {
-        limit.setAttribute("role", "status");
-        if (!state.firstChild) state.append(h("p", { class: "note" }, error.message));
-        later(error.retrySeconds || 60, error.message);
-      } else if (error instanceof Refused || error instanceof Offline) {
-        state.replaceChildren(error.status === 401 ? needsLogin(again, error.message).view[1] : h("p", { class: "note" }, error.message));
-        if (error instanceof Offline || error.status >= 500) later(error.retrySeconds || PAUSE, "");
-      } else throw error;
+      if (!isShown(error)) throw error;
+      if (error.status === 429) {
+        refusal.textContent = error.message;
+        later(error.retrySeconds || 60);
+      } else {
+        display(error.message, () => [error.status === 401 ? needsLogin(again, t("order.login")).view[1] : note(error.message)]);
+        if (error instanceof Offline || error.status >= 500) later(error.retrySeconds || PAUSE);
+      }
     } finally {
       state.removeAttribute("aria-busy");
     }
@@ -90,6 +102,10 @@ export default function order(again) {
 }
 
 const NOTHING = { rows: [], key: "", isOpen: false };
+/** The delivery could not be looked up, and is asked for again. */
+const UNKNOWN = { ...NOTHING, isOpen: true };
+
+const note = (text) => h("p", { class: "note" }, text);
 
 /** How far the lines of an order are, with what this browser knows of them. */
 async function delivered({ internal_id: id, status }) {
@@ -103,9 +119,9 @@ async function delivered({ internal_id: id, status }) {
   return { rows, isRefunded: status === "REFUNDED", key: states.join(), isOpen: states.some((state) => state === "waiting" || state === "join") };
 }
 
-/** What was bought, and how far its delivery is. */
+/** What was bought, and how far its delivery is. It is hidden until something is known of it. */
 const bought = ({ rows, isRefunded }) =>
-  h("ul", { class: "bought panel narrow", "aria-label": t("bought") }, rows.map(({ name, state, count = 1, image, giftTo }) => {
+  h("ul", { class: "bought panel narrow", "aria-label": t("bought"), hidden: rows.length === 0 }, rows.map(({ name, state, count = 1, image, giftTo }) => {
     const [mark, kind, text] = DELIVERIES[state] ?? [];
     return h("li", {}, picture(image, 48),
       h("span", {}, h("strong", {}, count > 1 ? `${count} × ${name}` : name), giftTo && h("span", { class: "soft" }, t("cart.gift", giftTo)),
@@ -117,7 +133,7 @@ function summary(found, order, delivery, isReturn) {
   return [
     h("p", { class: `state ${order.status.toLowerCase()}` }, h("span", { "aria-hidden": "true" }, { PAID: "✓", PENDING: "…" }[order.status] ?? "✕"), h("strong", {}, t(`order.state.${order.status}`))),
     h("p", { class: "lead" }, found.message),
-    delivery.rows.length > 0 && bought(delivery),
+    bought(delivery),
     isPaid && whatIsNext(delivery, order),
     h("dl", { class: "sums panel narrow" }, [
       [t("order.number"), t("order.number_of", order.id)],
