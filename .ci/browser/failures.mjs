@@ -42,7 +42,7 @@ async function theLoginIsOver() {
     await units.waitFor();
     await settled(page);
   }
-  assert.equal(await units.inputValue(), "2", "what was typed stays");
+  assert.deepEqual([await units.inputValue(), await units.getAttribute("aria-invalid")], ["2", null], "what was typed stays, and is sent");
   await page.context().close();
 }
 

@@ -192,10 +192,13 @@ async function captureReferral() {
   const address = new URL(location);
   const code = address.searchParams.get("ref");
   if (!code || !shop.is_ref) return;
+  const captured = await accepted("/capture-referral", { ref: code }, () => {});
   address.searchParams.delete("ref");
   history.replaceState(history.state, "", address);
-  const captured = await accepted("/capture-referral", { ref: code }, () => {});
-  if (captured) say(captured.message);
+  if (!captured) return;
+  say(captured.message);
+  // The cart may have been shown without it.
+  if (PRIVATE.includes(main.dataset.page)) show();
 }
 
 const said = sessionStorage.getItem("says");

@@ -49,7 +49,8 @@ function setting(label, control, path, body, changed) {
     control.dataset.typed = "no";
     const value = control.value.trim();
     const done = await accepted(path, body(value), (problem) => {
-      if (problem) unsent.set(name, { value, problem });
+      // What a login that is over kept from being sent is sent after the next one.
+      if (problem) unsent.set(name, { value, problem: session.token ? problem : "" });
       else unsent.delete(name);
       box.complain(problem);
     });
@@ -59,6 +60,7 @@ function setting(label, control, path, body, changed) {
   if (unsent.has(name)) {
     control.value = unsent.get(name).value;
     box.complain(box.problem());
+    if (box.problem() === "") changing = Promise.allSettled([changing, box.send()]);
   }
   control.addEventListener("input", () => { control.dataset.typed = "yes"; });
   for (const event of ["change", "blur"]) control.addEventListener(event, () => {

@@ -89,6 +89,8 @@ export default function order(again) {
         refusal.textContent = error.message;
         later(error.retrySeconds || 60);
       } else {
+        limit.textContent = "";
+        refusal.textContent = "";
         display(error.message, () => [error.status === 401 ? needsLogin(again, t("order.login")).view[1] : note(error.message)]);
         if (error instanceof Offline || error.status >= 500) later(error.retrySeconds || PAUSE);
       }
