@@ -212,7 +212,9 @@ fn news(order: &Order, effects: &OrderEffects, state: &PaymentState) -> Option<R
     let in_order = |amount: Money| {
         if state.amount == order.price { amount } else { amount.portion(order.price, state.amount) }
     };
-    let (refunded, failed) = (in_order(state.refunded).min(order.price), in_order(state.failed_refunds));
+    // Rounded up, the last minor unit would be noted before it is refunded, and the refund in full be no news.
+    let most = if state.is_refunded() { order.price } else { order.price.less(Money::from_minor(1)) };
+    let (refunded, failed) = (in_order(state.refunded).min(most), in_order(state.failed_refunds));
     let noted = match order.status {
         OrderStatus::Paid => effects.refunded,
         // Of an order that is not paid, what is refunded is noted only once a refund has failed.

@@ -64,6 +64,20 @@ async fn an_accepted_order_is_paid_as_it_is_and_its_refunds_count_in_proportion(
 }
 
 #[tokio::test]
+async fn an_accepted_order_of_less_than_its_payment_is_refunded_by_the_last_part() {
+    let (market, order) = in_review(|state| state.amount = money(401)).await;
+    assert!(accepted(&market, &order).await.unwrap());
+    for (refunded, noted, status) in [(400, 199, OrderStatus::Paid), (401, 199, OrderStatus::Refunded)] {
+        market.provider.set(&order, |state| state.refunded = money(refunded));
+        market.settle(&order).await;
+        let stored = market.order(&order).await;
+        assert_eq!((stored.effects.refunded, stored.order.status), (money(noted), status));
+    }
+    market.sweep_later().await;
+    assert_quiet(&market).await;
+}
+
+#[tokio::test]
 async fn what_cannot_be_taken_any_more_is_not_accepted() {
     let (market, order) = in_review(other_amount).await;
     // The provider says that it has ended, and what it held is sold to another buyer.
