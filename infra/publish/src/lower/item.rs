@@ -12,10 +12,16 @@ use shared::model::{
     Comparison, ComparisonValue, Item, ItemDelivery, ItemId, ItemType, Server, ServerId, Variable, VariableKind,
 };
 
+/// The most characters of an item's name. Payment pages take 250, with the player of a gift and the number of units.
+const LONGEST_NAME: usize = 180;
+
 pub(super) fn item(file: &ItemFile, category: &CategoryContext<'_>, report: &mut Report) -> (Item, ItemDelivery) {
     let mut reader = ItemReader { file, category, report };
     let (name_field, image_field) = (reader.field("name"), reader.field("image"));
     check_name(&file.name, file.id.line, &name_field, reader.report);
+    if file.name.chars().count() > LONGEST_NAME {
+        reader.report.fault(file.id.line, &name_field, format!("must have at most {LONGEST_NAME} characters"));
+    }
     check_image(&file.image, &category.site.images, file.id.line, &image_field, reader.report);
     let description_field = reader.field("description");
     let description = file.description.as_deref().unwrap_or_default();

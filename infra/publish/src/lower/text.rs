@@ -6,9 +6,6 @@ use std::collections::BTreeSet;
 /// The most characters of a text that a page shows without a warning.
 const LONG: usize = 100_000;
 
-/// The most characters of a name. Payment pages take 250, with the player of a gift and the number of units.
-const LONGEST_NAME: usize = 200;
-
 /// Reports a name that cannot be read, or that changes how the texts around it are read.
 pub(super) fn check_name(name: &str, line: Option<u64>, field: &str, report: &mut Report) {
     // Characters without a width, and marks that turn the direction of the text around them.
@@ -18,8 +15,6 @@ pub(super) fn check_name(name: &str, line: Option<u64>, field: &str, report: &mu
         report.fault(line, field, "must not be blank");
     } else if name.contains(['\n', '\r']) {
         report.fault(line, field, "must be one line");
-    } else if name.chars().count() > LONGEST_NAME {
-        report.fault(line, field, format!("must have at most {LONGEST_NAME} characters"));
     } else if let Some(letter) = name.chars().find(turns) {
         let problem = format!("must not contain U+{:04X}, which changes the direction of the text", u32::from(letter));
         report.fault(line, field, problem);

@@ -63,7 +63,7 @@ fn text() -> impl Strategy<Value = String> {
         Just("'\"\\ ünï🙂".to_owned()),
         Just("- dash".to_owned()),
         Just("~".to_owned()),
-        Just("x".repeat(200)),
+        Just("x".repeat(180)),
     ]
 }
 
