@@ -1,4 +1,4 @@
-//! Open checkouts of an address that hold units of items with a global limit. Each has an entry in a set, which is
+//! Open checkouts of an address that hold units of items with a global limit, or a use of a coupon that has so many. Each has an entry in a set, which is
 //! added on the condition that the set is not full. An entry whose checkout has ended is removed when its place is
 //! needed.
 
@@ -12,7 +12,7 @@ use aws_sdk_dynamodb::operation::update_item::builders::UpdateItemInputBuilder;
 use aws_sdk_dynamodb::operation::update_item::{UpdateItemError, UpdateItemInput};
 use aws_sdk_dynamodb::types::{AttributeValue, ReturnValuesOnConditionCheckFailure};
 
-/// The most open checkouts with such an item of an address, of those begun within the time of a hold.
+/// The most such checkouts of an address, of those begun within the time of a hold.
 pub const MOST: usize = 10;
 /// The kind of the limit in its key.
 const KIND: &str = "hold";

@@ -5,7 +5,7 @@ use crate::random;
 use crate::store::bulk::all;
 use crate::store::keys::prefix;
 use crate::store::names::{self, Created, NameRow, Renamed};
-use crate::store::transaction::{Sent, Write, send};
+use crate::store::transaction::{Sent, Write, send_patiently};
 use crate::store::{Db, RETRIES, StoreError, keys, pause_before, read_live, sequences};
 use crate::usecases::delivery::rename_expiries;
 use crate::usecases::orders;
@@ -107,7 +107,9 @@ pub async fn rename(
             rename_expiries(db, former, name, now).await?;
             // Whoever has the name next is not to share it with addresses of this player.
             let forget: Write = Write::delete(keys::game_login(former));
-            let _: Sent<_> = send(db, vec![forget]).await?;
+            if send_patiently(db, vec![forget]).await? != Sent::Written {
+                return Err(StoreError::Contended.into());
+            }
         }
         orders::rename_in_statistics(db, &after).await?;
         return Ok((after, before.username));

@@ -135,7 +135,8 @@ impl Guard for Limit {
                 let exceeded = limits.iter().find(|limit| held(limit.item) > i128::from(limit.most))?;
                 Some(exceeded.refusal)
             }
-            Self::Ban => Some(OrderRefusal::Banned),
+            // A row that is gone is that of an erased recipient, not of a banned one.
+            Self::Ban => old.map(|_| OrderRefusal::Banned),
             Self::Chat => Some(OrderRefusal::Chat),
             Self::Rate { limit, now } => {
                 let retry_seconds = limiter::full_in(old, *limit, *now)?;
