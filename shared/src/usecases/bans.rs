@@ -18,7 +18,7 @@ pub async fn ban(db: &Db, name: &UserName, reason: Option<&str>, now: i64) -> Re
     let reason = reason.map(str::to_owned).or_else(|| before.as_ref()?.reason.clone());
     let row = encode_live(&key, &Ban { since: before.map_or(now, |ban| ban.since), reason })?;
     with_account(db, name, |user| {
-        let mut writes = vec![Write::put(key.clone(), row.clone()), forget_logins(name)];
+        let mut writes = vec![Write::put(key.clone(), row.clone())];
         match user {
             Some(user) => {
                 let after = user.next_issue(now);
@@ -32,8 +32,8 @@ pub async fn ban(db: &Db, name: &UserName, reason: Option<&str>, now: i64) -> Re
     .await
 }
 
-/// Lifts the ban of a name, if it is banned. Tokens from before the ban stay refused. Returns the account that has the
-/// name; `None` if the name is not banned.
+/// Lifts the ban of a name, if it is banned. Tokens from before the ban stay refused, and no address is known to log in in the
+/// game any more. Returns the account that has the name; `None` if the name is not banned.
 pub async fn unban(db: &Db, name: &UserName) -> Result<Option<Option<UserId>>, StoreError> {
     if db.get(&keys::ban(name), true).await?.is_none() {
         return Ok(None);
@@ -43,7 +43,7 @@ pub async fn unban(db: &Db, name: &UserName) -> Result<Option<Option<UserId>>, S
             Some(user) => Write::update(keys::user(user.id), "REMOVE banned").only_if_present(),
             None => names::must_be_unowned(name),
         };
-        vec![Write::delete(keys::ban(name)), account]
+        vec![Write::delete(keys::ban(name)), account, forget_logins(name)]
     });
     lifted.await.map(Some)
 }
