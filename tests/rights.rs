@@ -1,24 +1,27 @@
-//! Each function's rights in template.yaml are exactly the operations that it uses.
+//! Each function's rights in template.yaml are exactly the operations that it uses, and reach every row that it uses.
 
 use crate::payments::support;
 use crate::support::configure;
 use local::stripe::Action;
-use shared::model::AuthType;
+use serde_json::Value;
+use shared::model::{AuthType, User};
+use shared::store::{keys, read_live};
+use shared::token::Via;
 use std::collections::BTreeSet;
 use std::time::Duration;
-use tests::{Call, TestStore, event_names, template};
+use tests::{Call, NOW, Need, TestStore, event_names, template};
 
 #[tokio::test]
 async fn a_function_has_exactly_the_rights_that_it_uses() {
     for function in template().functions().unwrap() {
         let own = format!("{function}/");
-        let mut done = BTreeSet::new();
+        let mut done = Vec::new();
         // Each on a fresh store with empty caches.
         for name in event_names().iter().filter(|name| name.starts_with(&own)) {
             let store = TestStore::open().await;
             store.calls.clear();
             store.invoke_file(name).await;
-            done.extend(store.calls.actions());
+            done.extend(store.calls.needs());
         }
         match function.as_str() {
             "payments" => done.extend(actions_of_a_checkout().await),
@@ -26,23 +29,53 @@ async fn a_function_has_exactly_the_rights_that_it_uses() {
             "delivery" => done.extend(actions_of_a_game_server().await),
             _ => {}
         }
-        assert_eq!(template().actions(&function).unwrap(), done, "{function}");
+        let actions: BTreeSet<String> = done.iter().flat_map(|need| need.actions.clone()).collect();
+        assert_eq!(template().actions(&function).unwrap(), actions, "{function}");
+        let template = template();
+        let statements: Vec<&Value> = template.statements(&function).unwrap().collect();
+        for Need { actions, keys } in done {
+            for action in actions {
+                let is_allowed = statements.iter().any(|statement| allows(statement, &action, &keys));
+                assert!(is_allowed, "{function}: {action} of {keys:?}");
+            }
+        }
     }
 }
 
+/// Whether a statement allows an action on rows with these partition keys.
+fn allows(statement: &Value, action: &str, keys: &BTreeSet<String>) -> bool {
+    let patterns = |operator: &str| -> Vec<String> {
+        let found = &statement["Condition"][operator]["dynamodb:LeadingKeys"];
+        serde_json::from_value(found.clone()).unwrap_or_default()
+    };
+    let (like, unlike) = (patterns("ForAllValues:StringLike"), patterns("ForAllValues:StringNotLike"));
+    let is_reached = |key: &String| {
+        like.iter().any(|pattern| is_like(key, pattern)) && !unlike.iter().any(|pattern| is_like(key, pattern))
+    };
+    let acts = statement["Action"].as_array().is_some_and(|actions| actions.iter().any(|one| one == action));
+    acts && keys.iter().all(is_reached)
+}
+
+/// Whether a text matches a pattern in which each `*` stands for any text.
+fn is_like(text: &str, pattern: &str) -> bool {
+    let Some((before, after)) = pattern.split_once('*') else { return text == pattern };
+    let Some(rest) = text.strip_prefix(before) else { return false };
+    rest.char_indices().map(|(at, _)| at).chain([rest.len()]).any(|at| is_like(&rest[at..], after))
+}
+
 /// The actions of the auth function when a login in the game begins and is voided. The sample store logs players in by name.
-async fn actions_of_a_game_login() -> BTreeSet<String> {
+async fn actions_of_a_game_login() -> Vec<Need> {
     let store = TestStore::open().await;
     configure(&store, |config| config.auth_type = AuthType::Ingame).await;
     store.calls.clear();
     for address in ["192.0.2.1", "192.0.2.2"] {
         store.send(Call::post("/game_auth/init/Thornwick").from_ip(address)).await;
     }
-    store.calls.actions()
+    store.calls.needs()
 }
 
 /// The actions of the delivery function for commands that are served, given back, kept, validated and executed, and for a login.
-async fn actions_of_a_game_server() -> BTreeSet<String> {
+async fn actions_of_a_game_server() -> Vec<Need> {
     let store = TestStore::open().await;
     configure(&store, |config| config.auth_type = AuthType::Ingame).await;
     store.send(Call::post("/game_auth/init/Thornwick")).await;
@@ -58,19 +91,29 @@ async fn actions_of_a_game_server() -> BTreeSet<String> {
     store.send(Call::post(&format!("/plugin/api/game_auth/confirm/{login}/")).bytes([0])).await;
     store.clock.advance(Duration::from_mins(10));
     store.poll().await;
-    store.calls.actions()
+    store.calls.needs()
 }
 
-/// The actions of the payments function in a checkout that is paid and refunded, and in its sweep. No single event does it.
-async fn actions_of_a_checkout() -> BTreeSet<String> {
+/// The actions of the payments function in checkouts that are paid and refunded or disputed, and in its sweep. No single event
+/// does it.
+async fn actions_of_a_checkout() -> Vec<Need> {
     let store = TestStore::open().await;
+    configure(&store, |config| config.ban_on_dispute = true).await;
     let token = support::login(&store, "Buyer").await;
-    support::add(&store, &token, 302, 1).await;
-    store.calls.clear();
-    let begun = support::create(&store, &token).await;
-    support::act(&store, &begun, &Action::Pay).await;
-    support::act(&store, &begun, &Action::Refund(None)).await;
+    // A login that proves the name: the buyer of a disputed payment is banned.
+    let buyer = store.keys.verify(&token, NOW).unwrap().user;
+    let token = store.keys.sign_via(buyer, NOW, 3_600, Some(Via::Game)).unwrap();
     let sweep = serde_json::from_str(include_str!("../infra/local/src/sweep.json")).unwrap();
-    assert_eq!(store.invoke("payments", &sweep).await.status, 200);
-    store.calls.actions()
+    let mut needs = Vec::new();
+    for end in [Action::Refund(None), Action::Dispute(None)] {
+        support::add(&store, &token, 302, 1).await;
+        store.calls.clear();
+        let begun = support::create(&store, &token).await;
+        support::act(&store, &begun, &Action::Pay).await;
+        support::act(&store, &begun, &end).await;
+        assert_eq!(store.invoke("payments", &sweep).await.status, 200);
+        needs.extend(store.calls.needs());
+    }
+    assert!(read_live::<User>(&store.db, &keys::user(buyer)).await.unwrap().unwrap().banned);
+    needs
 }

@@ -81,9 +81,9 @@ impl Calls {
         self.sent(|sent| String::from_utf8_lossy(&sent.body).into_owned())
     }
 
-    /// The IAM actions that were needed.
-    pub fn actions(&self) -> BTreeSet<String> {
-        self.sent(actions).into_iter().flatten().map(|action| format!("dynamodb:{action}")).collect()
+    /// What IAM had to allow for each call.
+    pub fn needs(&self) -> Vec<Need> {
+        self.sent(Need::of)
     }
 
     /// How often a row was read by its key.
@@ -127,15 +127,37 @@ impl Calls {
     }
 }
 
-/// The IAM actions that a request needs: each write of a transaction needs its own.
-fn actions(sent: &Sent) -> Vec<String> {
-    if sent.operation != "TransactWriteItems" {
-        return vec![sent.operation.clone()];
+/// What IAM has to allow for a call. Each write of a transaction needs its own action, and each action all keys of the
+/// transaction.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Need {
+    /// Such as `dynamodb:GetItem`.
+    pub actions: BTreeSet<String>,
+    /// The partition keys of the rows.
+    pub keys: BTreeSet<String>,
+}
+
+impl Need {
+    fn of(sent: &Sent) -> Self {
+        let body = json(&sent.body);
+        let own = [(sent.operation.clone(), body.clone())];
+        let writes = body["TransactItems"].as_array().into_iter().flatten().filter_map(Value::as_object).flatten();
+        let writes: Vec<(String, Value)> =
+            writes.map(|(member, write)| (format!("{member}Item"), write.clone())).collect();
+        let calls = if sent.operation == "TransactWriteItems" { &writes[..] } else { &own[..] };
+        let partition = |row: &Value| row["pk"]["S"].as_str().map(str::to_owned);
+        let rows = calls.iter().flat_map(|(_, call)| [partition(&call["Key"]), partition(&call["Item"])]);
+        let keys = rows.chain(batch_keys(&body).map(partition)).chain([queried(&body)]).flatten().collect();
+        let actions = calls.iter().map(|(action, _)| format!("dynamodb:{action}")).collect();
+        Self { actions, keys }
     }
-    let body = json(&sent.body);
-    let items = body["TransactItems"].as_array().into_iter().flatten();
-    let members = items.filter_map(Value::as_object).flat_map(|item| item.keys());
-    members.map(|member| format!("{member}Item")).collect()
+}
+
+/// The partition key that a query asks for.
+fn queried(body: &Value) -> Option<String> {
+    let (_, value) = body["KeyConditionExpression"].as_str()?.split_once("= ")?;
+    let name = value.split_whitespace().next()?;
+    body["ExpressionAttributeValues"][name]["S"].as_str().map(str::to_owned)
 }
 
 impl CartTrace {

@@ -26,7 +26,7 @@ mod table;
 mod test_table;
 mod wire;
 
-pub use calls::{Calls, CartTrace, operation, writes};
+pub use calls::{Calls, CartTrace, Need, operation, writes};
 pub use clock::{NOW, TestClock};
 pub use configure::configure;
 pub use count::{count, with_all_faults};
