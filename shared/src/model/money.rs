@@ -43,17 +43,17 @@ impl Money {
     /// The given share of this amount, half up to the minor unit (rules.md, "Money and rounding").
     #[must_use]
     pub fn share(self, percent: Percent) -> Self {
-        let product = i128::from(self.0) * i128::from(percent.hundredths());
-        let whole = i128::from(Percent::WHOLE.hundredths());
-        let rounded = (product * 2 + whole).div_euclid(whole * 2);
-        Self(i64::try_from(rounded).unwrap_or(i64::MAX))
+        self.fraction(percent.hundredths().into(), Percent::WHOLE.hundredths().into())
     }
 
     /// This amount times `part` / `whole`, half up to the minor unit; zero if `whole` is zero.
     #[must_use]
     pub fn portion(self, part: Self, whole: Self) -> Self {
-        let (product, whole) = (i128::from(self.0) * i128::from(part.0), i128::from(whole.0));
-        let rounded = (product * 2 + whole).checked_div_euclid(whole * 2).unwrap_or_default();
+        self.fraction(part.0.into(), whole.0.into())
+    }
+
+    fn fraction(self, part: i128, whole: i128) -> Self {
+        let rounded = (i128::from(self.0) * part * 2 + whole).checked_div_euclid(whole * 2).unwrap_or_default();
         Self(i64::try_from(rounded).unwrap_or(i64::MAX))
     }
 

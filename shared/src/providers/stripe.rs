@@ -330,9 +330,11 @@ impl Provider for Stripe {
         let order = payment.order.as_ref().map(InternalId::as_str).unwrap_or_default();
         let new = NewRefund { payment_intent: &intent, amount: None, order, attempt: 1 };
         // Once a refund has failed, the next is another one: for a day the provider repeats what it said of the first.
-        let failed = Some(payment.failed_refunds.minor()).filter(|failed| *failed > 0);
-        let failed = failed.map_or_else(String::new, |failed| format!("-{failed}"));
-        self.send(Refund::create(&new, key(&format!("return-{intent}{failed}"))?)).await.map(|_| ())
+        let text = match payment.failed_refunds.minor() {
+            0 => format!("return-{intent}"),
+            failed => format!("return-{intent}-{failed}"),
+        };
+        self.send(Refund::create(&new, key(&text)?)).await.map(|_| ())
     }
 }
 

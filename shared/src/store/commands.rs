@@ -1,6 +1,6 @@
 //! Commands of orders. A command's row is the truth about it; the queue of its server has a copy.
 
-use super::client::{Db, Rows};
+use super::client::Db;
 use super::codec::{Item, decode_live, encode_live};
 use super::keys::{self, Key};
 use super::queue;
@@ -27,11 +27,6 @@ pub async fn read(db: &Db, ids: impl Iterator<Item = CommandId>) -> Result<BTree
         return Ok(BTreeMap::new());
     }
     let mut rows = db.batch_get(ids.iter().copied().map(keys::command).collect()).await?;
-    take(&mut rows, ids.into_iter())
-}
-
-/// Takes commands out of the rows.
-pub fn take(rows: &mut Rows, ids: impl Iterator<Item = CommandId>) -> Result<BTreeMap<CommandId, Command>, StoreError> {
     let mut found = BTreeMap::new();
     for id in ids {
         let key = keys::command(id);

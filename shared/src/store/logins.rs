@@ -33,6 +33,12 @@ pub async fn of_name(db: &Db, name: &UserName) -> Result<StoredLogin, StoreError
     Ok(read_live(db, &keys::game_login(name)).await?.unwrap_or_default())
 }
 
+/// The write after which no address is known to log in under a name, and no login waits to be confirmed. A known address is
+/// believed before others, and one that is to be locked out may be known.
+pub fn forget(name: &UserName) -> Write {
+    Write::delete(keys::game_login(name))
+}
+
 /// A login that game servers are told of, strongly consistent.
 pub async fn pending(db: &Db, auth_id: &AuthId) -> Result<Option<PendingLogin>, StoreError> {
     read_live(db, &keys::pending_login(auth_id)).await

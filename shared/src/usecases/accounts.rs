@@ -6,7 +6,7 @@ use crate::store::bulk::all;
 use crate::store::keys::prefix;
 use crate::store::names::{self, Created, NameRow, Renamed};
 use crate::store::transaction::{Sent, Write, send_patiently};
-use crate::store::{Db, RETRIES, StoreError, keys, pause_before, read_live, sequences};
+use crate::store::{Db, RETRIES, StoreError, keys, logins, pause_before, read_live, sequences};
 use crate::usecases::delivery::rename_expiries;
 use crate::usecases::orders;
 
@@ -106,8 +106,8 @@ pub async fn rename(
         for former in former_names(db, id).await?.iter().filter(|former| *former != name) {
             rename_expiries(db, former, name, now).await?;
             // Whoever has the name next is not to share it with addresses of this player.
-            let forget: Write = Write::delete(keys::game_login(former));
-            if send_patiently(db, vec![forget]).await? != Sent::Written {
+            let forget: Vec<Write> = vec![logins::forget(former)];
+            if send_patiently(db, forget).await? != Sent::Written {
                 return Err(StoreError::Contended.into());
             }
         }

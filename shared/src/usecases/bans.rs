@@ -7,7 +7,7 @@ use crate::model::{User, UserId, UserName};
 use crate::store::codec::encode_live;
 use crate::store::names::{self, Ban};
 use crate::store::transaction::{Sent, Write, send};
-use crate::store::{Db, RETRIES, StoreError, keys, pause_before, read_live};
+use crate::store::{Db, RETRIES, StoreError, keys, logins, pause_before, read_live};
 
 /// Bans a name at `now` (seconds since 1970 UTC). A name that is banned stays so since then, with another reason only if
 /// one is given. Returns the account that has the name. Fails with `Unavailable` also if other requests kept changing
@@ -43,7 +43,7 @@ pub async fn unban(db: &Db, name: &UserName) -> Result<Option<Option<UserId>>, S
             Some(user) => Write::update(keys::user(user.id), "REMOVE banned").only_if_present(),
             None => names::must_be_unowned(name),
         };
-        vec![Write::delete(keys::ban(name)), account, forget_logins(name)]
+        vec![Write::delete(keys::ban(name)), account, logins::forget(name)]
     });
     lifted.await.map(Some)
 }
@@ -57,7 +57,7 @@ pub async fn revoke(db: &Db, user: &User, now: i64) -> Result<Option<i64>, Store
     if let Ok(name) = UserName::parse(&user.username)
         && names::owner(db, &name).await? == Some(user.id)
     {
-        writes.extend([index(&name, after), forget_logins(&name)]);
+        writes.extend([index(&name, after), logins::forget(&name)]);
     }
     Ok((send(db, writes).await? == Sent::Written).then_some(after))
 }
@@ -73,12 +73,6 @@ fn refuse_until(user: &User, after: i64) -> Write {
 /// The write by which a login by name knows of a revocation without reading the account.
 fn index(name: &UserName, after: i64) -> Write {
     Write::update(keys::name(name), "SET valid_after = :after").only_if_present().number(":after", after)
-}
-
-/// The write after which no address is known to log in in the game under a name, and what waits to be confirmed is void: a
-/// known address is believed before others, and the one that is to be locked out may be known.
-fn forget_logins(name: &UserName) -> Write {
-    Write::delete(keys::game_login(name))
 }
 
 /// Sends the writes that `writes` makes for the account of a name, again if the account changed in between.

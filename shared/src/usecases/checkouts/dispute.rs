@@ -7,7 +7,7 @@ use crate::clock::Clock;
 use crate::model::{
     DeliveryStep, Entitlement, InternalId, LoginKind, OrderDelivery, OrderEffects, OrderStatus, User, UserName,
 };
-use crate::rules::dispute::{decisive, is_older, takes_back};
+use crate::rules::dispute::{decisive, is_older, is_taken_back, takes_back};
 use crate::store::orders::{self, StoredOrder};
 use crate::store::published::read_active_version;
 use crate::store::transaction::{Sent, Write, send};
@@ -49,7 +49,7 @@ async fn note(db: &Db, clock: &dyn Clock, stored: &StoredOrder, dispute: &Disput
     disputes.insert(dispute.id.clone(), dispute.state.clone());
     let decides = decisive(disputes.values().map(String::as_str));
     let takes_back = takes_back(decides);
-    if takes_back && !stored.effects.dispute.as_deref().is_some_and(self::takes_back) {
+    if takes_back && !is_taken_back(&stored.effects) {
         // Before it is noted, so that a repeated call does it again.
         ban_buyer(db, clock, stored).await?;
     }

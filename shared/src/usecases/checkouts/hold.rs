@@ -11,7 +11,7 @@ use crate::store::transaction::Write;
 use crate::store::unfinished::Unfinished;
 use crate::store::{Db, StoreError, carts, chat, ledgers, users};
 use crate::usecases::carts::CartContext;
-use crate::usecases::orders::effects::{spent, take_codes};
+use crate::usecases::orders::effects::{spent, take_codes, to_check};
 use crate::usecases::orders::inputs::OrderInputs;
 use crate::usecases::orders::refusal::{Guarded, Limit, OrderRefusal, OwnedLimit};
 use std::collections::{BTreeMap, BTreeSet};
@@ -91,14 +91,13 @@ pub(super) fn writes(
         writes.extend(take_codes(order, inputs)?);
         written = written.or_else(|| order.order.owner.filter(|_| spent(order).is_some()));
     }
-    let checked = inputs.users.iter().filter(|user| written != Some(**user));
     let recipient_accounts: BTreeSet<UserId> = recipients.values().filter_map(|recipient| recipient.user).collect();
-    writes.extend(checked.map(|user| {
-        if recipient_accounts.contains(user) {
+    writes.extend(to_check(inputs, written).map(|user| {
+        if recipient_accounts.contains(&user) {
             // A ban is of the present name: the one that was typed may be a former one.
-            return users::must_not_be_banned(*user).guarded_by(Limit::Ban);
+            return users::must_not_be_banned(user).guarded_by(Limit::Ban);
         }
-        users::must_exist(*user).into()
+        users::must_exist(user).into()
     }));
     let mut judged = BTreeSet::new();
     for (who, limits) in may_own(lines) {

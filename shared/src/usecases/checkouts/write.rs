@@ -52,7 +52,7 @@ impl<'a> Place<'a> {
     }
 }
 
-/// Whether a cart holds what there is only so much of: an item with a global limit, or a coupon with so many uses.
+/// Whether a cart has an item with a global limit, or a coupon with a limited number of uses.
 pub(super) fn has_limited(lines: &[PricedLine<'_>], coupon: Option<&Code>) -> bool {
     let has_uses = matches!(coupon, Some(Code::Coupon(coupon)) if coupon.max_uses.is_some());
     has_uses || lines.iter().any(|line| line.item().global_limit.is_some())

@@ -94,8 +94,12 @@ pub(in crate::usecases) fn add_to_ledgers(
 /// The users of `order` must not be erased in the meantime. `written` is one whose account another write changes, and
 /// checks.
 pub(in crate::usecases) fn users_exist(inputs: &OrderInputs, written: Option<UserId>) -> Vec<Guarded> {
-    let checked = inputs.users.iter().filter(|user| written != Some(**user));
-    checked.map(|user| users::must_exist(*user).into()).collect()
+    to_check(inputs, written).map(|user| users::must_exist(user).into()).collect()
+}
+
+/// The users of an order whose accounts no other of its writes checks. `written` is one whose account another write does.
+pub(in crate::usecases) fn to_check(inputs: &OrderInputs, written: Option<UserId>) -> impl Iterator<Item = UserId> {
+    inputs.users.iter().copied().filter(move |user| written != Some(*user))
 }
 
 /// The amount of virtual currency that an order takes; `None` if it takes none.
