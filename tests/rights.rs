@@ -24,9 +24,9 @@ async fn a_function_has_exactly_the_rights_that_it_uses() {
             done.extend(store.calls.needs());
         }
         match function.as_str() {
-            "payments" => done.extend(actions_of_a_checkout().await),
-            "auth" => done.extend(actions_of_a_game_login().await),
-            "delivery" => done.extend(actions_of_a_game_server().await),
+            "payments" => done.extend(needs_of_a_checkout().await),
+            "auth" => done.extend(needs_of_a_game_login().await),
+            "delivery" => done.extend(needs_of_a_game_server().await),
             _ => {}
         }
         let actions: BTreeSet<String> = done.iter().flat_map(|need| need.actions.clone()).collect();
@@ -56,15 +56,15 @@ fn allows(statement: &Value, action: &str, keys: &BTreeSet<String>) -> bool {
     acts && keys.iter().all(is_reached)
 }
 
-/// Whether a text matches a pattern in which each `*` stands for any text.
+/// Whether a text matches a pattern with wildcards (`*`), as IAM compares.
 fn is_like(text: &str, pattern: &str) -> bool {
     let Some((before, after)) = pattern.split_once('*') else { return text == pattern };
     let Some(rest) = text.strip_prefix(before) else { return false };
     rest.char_indices().map(|(at, _)| at).chain([rest.len()]).any(|at| is_like(&rest[at..], after))
 }
 
-/// The actions of the auth function when a login in the game begins and is voided. The sample store logs players in by name.
-async fn actions_of_a_game_login() -> Vec<Need> {
+/// The needs of the auth function when a login in the game begins and is voided. The sample store logs players in by name.
+async fn needs_of_a_game_login() -> Vec<Need> {
     let store = TestStore::open().await;
     configure(&store, |config| config.auth_type = AuthType::Ingame).await;
     store.calls.clear();
@@ -74,8 +74,8 @@ async fn actions_of_a_game_login() -> Vec<Need> {
     store.calls.needs()
 }
 
-/// The actions of the delivery function for commands that are served, given back, kept, validated and executed, and for a login.
-async fn actions_of_a_game_server() -> Vec<Need> {
+/// The needs of the delivery function for commands that are served, given back, kept, validated and executed, and for a login.
+async fn needs_of_a_game_server() -> Vec<Need> {
     let store = TestStore::open().await;
     configure(&store, |config| config.auth_type = AuthType::Ingame).await;
     store.send(Call::post("/game_auth/init/Thornwick")).await;
@@ -94,9 +94,9 @@ async fn actions_of_a_game_server() -> Vec<Need> {
     store.calls.needs()
 }
 
-/// The actions of the payments function in checkouts that are paid and refunded or disputed, and in its sweep. No single event
+/// The needs of the payments function in checkouts that are paid and refunded or disputed, and in its sweep. No single event
 /// does it.
-async fn actions_of_a_checkout() -> Vec<Need> {
+async fn needs_of_a_checkout() -> Vec<Need> {
     let store = TestStore::open().await;
     configure(&store, |config| config.ban_on_dispute = true).await;
     let token = support::login(&store, "Buyer").await;

@@ -176,7 +176,7 @@ async fn a_page_is_the_same_for_every_visitor() {
     }
 }
 
-/// What browsers would guess otherwise: the digits of the currency, and whether referral codes are accepted.
+/// Browsers have digits of their own for a currency.
 #[tokio::test]
 async fn scripts_know_the_digits_of_the_currency_and_whether_referrals_are_on() {
     let store = TestStore::open().await;

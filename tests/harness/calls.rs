@@ -81,7 +81,7 @@ impl Calls {
         self.sent(|sent| String::from_utf8_lossy(&sent.body).into_owned())
     }
 
-    /// What IAM had to allow for each call.
+    /// The rights that each call needs.
     pub fn needs(&self) -> Vec<Need> {
         self.sent(Need::of)
     }
@@ -127,7 +127,7 @@ impl Calls {
     }
 }
 
-/// What IAM has to allow for a call. Each write of a transaction needs its own action, and each action all keys of the
+/// The rights that a call needs in IAM. Each write of a transaction needs its own action, and each action all keys of the
 /// transaction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Need {

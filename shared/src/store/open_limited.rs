@@ -1,6 +1,6 @@
-//! Open checkouts of an address that hold units of items with a global limit, or a use of a coupon that has so many. Each has an entry in a set, which is
-//! added on the condition that the set is not full. An entry whose checkout has ended is removed when its place is
-//! needed.
+//! Open checkouts of an address that hold units of items with a global limit, or a use of a coupon with a limited number of
+//! them. Each has an entry in a set, which is added on the condition that the set is not full. An entry whose checkout has
+//! ended is removed when its place is needed.
 
 use super::client::{Db, Rows};
 use super::codec::{Item, key_attributes};

@@ -101,7 +101,7 @@ impl Input for KeyAndAgent {
 }
 
 impl KeyAndAgent {
-    /// The key and the agent. That a text is no agent's id is said to a valid key alone.
+    /// The key and the agent. An id that is malformed is refused only after the key was found valid.
     pub async fn checked(self, db: &Db) -> Result<(ServerKey, Option<AgentId>), Error<PollRefusal>> {
         let unknown = || Error::Refused(PollRefusal::UnknownKey);
         let SentKey::Key(key) = self.key else { return Err(unknown()) };
