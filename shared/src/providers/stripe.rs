@@ -136,9 +136,9 @@ impl Stripe {
         let all = self.send(Dispute::list(&intent.id)).await?.data;
         // One in another currency is the bank's, of the whole payment.
         let amount = |one: &Dispute| if one.currency == intent.currency { one.amount } else { intent.amount };
-        let lost = all.iter().filter(|one| one.status == DisputeStatus::Lost);
+        let lost = all.iter().filter(|one| *one.outcome() == DisputeStatus::Lost);
         let lost: Money = lost.map(|one| Money::from_minor(amount(one))).sum();
-        let disputes = all.iter().map(|one| (one.id.to_string(), one.status.as_str().to_owned()));
+        let disputes = all.iter().map(|one| (one.id.to_string(), one.outcome().as_str().to_owned()));
         Ok(PaymentState { refunded: (state.refunded + lost).min(state.amount), disputes: disputes.collect(), ..state })
     }
 
@@ -257,8 +257,9 @@ impl Provider for Stripe {
 
     async fn dispute(&self, dispute: &str) -> Result<DisputeState, ProviderError> {
         let dispute = self.send(Dispute::retrieve(&id(dispute)?)).await?;
+        let state = dispute.outcome().as_str().to_owned();
         let intent = dispute.payment_intent.map(|intent| intent.to_string());
-        Ok(DisputeState { id: dispute.id.to_string(), intent, state: dispute.status.as_str().to_owned() })
+        Ok(DisputeState { id: dispute.id.to_string(), intent, state })
     }
 
     async fn webhook_events(&self, times: (i64, i64), after: Option<&str>) -> Result<WebhookEventPage, ProviderError> {

@@ -150,6 +150,8 @@ names! {
         Won = "won",
         /// The buyer keeps the money.
         Lost = "lost",
+        /// It was stopped before it became one. If that took the money, the buyer keeps it.
+        Prevented = "prevented",
     }
 }
 
@@ -165,9 +167,25 @@ pub struct Dispute {
     pub currency: String,
     pub payment_intent: Option<ObjectId>,
     pub charge: ObjectId,
+    /// What it took from the store's balance, and gave back.
+    #[serde(default)]
+    pub balance_transactions: Vec<BalanceTransaction>,
+}
+
+/// A change of the store's balance, in minor units of the currency in which the store is paid out.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct BalanceTransaction {
+    /// Without fees; negative if it was taken.
+    pub amount: i64,
 }
 
 impl Dispute {
+    /// Its status; [`DisputeStatus::Lost`] if it was prevented by giving the money to the buyer.
+    pub fn outcome(&self) -> &DisputeStatus {
+        let taken = self.balance_transactions.iter().fold(0, |sum: i64, one| sum.saturating_add(one.amount)) < 0;
+        if self.status == DisputeStatus::Prevented && taken { &DisputeStatus::Lost } else { &self.status }
+    }
+
     pub fn retrieve(id: &ObjectId) -> Call<Self> {
         Call::get(path("disputes", id), Form::default())
     }
@@ -198,5 +216,21 @@ mod tests {
         for text in ["\"a/b\"", "5", "[]", "{}", "null"] {
             assert!(serde_json::from_str::<Expandable<PaymentIntent>>(text).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn a_prevented_dispute_is_lost_if_the_store_paid_for_it() {
+        let outcome = |status: &str, changes: &str| {
+            let text = format!(
+                r#"{{"id": "du_1", "status": "{status}", "amount": 5, "currency": "eur", "payment_intent": "pi_1",
+                    "charge": "ch_1", "balance_transactions": [{changes}]}}"#
+            );
+            serde_json::from_str::<Dispute>(&text).unwrap().outcome().clone()
+        };
+        let (taken, given) = (r#"{"amount": -5, "fee": 0}"#, r#"{"amount": 5, "fee": 0}"#);
+        assert_eq!(outcome("prevented", taken), DisputeStatus::Lost);
+        assert_eq!(outcome("prevented", &format!("{taken}, {given}")), DisputeStatus::Prevented);
+        assert_eq!(outcome("prevented", ""), DisputeStatus::Prevented);
+        assert_eq!(outcome("under_review", taken), DisputeStatus::UnderReview);
     }
 }

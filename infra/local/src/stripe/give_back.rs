@@ -89,7 +89,7 @@ impl State {
         let charge = self.charge_of(session)?;
         let id = self.id("du");
         let is_open = self.disputes.values().any(|dispute| dispute.charge == charge && dispute.is_open());
-        let lost = self.disputes.values().filter(|dispute| dispute.charge == charge && dispute.status == "lost");
+        let lost = self.disputes.values().filter(|dispute| dispute.charge == charge && dispute.is_lost());
         let lost: i64 = lost.map(|dispute| dispute.amount).sum();
         let Some(charge) = self.charges.get_mut(&charge).filter(|_| !is_open) else {
             return Err("The charge has a dispute that is open.".to_owned());

@@ -273,12 +273,25 @@ impl Dispute {
         self.status.ends_with("needs_response")
     }
 
+    /// Whether the buyer keeps the money.
+    pub(super) fn is_lost(&self) -> bool {
+        matches!(self.status, "lost" | "prevented")
+    }
+
     pub(super) fn json(&self) -> Value {
+        let change =
+            |amount: i64| json!({ "object": "balance_transaction", "amount": amount, "currency": self.currency });
+        let changes = match self.status {
+            "won" => vec![change(-self.amount), change(self.amount)],
+            status if status.starts_with("warning_") => vec![],
+            _ => vec![change(-self.amount)],
+        };
         sent(
             "dispute",
             json!({
                 "id": self.id,
                 "amount": self.amount,
+                "balance_transactions": changes,
                 "charge": self.charge,
                 "created": self.created,
                 "currency": self.currency,

@@ -170,6 +170,14 @@ impl State {
         Ok(())
     }
 
+    /// An invoice that is neither the first nor of a further period.
+    pub(super) fn charge_change(&mut self, id: &str, now: i64) -> Result<(), String> {
+        let lines = self.subscription_in(id, &["active"])?.lines.clone();
+        let invoice = self.new_invoice(id, "subscription_update", lines, now);
+        self.pay_invoice(&invoice, now);
+        Ok(())
+    }
+
     /// The period moves ahead as if it were paid: only status and invoice say that it is not.
     pub(super) fn fail_renewal(&mut self, id: &str, now: i64) -> Result<(), String> {
         let free =

@@ -33,6 +33,8 @@ pub enum Action {
     Dispute(Option<i64>),
     /// The buyer's bank asks about a payment, without taking the money back.
     Inquire,
+    /// The bank is given so many minor units, or all that is left, before it asks: a dispute is prevented.
+    PreventDispute(Option<i64>),
     /// The inquiry becomes a dispute.
     Escalate,
     /// The buyer's bank warns of fraud.
@@ -48,6 +50,8 @@ pub enum Action {
     Recover,
     /// It is not tried again: the subscription ends.
     GiveUp,
+    /// The account's owner changes the subscription, and an invoice for the change is paid.
+    ChargeChange,
     CancelAtPeriodEnd,
     /// The subscription does not end with its period after all.
     Resume,
@@ -231,6 +235,7 @@ impl State {
             Action::FailRefund => self.fail_refund(session, now),
             Action::Dispute(amount) => self.dispute(session, "needs_response", *amount, now),
             Action::Inquire => self.dispute(session, "warning_needs_response", None, now),
+            Action::PreventDispute(amount) => self.dispute(session, "prevented", *amount, now),
             Action::Escalate => self.change_dispute(session, "needs_response", "charge.dispute.updated", now),
             Action::WarnOfFraud => self.warn_of_fraud(session, now),
             Action::CloseDispute { won } => {
@@ -240,6 +245,7 @@ impl State {
             Action::FailRenewal => self.fail_renewal(&subscription?, now),
             Action::Recover => self.recover(&subscription?, now),
             Action::GiveUp => self.give_up(&subscription?, now),
+            Action::ChargeChange => self.charge_change(&subscription?, now),
             Action::CancelAtPeriodEnd => self.cancel_at_period_end(&subscription?, true, now),
             Action::Resume => self.cancel_at_period_end(&subscription?, false, now),
             Action::EndPeriod => self.end_period(&subscription?, now),

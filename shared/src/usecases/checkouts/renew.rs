@@ -32,19 +32,39 @@ pub(super) async fn settle_invoice<P: Provider>(
         return Ok(());
     };
     if !period.renewal {
-        return settle_first(db, clock, provider, began_with).await;
+        settle_first(db, clock, provider, began_with).await?;
+        return not_of_first(db, began_with, state).await;
     }
     let Some(order) = state.order.as_ref().filter(|_| state.progress == Progress::Paid) else { return Ok(()) };
     if orders::get(db, order).await?.is_none() {
         let Some(renewed) = subscription(db, clock, provider, period, began_with).await? else {
-            tracing::error!(subscription = period.subscription, "a paid invoice has no subscription");
-            payment_event(PaymentEvent::PaidWithoutOrder, 1);
+            without_order(state);
             return Ok(());
         };
         create(db, clock, provider, &renewed, period, state).await?;
     }
     settle_known(db, clock, provider, order, state).await?;
     Ok(())
+}
+
+/// Notes that a paid invoice is neither the first nor a renewal: it was made in the provider's dashboard, and no order is for it.
+async fn not_of_first(db: &Db, first: &InternalId, state: &PaymentState) -> Result<(), SettleError> {
+    let Some(intent) = &state.intent else { return Ok(()) };
+    let first = orders::get(db, first).await?;
+    let paid_by = first.as_ref().and_then(|stored| stored.effects.provider.as_ref()?.intent.as_ref());
+    if paid_by.is_some_and(|paid_by| paid_by != intent) {
+        without_order(state);
+    }
+    Ok(())
+}
+
+/// Notes that a buyer has paid something for which the table has no order: it was restored to an earlier time, for example.
+pub(super) fn without_order(state: &PaymentState) {
+    if state.progress == Progress::Paid && state.refunded < state.amount {
+        let order = state.order.as_ref().map(ToString::to_string);
+        tracing::error!(order, session = state.session, "a payment has no order");
+        payment_event(PaymentEvent::PaidWithoutOrder, 1);
+    }
 }
 
 /// The subscription of a period. The order that it began with may not be paid here yet.

@@ -2,17 +2,15 @@
 
 use super::dispute::note_dispute;
 use super::provider::{DisputeState, Provider, WebhookEvent};
-use super::renew::settle_invoice;
+use super::renew::{settle_invoice, without_order};
 use super::settle::{settle, settle_known};
 use super::status::SettleError;
 use super::subscription::settle_subscription;
 use crate::clock::Clock;
 use crate::model::InternalId;
 use crate::rules::dispute::{FRAUD_WARNING, LOST};
-use crate::rules::payment::{PaymentState, Progress};
 use crate::store::Db;
 use crate::store::orders::{self, StoredOrder};
-use crate::telemetry::{PaymentEvent, payment_event};
 
 /// Settles what a webhook event is about: fetches it from the provider, and writes what it says. A webhook event about
 /// something that is not ours changes nothing; one of a payment whose order is missing is logged and counted. Order and
@@ -28,7 +26,7 @@ pub async fn act<P: Provider>(
             let state = provider.fetch(session).await?;
             let Some(order) = &state.order else { return Ok(()) };
             if settle_known(db, clock, provider, order, &state).await?.is_none() {
-                without_order(order, &state);
+                without_order(&state);
             }
         }
         WebhookEvent::Invoice(invoice) => {
@@ -98,13 +96,4 @@ async fn settle_own<P: Provider>(
         settle_subscription(db, clock, provider, id).await?;
     }
     Ok(())
-}
-
-/// Notes that a buyer has paid for an order that the table does not have: it was restored to an earlier time, for
-/// example.
-fn without_order(order: &InternalId, state: &PaymentState) {
-    if state.progress == Progress::Paid && state.refunded < state.amount {
-        tracing::error!(order = %order, session = state.session, "a paid checkout has no order");
-        payment_event(PaymentEvent::PaidWithoutOrder, 1);
-    }
 }

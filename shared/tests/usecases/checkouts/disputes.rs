@@ -72,6 +72,17 @@ async fn a_lost_dispute_counts_as_refunded_by_its_amount_and_once() {
 }
 
 #[tokio::test]
+async fn a_dispute_that_is_prevented_with_the_stores_money_is_lost() {
+    let till = Till::open().await;
+    let paid = till.paid().await;
+    assert_eq!(after(&till, &paid, Action::PreventDispute(Some(200))).await, "lost");
+    let stored = till.order(&paid.0).await;
+    assert_eq!((stored.order.status, stored.effects.refunded), (OrderStatus::Paid, money(200)));
+    assert_eq!(after(&till, &paid, Action::PreventDispute(None)).await, "lost");
+    assert_eq!(till.order(&paid.0).await.order.status, OrderStatus::Refunded);
+}
+
+#[tokio::test]
 async fn a_lost_dispute_gives_no_gift_card_and_no_virtual_currency_back() {
     for hears in [true, false] {
         let till = Till::open().await;

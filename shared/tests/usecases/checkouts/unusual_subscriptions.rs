@@ -7,6 +7,7 @@ use shared::model::{InternalId, Money, OrderStatus, ProviderAccount, Subscriptio
 use shared::rules::subscription::access_until;
 use shared::store::transaction::{Sent, Write, send};
 use shared::store::{bulk, keys, subscriptions};
+use shared::telemetry::payment_events;
 use shared::usecases::checkouts::{
     NotPaid, Provider as _, ProviderError, SettleError, WebhookEvent, accept, act, paid_checkout, return_payment, sweep,
 };
@@ -28,6 +29,23 @@ async fn an_invoice_of_another_account_changes_nothing() {
     assert!(matches!(acted, Err(SettleError::Provider(ProviderError::NoCheckout(_)))), "{acted:?}");
     assert_eq!(bulk::all::<Subscription>(shop.db(), keys::prefix::SUBSCRIPTION).await.unwrap(), before);
     assert_eq!(shop.orders().await.len(), 1);
+}
+
+#[tokio::test]
+async fn a_paid_invoice_that_is_neither_the_first_nor_a_renewal_gives_nothing_and_is_counted() {
+    let mut shop = Subscribers::open().await;
+    let (first, session) = shop.subscribe().await;
+    let ((), events) = payment_events(shop.hear(0)).await;
+    assert_eq!(events, [], "the first is its order's");
+    let before = shop.till.stand_in.events().len();
+    shop.till.stand_in.act(&session, &Action::ChargeChange).unwrap();
+    let ((), events) = payment_events(shop.hear(before)).await;
+    assert_eq!(events, [("PaidWithoutOrder", 1)]);
+    assert_eq!((shop.orders().await.len(), shop.subscription(&first).await.newest), (1, first));
+    let invoice = shop.till.stand_in.invoices().pop().unwrap();
+    shop.till.stand_in.act(&invoice, &Action::Refund(None)).unwrap();
+    let ((), events) = payment_events(shop.hear(before)).await;
+    assert!(!events.iter().any(|event| event.0 == "PaidWithoutOrder"), "{events:?}");
 }
 
 #[tokio::test]
