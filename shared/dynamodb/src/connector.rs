@@ -33,6 +33,8 @@ const IDLE: Duration = Duration::from_secs(90);
 /// How long a kept connection may take for the first bytes of a response. A sandbox may be frozen for minutes, and its
 /// connections may be dead by then without notice. A new connection has the attempt's whole time.
 const FIRST_BYTES: Duration = Duration::from_millis(250);
+/// The same for a transaction, which takes longer: DynamoDB's documentation asks for at least a second.
+const FIRST_BYTES_OF_TRANSACTION: Duration = Duration::from_secs(1);
 /// A kept connection has at least this many times as long as its last response took: a slow database is not a dead
 /// connection.
 const SLOWER: u32 = 4;
@@ -104,12 +106,14 @@ async fn send(
     let mut request = request.try_into_http1x().map_err(|error| ConnectorError::user(error.into()))?;
     let origin = Origin::take_from(&mut request).map_err(ConnectorError::user)?;
     let mut request = request.map(SdkBody::boxed_unsync);
+    let target = request.headers().get("x-amz-target");
+    let is_transaction = target.is_some_and(|target| target.as_bytes().ends_with(b".TransactWriteItems"));
     let capture = request.extensions().get::<CaptureSmithyConnection>().cloned();
     let began = Instant::now();
     loop {
         let kept = pool.take(&origin);
         let is_kept = kept.is_some();
-        let first_bytes = kept.as_ref().and_then(|connection| pool.first_bytes(connection));
+        let first_bytes = kept.as_ref().and_then(|connection| pool.first_bytes(connection, is_transaction));
         let mut connection = match kept {
             Some(connection) => connection,
             None => within(settings.connect_timeout(), pool.open(&origin)).await?.map_err(failed_connect)?,
@@ -162,8 +166,9 @@ impl Pool {
     }
 
     /// How long a kept connection may take for the first bytes of a response; `None` for as long as a new one.
-    fn first_bytes(&self, kept: &PooledConnection) -> Option<Duration> {
-        self.first_bytes.map(|limit| limit.max(kept.took * SLOWER))
+    fn first_bytes(&self, kept: &PooledConnection, is_transaction: bool) -> Option<Duration> {
+        let least = if is_transaction { FIRST_BYTES_OF_TRANSACTION } else { Duration::ZERO };
+        self.first_bytes.map(|limit| limit.max(least).max(kept.took * SLOWER))
     }
 
     /// Drops the connections that have been idle since before `began`: one of them is dead, and the others have most

@@ -8,7 +8,7 @@ use aws_sdk_dynamodb::config::retry::RetryConfig;
 use aws_sdk_dynamodb::config::timeout::TimeoutConfig;
 use aws_sdk_dynamodb::error::SdkError;
 use aws_sdk_dynamodb::operation::get_item::GetItemError;
-use aws_sdk_dynamodb::types::AttributeValue;
+use aws_sdk_dynamodb::types::{AttributeValue, ConditionCheck, TransactWriteItem};
 use aws_smithy_runtime_api::client::result::DispatchFailure;
 use dynamodb::{Access, Item, Table, connector};
 use futures_util::future::join_all;
@@ -31,6 +31,8 @@ enum Action {
     ReplyAndClose,
     /// Closes without a response.
     Close,
+    /// Responds after 400 ms.
+    ReplyLate,
     /// Never responds.
     Hang,
 }
@@ -100,6 +102,10 @@ fn serve(mut stream: impl Read + Write, number: usize, heads: &Mutex<Vec<Vec<Str
         let status = match action {
             Action::Reply(status) => status,
             Action::ReplyAndClose => 200,
+            Action::ReplyLate => {
+                std::thread::sleep(Duration::from_millis(400));
+                200
+            }
             Action::Close => return,
             Action::Hang => {
                 std::thread::sleep(Duration::from_mins(1));
@@ -251,6 +257,26 @@ async fn a_response_that_hangs_ends_with_the_read_timeout() {
     assert!(failure(get(&table).await).is_timeout());
     get(&table).await.unwrap();
     assert_eq!(server.requests(), [1, 1], "the connection without a response is not used again");
+}
+
+#[tokio::test]
+async fn a_transaction_has_a_second_on_a_kept_connection_and_another_call_a_quarter() {
+    let script: Script = |_, request| if request == 0 { Action::Reply(200) } else { Action::ReplyLate };
+    let check = ConditionCheck::builder()
+        .table_name("t")
+        .key("pk", AttributeValue::S("a".to_owned()))
+        .condition_expression("attribute_exists(pk)")
+        .build();
+    let write = TransactWriteItem::builder().condition_check(check.unwrap()).build();
+    let server = Server::plain(script);
+    let table = server.table(1);
+    get(&table).await.unwrap();
+    Box::pin(table.transact_write(vec![write], None)).await.unwrap();
+    assert_eq!(server.requests(), [2]);
+    let server = Server::plain(script);
+    let table = server.table(1);
+    get(&table).await.unwrap();
+    assert!(failure(get(&table).await).is_timeout());
 }
 
 #[tokio::test]

@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 const BATCH: usize = 25;
 /// Batches in flight concurrently: enough to hide the round trip, few enough for a new table's throughput.
 pub const IN_FLIGHT: usize = 4;
-/// How often unprocessed items are sent again, waiting up to 1.3 s before each.
+/// How often items are sent again of which none was processed, waiting up to 1.3 s before each.
 const ROUNDS: u32 = 12;
 const OPERATION: &str = "BatchWriteItem";
 
@@ -113,14 +113,17 @@ pub fn batches<T, E>(mut things: impl Iterator<Item = Result<T, E>>) -> impl Ite
 }
 
 async fn write_batch(db: &Db, mut requests: Vec<WriteRequest>) -> Result<(), StoreError> {
-    for round in 0..ROUNDS {
+    let mut round = 0;
+    while round < ROUNDS {
         pause_before(round).await;
+        let sent = requests.len();
         let answer = db.client().batch_write_item().request_items(db.table(), requests).send().await;
         let answer = answer.map_err(|error| StoreError::from_sdk(OPERATION, error))?;
         requests = answer.unprocessed_items.unwrap_or_default().into_values().flatten().collect();
         if requests.is_empty() {
             return Ok(());
         }
+        round = if requests.len() < sent { 1 } else { round + 1 };
     }
     Err(StoreError::unavailable(OPERATION))
 }

@@ -24,8 +24,8 @@ const OPERATION: &str = "TransactWriteItems";
 /// stored do not count theirs.
 pub const VERSION: &str = "version";
 
-/// How often [`send`] tries what the database has too little capacity for.
-const THROTTLED_ROUNDS: u32 = 3;
+/// How often [`send`] tries what the database has too little capacity for: up to 0.6 s, in which its capacity grows again.
+const THROTTLED_ROUNDS: u32 = 6;
 /// How often [`send_patiently`] tries. The last pauses last up to a second.
 const CONTENTION_ROUNDS: u32 = 8;
 
@@ -294,15 +294,15 @@ pub enum Sent<R> {
 /// never half written; without a response it is not known whether it was written.
 pub async fn send<P: Part>(db: &Db, parts: Vec<P>) -> Result<Sent<RefusalOf<P>>, StoreError> {
     let (writes, guards) = split(parts);
-    let (token, mut throttled) = (random::uuid(), None);
+    let (token, mut not_now) = (random::uuid(), None);
     for round in 0..THROTTLED_ROUNDS {
         pause_before(round).await;
         match attempt(db, writes.clone(), &guards, token.as_deref()).await? {
             Attempt::Sent(sent, _) => return Ok(sent),
-            Attempt::Throttled(error) => throttled = Some(error),
+            Attempt::NotNow(error) => not_now = Some(error),
         }
     }
-    throttled.map_or(Ok(Sent::Conflict), Err)
+    not_now.map_or(Ok(Sent::Conflict), Err)
 }
 
 /// Sends writes as [`send`] does, and again as long as nothing but another transaction on the same items, or too little
@@ -310,17 +310,17 @@ pub async fn send<P: Part>(db: &Db, parts: Vec<P>) -> Result<Sent<RefusalOf<P>>,
 /// all, by an attempt whose response was lost, is not refused by what it has written itself.
 pub async fn send_patiently<P: Part>(db: &Db, parts: Vec<P>) -> Result<Sent<RefusalOf<P>>, StoreError> {
     let (writes, guards) = split(parts);
-    let token = token::of(&writes);
-    let mut throttled = None;
+    let token = token::of(db.table(), &writes);
+    let mut not_now = None;
     for round in 0..CONTENTION_ROUNDS {
         pause_before(round).await;
         match attempt(db, writes.clone(), &guards, Some(&token)).await? {
-            Attempt::Sent(Sent::Conflict, reasons) if !reasons.iter().any(has_changed) => throttled = None,
+            Attempt::Sent(Sent::Conflict, reasons) if !reasons.iter().any(has_changed) => not_now = None,
             Attempt::Sent(sent, _) => return Ok(sent),
-            Attempt::Throttled(error) => throttled = Some(error),
+            Attempt::NotNow(error) => not_now = Some(error),
         }
     }
-    throttled.map_or(Ok(Sent::Conflict), Err)
+    not_now.map_or(Ok(Sent::Conflict), Err)
 }
 
 /// Sends writes as [`send`] does. If conditions fail, returns the writes' positions with the items as they are: what was
@@ -329,7 +329,7 @@ pub async fn send_or_read(db: &Db, writes: Vec<Write>) -> Result<Result<(), Vec<
     let (writes, guards) = split(writes);
     let (sent, reasons) = match attempt(db, writes, &guards, None).await? {
         Attempt::Sent(sent, reasons) => (sent, reasons),
-        Attempt::Throttled(error) => return Err(error),
+        Attempt::NotNow(error) => return Err(error),
     };
     let failed = reasons.into_iter().enumerate().filter(|(_, reason)| has_changed(reason));
     Ok(if sent == Sent::Written { Ok(()) } else { Err(failed.map(|(place, reason)| (place, reason.item)).collect()) })
@@ -343,8 +343,8 @@ fn has_changed(reason: &CancellationReason) -> bool {
 enum Attempt<R> {
     /// Also the reasons of a conflict.
     Sent(Sent<R>, Vec<CancellationReason>),
-    /// Nothing was written. The SDK does not repeat it, unlike a single call that is throttled.
-    Throttled(StoreError),
+    /// Too little capacity, which the SDK repeats of a single call only, or the same transaction is being carried out.
+    NotNow(StoreError),
 }
 
 /// Sends writes once.
@@ -360,14 +360,19 @@ async fn attempt<G: Guard>(
     let Err(error) = db.transact_write(items, token).await else {
         return Ok(Attempt::Sent(Sent::Written, Vec::new()));
     };
-    let Some(TransactWriteItemsError::TransactionCanceledException(cancelled)) = error.as_service_error() else {
-        return Err(StoreError::from_sdk(OPERATION, error));
+    let cancelled = match error.as_service_error() {
+        Some(TransactWriteItemsError::TransactionCanceledException(cancelled)) => cancelled,
+        // An earlier attempt, whose response was lost, is still being carried out.
+        Some(TransactWriteItemsError::TransactionInProgressException(_)) => {
+            return Ok(Attempt::NotNow(StoreError::from_sdk(OPERATION, error)));
+        }
+        _ => return Err(StoreError::from_sdk(OPERATION, error)),
     };
     Ok(match judge(guards, cancelled.cancellation_reasons()) {
         Cancelled::Conflict => Attempt::Sent(Sent::Conflict, cancelled.cancellation_reasons().to_vec()),
         Cancelled::Refused(refusal) => Attempt::Sent(Sent::Refused(refusal), Vec::new()),
         Cancelled::Throttled => {
-            Attempt::Throttled(StoreError::Unavailable { operation: OPERATION, source: Some(Box::new(error)) })
+            Attempt::NotNow(StoreError::Unavailable { operation: OPERATION, source: Some(Box::new(error)) })
         }
         Cancelled::Invalid => return Err(StoreError::Refused { operation: OPERATION, source: Box::new(error) }),
     })

@@ -9,10 +9,11 @@ use std::collections::HashMap;
 /// How many characters a token has; DynamoDB takes up to 36.
 const LENGTH: usize = 32;
 
-/// The token of these writes: the first hexadecimal digits of SHA-256 over all of them. For an order that is its id,
-/// the step it takes, and what is written with it.
-pub(super) fn of(writes: &[Write]) -> String {
+/// The token of these writes to a table: the first hexadecimal digits of SHA-256 over all of them. For an order that is its id,
+/// the step it takes, and what is written with it. A token belongs to the account: a copy of a store in another table has others.
+pub(super) fn of(table: &str, writes: &[Write]) -> String {
     let mut content = Content(Sha256::new());
+    content.text(table);
     for Write { key, change, condition, names, values } in writes {
         content.text(&key.pk);
         content.text(&key.sk);
@@ -109,7 +110,7 @@ mod tests {
     }
 
     fn token(writes: &[Write]) -> String {
-        of(writes)
+        of("store", writes)
     }
 
     #[test]
@@ -120,6 +121,7 @@ mod tests {
         for _ in 0..20 {
             assert_eq!(token(&writes()), one);
         }
+        assert_ne!(of("copy", &writes()), one);
     }
 
     #[test]

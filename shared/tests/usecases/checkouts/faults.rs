@@ -272,11 +272,22 @@ async fn a_checkout_whose_transactions_are_throttled_for_a_moment_succeeds() {
         let market = Market::open().await;
         market.fill(1, &[(FIVE, 2)], None).await;
         let db = market.failing_transactions(move |nth| {
-            (throttled..throttled + 2).contains(&nth).then_some(DatabaseFault::CancelledByThrottling)
+            (throttled..throttled + 5).contains(&nth).then_some(DatabaseFault::CancelledByThrottling)
         });
         let order = create(&market, &Instance::new(db)).await.unwrap();
         assert_eq!((market.sold(FIVE).await, market.status(&order).await), (2, OrderStatus::Pending));
     }
+}
+
+#[tokio::test]
+async fn a_checkout_whose_transaction_is_still_carried_out_after_the_last_attempt_waits_for_it() {
+    let market = Market::open().await;
+    market.fill(1, &[(FIVE, 2)], None).await;
+    let carried_out = DatabaseFault::Refused("TransactionInProgressException", "injected");
+    // More than the SDK's three attempts.
+    let db = market.failing_transactions(move |nth| (3..7).contains(&nth).then_some(carried_out));
+    let order = create(&market, &Instance::new(db)).await.unwrap();
+    assert_eq!((market.sold(FIVE).await, market.status(&order).await), (2, OrderStatus::Pending));
 }
 
 #[tokio::test]
