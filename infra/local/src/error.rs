@@ -48,6 +48,8 @@ pub enum StartError {
         /// The option of the tool that names the table.
         target: String,
     },
+    #[error("a restore into these data was begun and is not done; complete it with the same `storectl restore` first")]
+    Restoring,
     #[error("the store cannot be published: {}", chain(.0))]
     Publish(#[from] publish::PublishError),
     #[error("the function {function} cannot start: {}", chain(.source))]

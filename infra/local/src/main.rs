@@ -20,6 +20,7 @@ use pictures::Picture;
 use shared::clock::Clock;
 use shared::model::{ActiveVersion, LocalAddresses};
 use shared::store::published::read_active_version;
+use shared::store::restoring;
 use shared::store::{Access, Db};
 use shared::token::TokenKeys;
 use std::io::Write as _;
@@ -220,6 +221,10 @@ async fn fill(
     let endpoint = &database.access.endpoint;
     if is_here(endpoint) {
         ensure_table(db, &template.table()?).await?;
+    }
+    // What is half restored has no store yet, and nothing may be written into it.
+    if restoring::read(db).await.map_err(publish::PublishError::Store)?.is_some() {
+        return Err(StartError::Restoring);
     }
     refuse_outdated(options, endpoint, db).await?;
     if is_here(endpoint) {

@@ -44,7 +44,8 @@ Exit codes:
   8  not confirmed
 
 A command that was interrupted can be run again: it completes what was begun and repeats nothing. These cannot know
-of the first time: `gift add` without --out, `order record` without --id, and `rollback` without a version.
+of the first time: `gift add` without --out, `order record` without --id, `rollback` without a version, and
+`server rotate`.
 With --json standard output is one line of JSON, and so is standard error if something failed.";
 
 /// The end of a command's help, in which the options of the target are left out.

@@ -176,6 +176,9 @@ pub struct SetStatus {
     /// The new status.
     #[arg(value_parser = status)]
     pub status: OrderStatus,
+    /// Does not ask before an order that was paid at the payment provider becomes REFUNDED.
+    #[arg(short, long)]
+    pub yes: bool,
 }
 
 #[derive(Debug, Clone, Args)]

@@ -1,5 +1,6 @@
 //! `chat connect` (rules.md, "Chat login").
 
+use super::payments::next_deploy;
 use crate::answer::{Answer, GOOD, paint};
 use crate::cli::ConnectChat;
 use crate::error::{Exit, Failure};
@@ -24,11 +25,10 @@ pub(super) async fn connect(target: &Target, options: &ConnectChat) -> Result<An
     };
     target.write_chat_secret(&json!({ "client_secret": check(&secret)? }).to_string()).await?;
     let revision = next_revision(&stack.key_revision, target.clock.seconds());
-    let deploy = format!("sam deploy --stack-name {} --parameter-overrides KeyRevision={revision}", stack.name);
-    let text = format!(
-        "{} The client secret is stored. The function has it after the next deploy:\n  sam build && {deploy}",
-        paint(GOOD, "ok")
-    );
+    let deploy =
+        format!("sam build && sam deploy --stack-name {} --parameter-overrides KeyRevision={revision}", stack.name);
+    let next = next_deploy("The function has it after the next deploy", &deploy);
+    let text = format!("{} The client secret is stored. {next}", paint(GOOD, "ok"));
     Ok(Answer::new(text, json!({ "stack": stack.name, "key_revision": revision, "deploy": deploy })))
 }
 

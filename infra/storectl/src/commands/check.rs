@@ -125,7 +125,7 @@ pub(super) fn list(dir: &Path, faults: &[Fault]) -> String {
     format!("{}\n{} in {}", lines(faults), counted(BAD, faults.len(), "fault"), dir.display())
 }
 
-fn lines(faults: &[Fault]) -> String {
+pub(super) fn lines(faults: &[Fault]) -> String {
     let line = |fault: &Fault| {
         let line = fault.line.map(|line| format!(":{line}")).unwrap_or_default();
         let field = if fault.field.is_empty() { String::new() } else { format!(" {}:", fault.field) };
@@ -135,11 +135,11 @@ fn lines(faults: &[Fault]) -> String {
     lines.join("\n")
 }
 
-fn counted(style: Style, count: usize, what: &str) -> String {
+pub(super) fn counted(style: Style, count: usize, what: &str) -> String {
     paint(style, &if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") })
 }
 
-fn fault_json(fault: &Fault) -> Value {
+pub(super) fn fault_json(fault: &Fault) -> Value {
     json!({ "file": fault.file, "line": fault.line, "field": fault.field, "problem": fault.problem })
 }
 

@@ -1,14 +1,16 @@
 //! `export`: the published store back to files.
 
 use super::common::published;
-use crate::answer::{Answer, GOOD, paint};
+use crate::answer::{Answer, GOOD, WARN, paint};
 use crate::cli::Export;
 use crate::error::{Exit, Failure};
 use crate::target::Target;
 use publish::LoadError;
 use publish::files::StoreFiles;
 use serde_json::json;
+use std::collections::BTreeSet;
 use std::ffi::OsString;
+use std::fmt::Write as _;
 use std::io::{self, ErrorKind};
 use std::path::Path;
 
@@ -29,17 +31,27 @@ pub(super) async fn run(target: &Target, options: &Export) -> Result<Answer, Fai
         LoadError::Store(error) => error.into(),
         damaged => Failure::refused(format!("{damaged}."), "Publish your own files again, or roll back."),
     })?;
-    let files = publish::export(&store);
+    let mut files = publish::export(&store);
     write(dir, &files).map_err(|error| Failure::file(dir, &error).done("Nothing was exported."))?;
     let count = files.categories.len();
-    let text = format!(
+    let mut text = format!(
         "{} Version {version} is in {}: {count} categories, {} items, {} pages.",
         paint(GOOD, "ok"),
         dir.display(),
         store.items.len(),
         files.pages.len()
     );
-    Ok(Answer::new(text, json!({ "version": version, "dir": dir, "items": store.items.len() })))
+    let named =
+        files.named_images().into_iter().filter(|image| image.url.starts_with('/') && !image.url.starts_with("//"));
+    let pictures = named.map(|image| image.url.clone()).collect::<BTreeSet<String>>().len();
+    if pictures > 0 {
+        let note = "pictures are named by their published address and are not in it: keep their files";
+        _ = write!(text, "\n{} {pictures} {note}.", paint(WARN, "note"));
+    }
+    Ok(Answer::new(
+        text,
+        json!({ "version": version, "dir": dir, "pictures_left_out": pictures, "items": store.items.len() }),
+    ))
 }
 
 /// Writes the files into a hidden folder next to `dir`, which takes its place when it is whole: half an export never

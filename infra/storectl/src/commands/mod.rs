@@ -161,7 +161,7 @@ async fn referral(command: &ReferralCommand, target: &Target) -> Result<Answer, 
 async fn order(command: &OrderCommand, target: &Target, console: &Console) -> Result<Answer, Failure> {
     match command {
         OrderCommand::Record(options) => orders::record(target, options).await,
-        OrderCommand::SetStatus(options) => orders::set_status(target, options).await,
+        OrderCommand::SetStatus(options) => orders::set_status(target, console, options).await,
         OrderCommand::Show(options) => orders::show(target, &options.id).await,
         OrderCommand::Redeliver(options) => orders::redeliver(target, &options.id).await,
         OrderCommand::Evidence(options) => orders::evidence(target, &options.id).await,

@@ -97,6 +97,16 @@ impl Plan {
         Ok(Self { before, shown, removals, prices, queues, json })
     }
 
+    /// With what looks like a mistake in the files, as `check` says it.
+    fn with_likely_mistakes(mut self, warnings: &[Fault]) -> Self {
+        if !warnings.is_empty() {
+            let count = check::counted(WARN, warnings.len(), "warning");
+            self.shown = format!("{}\n{count}\n{}", check::lines(&warnings[..warnings.len().min(LISTED)]), self.shown);
+        }
+        self.json["likely_mistakes"] = warnings.iter().map(check::fault_json).collect();
+        self
+    }
+
     /// The difference in words, with a change of the currency, which is refused or has to be confirmed apart.
     async fn with_currency(&self, target: &Target, store: &Compiled, confirm: Confirm<'_>) -> Result<String, Failure> {
         let to = currency::To { digits: store.config.digits, code: &store.settings.system_currency.name };
@@ -155,7 +165,7 @@ pub(super) async fn run(
     let shop = Shop::prepare(target, console, &options.dir, &mut files).map_err(faulty)?;
     let not_uploaded = if target.stack.is_some() || target.is_local { String::new() } else { not_uploaded(&mut files) };
     let store = &publish::compile(&files).map_err(faulty)?;
-    let plan = Plan::make(target, store).await?;
+    let plan = Plan::make(target, store).await?.with_likely_mistakes(&publish::warnings(&files));
     let (before, same) = (&plan.before, plan.before.is(store));
     let live = not_published(&options.dir) + &not_shown(shop.as_ref(), store) + &not_uploaded;
     if same && !before.damaged {

@@ -269,7 +269,7 @@ async fn open_and_paid_checkouts_of_the_last_version_without_a_number_go_on() {
     let (_, user) = post(&bench, "/user", Some(&login(&bench, "thornwick").await), &json!({})).await;
     assert_eq!(user["id"], 1, "{user}");
     bench.ok(&["order", "set-status", "squire", "REFUNDED"]).await;
-    bench.ok(&["order", "set-status", "twig4z332v5toaxg", "REFUNDED"]).await;
+    bench.ok(&["order", "set-status", "twig4z332v5toaxg", "REFUNDED", "--yes"]).await;
     bench.ok(&["order", "record", "--owner", "fern", "--gateway", "g", "--line", "204"]).await;
     let left = bad(&bench).await;
     // The provider of that day is gone: what Fern began cannot be ended, holds what it held, and is named. No sweep has asked

@@ -149,6 +149,10 @@ fn payment<'a>(
     let (order, effects) = (&stored.order, &stored.effects);
     let is_settled = matches!(order.status, OrderStatus::Paid | OrderStatus::Refunded);
     let is_known = effects.review.is_some() || effects.reviewed.is_some() || effects.refund.is_some();
+    if is_settled && state.progress != Progress::Paid {
+        // It was paid elsewhere, and set by hand.
+        return Err(OperatorError::NoPayment);
+    }
     if state.progress != Progress::Paid || !(is_settled || is_known || effects.failed_refunds > Money::ZERO) {
         return Err(OperatorError::Status(order.status));
     }

@@ -20,6 +20,7 @@ use crate::answer::{Answer, GOOD, STRONG, WARN, columns, paint};
 use crate::cli::SetStatus;
 use crate::commands::common::{published, shown_time};
 use crate::commands::delivery;
+use crate::console::Console;
 use crate::error::{Exit, Failure};
 use crate::target::Target;
 use names::Names;
@@ -38,10 +39,16 @@ fn unknown(error: StoreError, id: &InternalId, what: &str) -> Failure {
     Failure::from(error).done(format!("It is not known whether {what}.")).next(next)
 }
 
-pub(in crate::commands) async fn set_status(target: &Target, options: &SetStatus) -> Result<Answer, Failure> {
+pub(in crate::commands) async fn set_status(
+    target: &Target,
+    console: &Console,
+    options: &SetStatus,
+) -> Result<Answer, Failure> {
     let digits = published(target).await?.config.digits;
     let id = InternalId::new(&options.id);
-    must_not_end(target, &id, options.status).await?;
+    if let Some(stored) = store::get(&target.db, &id).await? {
+        leaves_the_provider_right(&stored, console, options)?;
+    }
     let changed = orders::set_status(&target.db, target.clock.as_ref(), &id, options.status).await;
     let changed = changed.map_err(|error| {
         let what = format!("The status is not changed: {error}.");
@@ -69,16 +76,31 @@ pub(in crate::commands) async fn set_status(target: &Target, options: &SetStatus
     Ok(Answer::new(text, json))
 }
 
-/// An order that is not paid is ended by `order cancel` only, which also ends its checkout at the provider.
-async fn must_not_end(target: &Target, id: &InternalId, to: OrderStatus) -> Result<(), Failure> {
-    if !matches!(to, OrderStatus::Failed | OrderStatus::Cancelled) {
-        return Ok(());
-    }
-    match store::get(&target.db, id).await? {
-        Some(stored) if stored.order.status == OrderStatus::Pending => {
-            let what = format!("The status is not changed: order {id} is {}.", stored.order.status.as_str());
+/// Refuses what would leave a checkout at the provider that can still be paid, and asks before an order whose payment is there
+/// is called refunded.
+fn leaves_the_provider_right(stored: &StoredOrder, console: &Console, options: &SetStatus) -> Result<(), Failure> {
+    let (id, from) = (&stored.order.internal_id, stored.order.status);
+    let payment = stored.effects.provider.as_ref().and_then(|checkout| checkout.intent.as_ref());
+    match (from, options.status) {
+        (OrderStatus::Pending, OrderStatus::Failed | OrderStatus::Cancelled) => {
+            let what = format!("The status is not changed: order {id} is {}.", from.as_str());
             Err(Failure::refused(what, format!("`storectl order cancel {id}` ends it.")))
         }
+        (OrderStatus::Pending, OrderStatus::Paid) if stored.is_checkout() => {
+            let what = format!("The status is not changed: the checkout of order {id} can still be paid.");
+            let next = format!("If it was paid elsewhere: `storectl order cancel {id}`, then the same command again.");
+            Err(Failure::refused(what, next))
+        }
+        (OrderStatus::Paid, OrderStatus::Refunded) => match payment {
+            Some(payment) => {
+                let shown = format!(
+                    "Order {id} was paid at the payment provider ({payment}), which gives nothing back by this: \
+                     `storectl order refund {id}` does."
+                );
+                console.confirm(&shown, "Call it REFUNDED all the same? It is final.", options.yes)
+            }
+            None => Ok(()),
+        },
         _ => Ok(()),
     }
 }

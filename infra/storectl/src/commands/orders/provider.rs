@@ -21,14 +21,16 @@ pub(in crate::commands) async fn settle(target: &Target, id: &str) -> Result<Ans
     let (stored, settled) = settled.map_err(|error| failed(error, "The order is not settled"))?;
     let status = stored.order.status.as_str();
     let text = match settled {
-        Settled::Open => format!("Order {id} waits: its payment has not ended."),
+        Settled::Open if stored.order.status == OrderStatus::Pending => {
+            format!("Order {id} waits: its payment has not ended.")
+        }
         Settled::Gone => format!(
             "{} The payment provider has no checkout of order {id}. The order ends once its time is over.\n\
              `storectl order cancel {id}` ends it now, if it is of the account that is connected.",
             paint(WARN, "note")
         ),
         Settled::Changed => format!("{} Order {id} is {status} now.", paint(GOOD, "ok")),
-        Settled::Unchanged => format!("Nothing to do: order {id} is {status}."),
+        Settled::Open | Settled::Unchanged => format!("Nothing to do: order {id} is {status}."),
     };
     Ok(Answer::new(text, facts(&stored, digits)))
 }
@@ -174,7 +176,8 @@ pub(super) fn failed(error: OperatorError, what: &str) -> Failure {
         OperatorError::Settle(error) => of_settle(error),
         OperatorError::Unknown(_) => Failure::refused(text, "It is matched exactly, case included."),
         OperatorError::NoPayment => {
-            let next = "Refund it where it was paid, then use `storectl order set-status`.";
+            let next = "Refund what was paid elsewhere there; `storectl order set-status ID REFUNDED` gives a gift card and \
+                        virtual currency back.";
             Failure::refused(text, next)
         }
         OperatorError::Gone => Failure::refused(text, "Run `storectl order cancel` again with --yes."),

@@ -3,7 +3,7 @@
 use super::lines::{gift, requests};
 use super::provider::{paid_checkout, settle_recorded};
 use super::{facts, notes, unknown, word};
-use crate::answer::{Answer, GOOD, paint};
+use crate::answer::{Answer, GOOD, WARN, paint};
 use crate::cli::RecordOrder;
 use crate::commands::common::{published, time};
 use crate::commands::find_user::find;
@@ -18,6 +18,7 @@ use shared::store::orders::{self as store, StoredOrder};
 use shared::store::{keys, read_published};
 use shared::usecases::checkouts::PaidCheckout;
 use shared::usecases::orders::{self, NewOrder, OrderRequest, PaidSession, PriceError, RecordError};
+use std::fmt::Write as _;
 
 /// The gateway of an order whose payment is at the provider, as checkouts name it.
 const PROVIDER: &str = "Stripe";
@@ -86,7 +87,7 @@ pub(in crate::commands) async fn record(target: &Target, options: &RecordOrder) 
 fn internal_id(options: &RecordOrder, paid: Option<&PaidCheckout>) -> Result<InternalId, Failure> {
     match (paid, &options.id) {
         (Some(paid), _) => Ok(paid.order.clone()),
-        (None, Some(id)) => Ok(InternalId::new(id)),
+        (None, Some(id)) => Ok(InternalId::new(id.trim())),
         (None, None) => orders::new_internal_id().ok_or_else(|| {
             Failure::new(Exit::Local, "The system has no random numbers for an id.", "Pass --id, or repair the system.")
         }),
@@ -137,6 +138,14 @@ async fn record_and_render(target: &Target, new: NewOrder, id: &InternalId) -> R
     let state = if recorded.already { "was recorded already; nothing was taken again" } else { "is recorded" };
     let mut text = format!("{} Order {} {state}: {}.", paint(GOOD, "ok"), order.internal_id, order.status.as_str());
     notes(&mut text, &recorded.unguarded, recorded.statistics);
+    let card = recorded.stored.effects.gift_card.as_ref().map_or(Money::ZERO, |part| part.amount);
+    let lines = order.lines.iter().map(|line| line.total).sum::<Money>().less(card);
+    if lines != order.price {
+        let format = CurrencyFormat::new(digits);
+        let (lines, price) = (format.money(lines), format.money(order.price));
+        let note = "Goals and donators count the price, upgrades the lines. `order set-status ID REFUNDED` takes an order back.";
+        _ = write!(text, "\n{} Its lines cost {lines}, and {price} was paid. {note}", paint(WARN, "note"));
+    }
     let mut json = facts(&recorded.stored, digits);
     json["already"] = recorded.already.into();
     json["unguarded"] = json!(recorded.unguarded);

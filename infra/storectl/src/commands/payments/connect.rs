@@ -4,8 +4,8 @@ use super::account::{must_be_drained, of_key};
 use super::portal;
 use super::rights::must_have_all;
 use super::show::{Endpoint, endpoint_of};
-use super::{deploy, no_keys, of_stripe, webhook_url};
-use crate::answer::{Answer, GOOD, STRONG, WARN, paint};
+use super::{deploy, next_deploy, no_keys, of_stripe, webhook_url};
+use crate::answer::{Answer, GOOD, WARN, paint};
 use crate::cli::Connect;
 use crate::commands::common::shown_account;
 use crate::console::Console;
@@ -81,7 +81,7 @@ pub(in crate::commands) async fn connect(
         lines.push(format!("{} The account cannot take payments yet: complete it at Stripe.", paint(WARN, "note")));
     }
     let deploy = deploy(target);
-    lines.extend(deploy.as_ref().map(|line| format!("Next, hand them to the function:\n  {}", paint(STRONG, line))));
+    lines.extend(deploy.as_ref().map(|line| next_deploy("Next, hand them to the function", line)));
     if overlap {
         lines.push("After it: `storectl payments connect stripe --finish`.".to_owned());
     }
@@ -232,6 +232,6 @@ async fn finish(target: &Target, url: &str, stored: StripeKeys) -> Result<Answer
         paint(GOOD, "ok"),
         deleted.len()
     )];
-    lines.extend(deploy.as_ref().map(|line| format!("Next, at any time:\n  {}", paint(STRONG, line))));
+    lines.extend(deploy.as_ref().map(|line| next_deploy("Next, at any time", line)));
     Ok(Answer::new(lines.join("\n"), json!({ "deleted": deleted, "forgotten": forgotten, "deploy": deploy })))
 }

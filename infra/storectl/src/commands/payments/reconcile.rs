@@ -9,11 +9,11 @@ use crate::console::Console;
 use crate::error::{Exit, Failure};
 use crate::target::Target;
 use serde_json::{Value, json};
-use shared::model::Money;
+use shared::model::{Money, OrderStatus};
 use shared::money::CurrencyFormat;
 use shared::providers::Stripe;
 use shared::rules::payment::PaymentState;
-use shared::usecases::checkouts::{Difference, compare, return_payment};
+use shared::usecases::checkouts::{Difference, Provider as _, ProviderError, compare, return_payment};
 use shared::usecases::orders::each_order;
 
 pub(in crate::commands) async fn reconcile(
@@ -32,14 +32,11 @@ pub(in crate::commands) async fn reconcile(
             Difference::WithoutOrder { payment, .. } if payment.session == *session => Some(payment),
             _ => None,
         });
-        let payment = payment.ok_or_else(|| {
-            let what = format!("{session} is not a paid checkout without an order since then.");
-            Failure::refused(
-                what,
-                "Look at the list without --refund. An order is refunded by `storectl order refund`.",
-            )
-        })?;
-        return refund(&provider, console, payment, CurrencyFormat::new(digits), options.yes).await;
+        let format = CurrencyFormat::new(digits);
+        return match payment {
+            Some(payment) => refund(&provider, console, payment, format, options.yes).await,
+            None => refunded_before(&provider, session, format).await,
+        };
     }
     let (count, orders) = (compared.payments, compared.orders);
     let mut lines: Vec<String> =
@@ -53,6 +50,25 @@ pub(in crate::commands) async fn reconcile(
     let answer =
         Answer::new(lines.join("\n"), json!({ "payments": count, "orders": orders, "differences": differences }));
     Ok(if is_clean { answer } else { answer.with_exit(Exit::Faults) })
+}
+
+/// The response if a payment is not in the list: it may have been refunded by the same command, whose response was lost.
+async fn refunded_before(provider: &Stripe, session: &str, format: CurrencyFormat) -> Result<Answer, Failure> {
+    let payment = match provider.fetch(session).await {
+        Ok(payment) => {
+            Some(payment).filter(|payment| payment.refunded >= payment.amount && payment.amount > Money::ZERO)
+        }
+        Err(ProviderError::NoCheckout(_) | ProviderError::Refused(_)) => None,
+        Err(error) => return Err(of_settle(error.into())),
+    };
+    let Some(payment) = payment else {
+        let what = format!("{session} is not a paid checkout without an order since then.");
+        let next = "Look at the list without --refund. An order is refunded by `storectl order refund`.";
+        return Err(Failure::refused(what, next));
+    };
+    let refunded = of_currency(&payment, format, payment.refunded);
+    let text = format!("Nothing to do: {refunded} of {session} are refunded.");
+    Ok(Answer::new(text, json!({ "session": session, "refunded": format.money(payment.refunded) })))
 }
 
 async fn refund(
@@ -93,33 +109,44 @@ fn amount(payment: &PaymentState, format: CurrencyFormat) -> String {
     format!("{amount}, of it refunded {}", format.money(payment.refunded))
 }
 
+fn without_order(payment: &PaymentState, is_other: bool, format: CurrencyFormat, since: &str) -> String {
+    let session = &payment.session;
+    let names = payment.order.as_ref().map(ToString::to_string).unwrap_or_default();
+    let why = if is_other {
+        format!("is not the checkout of the order {names} that it names")
+    } else {
+        format!("has no order: {names} is not in the table")
+    };
+    // The order of a subscription can only be made by a checkout.
+    let or_written = if payment.period.is_some() {
+        String::new()
+    } else {
+        format!(", `storectl order record --session {session}` writes its order")
+    };
+    format!(
+        "{} paid without order: {session} of {} {why} → `storectl payments reconcile --since {since} --refund {session}` \
+         refunds it{or_written}",
+        paint(BAD, "bad "),
+        amount(payment, format)
+    )
+}
+
 fn line(difference: &Difference, digits: u8, since: &str) -> String {
     let plain = CurrencyFormat::new(digits);
     match difference {
-        Difference::WithoutOrder { payment, order } => {
-            let PaymentState { session, .. } = payment;
-            let names = payment.order.as_ref().map(ToString::to_string).unwrap_or_default();
-            let why = match order {
-                None => format!("has no order: {names} is not in the table"),
-                Some(_) => format!("is not the checkout of the order {names} that it names"),
-            };
-            format!(
-                "{} paid without order: {session} of {} {why} → `storectl payments reconcile --since {since} --refund \
-                 {session}` refunds it, `storectl order record --session {session}` writes its order",
-                paint(BAD, "bad "),
-                amount(payment, plain)
-            )
-        }
+        Difference::WithoutOrder { payment, order } => without_order(payment, order.is_some(), plain, since),
         Difference::Amount { payment, order: stored } => {
             let (order, format) = (&stored.order, format_of(stored, digits));
             let refunded = stored.effects.refunded;
-            let noted = if refunded == Money::ZERO {
+            let is_ended = order.status == OrderStatus::Refunded;
+            let noted = if refunded == Money::ZERO || is_ended {
                 String::new()
             } else {
                 format!(", of it refunded {}", format.money(refunded))
             };
+            let step = if is_ended { "refund" } else { "settle" };
             format!(
-                "{} amounts differ: {} is {}, its order {} ({}) says {} {}{noted} → `storectl order settle {}`",
+                "{} amounts differ: {} is {}, its order {} ({}) says {} {}{noted} → `storectl order {step} {}`",
                 paint(BAD, "bad "),
                 payment.session,
                 amount(payment, format),
