@@ -41,7 +41,7 @@ async fn run(operation: Operation, script: &'static [Reply]) -> Outcome {
 
 /// Long, unless the script needs attempts to time out.
 fn timeout(script: &[Reply]) -> Duration {
-    Duration::from_secs(if matches!(script, [Reply::Hang, ..]) { 2 } else { 30 })
+    Duration::from_secs(if matches!(script, [Reply::Hang, ..]) { 1 } else { 30 })
 }
 
 /// The outcome of every operation against a script.

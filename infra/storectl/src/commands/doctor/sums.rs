@@ -44,7 +44,7 @@ fn waiting(target: &Target, waiting: &Waiting) -> Option<Finding> {
     if all > parts.len() {
         parts.push(format!("and {} more", all - parts.len()));
     }
-    let next = "nothing to repair: the sweep, every minute, finishes them";
+    let next = "the sweep, every minute, finishes them; `storectl order settle ID` does it for one that stays";
     Some(Finding::note("waiting for the sweep", parts.join(", "), next))
 }
 
