@@ -32,8 +32,13 @@ pub(super) async fn settle_invoice<P: Provider>(
         return Ok(());
     };
     if !period.renewal {
-        settle_first(db, clock, provider, began_with).await?;
-        return not_of_first(db, began_with, state).await;
+        let first = settle_first(db, clock, provider, began_with).await?;
+        let paid_by = first.as_ref().and_then(|stored| stored.effects.provider.as_ref()?.intent.as_ref());
+        if paid_by.zip(state.intent.as_ref()).is_some_and(|(paid_by, intent)| paid_by != intent) {
+            // Neither the first nor a renewal: it was made in the provider's dashboard.
+            without_order(state);
+        }
+        return Ok(());
     }
     let Some(order) = state.order.as_ref().filter(|_| state.progress == Progress::Paid) else { return Ok(()) };
     if orders::get(db, order).await?.is_none() {
@@ -44,17 +49,6 @@ pub(super) async fn settle_invoice<P: Provider>(
         create(db, clock, provider, &renewed, period, state).await?;
     }
     settle_known(db, clock, provider, order, state).await?;
-    Ok(())
-}
-
-/// Notes that a paid invoice is neither the first nor a renewal: it was made in the provider's dashboard, and no order is for it.
-async fn not_of_first(db: &Db, first: &InternalId, state: &PaymentState) -> Result<(), SettleError> {
-    let Some(intent) = &state.intent else { return Ok(()) };
-    let first = orders::get(db, first).await?;
-    let paid_by = first.as_ref().and_then(|stored| stored.effects.provider.as_ref()?.intent.as_ref());
-    if paid_by.is_some_and(|paid_by| paid_by != intent) {
-        without_order(state);
-    }
     Ok(())
 }
 
@@ -83,16 +77,18 @@ async fn subscription<P: Provider>(
     Ok(subscriptions::get(db, &period.subscription).await?)
 }
 
+/// Settles the order that a subscription began with. Returns it as it was before.
 async fn settle_first<P: Provider>(
     db: &Db,
     clock: &dyn Clock,
     provider: &P,
     order: &InternalId,
-) -> Result<(), SettleError> {
-    if let Some(stored) = orders::get(db, order).await? {
-        settle(db, clock, provider, &stored).await?;
+) -> Result<Option<StoredOrder>, SettleError> {
+    let stored = orders::get(db, order).await?;
+    if let Some(stored) = &stored {
+        settle(db, clock, provider, stored).await?;
     }
-    Ok(())
+    Ok(stored)
 }
 
 /// Writes the order of a renewal, pending: that it is paid is written as of every order.
