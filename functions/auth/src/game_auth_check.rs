@@ -36,7 +36,6 @@ impl Endpoint for EndGameLogin {
     const NAME: &'static str = "game_auth/check";
     const ROUTES: &'static [&'static str] = &["POST /game_auth/check/{username}"];
     const SUMMARY: &'static str = "returns a token once the player has confirmed the login in the game";
-    const NUMBER: Option<u8> = None;
     const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 4, cold: 4 };
     const ERRORS: ErrorBody = ErrorBody::StatusFlag;
 

@@ -43,7 +43,6 @@ impl Endpoint for BeginGameLogin {
     const NAME: &'static str = "game_auth/init";
     const ROUTES: &'static [&'static str] = &["POST /game_auth/init/{username}"];
     const SUMMARY: &'static str = "begins a login that the player confirms in the game";
-    const NUMBER: Option<u8> = None;
     const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 6, cold: 6 };
     const ERRORS: ErrorBody = ErrorBody::StatusFlag;
     const RATE_LIMIT: Option<RateLimit> = Some(RateLimit { kind: "game", requests: 10, seconds: 600 });

@@ -48,7 +48,6 @@ impl Endpoint for Confirm {
     const NAME: &'static str = "plugin/game_auth/confirm";
     const ROUTES: &'static [&'static str] = &["POST /plugin/api/game_auth/confirm/{auth_id}"];
     const SUMMARY: &'static str = "confirms a login in the game";
-    const NUMBER: Option<u8> = None;
     const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 3, cold: 3 };
 
     async fn handle(state: &State, (): (), LoginToConfirm(id): LoginToConfirm) -> Result<Self::Reply, Error> {

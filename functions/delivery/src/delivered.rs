@@ -19,7 +19,6 @@ impl Endpoint for Delivered {
     const NAME: &'static str = "plugin/servers/commands/delivered";
     const ROUTES: &'static [&'static str] = &["POST /plugin/api/servers/{key}/commands/delivered"];
     const SUMMARY: &'static str = "records that a game server has commands";
-    const NUMBER: Option<u8> = None;
     const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 4, cold: 4 };
     const BODY_LIMIT: usize = LARGEST;
 

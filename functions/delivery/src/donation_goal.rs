@@ -30,7 +30,6 @@ impl Endpoint for DonationGoal {
     const NAME: &'static str = "plugin/donation_goal";
     const ROUTES: &'static [&'static str] = &["GET /plugin/api/{key}/donation_goal"];
     const SUMMARY: &'static str = "lists the donation goals";
-    const NUMBER: Option<u8> = None;
     const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 1, cold: 2 };
     const WHILE_AWAY: Option<&'static str> = Some("[]");
 

@@ -103,7 +103,6 @@ impl Endpoint for Executed {
     const NAME: &'static str = "plugin/servers/commands/executed";
     const ROUTES: &'static [&'static str] = &["POST /plugin/api/servers/{key}/commands/executed"];
     const SUMMARY: &'static str = "records that a game server has run commands, with its responses";
-    const NUMBER: Option<u8> = None;
     const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 4, cold: 4 };
     const BODY_LIMIT: usize = LARGEST;
 

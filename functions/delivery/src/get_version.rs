@@ -18,7 +18,6 @@ impl Endpoint for GetVersion {
     const NAME: &'static str = "plugin/getVersion";
     const ROUTES: &'static [&'static str] = &["GET /plugin/api/getVersion"];
     const SUMMARY: &'static str = "returns the version of the interface";
-    const NUMBER: Option<u8> = None;
     const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 0, cold: 0 };
 
     async fn handle(_: &State, (): (), (): ()) -> Result<Self::Reply, Error> {

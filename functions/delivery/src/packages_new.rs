@@ -23,7 +23,6 @@ impl Endpoint for PackagesNew {
     const NAME: &'static str = "plugin/gui/packages_new";
     const ROUTES: &'static [&'static str] = &["GET /plugin/api/{key}/gui/packages_new"];
     const SUMMARY: &'static str = "lists the categories of the shop in the game: always none";
-    const NUMBER: Option<u8> = None;
     const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 1, cold: 1 };
     const WHILE_AWAY: Option<&'static str> = Some("[]");
 

@@ -28,7 +28,6 @@ impl Endpoint for PayNow {
     const NAME: &'static str = "plugin/servers/commands/paynow";
     const ROUTES: &'static [&'static str] = &["GET /plugin/api/servers/{key}/commands/paynow"];
     const SUMMARY: &'static str = "gives back what the last poll of a game server that starts was served";
-    const NUMBER: Option<u8> = None;
     const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 4, cold: 4 };
     const WHILE_AWAY: Option<&'static str> = Some(r#"{"status":true}"#);
 

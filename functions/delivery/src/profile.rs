@@ -63,7 +63,6 @@ impl Endpoint for Profile {
     const NAME: &'static str = "plugin/profile";
     const ROUTES: &'static [&'static str] = &["GET /plugin/api/{key}/profile/{name}"];
     const SUMMARY: &'static str = "returns what a player spent";
-    const NUMBER: Option<u8> = None;
     const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 1, cold: 2 };
     const WHILE_AWAY: Option<&'static str> = Some(r#"{"username":"","money_spent":0}"#);
 

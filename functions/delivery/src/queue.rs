@@ -86,7 +86,6 @@ impl Endpoint for Queue {
     const NAME: &'static str = "plugin/servers/commands/queue";
     const ROUTES: &'static [&'static str] = &["GET /plugin/api/servers/{key}/commands/queue"];
     const SUMMARY: &'static str = "returns what a game server has to run, and keeps it from other polls";
-    const NUMBER: Option<u8> = None;
     const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 6, cold: 6 };
     const WHILE_AWAY: Option<&'static str> = Some("[]");
 

@@ -22,7 +22,6 @@ impl Endpoint for SettingsGet {
     const NAME: &'static str = "plugin/settings/get";
     const ROUTES: &'static [&'static str] = &["GET /plugin/api/settings/get"];
     const SUMMARY: &'static str = "returns an object without fields";
-    const NUMBER: Option<u8> = None;
     const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 0, cold: 0 };
     const WHILE_AWAY: Option<&'static str> = Some("{}");
 

@@ -39,7 +39,6 @@ impl Endpoint for TopDonators {
     const NAME: &'static str = "plugin/top_donators";
     const ROUTES: &'static [&'static str] = &["GET /plugin/api/{key}/top_donators"];
     const SUMMARY: &'static str = "lists the largest patrons";
-    const NUMBER: Option<u8> = None;
     const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 1, cold: 2 };
     const WHILE_AWAY: Option<&'static str> = Some(r#"{"data":[],"per_page":10,"last_page":1}"#);
 

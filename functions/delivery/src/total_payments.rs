@@ -44,7 +44,6 @@ impl Endpoint for TotalPayments {
     const NAME: &'static str = "plugin/getTotalPayments";
     const ROUTES: &'static [&'static str] = &["GET /plugin/api/{key}/getTotalPayments"];
     const SUMMARY: &'static str = "lists the newest payments";
-    const NUMBER: Option<u8> = None;
     const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 1, cold: 2 };
     const WHILE_AWAY: Option<&'static str> = Some(r#"{"data":[],"per_page":10,"last_page":1}"#);
 

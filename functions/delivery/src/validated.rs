@@ -43,7 +43,6 @@ impl Endpoint for Validated {
     const NAME: &'static str = "plugin/servers/commands/validated";
     const ROUTES: &'static [&'static str] = &["POST /plugin/api/servers/{key}/commands/validated"];
     const SUMMARY: &'static str = "returns which commands a game server may run";
-    const NUMBER: Option<u8> = None;
     const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 4, cold: 4 };
     const BODY_LIMIT: usize = LARGEST;
 
