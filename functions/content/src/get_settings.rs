@@ -2,7 +2,6 @@
 //! present: an empty store has empty strings, arrays and objects.
 
 use crate::State;
-use jiff::Timestamp;
 use serde::Serialize;
 use shared::endpoint::{Cache, Endpoint, Error, Json, RoundTrips};
 use shared::model::{
@@ -135,7 +134,7 @@ impl Endpoint for GetSettings {
 
     async fn handle(state: &State, (): (), (): ()) -> Result<Self::Reply, Error> {
         let (active, settings, donations) = read(state).await?;
-        let month = month(state.base.clock.seconds());
+        let month = Donations::month_of(state.base.clock.seconds());
         let key = (active.version.clone(), Arc::clone(&donations), month.clone());
         let render = || body(&settings, &active.config, &donations, &month);
         Ok(Json::kept(state.settings_reply.get(key, render)))
@@ -156,11 +155,6 @@ pub async fn donations(state: &State) -> Result<Arc<Donations>, StoreError> {
 pub async fn load(state: &State, active: Arc<ActiveVersion>) -> Result<Arc<Settings>, StoreError> {
     let settings = state.settings.get(&state.base.db, &keys::settings(&active.version)).await?;
     Ok(settings.unwrap_or_default())
-}
-
-/// `YYYY-MM` in UTC (rules.md, "Settings").
-pub fn month(seconds: i64) -> String {
-    Timestamp::from_second(seconds).unwrap_or_default().strftime("%Y-%m").to_string()
 }
 
 fn body<'a>(settings: &'a Settings, config: &StoreConfig, donations: &'a Donations, month: &str) -> SettingsReply<'a> {

@@ -95,7 +95,7 @@ impl<'a> Frame<'a> {
             shop,
             tree: &loaded.tree,
             donations: &loaded.donations,
-            is_this_month: loaded.donations.month == crate::get_settings::month(now),
+            is_this_month: loaded.donations.month == Donations::month_of(now),
             data: String::new(),
         };
         if frame.head.description.is_empty() {
