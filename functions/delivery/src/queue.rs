@@ -6,7 +6,7 @@ use crate::support::reply::AsciiJson;
 use serde::Serialize;
 use shared::endpoint::{Endpoint, Error, RoundTrips};
 use shared::fault;
-use shared::model::{AgentId, Command, PendingLogin};
+use shared::model::{AgentId, Command, CommandId, PendingLogin};
 use shared::usecases::delivery;
 use shared::usecases::game_login;
 
@@ -63,7 +63,7 @@ pub struct ForAgents {
 impl QueueRow {
     fn of(command: Command, agent: Option<&AgentId>) -> Self {
         let Command { id, player, text, delivery, order, player_id, retry_of, .. } = command;
-        let retry_of = retry_of.map(Into::into);
+        let retry_of = retry_of.map(CommandId::get);
         let for_agents = agent.map(|_| ForAgents { order: order.to_string(), player_id, retry_of });
         Self::Command { id: id.get(), username: player, command: text, is_online_required: delivery.online, for_agents }
     }
@@ -71,7 +71,7 @@ impl QueueRow {
 
 impl From<PendingLogin> for QueueRow {
     fn from(login: PendingLogin) -> Self {
-        let (auth_id, username) = (login.auth_id.into(), login.player.into());
+        let (auth_id, username) = (login.auth_id.as_str().to_owned(), login.player.into());
         Self::Login { kind: "auth", auth_id, id: login.id, username }
     }
 }

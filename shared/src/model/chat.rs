@@ -11,7 +11,7 @@ const LONGEST_NAME: usize = 100;
 
 /// The id of an account at the chat platform: 1 to 64 ASCII letters, digits, `_` or `-`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[serde(try_from = "String")]
 pub struct ChatId(String);
 
 /// A text that is not the id of a chat account.
@@ -40,12 +40,6 @@ impl TryFrom<String> for ChatId {
     }
 }
 
-impl From<ChatId> for String {
-    fn from(id: ChatId) -> Self {
-        id.0
-    }
-}
-
 impl fmt::Display for ChatId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
@@ -54,7 +48,7 @@ impl fmt::Display for ChatId {
 
 /// The name of an account at the chat platform, for display: 1 to 100 characters and no control characters.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[serde(try_from = "String")]
 pub struct ChatName(String);
 
 /// A text that is not the name of a chat account.
@@ -80,12 +74,6 @@ impl TryFrom<String> for ChatName {
 
     fn try_from(text: String) -> Result<Self, NotAChatName> {
         Self::parse(&text)
-    }
-}
-
-impl From<ChatName> for String {
-    fn from(name: ChatName) -> Self {
-        name.0
     }
 }
 

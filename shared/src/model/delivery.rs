@@ -6,7 +6,7 @@ use std::fmt;
 
 /// The id of a command, or of a login in the game: game servers read both as a signed integer of 32 bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(try_from = "u32", into = "u32")]
+#[serde(try_from = "u32")]
 pub struct CommandId(u32);
 
 /// A number that is not the id of a command.
@@ -36,12 +36,6 @@ impl TryFrom<u32> for CommandId {
     }
 }
 
-impl From<CommandId> for u32 {
-    fn from(id: CommandId) -> Self {
-        id.0
-    }
-}
-
 impl fmt::Display for CommandId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
@@ -50,7 +44,7 @@ impl fmt::Display for CommandId {
 
 /// The id of an agent, a program beside a game server that names itself in its polls: 16 hexadecimal digits.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[serde(try_from = "String")]
 pub struct AgentId(String);
 
 /// A text that is not the id of an agent.
@@ -69,12 +63,6 @@ impl TryFrom<String> for AgentId {
     fn try_from(text: String) -> Result<Self, NotAnAgentId> {
         let is_digit = |byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
         if text.len() == 16 && text.bytes().all(is_digit) { Ok(Self(text)) } else { Err(NotAnAgentId) }
-    }
-}
-
-impl From<AgentId> for String {
-    fn from(id: AgentId) -> Self {
-        id.0
     }
 }
 

@@ -8,7 +8,7 @@ use std::fmt;
 /// The id of a login in the game: 128 random bits as 32 hex digits in lower case. Only game servers see it: the caller who names it has
 /// it from the player's own client.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[serde(try_from = "String")]
 pub struct AuthId(String);
 
 /// A text that is not the id of a login in the game.
@@ -44,12 +44,6 @@ impl TryFrom<String> for AuthId {
 
     fn try_from(text: String) -> Result<Self, NotAnAuthId> {
         Self::parse(&text)
-    }
-}
-
-impl From<AuthId> for String {
-    fn from(id: AuthId) -> Self {
-        id.0
     }
 }
 

@@ -7,7 +7,7 @@ use std::fmt;
 /// A category's full path: `/ranks`, `/ranks/vip`. Segments of `[a-z0-9._-]`, never digits only
 /// (rules.md, "Category urls").
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[serde(try_from = "String")]
 pub struct Slug(String);
 
 /// A text that is not a category path.
@@ -55,12 +55,6 @@ impl TryFrom<String> for Slug {
     type Error = ParseSlugError;
     fn try_from(text: String) -> Result<Self, ParseSlugError> {
         Self::parse(&text)
-    }
-}
-
-impl From<Slug> for String {
-    fn from(slug: Slug) -> Self {
-        slug.0
     }
 }
 
