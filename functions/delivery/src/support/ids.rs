@@ -5,7 +5,7 @@ use crate::support::key::SentKey;
 use crate::support::key::ServerKeyText;
 use crate::support::path;
 use crate::support::reply::UnknownKey;
-use serde::de::{DeserializeOwned, Error as _, SeqAccess, Visitor};
+use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer, Serialize};
 use shared::endpoint::RequestSchemas;
 use shared::endpoint::{Error, Input, InputKind, Received};
@@ -105,27 +105,12 @@ fn each_once(mut ids: Vec<i64>) -> Vec<i64> {
     ids
 }
 
-pub fn ids<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<i64>, D::Error> {
-    struct List;
-    impl<'de> Visitor<'de> for List {
-        type Value = Vec<i64>;
-
-        fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-            formatter.write_str("a list of whole numbers")
-        }
-
-        fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Vec<i64>, A::Error> {
-            let mut ids = Vec::new();
-            while let Some(id) = list.next_element()? {
-                if ids.len() == MOST {
-                    return Err(A::Error::custom(format_args!("must not have more than {MOST} numbers")));
-                }
-                ids.push(id);
-            }
-            Ok(ids)
-        }
+pub fn ids<'de, D: Deserializer<'de>>(field: D) -> Result<Vec<i64>, D::Error> {
+    let ids = Vec::deserialize(field)?;
+    if ids.len() <= MOST {
+        return Ok(ids);
     }
-    deserializer.deserialize_seq(List)
+    Err(D::Error::custom(format_args!("must not have more than {MOST} numbers")))
 }
 
 /// The response to a call that reports commands.
