@@ -48,13 +48,6 @@ pub enum OutgoingError {
     Broken(#[source] Box<dyn Error + Send + Sync>),
 }
 
-impl OutgoingError {
-    /// Whether it is certain that the other side received nothing.
-    pub const fn is_unsent(&self) -> bool {
-        matches!(self, Self::Address | Self::Connect(_))
-    }
-}
-
 #[derive(Debug, Clone)]
 pub struct Client {
     connector: Connector,

@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_is_final_and_what_may_pass_is_temporary() {
+    fn a_refusal_is_final_and_what_may_pass_is_not() {
         for (status, kind) in [
             (400, RefusalKind::Request),
             (401, RefusalKind::Key),
@@ -139,30 +139,30 @@ mod tests {
         ] {
             let error = fails(status, &[], &body("api_error"));
             assert!(matches!(&error, Error::Refused(refusal) if refusal.kind == kind), "{status}");
-            assert!(error.is_final() && !error.is_temporary(), "{status}");
+            assert!(error.is_final(), "{status}");
         }
         for status in [408, 409, 429] {
             let error = fails(status, &[], &body("api_error"));
-            assert!(matches!(error, Error::Busy(_)) && error.is_temporary() && !error.is_final(), "{status}");
+            assert!(matches!(error, Error::Busy(_)) && !error.is_final(), "{status}");
             assert_eq!(error.is_rate_limited(), status == 429);
         }
         let asked_to_retry = fails(424, &[("stripe-should-retry", "true")], &body("api_error"));
-        assert!(asked_to_retry.is_temporary() && !asked_to_retry.is_final());
+        assert!(!asked_to_retry.is_final());
     }
 
     #[test]
     fn another_request_under_the_same_idempotency_key_proves_nothing() {
         let error = fails(400, &[], &body("idempotency_error"));
-        assert!(!error.is_final() && !error.is_temporary());
+        assert!(!error.is_final());
     }
 
     #[test]
     fn a_server_error_is_final_once_it_is_replayed() {
         for status in [500, 502, 503, 504] {
             let first = fails(status, &[], "<html>");
-            assert!(first.is_temporary() && !first.is_final(), "{status}");
+            assert!(!first.is_final(), "{status}");
             let again = fails(status, &[("idempotent-replayed", "true")], &body("api_error"));
-            assert!(again.is_final() && !again.is_temporary(), "{status}");
+            assert!(again.is_final(), "{status}");
         }
     }
 
@@ -178,7 +178,7 @@ mod tests {
         ] {
             let error = fails(status, &[], body);
             assert!(matches!(error, Error::Unreadable { .. }), "{status} {body}: {error:?}");
-            assert!(!error.is_final() && !error.is_temporary());
+            assert!(!error.is_final());
             assert!(!format!("{error} {error:?}").contains("example"), "{error:?}");
         }
     }

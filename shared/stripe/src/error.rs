@@ -20,7 +20,7 @@ pub enum Error {
     /// Stripe failed. It is not known whether the request had its effect.
     #[error("Stripe failed: {0}")]
     Failed(Failure),
-    /// No response. [`OutgoingError::is_unsent`] says when it is certain that the request had no effect.
+    /// No response. The variants of [`OutgoingError`] say whether the request may have had its effect.
     #[error("Stripe did not respond")]
     NoResponse(#[source] OutgoingError),
     /// A response that is not what this call returns. It is not known whether the request had its effect.
@@ -33,17 +33,6 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whether the same request is worth repeating: with its idempotency key, its effect still happens once at most.
-    pub const fn is_temporary(&self) -> bool {
-        match self {
-            Self::Invalid(_) | Self::Refused(_) | Self::Unreadable { .. } => false,
-            Self::Busy(_) => true,
-            Self::Failed(failure) => !failure.replayed,
-            // An address that is not allowed is still not allowed the next time.
-            Self::NoResponse(error) => !matches!(error, OutgoingError::Address | OutgoingError::TooLarge(_)),
-        }
-    }
-
     /// Whether the request with this idempotency key has ended without an object and always will: a refusal, or a
     /// server error that Stripe repeats from its memory.
     pub fn is_final(&self) -> bool {

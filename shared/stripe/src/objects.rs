@@ -88,8 +88,6 @@ pub struct PaymentIntent {
     pub status: IntentStatus,
     /// The amount in minor units.
     pub amount: i64,
-    #[serde(default)]
-    pub amount_received: i64,
     /// The currency's code in lower case.
     pub currency: String,
     /// Whether the money is real.
@@ -201,7 +199,7 @@ impl Dispute {
 mod tests {
     use super::*;
 
-    const INTENT: &str = r#"{"id": "pi_1", "status": "succeeded", "amount": 5, "amount_received": 5, "currency": "eur",
+    const INTENT: &str = r#"{"id": "pi_1", "status": "succeeded", "amount": 5, "currency": "eur",
         "livemode": true, "metadata": {"order": "a", "other": "b"}, "latest_charge": "ch_1"}"#;
 
     #[test]
@@ -211,7 +209,7 @@ mod tests {
         assert_eq!(by_id.id(), whole.id());
         assert_eq!(by_id.object(), None);
         let intent = whole.object().unwrap();
-        assert_eq!((intent.amount_received, intent.metadata.order.as_deref()), (5, Some("a")));
+        assert_eq!((intent.amount, intent.metadata.order.as_deref()), (5, Some("a")));
         assert_eq!(intent.latest_charge, Some(Expandable::Id(ObjectId::parse("ch_1").unwrap())));
         for text in ["\"a/b\"", "5", "[]", "{}", "null"] {
             assert!(serde_json::from_str::<Expandable<PaymentIntent>>(text).is_err(), "{text}");

@@ -83,8 +83,6 @@ pub struct Session {
     pub amount_total: Option<i64>,
     /// The currency's code in lower case.
     pub currency: Option<String>,
-    /// The order's id, if this crate created the session. Anybody can set it on a payment link.
-    pub client_reference_id: Option<String>,
     #[serde(default)]
     pub metadata: Metadata,
     /// Whether the money is real.

@@ -17,9 +17,6 @@ pub struct Account {
     pub id: ObjectId,
     #[serde(default)]
     pub charges_enabled: bool,
-    pub country: Option<String>,
-    /// The code of its currency in lower case.
-    pub default_currency: Option<String>,
 }
 
 impl Account {

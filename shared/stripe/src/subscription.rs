@@ -43,8 +43,6 @@ pub struct Invoice {
     pub billing_reason: Option<BillingReason>,
     /// The amount in minor units.
     pub amount_paid: i64,
-    /// The amount in minor units, whether it is paid or not.
-    pub amount_due: i64,
     /// The currency's code in lower case.
     pub currency: String,
     /// Whether the money is real.
