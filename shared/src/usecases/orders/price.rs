@@ -3,13 +3,13 @@
 use super::order_request::{LineRequest, OrderRequest, PriceError};
 use super::{active_version, as_checkout};
 use crate::clock::Clock;
-use crate::model::{Code, CodeText, ItemId, Items, Ledger, Line, LineId, Money, OrderLine, Sold, UserId};
+use crate::model::{Code, CodeText, Items, Ledger, Line, LineId, Money, OrderLine, Sold, UserId};
 use crate::rules::cart::{PricedLine, price_lines};
 use crate::rules::code::{CodeInputs, judge, taken_off};
 use crate::rules::pricing::Buyer;
+use crate::store::items::ItemCache;
 use crate::store::orders::StoredOrder;
 use crate::store::{Db, StoreError, codes, keys, ledgers};
-use std::sync::Arc;
 
 /// Gives every line its total, and refuses what a checkout would refuse, unless it was sold before. If the order is
 /// recorded already, a missing total is the recorded one, regardless of present prices, ledgers and codes. Limits are
@@ -99,23 +99,15 @@ impl PriceInputs {
         coupon: Option<&CodeText>,
     ) -> Result<Self, StoreError> {
         let version = active_version(db).await?.version;
-        let mut ids: Vec<ItemId> = lines.iter().map(|line| line.item).collect();
-        ids.sort();
-        ids.dedup();
-        let mut wanted: Vec<keys::Key> = ids.iter().map(|id| keys::item(&version, *id)).collect();
+        let cache = ItemCache::default();
+        let plan = cache.plan(&version, lines.iter().map(|line| line.item));
+        let mut wanted: Vec<keys::Key> = plan.keys().collect();
         wanted.extend(owner.map(keys::ledger));
         wanted.extend(coupon.map(keys::code));
         wanted.extend(coupon.zip(owner).map(|(code, user)| keys::code_use(code, user)));
         let mut rows = db.batch_get(wanted).await?;
-        let mut items = Items::new();
-        for id in ids {
-            let key = keys::item(&version, id);
-            if let Some(row) = rows.take(&key) {
-                items.insert(id, Arc::new(row.published(&key)?.0));
-            }
-        }
         Ok(Self {
-            items,
+            items: cache.complete(plan, &mut rows, |_| false)?,
             ledger: owner.map_or_else(|| Ok(Ledger::default()), |user| ledgers::take(&mut rows, user))?,
             uses: coupon.zip(owner).map_or(Ok(0), |(code, user)| codes::take_uses(&mut rows, code, user))?,
             code: coupon.map_or(Ok(None), |code| codes::take(&mut rows, code))?,
