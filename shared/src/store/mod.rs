@@ -1,6 +1,7 @@
 //! The content of the table: keys, encodings, caches, one file for each kind of item. How the table is reached is the
 //! crate `dynamodb`. Knows nothing of HTTP and decides nothing.
 
+pub mod additions;
 pub mod bulk;
 pub mod carts;
 pub mod categories;
@@ -10,7 +11,6 @@ pub mod codec;
 pub mod codes;
 pub mod commands;
 pub mod counters;
-pub mod credits;
 pub mod deliveries;
 mod erased;
 mod error;

@@ -11,7 +11,7 @@ use crate::store::names::{self, NameRow};
 use crate::store::orders::StoredOrder;
 use crate::store::single::{apply, apply_all};
 use crate::store::transaction::Write;
-use crate::store::{Db, StoreError, credits};
+use crate::store::{Db, StoreError, additions};
 use crate::usecases::delivery::{StopReason, place_of, stop};
 use std::collections::BTreeSet;
 
@@ -135,7 +135,7 @@ pub async fn erase_possessions(db: &Db, id: UserId, names: Vec<Key>) -> Result<u
     for name in names {
         apply(db, names::release(name, id)).await?;
     }
-    let credits = credits::of(db, id).await?;
+    let credits = additions::of(db, &keys::credits(id)).await?;
     delete_each(db, credits.into_iter().map(|credit| keys::credit(id, &credit.key)), &|_| {}).await?;
     Ok(count)
 }

@@ -12,7 +12,7 @@ use serde_json::json;
 use sha2::{Digest as _, Sha256};
 use shared::model::{Money, UserId, UserName};
 use shared::money::CurrencyFormat;
-use shared::store::credits::{self, Credit, Credited};
+use shared::store::additions::{self, Added, Addition};
 use shared::usecases::accounts::{self, RenameError};
 use shared::usecases::delivery::{Filter, matching, place_of};
 use shared::usecases::name_index::rename_referrals;
@@ -26,22 +26,22 @@ pub(super) async fn credit(target: &Target, options: &CreditUser) -> Result<Answ
     let sum = items::positive("AMOUNT", &options.amount, digits)?;
     let user = find(target, &options.user).await?;
     let key = options.key.clone().unwrap_or_else(|| default_key(sum, &options.note));
-    let credit = Credit { key, amount: sum, note: options.note.clone(), at: target.seconds().await? };
-    let given = credits::give(&target.db, user.id, &credit).await.map_err(|error| {
+    let credit = Addition { key, amount: sum, note: options.note.clone(), at: target.seconds().await? };
+    let given = additions::credit(&target.db, user.id, &credit).await.map_err(|error| {
         let next = "Run the same command again: it is credited once.";
         Failure::from(error).done("It is not known whether it was credited.").next(next)
     })?;
     let (who, shown) = (format!("{} (user {})", user.username, user.id), amount(sum, digits));
     let (credited, credit) = match given {
-        Credited::Written => (true, credit),
-        Credited::Before(before) if (before.amount, &before.note) == (credit.amount, &credit.note) => (false, before),
-        Credited::Before(before) => {
+        Added::Written => (true, credit),
+        Added::Before(before) if (before.amount, &before.note) == (credit.amount, &credit.note) => (false, before),
+        Added::Before(before) => {
             let (at, sum) = (shown_time(before.at), amount(before.amount, digits));
             let what = format!("The key {} was used for {who} at {at}: {sum}, {:?}.", before.key, before.note);
             return Err(Failure::refused(what, "Give another --key for another credit."));
         }
-        Credited::NoAccount => return Err(missing(&options.user)),
-        Credited::TooMuch => {
+        Added::NoOwner => return Err(missing(&options.user)),
+        Added::TooMuch => {
             let what = format!("The balance of {who} would be above the largest amount.");
             return Err(Failure::refused(what, "Credit less."));
         }

@@ -1,14 +1,15 @@
 //! Commands that coupons and gift cards have in common: `show`, `list`, `disable` and `enable`.
 
-use super::common::shown_time;
+use super::common::{self, shown_time};
 use crate::answer::{Answer, GOOD, columns, paint};
 use crate::error::Failure;
 use crate::target::Target;
 use serde_json::{Value, json};
 use shared::model::{Code, CodeKind, CodeText, Discount};
 use shared::money::{self, CurrencyFormat};
+use shared::store::additions::{self, Addition};
 use shared::store::bulk::all;
-use shared::store::issued_codes::{self, TopUp, tag};
+use shared::store::issued_codes::{self, tag};
 use shared::store::keys::{self, prefix};
 use shared::store::published::read_active_version;
 use shared::store::{StoreError, read_live};
@@ -53,16 +54,12 @@ pub(super) async fn show(target: &Target, kind: CodeKind, written: &str) -> Resu
         return Ok(answer);
     }
     let format = CurrencyFormat::new(digits);
-    let entry = |top_up: &TopUp| {
-        let amount = format.money(top_up.amount);
-        json!({ "key": top_up.key, "amount": amount, "note": top_up.note, "at": shown_time(top_up.at) })
-    };
-    let line = |top_up: &TopUp| {
+    let line = |top_up: &Addition| {
         format!("\ntop-up of {} at {}: {}", format.money(top_up.amount), shown_time(top_up.at), top_up.note)
     };
-    let top_ups = issued_codes::top_ups(&target.db, code.text()).await?;
+    let top_ups = additions::of(&target.db, &keys::top_ups(code.text())).await?;
     let mut json = answer.json().clone();
-    json["top_ups"] = top_ups.iter().map(entry).collect();
+    json["top_ups"] = common::additions(&top_ups, format);
     Ok(Answer::new(format!("{}{}", answer.text(), top_ups.iter().map(line).collect::<String>()), json))
 }
 

@@ -5,7 +5,10 @@ use crate::target::Target;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan as _};
+use serde_json::{Value, json};
 use shared::model::{ActiveVersion, ProviderAccount};
+use shared::money::CurrencyFormat;
+use shared::store::additions::Addition;
 use shared::store::published::read_active_version;
 use std::ops::Range;
 
@@ -22,6 +25,15 @@ pub(super) fn nothing_published(target: &Target) -> Failure {
 /// A second since 1970 as people read it, in UTC.
 pub(super) fn shown_time(second: i64) -> String {
     Timestamp::from_second(second).map_or_else(|_| second.to_string(), |at| at.to_string())
+}
+
+/// Amounts that were added to a balance, as JSON.
+pub(super) fn additions(added: &[Addition], format: CurrencyFormat) -> Value {
+    let entry = |added: &Addition| {
+        let amount = format.money(added.amount);
+        json!({ "key": added.key, "amount": amount, "note": added.note, "at": shown_time(added.at) })
+    };
+    added.iter().map(entry).collect()
 }
 
 pub(in crate::commands) fn shown_account(account: &ProviderAccount) -> String {

@@ -9,7 +9,8 @@ use crate::cli::{EditCoupon, EditGift, PeriodOptions, TopUp};
 use crate::error::Failure;
 use crate::target::Target;
 use shared::model::{Code, CodeKind, Scope};
-use shared::store::issued_codes::{self, ToppedUp, tag};
+use shared::store::additions::{self, Added, Addition};
+use shared::store::issued_codes::{self, tag};
 
 pub(super) async fn coupon(target: &Target, options: &EditCoupon) -> Result<Answer, Failure> {
     let before = find(target, CodeKind::Coupon, &options.code).await?;
@@ -93,21 +94,21 @@ pub(super) async fn top_up(target: &Target, options: &TopUp) -> Result<Answer, F
     };
     let note = options.note.clone().unwrap_or_default();
     let key = options.key.clone().unwrap_or_else(|| default_key(amount, &note));
-    let top_up = issued_codes::TopUp { key, amount, note, at: target.clock.seconds() };
-    let topped_up = issued_codes::top_up(&target.db, &card, &top_up).await.map_err(|error| {
+    let top_up = Addition { key, amount, note, at: target.clock.seconds() };
+    let topped_up = additions::top_up(&target.db, &card, &top_up).await.map_err(|error| {
         let next = "Run the same command again: it is added once.";
         Failure::from(error).done("It is not known whether it was added.").next(next)
     })?;
     let before = match topped_up {
-        ToppedUp::Written => None,
-        ToppedUp::Before(before) if (before.amount, &before.note) == (amount, &top_up.note) => Some(before),
-        ToppedUp::Before(before) => {
+        Added::Written => None,
+        Added::Before(before) if (before.amount, &before.note) == (amount, &top_up.note) => Some(before),
+        Added::Before(before) => {
             let (at, sum) = (shown_time(before.at), users::amount(before.amount, digits));
             let what = format!("The key {} was used for this card at {at}: {sum}, {:?}.", before.key, before.note);
             return Err(Failure::refused(what, "Give another --key to add to it again."));
         }
-        ToppedUp::NoCard => return Err(missing(CodeKind::Gift)),
-        ToppedUp::TooMuch => {
+        Added::NoOwner => return Err(missing(CodeKind::Gift)),
+        Added::TooMuch => {
             return Err(Failure::refused("The balance would be above the largest amount.", "Add less."));
         }
     };

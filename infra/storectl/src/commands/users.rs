@@ -1,6 +1,6 @@
 //! `user add`, `show` and `list`.
 
-use super::common::{published, shown_time};
+use super::common::{self, published, shown_time};
 use super::find_user::{find_which, missing, read};
 use super::{bans, codes};
 use crate::answer::{Answer, GOOD, WARN, columns, paint};
@@ -13,8 +13,8 @@ use shared::model::{Holding, ItemId, Money, User, UserId, UserName};
 use shared::money::CurrencyFormat;
 use shared::random;
 use shared::rules::delivery::frozen::is_plain;
+use shared::store::additions::{self, Addition};
 use shared::store::bulk::all;
-use shared::store::credits::{self, Credit};
 use shared::store::keys::{self, prefix};
 use shared::store::names::{Ban, NameRow};
 use shared::store::{carts, ledgers, names};
@@ -116,7 +116,7 @@ pub(super) async fn show(target: &Target, which: &WhichUser) -> Result<Answer, F
     let wanted = [keys::ledger(user.id), keys::cart(user.id)].into_iter().chain(ban_key.clone());
     let mut rows = target.db.batch_get(wanted.collect()).await?;
     let ban = ban_key.and_then(|key| rows.take(&key).map(|row| row.live::<Ban>(&key))).transpose()?;
-    let credits = credits::of(&target.db, user.id).await?;
+    let credits = additions::of(&target.db, &keys::credits(user.id)).await?;
     let ledger = ledgers::take(&mut rows, user.id)?;
     let cart = carts::take(&mut rows, user.id)?;
     let held: Vec<(ItemId, Holding)> = ledger.iter().collect();
@@ -139,22 +139,18 @@ pub(super) async fn show(target: &Target, which: &WhichUser) -> Result<Answer, F
         lines.push(columns(&["ITEM", "UNITS", "PAID"], &held.iter().map(row).collect::<Vec<_>>()));
     }
     if !credits.is_empty() {
-        let row = |credit: &Credit| {
+        let row = |credit: &Addition| {
             vec![shown_time(credit.at), amount(credit.amount, digits), credit.note.clone(), credit.key.clone()]
         };
         lines.push(columns(&["CREDITED AT", "AMOUNT", "NOTE", "KEY"], &credits.iter().map(row).collect::<Vec<_>>()));
     }
     let format = CurrencyFormat::new(digits);
-    let credit = |credit: &Credit| {
-        let amount = format.money(credit.amount);
-        json!({ "key": credit.key, "amount": amount, "note": credit.note, "at": shown_time(credit.at) })
-    };
     let bought = held.iter();
     let bought =
         bought.map(|(item, held)| json!({ "item": item, "units": held.units, "paid": format.money(held.paid) }));
     let json = json!({
         "user": facts(&user, format), "bought": bought.collect::<Vec<_>>(), "cart_lines": cart.lines.len(),
-        "ban": ban.as_ref().map(bans::facts), "credits": credits.iter().map(credit).collect::<Vec<_>>(),
+        "ban": ban.as_ref().map(bans::facts), "credits": common::additions(&credits, format),
     });
     Ok(Answer::new(lines.join("\n"), json))
 }
