@@ -3,14 +3,13 @@
 
 use crate::State;
 use crate::set_referral::{outcome, set};
-use crate::support::captured;
 use crate::support::write::{Contention, Failure};
+use crate::support::{captured, referral};
 use serde::{Deserialize, Serialize};
 use shared::endpoint::{Endpoint, Error, ErrorBody, Json, JsonBody, RoundTrips, WithCookie};
 use shared::http::body;
 use shared::model::CodeText;
-use shared::rules::referral::{SetReferral as Decision, in_force};
-use shared::store::{StoreError, codes, keys};
+use shared::rules::referral::SetReferral as Decision;
 use shared::token::Claim;
 
 pub struct CaptureReferral;
@@ -59,7 +58,7 @@ impl Endpoint for CaptureReferral {
             let reply = CaptureReply { success, attribution_applied: success, message };
             return Ok(WithCookie { reply: Json::of(&reply), cookie: None });
         }
-        let cookie = if exists(state, &body.code).await? { captured::keep(&body.code) } else { None };
+        let cookie = referral::in_force(state, &body.code).await?.and_then(|_| captured::keep(&body.code));
         let (success, message) = match cookie {
             Some(_) => (true, "The referral code is applied when you log in and fill your cart."),
             None => outcome(Decision::NotValid),
@@ -67,12 +66,4 @@ impl Endpoint for CaptureReferral {
         let reply = CaptureReply { success, attribution_applied: false, message };
         Ok(WithCookie { reply: Json::of(&reply), cookie })
     }
-}
-
-/// Whether a code may be used.
-async fn exists(state: &State, code: &CodeText) -> Result<bool, StoreError> {
-    let rows = state.base.db.batch_get(vec![keys::referral(code)]);
-    let (active, rows) = tokio::join!(state.base.published.active_version(), rows);
-    let (active, referral) = (active?, codes::take_referral(&mut rows?, code)?);
-    Ok(in_force(referral.as_ref(), active.config.is_ref).is_some())
 }

@@ -10,7 +10,7 @@ use lambda_http::{Body, Response};
 use shared::http::cookie;
 use shared::model::{Cart, CodeText, Referral};
 use shared::rules::referral::SetReferral;
-use shared::store::{StoreError, codes, keys};
+use shared::store::StoreError;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 const COOKIE: &str = "captured_referral";
@@ -62,13 +62,10 @@ pub async fn in_request(headers: &HeaderMap, handle: impl Future<Output = Respon
     CAPTURED.scope(Captured::of(headers), respond).await
 }
 
-/// Reads the referral of the request's code. Reads nothing for a request without the cookie.
+/// Reads the referral of the request's code, if it is in force. Reads nothing for a request without the cookie.
 pub async fn read(state: &State) -> Result<Option<Referral>, StoreError> {
     let Some(code) = CAPTURED.try_with(|captured| captured.code.clone()).ok().flatten() else { return Ok(None) };
-    let rows = state.base.db.batch_get(vec![keys::referral(&code)]);
-    let (active, rows) = tokio::join!(state.base.published.active_version(), rows);
-    let (active, referral) = (active?, codes::take_referral(&mut rows?, &code)?);
-    Ok(referral.filter(|_| active.config.is_ref))
+    referral::in_force(state, &code).await
 }
 
 /// Applies a referral to a cart that is about to be written, under the rules of setReferral.

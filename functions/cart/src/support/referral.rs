@@ -1,9 +1,17 @@
 //! Whether a referral code can be set on a cart (rules.md, "Referral codes").
 
 use crate::State;
-use shared::model::{Cart, Referral};
+use shared::model::{Cart, CodeText, Referral};
 use shared::rules::referral::{self, SetReferral};
 use shared::store::{StoreError, codes, keys};
+
+/// Reads the referral of a code; `None` if it is not in force.
+pub async fn in_force(state: &State, code: &CodeText) -> Result<Option<Referral>, StoreError> {
+    let rows = state.base.db.batch_get(vec![keys::referral(code)]);
+    let (active, rows) = tokio::join!(state.base.published.active_version(), rows);
+    let (active, found) = (active?, codes::take_referral(&mut rows?, code)?);
+    Ok(referral::in_force(found.as_ref(), active.config.is_ref).cloned())
+}
 
 /// Decides about `found` for a cart as it was read. Another code on the cart is read: one that is disabled or no longer
 /// exists does not block `found`.
