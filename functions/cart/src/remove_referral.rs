@@ -24,7 +24,8 @@ impl Endpoint for RemoveReferral {
     const ERRORS: ErrorBody = ErrorBody::Success;
 
     async fn handle(state: &State, claim: Claim, (): ()) -> Result<Self::Reply, Failure> {
-        Ok(Json::of(&write::without_captured(state, || attempt(state, claim)).await?))
+        // The buyer wants no referral code on the cart: one that the browser keeps is not applied.
+        Ok(Json::of(&write::edit(state, || attempt(state, claim), false).await?))
     }
 }
 

@@ -35,16 +35,8 @@ where
     edit(state, attempt, true).await
 }
 
-/// [`with_retries`] for a buyer who wants no referral code on the cart: what the browser keeps is dropped.
-pub async fn without_captured<T, R, F>(state: &State, attempt: impl Fn() -> F) -> Result<T, Error<R>>
-where
-    R: From<Contention>,
-    F: Future<Output = Result<Attempt<T>, Error<R>>>,
-{
-    edit(state, attempt, false).await
-}
-
-async fn edit<T, R, F>(state: &State, attempt: impl Fn() -> F, applies_captured: bool) -> Result<T, Error<R>>
+/// [`with_retries`], which drops the referral code that the browser keeps unless `applies_captured`.
+pub async fn edit<T, R, F>(state: &State, attempt: impl Fn() -> F, applies_captured: bool) -> Result<T, Error<R>>
 where
     R: From<Contention>,
     F: Future<Output = Result<Attempt<T>, Error<R>>>,
