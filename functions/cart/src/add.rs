@@ -1,17 +1,16 @@
 //! POST /cart/add/{id}: adds an item to the cart (rules.md, "Adding and changing lines").
 
 use crate::State;
-use crate::support::change::{money, refused};
+use crate::support::change::{AddRefusal, money, refused};
 use crate::support::context;
 use crate::support::count::Count;
-use crate::support::write::{self, Contention};
-use lambda_http::http::StatusCode;
+use crate::support::write;
 use serde::de;
 use serde::{Deserialize, Deserializer, Serialize};
-use shared::endpoint::{Endpoint, Error, ErrorBody, Json, PathIdAndBody, Refusal, RoundTrips};
+use shared::endpoint::{Endpoint, Error, ErrorBody, Json, PathIdAndBody, RoundTrips};
 use shared::http::body::{Flag, Written};
 use shared::model::{ItemId, LineId, LineVariable, PaymentType, PlayerName, ServerId};
-use shared::rules::add_line::{LineRefusal, LineToAdd};
+use shared::rules::add_line::LineToAdd;
 use shared::store::keys;
 use shared::token::Claim;
 use shared::usecases::carts::{Attempt, add_line};
@@ -53,43 +52,6 @@ pub struct Added {
     message: &'static str,
     /// The id of the line: a new one, or the line with the same choices, which has more units now.
     cid: LineId,
-}
-
-/// The reason why an item is not added.
-#[derive(Debug, thiserror::Error)]
-pub enum AddRefusal {
-    #[error("This item does not exist.")]
-    NotAnId,
-    #[error(transparent)]
-    NotAllowed(#[from] LineRefusal),
-    #[error(transparent)]
-    Contention(#[from] Contention),
-}
-
-impl Refusal for AddRefusal {
-    /// The storefront ignores the body, and shows "added" on any 2xx.
-    fn status(&self) -> StatusCode {
-        match self {
-            Self::NotAnId => StatusCode::NOT_FOUND,
-            Self::NotAllowed(_) => StatusCode::UNPROCESSABLE_ENTITY,
-            Self::Contention(_) => StatusCode::CONFLICT,
-        }
-    }
-
-    fn shape(&self, usual: ErrorBody) -> ErrorBody {
-        match self {
-            Self::NotAnId => ErrorBody::Message,
-            Self::NotAllowed(_) | Self::Contention(_) => usual,
-        }
-    }
-
-    fn documented() -> Vec<(&'static str, Self)> {
-        vec![
-            ("`{id}` is not a decimal number", Self::NotAnId),
-            ("Other requests kept changing the cart", Self::Contention(Contention)),
-            ("No item has the id, or it cannot be added like this", LineRefusal::NotPublished.into()),
-        ]
-    }
 }
 
 type Failure = Error<AddRefusal>;

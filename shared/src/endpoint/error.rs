@@ -142,18 +142,6 @@ impl<R: Refusal> Error<R> {
             Self::Provider(reason) => Error::Provider(reason),
         })
     }
-
-    /// The same error with another type of refusals.
-    pub fn map<Q>(self, refusal: impl FnOnce(R) -> Q) -> Error<Q> {
-        match self {
-            Self::Refused(refused) => Error::Refused(refusal(refused)),
-            Self::Unauthorized => Error::Unauthorized,
-            Self::TooManyAttempts { retry_seconds } => Error::TooManyAttempts { retry_seconds },
-            Self::Body(fault) => Error::Body(fault),
-            Self::Store(error) => Error::Store(error),
-            Self::Provider(reason) => Error::Provider(reason),
-        }
-    }
 }
 
 impl Error {

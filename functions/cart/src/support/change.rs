@@ -19,10 +19,11 @@ pub struct Done {
     pub success: bool,
 }
 
-/// The reason why a line is not changed.
+/// The reason why a line is not added (`ADDS`) or not changed. With `READS_BODY` the client reads it, if it has status
+/// 200.
 #[derive(Debug, thiserror::Error)]
-pub enum ChangeRefusal {
-    #[error("This line does not exist.")]
+pub enum LineCallRefusal<const ADDS: bool, const READS_BODY: bool> {
+    #[error("This {} does not exist.", if ADDS { "item" } else { "line" })]
     NotAnId,
     #[error(transparent)]
     NotAllowed(#[from] LineRefusal),
@@ -30,11 +31,17 @@ pub enum ChangeRefusal {
     Contention(#[from] Contention),
 }
 
-impl Refusal for ChangeRefusal {
-    /// The storefront ignores the body, and shows success on any 2xx.
+pub type AddRefusal = LineCallRefusal<true, false>;
+pub type ChangeRefusal = LineCallRefusal<false, false>;
+/// The storefront reads the body, and looks for "does not exist"; it loses the body of any other status.
+pub type ReloadRefusal = LineCallRefusal<false, true>;
+
+impl<const ADDS: bool, const READS_BODY: bool> Refusal for LineCallRefusal<ADDS, READS_BODY> {
+    /// Without `READS_BODY` the storefront ignores the body, and shows success on any 2xx.
     fn status(&self) -> StatusCode {
         match self {
             Self::NotAnId => StatusCode::NOT_FOUND,
+            Self::NotAllowed(_) | Self::Contention(_) if READS_BODY => StatusCode::OK,
             Self::NotAllowed(_) => StatusCode::UNPROCESSABLE_ENTITY,
             Self::Contention(_) => StatusCode::CONFLICT,
         }
@@ -49,35 +56,35 @@ impl Refusal for ChangeRefusal {
     }
 
     fn documented() -> Vec<(&'static str, Self)> {
+        let no_item = "No item has the id, or it cannot be added like this";
+        let no_line = "The cart has no such line, or the line cannot be changed to that";
         vec![
-            ("`{cid}` is not a decimal number", Self::NotAnId),
+            (if ADDS { "`{id}` is not a decimal number" } else { "`{cid}` is not a decimal number" }, Self::NotAnId),
             ("Other requests kept changing the cart", Self::Contention(Contention)),
-            ("The cart has no such line, or the line cannot be changed to that", LineRefusal::NoSuchLine.into()),
+            if ADDS { (no_item, LineRefusal::NotPublished.into()) } else { (no_line, LineRefusal::NoSuchLine.into()) },
         ]
     }
 }
 
-type Failure = Error<ChangeRefusal>;
-
 /// Changes a line. `wanted` makes the change, from the digits of the store's currency.
-pub async fn change(
+pub async fn change<const READS_BODY: bool>(
     state: &State,
     claim: Claim,
     line: Option<LineId>,
     wanted: &(dyn Fn(u8) -> Result<Change, BodyFault> + Sync),
-) -> Result<Done, Failure> {
+) -> Result<Done, Error<LineCallRefusal<false, READS_BODY>>> {
     write::with_retries(state, || attempt(state, claim, line, wanted)).await
 }
 
-async fn attempt(
+async fn attempt<const READS_BODY: bool>(
     state: &State,
     claim: Claim,
     line: Option<LineId>,
     wanted: &(dyn Fn(u8) -> Result<Change, BodyFault> + Sync),
-) -> Result<Attempt<Done>, Failure> {
+) -> Result<Attempt<Done>, Error<LineCallRefusal<false, READS_BODY>>> {
     let mut context = context::load(state, claim, &[]).await?.ok_or(Error::Unauthorized)?;
     let change = wanted(context.active.config.digits).map_err(Error::Body)?;
-    let line = line.ok_or(Error::Refused(ChangeRefusal::NotAnId))?;
+    let line = line.ok_or(Error::Refused(LineCallRefusal::NotAnId))?;
     let done = Done { success: true };
     match change_line(&state.sources(), &mut context, line, &change).await {
         Ok(true) => Ok(Attempt::Write(Box::new(context.cart), done)),
