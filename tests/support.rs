@@ -3,7 +3,7 @@
 #![expect(clippy::expect_used, clippy::panic, reason = "a helper that fails fails its test")]
 
 use http::StatusCode;
-use publish::files::{CategoryFile, ItemFile, StoreFiles};
+use publish::files::{CategoryFile, StoreFiles};
 use serde_json::Value;
 use shared::clock::Clock;
 use shared::model::{
@@ -12,6 +12,7 @@ use shared::model::{
 };
 use shared::store::{codec, keys};
 use std::time::Duration;
+pub use tests::item;
 use tests::{Reply, TestStore};
 
 /// Longer than any cache trusts its data.
@@ -82,14 +83,6 @@ pub async fn subscribe(store: &TestStore, name: &str, subscriptions: &[(u64, Sub
 pub fn category(files: &mut StoreFiles, id: u64) -> &mut CategoryFile {
     let mut categories = files.categories.iter_mut().map(|source| &mut source.content);
     categories.find(|category| category.id.value == id).unwrap_or_else(|| panic!("no category {id}"))
-}
-
-/// The item with this id in the store's files.
-pub fn item(files: &mut StoreFiles, id: u64) -> &mut ItemFile {
-    let categories = files.categories.iter_mut().map(|source| &mut source.content);
-    let mut items =
-        categories.flat_map(|top| top.items.iter_mut().chain(top.subcategories.iter_mut().flat_map(|c| &mut c.items)));
-    items.find(|item| item.id.value == id).unwrap_or_else(|| panic!("no item {id}"))
 }
 
 /// The names of an object's fields, in order.

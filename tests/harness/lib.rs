@@ -38,7 +38,7 @@ pub use instances::{Instance, spread};
 pub use prepared::Prepared;
 pub use proxy::{Exchange, Proxy};
 pub use request::{Call, Reply, event, event_file, event_names};
-pub use store::{FORMER_ORIGIN_KEY, ORIGIN_KEY, TestStore, repository, sample_files, template};
+pub use store::{FORMER_ORIGIN_KEY, ORIGIN_KEY, TestStore, item, repository, sample_files, template};
 pub use table::{Dump, Stable};
 pub use test_table::{TestTable, delete, items, put};
 pub use wire::WireFault;

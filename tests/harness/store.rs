@@ -18,7 +18,7 @@ use local::functions::{Functions, Secrets};
 use local::gateway::Gateway;
 use local::store::Store;
 use local::stripe::{self, StandIn};
-use publish::files::StoreFiles;
+use publish::files::{ItemFile, StoreFiles};
 use serde_json::{Value, json};
 use shared::clock::Clock;
 use shared::model::UserId;
@@ -78,6 +78,14 @@ pub fn sample_files() -> StoreFiles {
     let mut files = publish::read(&repository().join("infra/sample-store")).expect("the sample store is sound");
     files.store.content.guest_mode = false;
     files
+}
+
+/// The item with this id in the store's files.
+pub fn item(files: &mut StoreFiles, id: u64) -> &mut ItemFile {
+    let categories = files.categories.iter_mut().map(|source| &mut source.content);
+    let mut items =
+        categories.flat_map(|top| top.items.iter_mut().chain(top.subcategories.iter_mut().flat_map(|c| &mut c.items)));
+    items.find(|item| item.id.value == id).unwrap_or_else(|| panic!("no item {id}"))
 }
 
 /// A store with everything that a test inspects.

@@ -1,9 +1,8 @@
 //! The offers in the histories of one buyer: items, prices, codes and limits, as the model and the table both have them.
 
 use publish::Compiled;
-use publish::files::{ItemFile, StoreFiles};
 use std::sync::LazyLock;
-use tests::repository;
+use tests::{item, repository};
 
 /// The item with two servers.
 pub const SERVERS: u8 = 0;
@@ -75,11 +74,4 @@ fn compile(version: Version) -> Compiled {
     options.price.as_mut().unwrap().0 = format!("{}.{:02}", version.price / 100, version.price % 100).into();
     item(&mut files, ITEMS[usize::from(LIMITED)]).global_limit = Some(u32::try_from(version.limit).unwrap().into());
     publish::compile(&files).unwrap()
-}
-
-fn item(files: &mut StoreFiles, id: u64) -> &mut ItemFile {
-    let categories = files.categories.iter_mut().map(|source| &mut source.content);
-    let mut items =
-        categories.flat_map(|top| top.items.iter_mut().chain(top.subcategories.iter_mut().flat_map(|c| &mut c.items)));
-    items.find(|item| item.id.value == id).unwrap()
 }

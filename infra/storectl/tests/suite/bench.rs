@@ -10,6 +10,7 @@ use local::gateway::Gateway;
 use serde_json::{Value, json};
 use shared::clock::{Clock, SystemClock};
 use shared::store::Db;
+use std::io::Write as _;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -274,6 +275,12 @@ pub fn copy(from: &Path, to: &Path) {
             std::fs::copy(entry.path(), target).unwrap();
         }
     }
+}
+
+pub fn zipped(text: &str) -> Vec<u8> {
+    let mut zip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    zip.write_all(text.as_bytes()).unwrap();
+    zip.finish().unwrap()
 }
 
 /// The words of a line as a shell takes them apart.

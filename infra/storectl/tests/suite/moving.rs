@@ -1,11 +1,11 @@
 //! `backup` and `restore`: everything comes back, nothing is overwritten, and half a restore is completed.
 
-use crate::bench::{Bench, sample};
+use crate::bench::{Bench, sample, zipped};
 use http::{Method, StatusCode};
 use shared::store::keys;
 use shared::store::transaction::{Sent, Write, send};
 use shared::store::webhook_events::EventCursor;
-use std::io::{Read as _, Write as _};
+use std::io::Read as _;
 use std::time::Duration;
 use storectl::error::Exit;
 use tests::{Calls, Faults, NOW};
@@ -24,12 +24,6 @@ async fn backed_up() -> (Bench, String) {
 
 /// A backup of the format's first version, with every kind of value; in a file it is compressed.
 const FIRST_FORMAT: &str = include_str!("backup-1.jsonl");
-
-fn zipped(text: &str) -> Vec<u8> {
-    let mut zip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
-    zip.write_all(text.as_bytes()).unwrap();
-    zip.finish().unwrap()
-}
 
 fn unzipped(bytes: &[u8]) -> String {
     let mut text = String::new();

@@ -1,6 +1,6 @@
 //! `upgrade`: data of earlier versions. Each backup in `backups/` was made by the version that it is named after.
 
-use crate::bench::Bench;
+use crate::bench::{Bench, zipped};
 use aws_sdk_dynamodb::types::AttributeValue;
 use futures_util::future::join_all;
 use http::{Method, StatusCode};
@@ -11,7 +11,6 @@ use shared::store::codec::{Item, decode_live, key_attributes, key_of};
 use shared::store::keys::{self, Key, PK, TTL, prefix};
 use shared::store::published::{Published, read_active_version};
 use shared::store::{StoreError, names};
-use std::io::Write as _;
 use std::time::Duration;
 use storectl::error::Exit;
 use tests::{Faults, Prepared};
@@ -32,12 +31,6 @@ fn items(backup: &str) -> Vec<Item> {
     let items: Vec<Item> = storectl::archive::items(&path, &seal).unwrap().map(Result::unwrap).collect();
     assert_eq!(items.len(), lines.len() - 2);
     items
-}
-
-fn zipped(text: &str) -> Vec<u8> {
-    let mut zip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
-    zip.write_all(text.as_bytes()).unwrap();
-    zip.finish().unwrap()
 }
 
 /// A table as the earlier version left it.
