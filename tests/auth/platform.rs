@@ -3,9 +3,7 @@
 use http::{HeaderMap, Method, Request, Response};
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::{Bytes, Incoming};
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
-use hyper_util::rt::TokioIo;
+use local::server::serve_each;
 use shared::model::ChatLogin;
 use std::io;
 use std::sync::{Arc, Mutex};
@@ -49,18 +47,10 @@ impl Platform {
         let url = format!("http://{}", listener.local_addr().unwrap());
         let seen = Arc::new(Mutex::new(Vec::new()));
         let log = Arc::clone(&seen);
-        tokio::spawn(async move {
-            while let Ok((stream, _)) = listener.accept().await {
-                let log = Arc::clone(&log);
-                let service = service_fn(move |request| {
-                    let log = Arc::clone(&log);
-                    async move { play(&log, request, token, user).await }
-                });
-                tokio::spawn(
-                    async move { _ = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await },
-                );
-            }
-        });
+        tokio::spawn(serve_each(listener, move |request, _| {
+            let log = Arc::clone(&log);
+            async move { play(&log, request, token, user).await }
+        }));
         Self { url, seen }
     }
 

@@ -11,6 +11,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use std::convert::Infallible;
+use std::error::Error;
 use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -34,6 +35,27 @@ pub async fn listen(port: u16, option: &'static str) -> Result<TcpListener, Star
 pub fn url_of(listener: &TcpListener) -> Result<String, StartError> {
     let address = listener.local_addr().map_err(|source| StartError::Listen { port: 0, source })?;
     Ok(format!("http://{address}"))
+}
+
+/// Responds to each request with `respond` until the runtime ends. An error ends the request's connection.
+pub async fn serve_each<F, E>(
+    listener: TcpListener,
+    respond: impl Fn(Request<Incoming>, SocketAddr) -> F + Clone + Send + 'static,
+) where
+    F: Future<Output = Result<Response<Full<Bytes>>, E>> + Send + 'static,
+    E: Into<Box<dyn Error + Send + Sync>> + 'static,
+{
+    loop {
+        // Out of file descriptors, or the caller has gone: the next connection may succeed.
+        let Ok((stream, peer)) = listener.accept().await else {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+            continue;
+        };
+        let respond = respond.clone();
+        let service = service_fn(move |request| respond(request, peer));
+        // A broken connection concerns only its client.
+        tokio::spawn(async move { _ = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await });
+    }
 }
 
 /// Everything that the API's port serves besides the routes.

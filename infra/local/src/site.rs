@@ -5,6 +5,7 @@ use crate::api::Api;
 use crate::options::repository;
 use crate::pictures::Pictures;
 use crate::ready::{RefusedCode, Try};
+use crate::server::serve_each;
 use bytes::Bytes;
 use http::header::{
     ACCESS_CONTROL_ALLOW_ORIGIN, ALLOW, AUTHORIZATION, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, COOKIE,
@@ -14,9 +15,6 @@ use http::uri::PathAndQuery;
 use http::{HeaderValue, Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
-use hyper_util::rt::TokioIo;
 use pictures::Picture;
 use serde::Serialize;
 use std::convert::Infallible;
@@ -237,16 +235,11 @@ async fn with_demo(page: Page) -> Page {
 /// Serves the shop until the runtime ends.
 pub async fn serve(listener: TcpListener, site: Site) {
     let site = Arc::new(site);
-    loop {
-        // Out of file descriptors, or the caller has gone: the next connection may succeed.
-        let Ok((stream, peer)) = listener.accept().await else { continue };
+    let respond = move |request, peer| {
         let site = Arc::clone(&site);
-        let service = service_fn(move |request: Request<Incoming>| {
-            let site = Arc::clone(&site);
-            async move { Ok::<_, Infallible>(site.respond(request, peer).await) }
-        });
-        tokio::spawn(async move { _ = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await });
-    }
+        async move { Ok::<_, Infallible>(site.respond(request, peer).await) }
+    };
+    serve_each(listener, respond).await;
 }
 
 /// The page at the API's own address, which no deployment has: it says where to go.

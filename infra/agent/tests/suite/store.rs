@@ -2,10 +2,8 @@
 
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::{Bytes, Incoming};
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
-use hyper_util::rt::TokioIo;
+use local::server::serve_each;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -71,17 +69,10 @@ impl QueueStore {
         let url = format!("http://{}/plugin/", listener.local_addr().unwrap());
         let store = Arc::new(Self { url, inner: Mutex::default(), hook, on_delivered });
         let serving = Arc::clone(&store);
-        tokio::spawn(async move {
-            loop {
-                let Ok((stream, _)) = listener.accept().await else { continue };
-                let store = Arc::clone(&serving);
-                let service = service_fn(move |request| {
-                    let store = Arc::clone(&store);
-                    async move { Ok::<_, Infallible>(store.respond(request).await) }
-                });
-                tokio::spawn(http1::Builder::new().serve_connection(TokioIo::new(stream), service));
-            }
-        });
+        tokio::spawn(serve_each(listener, move |request, _| {
+            let store = Arc::clone(&serving);
+            async move { Ok::<_, Infallible>(store.respond(request).await) }
+        }));
         store
     }
 

@@ -10,14 +10,12 @@ mod platform;
 pub use crate::server::url_of;
 pub use platform::{CLIENT_SECRET, ChatPlatform, Client};
 
+use crate::server::serve_each;
+use http::Request;
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::body::{Bytes, Incoming};
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
-use hyper_util::rt::TokioIo;
 use std::convert::Infallible;
 use std::sync::Arc;
-use std::time::Duration;
 use tokio::net::TcpListener;
 
 /// The largest body of a request, in bytes.
@@ -31,22 +29,14 @@ pub fn secret() -> String {
 /// Serves a stand-in until the runtime ends.
 pub async fn serve(listener: TcpListener, platform: ChatPlatform) {
     let platform = Arc::new(platform);
-    loop {
-        // Out of file descriptors, or the caller has gone: the next connection may succeed.
-        let Ok((stream, _)) = listener.accept().await else {
-            tokio::time::sleep(Duration::from_millis(10)).await;
-            continue;
-        };
+    let respond = move |request: Request<Incoming>, _| {
         let platform = Arc::clone(&platform);
-        let service = service_fn(move |request: http::Request<Incoming>| {
-            let platform = Arc::clone(&platform);
-            async move {
-                let (head, body) = request.into_parts();
-                let body = Limited::new(body, LARGEST_BODY).collect().await;
-                let body = body.map(http_body_util::Collected::to_bytes).unwrap_or_default();
-                Ok::<_, Infallible>(platform.respond(&head, &body).map(|text| Full::new(Bytes::from(text))))
-            }
-        });
-        tokio::spawn(async move { _ = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await });
-    }
+        async move {
+            let (head, body) = request.into_parts();
+            let body = Limited::new(body, LARGEST_BODY).collect().await;
+            let body = body.map(http_body_util::Collected::to_bytes).unwrap_or_default();
+            Ok::<_, Infallible>(platform.respond(&head, &body).map(|text| Full::new(Bytes::from(text))))
+        }
+    };
+    serve_each(listener, respond).await;
 }

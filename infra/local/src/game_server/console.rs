@@ -3,16 +3,13 @@
 use super::live::{Action, GameServer};
 use super::with_agent::WithAgent;
 use super::{Server, Settings};
-use crate::server::{listen, url_of};
+use crate::server::{listen, serve_each, url_of};
 use bytes::Bytes;
 use futures_util::future::try_join_all;
 use http::header::{ACCESS_CONTROL_ALLOW_ORIGIN, CACHE_CONTROL, CONTENT_TYPE, ORIGIN};
 use http::{HeaderValue, Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::body::Incoming;
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
-use hyper_util::rt::TokioIo;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::convert::Infallible;
@@ -94,16 +91,12 @@ async fn serve() -> Result<(), String> {
         _ = std::io::copy(&mut stdin().lock(), &mut std::io::sink());
         std::process::exit(0);
     });
-    loop {
-        // Out of file descriptors, or the caller has gone: the next connection may succeed.
-        let Ok((stream, _)) = listener.accept().await else { continue };
+    let respond = move |request, _| {
         let (servers, page) = (Arc::clone(&servers), page.clone());
-        let service = service_fn(move |request| {
-            let (servers, page) = (Arc::clone(&servers), page.clone());
-            async move { Ok::<_, Infallible>(respond(&servers, &page, request).await) }
-        });
-        tokio::spawn(async move { _ = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await });
-    }
+        async move { Ok::<_, Infallible>(respond(&servers, &page, request).await) }
+    };
+    serve_each(listener, respond).await;
+    Ok(())
 }
 
 async fn respond(servers: &[Running], page: &HeaderValue, request: Request<Incoming>) -> Response<Full<Bytes>> {

@@ -3,9 +3,7 @@
 use bytes::Bytes;
 use http::{Request, Response, StatusCode};
 use http_body_util::{BodyExt as _, Full};
-use hyper::body::Incoming;
-use hyper::service::service_fn;
-use hyper_util::rt::TokioIo;
+use local::server::serve_each;
 use local::stripe::{Action, Options, StandIn, Switches, start};
 use rustls::RootCertStore;
 use shared::clock::{Clock as _, SystemClock};
@@ -37,22 +35,15 @@ struct Store {
 async fn endpoint(sender: UnboundedSender<(String, Bytes)>, status: Arc<AtomicU16>) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
-    tokio::spawn(async move {
-        while let Ok((stream, _)) = listener.accept().await {
-            let (sender, status) = (sender.clone(), Arc::clone(&status));
-            let service = service_fn(move |request: Request<Incoming>| {
-                let (sender, status) = (sender.clone(), status.load(Ordering::SeqCst));
-                async move {
-                    let header = request.headers()["stripe-signature"].to_str().unwrap().to_owned();
-                    let body = request.into_body().collect().await.unwrap().to_bytes();
-                    _ = sender.send((header, body));
-                    Ok::<_, Infallible>(Response::builder().status(status).body(Full::new(Bytes::new())).unwrap())
-                }
-            });
-            let connection = hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), service);
-            tokio::spawn(async move { _ = connection.await });
+    tokio::spawn(serve_each(listener, move |request, _| {
+        let (sender, status) = (sender.clone(), status.load(Ordering::SeqCst));
+        async move {
+            let header = request.headers()["stripe-signature"].to_str().unwrap().to_owned();
+            let body = request.into_body().collect().await.unwrap().to_bytes();
+            _ = sender.send((header, body));
+            Ok::<_, Infallible>(Response::builder().status(status).body(Full::new(Bytes::new())).unwrap())
         }
-    });
+    }));
     format!("http://{address}/hook")
 }
 

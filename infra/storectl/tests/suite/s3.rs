@@ -6,9 +6,7 @@ use aws_sdk_dynamodb::config::{Credentials, SharedCredentialsProvider};
 use http::{HeaderMap, Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::{Bytes, Incoming};
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
-use hyper_util::rt::TokioIo;
+use local::server::serve_each;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::ops::Bound;
@@ -39,13 +37,7 @@ impl S3 {
         let url = format!("http://{}", listener.local_addr().unwrap());
         let contents = Arc::new(Mutex::new(Contents { writes: usize::MAX, ..Contents::default() }));
         let served = Arc::clone(&contents);
-        tokio::spawn(async move {
-            while let Ok((stream, _)) = listener.accept().await {
-                let served = Arc::clone(&served);
-                let service = service_fn(move |request| respond(Arc::clone(&served), request));
-                tokio::spawn(http1::Builder::new().serve_connection(TokioIo::new(stream), service));
-            }
-        });
+        tokio::spawn(serve_each(listener, move |request, _| respond(Arc::clone(&served), request)));
         let config = SdkConfig::builder()
             .behavior_version(BehaviorVersion::latest())
             .region(Region::new("eu-central-1"))
