@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 const BATCH: usize = 25;
 /// Batches in flight concurrently: enough to hide the round trip, few enough for a new table's throughput.
 pub const IN_FLIGHT: usize = 4;
-/// How often items are sent again of which none was processed, waiting up to 1.3 s before each.
+/// How often in a row a batch is sent of which nothing is processed, waiting up to 1.3 s before each.
 const ROUNDS: u32 = 12;
 const OPERATION: &str = "BatchWriteItem";
 

@@ -19,7 +19,7 @@ pub enum PaymentEvent {
     ProviderError,
     /// A late payment was refunded because what it bought is gone.
     AutomaticRefund,
-    /// A paid checkout names an order that the table does not have.
+    /// A payment has no order in the table.
     PaidWithoutOrder,
     /// A refund has failed after it was made: the money is back with the store.
     FailedRefund,

@@ -19,8 +19,8 @@ pub struct Done {
     pub success: bool,
 }
 
-/// The reason why a line is not added (`ADDS`) or not changed. With `READS_BODY` the client reads it, if it has status
-/// 200.
+/// The reason why a line is not added (`ADDS`) or not changed. `READS_BODY`: the client
+/// reads the body of a refusal, so that it has status 200.
 #[derive(Debug, thiserror::Error)]
 pub enum LineCallRefusal<const ADDS: bool, const READS_BODY: bool> {
     #[error("This {} does not exist.", if ADDS { "item" } else { "line" })]

@@ -45,8 +45,8 @@ pub(super) async fn run(target: &Target, options: &Export) -> Result<Answer, Fai
         files.named_images().into_iter().filter(|image| image.url.starts_with('/') && !image.url.starts_with("//"));
     let pictures = named.map(|image| image.url.clone()).collect::<BTreeSet<String>>().len();
     if pictures > 0 {
-        let note = "pictures are named by their published address and are not in it: keep their files";
-        _ = write!(text, "\n{} {pictures} {note}.", paint(WARN, "note"));
+        let note = "They are named by their published address: keep their files.";
+        _ = write!(text, "\n{} Pictures left out: {pictures}. {note}", paint(WARN, "note"));
     }
     Ok(Answer::new(
         text,

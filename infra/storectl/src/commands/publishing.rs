@@ -97,10 +97,11 @@ impl Plan {
         Ok(Self { before, shown, removals, prices, queues, json })
     }
 
-    /// With what looks like a mistake in the files, as `check` says it.
+    /// With what `check` warns of in the files; the plan's own `warnings` are about what is published.
     fn with_likely_mistakes(mut self, warnings: &[Fault]) -> Self {
         if !warnings.is_empty() {
-            let count = check::counted(WARN, warnings.len(), "warning");
+            let more = if warnings.len() > LISTED { ", the first of them above" } else { "" };
+            let count = format!("{}{more}", check::counted(WARN, warnings.len(), "warning"));
             self.shown = format!("{}\n{count}\n{}", check::lines(&warnings[..warnings.len().min(LISTED)]), self.shown);
         }
         self.json["likely_mistakes"] = warnings.iter().map(check::fault_json).collect();

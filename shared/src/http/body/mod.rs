@@ -57,10 +57,11 @@ impl de::Error for BodyFault {
     }
 
     fn invalid_type(_: Unexpected<'_>, expected: &dyn Expected) -> Self {
-        // serde names integers by their Rust type.
+        // serde names integers by their Rust type, and lists by a word of its own.
         match expected.to_string().as_str() {
             "u8" | "u16" | "u32" | "u64" => Self::custom("must be a whole number that is not negative"),
             "i8" | "i16" | "i32" | "i64" => Self::custom("must be a whole number"),
+            "a sequence" => Self::custom("must be a list"),
             other => Self::custom(format_args!("must be {other}")),
         }
     }

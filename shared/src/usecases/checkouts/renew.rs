@@ -19,7 +19,8 @@ use crate::usecases::orders::next_number;
 use std::collections::BTreeMap;
 
 /// Writes what an invoice of a subscription says: of the first one on the order that the subscription began with, of a paid
-/// further one on an order of its own, which is made once. After an error the same call may be repeated.
+/// further one on an order of its own, which is made once. One that is neither is counted: it was made in the provider's
+/// dashboard. After an error the same call may be repeated.
 pub(super) async fn settle_invoice<P: Provider>(
     db: &Db,
     clock: &dyn Clock,
@@ -35,15 +36,14 @@ pub(super) async fn settle_invoice<P: Provider>(
         let first = settle_first(db, clock, provider, began_with).await?;
         let paid_by = first.as_ref().and_then(|stored| stored.effects.provider.as_ref()?.intent.as_ref());
         if paid_by.zip(state.intent.as_ref()).is_some_and(|(paid_by, intent)| paid_by != intent) {
-            // Neither the first nor a renewal: it was made in the provider's dashboard.
-            without_order(state);
+            without_order(state, "a paid invoice is neither the first nor a renewal");
         }
         return Ok(());
     }
     let Some(order) = state.order.as_ref().filter(|_| state.progress == Progress::Paid) else { return Ok(()) };
     if orders::get(db, order).await?.is_none() {
         let Some(renewed) = subscription(db, clock, provider, period, began_with).await? else {
-            without_order(state);
+            without_order(state, "a paid invoice has no subscription");
             return Ok(());
         };
         create(db, clock, provider, &renewed, period, state).await?;
@@ -53,10 +53,10 @@ pub(super) async fn settle_invoice<P: Provider>(
 }
 
 /// Notes that a buyer has paid something for which the table has no order: it was restored to an earlier time, for example.
-pub(super) fn without_order(state: &PaymentState) {
+pub(super) fn without_order(state: &PaymentState, what: &str) {
     if state.progress == Progress::Paid && state.refunded < state.amount {
         let order = state.order.as_ref().map(ToString::to_string);
-        tracing::error!(order, session = state.session, "a payment has no order");
+        tracing::error!(order, session = state.session, "{what}");
         payment_event(PaymentEvent::PaidWithoutOrder, 1);
     }
 }

@@ -26,7 +26,7 @@ pub async fn act<P: Provider>(
             let state = provider.fetch(session).await?;
             let Some(order) = &state.order else { return Ok(()) };
             if settle_known(db, clock, provider, order, &state).await?.is_none() {
-                without_order(&state);
+                without_order(&state, "a paid checkout has no order");
             }
         }
         WebhookEvent::Invoice(invoice) => {

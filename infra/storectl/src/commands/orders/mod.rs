@@ -87,8 +87,12 @@ fn leaves_the_provider_right(stored: &StoredOrder, console: &Console, options: &
             Err(Failure::refused(what, format!("`storectl order cancel {id}` ends it.")))
         }
         (OrderStatus::Pending, OrderStatus::Paid) if stored.is_checkout() => {
-            let what = format!("The status is not changed: the checkout of order {id} can still be paid.");
-            let next = format!("If it was paid elsewhere: `storectl order cancel {id}`, then the same command again.");
+            let what =
+                format!("The status is not changed: the checkout of order {id} can still be paid, or is paid already.");
+            let next = format!(
+                "`storectl order settle {id}` asks the provider. If it was paid elsewhere: `storectl order cancel {id}`, then \
+                 the same command again."
+            );
             Err(Failure::refused(what, next))
         }
         (OrderStatus::Paid, OrderStatus::Refunded) => match payment {

@@ -80,7 +80,8 @@ pub(in crate::commands) async fn record(target: &Target, options: &RecordOrder) 
         payment,
         delivers: !options.no_delivery,
     };
-    record_and_render(target, new, &id).await
+    let currency = &settings.system_currency.name;
+    record_and_render(target, new, &id, currency).await
 }
 
 /// The order's id: the one that is given or that the provider's checkout names, otherwise a new one.
@@ -127,7 +128,7 @@ fn as_paid(
     Err(Failure::refused(what, "Give what each line cost, as its TOTAL: --line ITEM:COUNT:TOTAL."))
 }
 
-async fn record_and_render(target: &Target, new: NewOrder, id: &InternalId) -> Result<Answer, Failure> {
+async fn record_and_render(target: &Target, new: NewOrder, id: &InternalId, currency: &str) -> Result<Answer, Failure> {
     let (digits, has_payment) = (new.digits, new.payment.is_some());
     let recorded = orders::record(&target.db, target.clock.as_ref(), new).await;
     let mut recorded = recorded.map_err(|error| not_recorded(error, id))?;
@@ -140,7 +141,7 @@ async fn record_and_render(target: &Target, new: NewOrder, id: &InternalId) -> R
     notes(&mut text, &recorded.unguarded, recorded.statistics);
     let card = recorded.stored.effects.gift_card.as_ref().map_or(Money::ZERO, |part| part.amount);
     let lines = order.lines.iter().map(|line| line.total).sum::<Money>().less(card);
-    if lines != order.price {
+    if order.status == OrderStatus::Paid && order.currency == currency && lines != order.price {
         let format = CurrencyFormat::new(digits);
         let (lines, price) = (format.money(lines), format.money(order.price));
         let note = "Goals and donators count the price, upgrades the lines. `order set-status ID REFUNDED` takes an order back.";
