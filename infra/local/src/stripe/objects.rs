@@ -280,23 +280,19 @@ impl Dispute {
 
     pub(super) fn json(&self) -> Value {
         let change = |amount: i64| {
-            json!({
-                "id": format!("txn_{}_{}", self.id, i32::from(amount > 0)),
-                "object": "balance_transaction",
-                "amount": amount,
-                "available_on": self.created,
-                "created": self.created,
-                "currency": self.currency,
-                "description": null,
-                "exchange_rate": null,
-                "fee": 0,
-                "fee_details": [],
-                "net": amount,
-                "reporting_category": if amount > 0 { "dispute_reversal" } else { "dispute" },
-                "source": self.id,
-                "status": "available",
-                "type": "adjustment",
-            })
+            sent(
+                "balance_transaction",
+                json!({
+                    "id": format!("txn_{}_{}", self.id, i32::from(amount > 0)),
+                    "amount": amount,
+                    "available_on": self.created,
+                    "created": self.created,
+                    "currency": self.currency,
+                    "net": amount,
+                    "reporting_category": if amount > 0 { "dispute_reversal" } else { "dispute" },
+                    "source": self.id,
+                }),
+            )
         };
         let changes = match self.status {
             "won" => vec![change(-self.amount), change(self.amount)],

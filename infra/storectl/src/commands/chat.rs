@@ -1,6 +1,6 @@
 //! `chat connect` (rules.md, "Chat login").
 
-use super::payments::next_deploy;
+use super::deploy::{command, next_revision, shown};
 use crate::answer::{Answer, GOOD, paint};
 use crate::cli::ConnectChat;
 use crate::error::{Exit, Failure};
@@ -25,9 +25,8 @@ pub(super) async fn connect(target: &Target, options: &ConnectChat) -> Result<An
     };
     target.write_chat_secret(&json!({ "client_secret": check(&secret)? }).to_string()).await?;
     let revision = next_revision(&stack.key_revision, target.clock.seconds());
-    let deploy =
-        format!("sam build && sam deploy --stack-name {} --parameter-overrides KeyRevision={revision}", stack.name);
-    let next = next_deploy("The function has it after the next deploy", &deploy);
+    let deploy = command(&stack.name, &format!("KeyRevision={revision}"));
+    let next = shown("The function has it after the next deploy", &deploy);
     let text = format!("{} The client secret is stored. {next}", paint(GOOD, "ok"));
     Ok(Answer::new(text, json!({ "stack": stack.name, "key_revision": revision, "deploy": deploy })))
 }
@@ -69,15 +68,6 @@ fn check(text: &str) -> Result<&str, Failure> {
     Err(Failure::refused(format!("The client secret {problem}."), next))
 }
 
-/// A value of KeyRevision that differs from the present one.
-pub(super) fn next_revision(present: &str, now: i64) -> String {
-    present
-        .parse::<u64>()
-        .ok()
-        .and_then(|number| number.checked_add(1))
-        .map_or_else(|| now.to_string(), |next| next.to_string())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -92,11 +82,5 @@ mod tests {
             assert!(failure.what.starts_with("The client secret "), "{failure}");
         }
         assert!(!check("s3cret s3cret").unwrap_err().to_string().contains("s3cret s3cret"));
-    }
-
-    #[test]
-    fn the_next_revision_differs() {
-        assert_eq!(next_revision("1", 7), "2");
-        assert_eq!(next_revision("2026-06-01_b", 1_781_524_800), "1781524800");
     }
 }

@@ -11,6 +11,7 @@ mod common;
 mod coupons;
 mod currency;
 mod delivery;
+mod deploy;
 mod doctor;
 mod edit;
 mod erase;

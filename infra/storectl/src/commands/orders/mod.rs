@@ -81,12 +81,12 @@ pub(in crate::commands) async fn set_status(
 fn leaves_the_provider_right(stored: &StoredOrder, console: &Console, options: &SetStatus) -> Result<(), Failure> {
     let (id, from) = (&stored.order.internal_id, stored.order.status);
     let payment = stored.effects.provider.as_ref().and_then(|checkout| checkout.intent.as_ref());
-    match (from, options.status) {
-        (OrderStatus::Pending, OrderStatus::Failed | OrderStatus::Cancelled) => {
+    match (from, options.status, payment) {
+        (OrderStatus::Pending, OrderStatus::Failed | OrderStatus::Cancelled, _) => {
             let what = format!("The status is not changed: order {id} is {}.", from.as_str());
             Err(Failure::refused(what, format!("`storectl order cancel {id}` ends it.")))
         }
-        (OrderStatus::Pending, OrderStatus::Paid) if stored.is_checkout() => {
+        (OrderStatus::Pending, OrderStatus::Paid, _) if stored.is_checkout() => {
             let what =
                 format!("The status is not changed: the checkout of order {id} can still be paid, or is paid already.");
             let next = format!(
@@ -95,16 +95,13 @@ fn leaves_the_provider_right(stored: &StoredOrder, console: &Console, options: &
             );
             Err(Failure::refused(what, next))
         }
-        (OrderStatus::Paid, OrderStatus::Refunded) => match payment {
-            Some(payment) => {
-                let shown = format!(
-                    "Order {id} was paid at the payment provider ({payment}), which gives nothing back by this: \
-                     `storectl order refund {id}` does."
-                );
-                console.confirm(&shown, "Call it REFUNDED all the same? It is final.", options.yes)
-            }
-            None => Ok(()),
-        },
+        (OrderStatus::Paid, OrderStatus::Refunded, Some(payment)) => {
+            let shown = format!(
+                "Order {id} was paid at the payment provider ({payment}), which gives nothing back by this: \
+                 `storectl order refund {id}` does."
+            );
+            console.confirm(&shown, "Call it REFUNDED all the same? It is final.", options.yes)
+        }
         _ => Ok(()),
     }
 }

@@ -80,8 +80,7 @@ pub(in crate::commands) async fn record(target: &Target, options: &RecordOrder) 
         payment,
         delivers: !options.no_delivery,
     };
-    let currency = &settings.system_currency.name;
-    record_and_render(target, new, &id, currency).await
+    record_and_render(target, new, &id, &settings).await
 }
 
 /// The order's id: the one that is given or that the provider's checkout names, otherwise a new one.
@@ -128,7 +127,12 @@ fn as_paid(
     Err(Failure::refused(what, "Give what each line cost, as its TOTAL: --line ITEM:COUNT:TOTAL."))
 }
 
-async fn record_and_render(target: &Target, new: NewOrder, id: &InternalId, currency: &str) -> Result<Answer, Failure> {
+async fn record_and_render(
+    target: &Target,
+    new: NewOrder,
+    id: &InternalId,
+    settings: &Settings,
+) -> Result<Answer, Failure> {
     let (digits, has_payment) = (new.digits, new.payment.is_some());
     let recorded = orders::record(&target.db, target.clock.as_ref(), new).await;
     let mut recorded = recorded.map_err(|error| not_recorded(error, id))?;
@@ -139,13 +143,13 @@ async fn record_and_render(target: &Target, new: NewOrder, id: &InternalId, curr
     let state = if recorded.already { "was recorded already; nothing was taken again" } else { "is recorded" };
     let mut text = format!("{} Order {} {state}: {}.", paint(GOOD, "ok"), order.internal_id, order.status.as_str());
     notes(&mut text, &recorded.unguarded, recorded.statistics);
-    let card = recorded.stored.effects.gift_card.as_ref().map_or(Money::ZERO, |part| part.amount);
-    let lines = order.lines.iter().map(|line| line.total).sum::<Money>().less(card);
-    if order.status == OrderStatus::Paid && order.currency == currency && lines != order.price {
+    let cost =
+        order_rules::charged(settings, &order.currency, &order.lines, recorded.stored.effects.gift_card.as_ref());
+    if let Some(cost) = cost.filter(|cost| order.status == OrderStatus::Paid && *cost != order.price) {
         let format = CurrencyFormat::new(digits);
-        let (lines, price) = (format.money(lines), format.money(order.price));
+        let (cost, price) = (format.money(cost), format.money(order.price));
         let note = "Goals and donators count the price, upgrades the lines. `order set-status ID REFUNDED` takes an order back.";
-        _ = write!(text, "\n{} Its lines cost {lines}, and {price} was paid. {note}", paint(WARN, "note"));
+        _ = write!(text, "\n{} Its lines cost {cost}, and {price} was paid. {note}", paint(WARN, "note"));
     }
     let mut json = facts(&recorded.stored, digits);
     json["already"] = recorded.already.into();

@@ -4,10 +4,11 @@ use super::account::{must_be_drained, of_key};
 use super::portal;
 use super::rights::must_have_all;
 use super::show::{Endpoint, endpoint_of};
-use super::{deploy, next_deploy, no_keys, of_stripe, webhook_url};
+use super::{deploy, no_keys, of_stripe, webhook_url};
 use crate::answer::{Answer, GOOD, WARN, paint};
 use crate::cli::Connect;
 use crate::commands::common::shown_account;
+use crate::commands::deploy::shown;
 use crate::console::Console;
 use crate::error::{Exit, Failure};
 use crate::target::Target;
@@ -81,7 +82,7 @@ pub(in crate::commands) async fn connect(
         lines.push(format!("{} The account cannot take payments yet: complete it at Stripe.", paint(WARN, "note")));
     }
     let deploy = deploy(target);
-    lines.extend(deploy.as_ref().map(|line| next_deploy("Next, hand them to the function", line)));
+    lines.extend(deploy.as_ref().map(|line| shown("Next, hand them to the function", line)));
     if overlap {
         lines.push("After it: `storectl payments connect stripe --finish`.".to_owned());
     }
@@ -232,6 +233,6 @@ async fn finish(target: &Target, url: &str, stored: StripeKeys) -> Result<Answer
         paint(GOOD, "ok"),
         deleted.len()
     )];
-    lines.extend(deploy.as_ref().map(|line| next_deploy("Next, at any time", line)));
+    lines.extend(deploy.as_ref().map(|line| shown("Next, at any time", line)));
     Ok(Answer::new(lines.join("\n"), json!({ "deleted": deleted, "forgotten": forgotten, "deploy": deploy })))
 }

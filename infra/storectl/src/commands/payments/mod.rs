@@ -15,8 +15,7 @@ pub(super) use reconcile::reconcile;
 pub(super) use rights::missing as missing_rights;
 pub(super) use show::{endpoint_of, show};
 
-use super::chat::next_revision;
-use crate::answer::{STRONG, paint};
+use super::deploy::{command, next_revision};
 use crate::error::{Exit, Failure};
 use crate::target::Target;
 use shared::usecases::checkouts::{ProviderError, SettleError};
@@ -31,16 +30,11 @@ pub(super) fn webhook_url(target: &Target, url: Option<&str>) -> Option<String> 
     Some(format!("{}{WEBHOOK}", api.trim_end_matches('/')))
 }
 
-/// What comes next, and the deploy that does it.
-pub(in crate::commands) fn next_deploy(what: &str, deploy: &str) -> String {
-    format!("{what}, from the version that is deployed and with its --config-env:\n  {}", paint(STRONG, deploy))
-}
-
 /// The deploy that hands the payment keys to the function.
 fn deploy(target: &Target) -> Option<String> {
     let stack = target.stack.as_ref()?;
-    let (name, next) = (&stack.name, next_revision(&stack.key_revision, target.clock.seconds()));
-    Some(format!("sam build && sam deploy --stack-name {name} --parameter-overrides Payments=true KeyRevision={next}"))
+    let next = next_revision(&stack.key_revision, target.clock.seconds());
+    Some(command(&stack.name, &format!("Payments=true KeyRevision={next}")))
 }
 
 /// A failure of a call of Stripe's. It never has the key.
