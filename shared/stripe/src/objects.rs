@@ -163,7 +163,7 @@ pub struct Dispute {
     pub currency: String,
     pub payment_intent: Option<ObjectId>,
     pub charge: ObjectId,
-    /// What it took from the store's balance, and gave back.
+    /// The changes of the store's balance that it made.
     #[serde(default)]
     pub balance_transactions: Vec<BalanceTransaction>,
 }
