@@ -6,7 +6,7 @@ import { once } from "node:events";
 import { cpSync, readFileSync, writeFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 
-const SERVER = new URL("../../target/debug/local", import.meta.url).pathname;
+const SERVER = new URL("../../target/debug/storefront", import.meta.url).pathname;
 const STORE = new URL("../../infra/sample-store", import.meta.url).pathname;
 const COPIES = new URL("../../target/browser/stores/", import.meta.url).pathname;
 

@@ -44,7 +44,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description="Measures the functions, and compares them with the budgets.")
     parser.add_argument("--peers", action="store_true", help="the peers as well (needs node, npm, pip)")
     parser.add_argument("--built", metavar="DIR", help="take the functions that `sam build` left in this folder")
-    parser.add_argument("--server", metavar="FILE", help="the program with the database, such as target/debug/local")
+    parser.add_argument("--server", metavar="FILE", help="the program with the database, such as target/debug/storefront")
     parser.add_argument("--quick", action="store_true", help="a third to a fifth of the rounds")
     parser.add_argument("--write", action="store_true", help="write infra/docs/performance.md; needs --peers")
     arguments = parser.parse_args()

@@ -54,7 +54,7 @@ def copied(path, name, is_function):
 def server():
     """The local server, whose database the programs use."""
     run("cargo", "build", "--profile", "prove", "--locked", "-p", "local")
-    return TARGET / "prove" / "local"
+    return TARGET / "prove" / "storefront"
 
 
 def peer(name):

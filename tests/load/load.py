@@ -3,7 +3,7 @@
     python tests/load/load.py mixed --minutes 30 --rate 50
     python tests/load/load.py flash-sale --buyers 5000 --units 500 --seconds 60
 
-`--server` is the server to start; target/prove/local is made by `cargo build --profile prove -p local`. Prints percentiles by
+`--server` is the server to start; target/prove/storefront is made by `cargo build --profile prove -p local`. Prints percentiles by
 call and whether each promise was kept, and exits with 1 if one was not.
 """
 
@@ -190,7 +190,7 @@ def report(stats, promises):
 
 def arguments():
     parser = argparse.ArgumentParser(description="Drives load against the local server and checks what it promises.")
-    parser.add_argument("--server", default=ROOT / "target" / "debug" / "local", help="the program to start")
+    parser.add_argument("--server", default=ROOT / "target" / "debug" / "storefront", help="the program to start")
     runs = parser.add_subparsers(dest="run", required=True)
     run = runs.add_parser("mixed", help="visitors who look around, change carts, buy and pay")
     run.add_argument("--minutes", type=int, default=30)

@@ -11,7 +11,7 @@ const REPOSITORY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 /// DynamoDB with a sample store.
 #[derive(Debug, Clone, Parser)]
 #[command(
-    name = "local",
+    name = "storefront",
     version,
     after_help = "Examples:\n  cargo run                              a shop on http://127.0.0.1:4011, its API on 4010, gone on exit\n  \
                   cargo run -- --port 0 --json           any free port; one line of JSON for scripts\n  \
@@ -54,7 +54,10 @@ pub struct Options {
     /// Do not print a line per request.
     #[arg(long, short)]
     pub quiet: bool,
-    /// Print one line of JSON when ready, and no other text on standard output.
+    /// Print a token of each player in the store's files, and calls to try, when ready.
+    #[arg(long, conflicts_with = "json")]
+    pub tokens: bool,
+    /// Print one line of JSON when ready, with the tokens, and no other text on standard output.
     #[arg(long)]
     pub json: bool,
     /// Value of a parameter of the template, as in a deployment; can be repeated. AllowedOrigins is by default
@@ -103,18 +106,18 @@ mod tests {
     #[test]
     fn a_base_path_is_a_path() {
         let parse =
-            |text: &str| Options::try_parse_from(["local", "--base-path", text]).map(|options| options.base_path);
+            |text: &str| Options::try_parse_from(["storefront", "--base-path", text]).map(|options| options.base_path);
         for (text, path) in [("/api", "/api"), ("api", "/api"), ("/store/v1.0", "/store/v1.0")] {
             assert_eq!(parse(text).unwrap().as_deref(), Some(path));
         }
         for text in ["", "/", "/api/", "//api", "/a b", "http://a"] {
             assert!(parse(text).is_err(), "{text}");
         }
-        assert_eq!(Options::try_parse_from(["local"]).unwrap().base_path, None);
+        assert_eq!(Options::try_parse_from(["storefront"]).unwrap().base_path, None);
     }
 
     #[test]
     fn a_parameter_without_a_value_is_refused() {
-        assert!(Options::try_parse_from(["local", "--parameter", "AllowedOrigins"]).is_err());
+        assert!(Options::try_parse_from(["storefront", "--parameter", "AllowedOrigins"]).is_err());
     }
 }

@@ -162,40 +162,38 @@ fn conditions(code: &Code) -> usize {
     }
 }
 
-impl fmt::Display for Ready {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "The shop is open at {}", self.shop)?;
-        writeln!(f, "Its API is at {}", self.base_url)?;
-        if let Some(console) = &self.console {
-            writeln!(f, "Its game servers, on which what is bought runs, are at {console}")?;
-        }
-        writeln!(f, "Its reference, to try every call, is at {}/reference", self.origin())?;
-        writeln!(f, "The database is at {} (table {})\n", self.dynamodb_endpoint, self.table)?;
-        writeln!(f, "Tokens, valid for a week:")?;
-        for (name, token) in &self.tokens {
+impl Ready {
+    /// The tokens, and calls to try with them, for who writes a storefront.
+    pub fn tokens_text(&self) -> String {
+        let mut lines = vec!["Tokens, valid for a week:".to_owned()];
+        lines.extend(self.tokens.iter().map(|(name, token)| {
             let remark = if self.revoked.contains(name) { " (refused: 401)" } else { "" };
-            writeln!(f, "  {name}{remark}: {token}")?;
-        }
-        writeln!(f, "\nTry:")?;
-        writeln!(f, "  curl {}/categories/get", self.base_url)?;
+            format!("  {name}{remark}: {token}")
+        }));
+        lines.push("Try:".to_owned());
         if let Some(token) = self.shown_user.as_ref().and_then(|name| self.tokens.get(name)) {
-            writeln!(f, "  curl -X POST -H 'Authorization: Bearer {token}' {}/cart/get", self.base_url)?;
+            lines.push(format!("  curl -X POST -H 'Authorization: Bearer {token}' {}/cart/get", self.base_url));
         }
         // An order without an owner can be looked up without a token.
         if let Some(order) = self.r#try.orders.iter().find(|order| order.owner.is_none()) {
             let body = serde_json::json!({ "order_id": order.id });
-            writeln!(f, "  curl -X POST -d '{body}' {}/payments/checkStatus", self.base_url)?;
+            lines.push(format!("  curl -X POST -d '{body}' {}/payments/checkStatus", self.base_url));
         }
-        if let Some(chat) = &self.chat {
-            writeln!(f, "\nThe chat login goes to a stand-in for the chat platform at {}", chat.url)?;
-            writeln!(f, "Pages of these origins may call the API: {}", chat.allowed_origins)?;
+        lines.join("\n")
+    }
+}
+
+impl fmt::Display for Ready {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "The shop is open at {}\n", self.shop)?;
+        let mut parts = vec![("API", self.base_url.clone()), ("Reference", format!("{}/reference", self.origin()))];
+        parts.extend(self.console.clone().map(|console| ("Game servers", console)));
+        parts.extend(self.payments.clone().map(|payments| ("Payments", format!("{payments} (a stand-in for Stripe)"))));
+        parts.extend(self.chat.as_ref().map(|chat| ("Chat logins", format!("{} (a stand-in)", chat.url))));
+        parts.push(("Database", format!("{} (table {})", self.dynamodb_endpoint, self.table)));
+        for (name, address) in parts {
+            writeln!(f, "  {name:<13} {address}")?;
         }
-        if let Some(payments) = &self.payments {
-            writeln!(f, "\nPayments go to a stand-in for Stripe; to see them, open {payments}")?;
-        }
-        write!(
-            f,
-            "\nRequests are printed to standard error, but not what game servers read (--quiet turns this off). Ctrl-C stops the server."
-        )
+        write!(f, "\n--tokens prints tokens to call the API with. Requests follow (--quiet: none). Ctrl-C stops the server.")
     }
 }

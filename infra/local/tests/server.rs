@@ -48,6 +48,25 @@ fn the_ready_line_names_everything_and_nothing_else_is_printed() {
 }
 
 #[test]
+fn what_a_person_reads_at_the_start_fits_on_a_screen_and_tokens_come_on_request() {
+    let read = |arguments: &[&str], last: &str| {
+        let process = Process::start(&[&["--port", "0"], arguments].concat());
+        let mut lines = Vec::new();
+        while !lines.last().is_some_and(|line: &String| line.contains(last)) {
+            lines.push(process.line());
+        }
+        lines
+    };
+    let lines = read(&[], "Ctrl-C");
+    assert!(lines.len() <= 12, "{lines:#?}");
+    assert!(lines[0].starts_with("The shop is open at http://127.0.0.1:"), "{lines:#?}");
+    assert!(!lines.iter().any(|line| line.contains("eyJ")), "no token: {lines:#?}");
+    let lines = read(&["--tokens"], "payments/checkStatus");
+    let token = lines.iter().find(|line| line.trim().starts_with("Thornwick: eyJ"));
+    assert!(token.is_some(), "{lines:#?}");
+}
+
+#[test]
 fn every_value_to_try_works() {
     let server = Server::start(&[]);
     let value = |name: &str| server.said(&format!("/try/{name}")).to_owned();

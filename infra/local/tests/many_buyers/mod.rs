@@ -69,3 +69,24 @@ fn many_buyers_at_once_get_no_503_and_wait_ten_seconds_at_most() {
         assert!(slowest < LONGEST, "{name}: {slowest:?}");
     }
 }
+
+/// All have the address of this machine, which a deployed store lets begin ten checkouts in ten minutes.
+#[test]
+fn an_owner_who_tries_the_shop_may_buy_more_often_than_an_address_of_a_deployed_store() {
+    let server = Server::start(&[]);
+    let agreed = json!({"paymentMethod": "Stripe", "termsAndConditions": true, "privacyPolicy": true});
+    let call = |path: &str, token: &str, body: &Value| {
+        let url = format!("{}{path}", server.said("/base_url"));
+        server.send(&url, &[("authorization", &format!("Bearer {token}"))], body.to_string().as_bytes()).json()
+    };
+    let began = Instant::now();
+    for number in 0..12 {
+        let token = call("/auth/username", "", &json!({"username": format!("Buyer{number}")}));
+        let token = token.as_str().unwrap();
+        call("/cart/add/201", token, &json!({}));
+        while call("/payments/create", token, &agreed)["success"] != true {
+            assert!(began.elapsed() < Duration::from_mins(1), "the checkout of buyer {number} is refused");
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    }
+}

@@ -26,7 +26,7 @@ pub struct End {
 
 impl Process {
     pub fn start(arguments: &[&str]) -> Self {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_local"));
+        let mut command = Command::new(env!("CARGO_BIN_EXE_storefront"));
         command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         // Independent of the machine's environment: the embedded database, and backtraces on.
         command.env_remove("AWS_ENDPOINT_URL_DYNAMODB").env_remove("TABLE_NAME").env("RUST_BACKTRACE", "1");
