@@ -108,10 +108,21 @@ fn of_search(expression: &str) -> Option<MetricUse> {
     known.then_some(MetricUse { namespace, name, dimensions })
 }
 
+/// Whether a filter of a log makes the metric. Its namespace has the stack's name, since filters know no dimension of a fixed value.
+fn is_of_a_log(metric: &MetricUse) -> bool {
+    let template = monitoring();
+    let filters = template.resources("AWS::Logs::MetricFilter");
+    let mut made = filters.flat_map(|(_, filter)| filter["MetricTransformations"].as_array().unwrap());
+    metric.dimensions.is_empty()
+        && made.any(|made| made["MetricNamespace"] == metric.namespace && made["MetricName"] == metric.name)
+}
+
 fn is_known(metric: &MetricUse) -> bool {
     if metric.namespace == NAMESPACE {
         let has = |dimensions: &[&[&str]]| dimensions.iter().any(|set| *set == metric.dimensions);
         METRICS.iter().any(|known| known.name == metric.name && has(known.dimensions))
+    } else if is_of_a_log(metric) {
+        true
     } else {
         OF_AWS.iter().any(|&(namespace, name, dimensions)| {
             namespace == metric.namespace && name == metric.name && dimensions == metric.dimensions
@@ -159,4 +170,25 @@ fn every_metric_that_is_emitted_is_shown() {
         used().into_iter().filter(|metric| metric.namespace == NAMESPACE).map(|metric| metric.name).collect();
     let emitted: BTreeSet<String> = METRICS.iter().map(|metric| metric.name.to_owned()).collect();
     assert_eq!(shown, emitted);
+}
+
+#[test]
+fn a_call_of_a_game_server_that_the_gateway_refuses_raises_an_alarm() {
+    let (api, monitoring) = (tests::template(), monitoring());
+    // The routes as the access log has them, and how many requests a second they take.
+    let settings = api.resources("AWS::Serverless::HttpApi").next().unwrap().1["RouteSettings"].as_object().unwrap();
+    for route in delivery::ROUTES {
+        assert!(settings[route]["ThrottlingRateLimit"].as_u64().unwrap() >= 2_000, "{route}");
+        assert!(route.contains(" /plugin/"), "{route}");
+    }
+    let (_, filter) = monitoring.resources("AWS::Logs::MetricFilter").next().unwrap();
+    assert_eq!(filter["FilterPattern"], r#"{ $.status = "429" && $.route = "* /plugin/*" }"#);
+    let format = &api.resources("AWS::Serverless::HttpApi").next().unwrap().1["AccessLogSettings"]["Format"];
+    for field in [r#""route":"$context.routeKey""#, r#""status":"$context.status""#] {
+        assert!(format.as_str().unwrap().contains(field), "{field}");
+    }
+    let made = &filter["MetricTransformations"][0]["MetricName"];
+    let alarm =
+        monitoring.resources("AWS::CloudWatch::Alarm").find(|(_, alarm)| alarm["MetricName"] == *made).unwrap().1;
+    assert_eq!((&alarm["Threshold"], &alarm["Statistic"]), (&Value::from(0), &Value::from("Sum")));
 }

@@ -4,8 +4,10 @@ use crate::payments::support;
 use crate::support::configure;
 use local::stripe::Action;
 use serde_json::Value;
-use shared::model::{AuthType, User};
-use shared::store::{keys, read_live};
+use shared::model::{AuthType, ServerId, User};
+use shared::store::leases::Lease;
+use shared::store::transaction::{Sent, Write, send};
+use shared::store::{keys, read_live, servers};
 use shared::token::Via;
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -33,27 +35,59 @@ async fn a_function_has_exactly_the_rights_that_it_uses() {
         assert_eq!(template().actions(&function).unwrap(), actions, "{function}");
         let template = template();
         let statements: Vec<&Value> = template.statements(&function).unwrap().collect();
-        for Need { actions, keys } in done {
-            for action in actions {
-                let is_allowed = statements.iter().any(|statement| allows(statement, &action, &keys));
-                assert!(is_allowed, "{function}: {action} of {keys:?}");
-            }
+        for need in done {
+            assert!(is_allowed(&statements, &need), "{function}: {need:?}");
         }
     }
 }
 
-/// Whether a statement allows an action on rows with these partition keys.
-fn allows(statement: &Value, action: &str, keys: &BTreeSet<String>) -> bool {
-    let patterns = |operator: &str| -> Vec<String> {
-        let found = &statement["Condition"][operator]["dynamodb:LeadingKeys"];
-        serde_json::from_value(found.clone()).unwrap_or_default()
+#[tokio::test]
+async fn the_function_of_game_servers_can_make_no_key_and_change_none() {
+    let store = TestStore::open().await;
+    let key = servers::StoredKey { server: ServerId::new(7), created_at: 0, seen: None };
+    let update = |expression: &str| Write::update(keys::server_key("hash"), expression);
+    let transactions: [Vec<Write>; 6] = [
+        vec![servers::put("hash", &key).unwrap()],
+        vec![servers::revoke("hash")],
+        vec![update("SET server = :seven, created_at = :seven").number(":seven", 7)],
+        vec![update("SET #s = :seven").name("#s", "server").number(":seven", 7)],
+        vec![Lease::see(ServerId::new(7), 0), update("SET seen = :seven, server = :seven").number(":seven", 7)],
+        vec![servers::see("hash", 0), Lease::end(&Lease::default(), ServerId::new(7))],
+    ];
+    let (template, db) = (template(), store.functions_db());
+    let statements: Vec<&Value> = template.statements("delivery").unwrap().collect();
+    for writes in transactions {
+        store.calls.clear();
+        let what = format!("{writes:?}");
+        let _: Sent<_> = send(db, writes).await.unwrap();
+        assert_eq!(store.calls.needs().len(), 1, "{what}");
+        assert!(store.calls.needs().iter().all(|need| !is_allowed(&statements, need)), "{what}");
+    }
+    // What it does itself is allowed.
+    store.calls.clear();
+    let _: Sent<_> = send(db, vec![servers::see("hash", 0), Lease::see(ServerId::new(7), 0)]).await.unwrap();
+    assert!(store.calls.needs().iter().all(|need| is_allowed(&statements, need)));
+}
+
+/// Whether a role with these statements may do all that a call needs.
+fn is_allowed(statements: &[&Value], need: &Need) -> bool {
+    need.actions.iter().all(|action| statements.iter().any(|statement| allows(statement, action, need)))
+}
+
+/// Whether a statement allows an action on the rows and attributes of a call.
+fn allows(statement: &Value, action: &str, need: &Need) -> bool {
+    let listed = |operator: &str, key: &str| -> Option<Vec<String>> {
+        serde_json::from_value(statement["Condition"][operator][key].clone()).ok()
     };
+    let patterns = |operator: &str| listed(operator, "dynamodb:LeadingKeys").unwrap_or_default();
     let (like, unlike) = (patterns("ForAllValues:StringLike"), patterns("ForAllValues:StringNotLike"));
     let is_reached = |key: &String| {
         like.iter().any(|pattern| is_like(key, pattern)) && !unlike.iter().any(|pattern| is_like(key, pattern))
     };
+    let attributes = listed("ForAllValues:StringEquals", "dynamodb:Attributes");
+    let may_name = |name: &String| attributes.as_ref().is_none_or(|attributes| attributes.contains(name));
     let acts = statement["Action"].as_array().is_some_and(|actions| actions.iter().any(|one| one == action));
-    acts && keys.iter().all(is_reached)
+    acts && need.keys.iter().all(is_reached) && need.attributes.iter().all(may_name)
 }
 
 /// Whether a text matches a pattern with wildcards (`*`), as IAM compares.

@@ -1,9 +1,9 @@
 """The emulated AWS account, as a process of its own: ministack, with things added that it does not do. Those of CloudFront are in
 edge.py.
 
-IAM's condition key `dynamodb:LeadingKeys` has the partition keys that a request names. The template's policies use it, so
-that without it every role would be refused everything. It is computed here as AWS documents it, and ministack's own
-evaluator does the rest.
+IAM's condition key `dynamodb:LeadingKeys` has the partition keys that a request names, and `dynamodb:Attributes` the attributes. The
+template's policies use both, so that without the first every role would be refused everything, and ministack knows the second of
+reads only. They are computed here as AWS documents them, and ministack's own evaluator does the rest.
 
 SAM expands a template with the values of a deploy's parameters. ministack hands it none, so that SAM would write defaults
 into the places where it does not leave a reference.
@@ -56,15 +56,32 @@ def leading_keys(request):
     return keys
 
 
-def with_leading_keys(context_of):
+def written_attributes(request):
+    """The attributes that the writes of a DynamoDB request name, at the top level of rows; an empty list if it writes nothing."""
+    writes = [write for action in request.get("TransactItems") or [] for write in action.values()]
+    found = []
+    for write in writes or [request]:
+        found += [*(write.get("Item") or {}), *(write.get("Key") or {})]
+        names = write.get("ExpressionAttributeNames") or {}
+        for expression in (write.get("UpdateExpression"), write.get("ConditionExpression")):
+            # The first name of each path: neither a value, a part of a path, a function nor a word of the language.
+            paths = re.findall(r"(?<![:.\w#])(#\w+|[a-z]\w*)(?![\w(])", expression or "")
+            found += [names.get(path, path) for path in paths]
+    return sorted(set(found))
+
+
+def with_keys_and_attributes(context_of):
     def context(body):
         found = context_of(body)
         try:
-            keys = leading_keys(json.loads(body or b"{}"))
+            request = json.loads(body or b"{}")
+            keys, attributes = leading_keys(request), written_attributes(request)
         except (ValueError, AttributeError, TypeError):
-            keys = []
+            keys = attributes = []
         if keys:
             found["dynamodb:LeadingKeys"] = keys
+        if attributes:
+            found["dynamodb:Attributes"] = sorted({*found.get("dynamodb:Attributes", []), *attributes})
         return found
 
     return context
@@ -114,7 +131,7 @@ def keeping_attributes(act):
 provisioners._provision_resource = keeping_attributes(provisioners._provision_resource)
 provisioners._update_resource = keeping_attributes(provisioners._update_resource)
 provisioners._cw_metric_alarm_record = with_several_metrics(provisioners._cw_metric_alarm_record)
-iam_actions.dynamodb_service_context = with_leading_keys(iam_actions.dynamodb_service_context)
+iam_actions.dynamodb_service_context = with_keys_and_attributes(iam_actions.dynamodb_service_context)
 for module in (changesets, handlers):
     module._apply_transforms = remembering_parameters(module._apply_transforms)
 transform.transform = with_parameters(transform.transform)

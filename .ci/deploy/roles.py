@@ -40,8 +40,8 @@ TRANSACTED = {"Put": "PutItem", "Update": "UpdateItem", "Delete": "DeleteItem", 
 
 
 def attempts(table, pk):
-    """Every action on one partition, by itself or in a transaction: operation, arguments, action, and whether it is in a
-    transaction. A condition that cannot hold keeps allowed writes from writing."""
+    """Every action on one partition, by itself or in a transaction: operation, arguments, action, the attributes that it
+    names, and whether it is in a transaction. A condition that cannot hold keeps allowed writes from writing."""
     key = {"pk": {"S": pk}, "sk": {"S": "nothing"}}
     never = {"ConditionExpression": "attribute_exists(pk)"}
     single = {
@@ -54,21 +54,28 @@ def attempts(table, pk):
         "DeleteItem": {"TableName": table, "Key": key, **never},
         "BatchWriteItem": {"RequestItems": {table: [{"DeleteRequest": {"Key": key}}]}},
     }
+    named = {"UpdateItem": {"pk", "sk", "nothing"}}
     for operation, arguments in single.items():
-        yield operation, arguments, operation, False
+        yield operation, arguments, operation, named.get(operation, set()), False
     transacted = {**single, "ConditionCheckItem": {"TableName": table, "Key": key, **never}}
     for member, action in TRANSACTED.items():
-        yield "TransactWriteItems", {"TransactItems": [{member: transacted[action]}]}, action, True
+        yield "TransactWriteItems", {"TransactItems": [{member: transacted[action]}]}, action, named.get(action, set()), True
+    # An attribute that a statement may name, alone and with one that none may: with both, the update would make a key.
+    for names in ["seen"], ["seen", "server"]:
+        update = {**single["UpdateItem"], "UpdateExpression": "REMOVE " + ", ".join(f"#{name}" for name in names),
+                  "ExpressionAttributeNames": {f"#{name}": name for name in names}}
+        yield "TransactWriteItems", {"TransactItems": [{"Update": update}]}, "UpdateItem", {"pk", "sk", *names}, True
 
 
 def access():
-    """The statements of each function's role: actions, key patterns, excepted patterns, and the operation that they are limited to."""
+    """The statements of each function's role: actions, key patterns, excepted patterns, the attributes that they are limited to
+    (none: all), and whether they are limited to transactions."""
     resources = yaml.safe_load((ROOT / ".ci" / "template" / "expanded.yaml").read_text())["Resources"]
     for name in [name for name, resource in resources.items() if resource["Type"] == "AWS::Lambda::Function"]:
         policies = resources[f"{name}Role"]["Properties"]["Policies"]
         yield name, [
             (statement["Action"], keys(condition, "ForAllValues:StringLike"), keys(condition, "ForAllValues:StringNotLike"),
-             "ForAnyValue:StringEquals" in condition)
+             condition.get("ForAllValues:StringEquals", {}).get("dynamodb:Attributes"), "ForAnyValue:StringEquals" in condition)
             for policy in policies for statement in policy["PolicyDocument"]["Statement"]
             for condition in [statement["Condition"]]
         ]
@@ -120,11 +127,13 @@ def try_all(account, table, functions, elsewhere):
         session = credentials(account, arn)
         database = account.client("dynamodb", **session)
         for pk in KEYS:
-            for operation, arguments, action, in_transaction in attempts(table, pk):
+            for operation, arguments, action, named, in_transaction in attempts(table, pk):
                 may = any(f"dynamodb:{action}" in actions and reaches(patterns, excepted, pk) and (in_transaction or not enclosed)
-                          for actions, patterns, excepted, enclosed in statements)
+                          and (attributes is None or named <= set(attributes))
+                          for actions, patterns, excepted, attributes, enclosed in statements)
                 was_refused = refused(database, snake(operation), arguments)
                 what = f"{action} in a transaction" if in_transaction else action
+                what = f"{what}, naming {sorted(named)}," if named else what
                 expect_equal(f"whether {what} on {pk} is refused to {function}", was_refused, not may)
                 counts[was_refused] += 1
         for service, operation, arguments in [*ELSEWHERE, *elsewhere, ("dynamodb", "scan", {"TableName": table})]:

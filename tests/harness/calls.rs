@@ -135,6 +135,8 @@ pub struct Need {
     pub actions: BTreeSet<String>,
     /// The partition keys of the rows.
     pub keys: BTreeSet<String>,
+    /// The attributes that its writes name at the top level of rows.
+    pub attributes: BTreeSet<String>,
 }
 
 impl Need {
@@ -149,8 +151,27 @@ impl Need {
         let rows = calls.iter().flat_map(|(_, call)| [partition(&call["Key"]), partition(&call["Item"])]);
         let keys = rows.chain(batch_keys(&body).map(partition)).chain([queried(&body)]).flatten().collect();
         let actions = calls.iter().map(|(action, _)| format!("dynamodb:{action}")).collect();
-        Self { actions, keys }
+        let attributes = calls.iter().flat_map(|(_, call)| attributes_of(call)).collect();
+        Self { actions, keys, attributes }
     }
+}
+
+/// The attributes that a write names: those of its item or key, and the first names of the paths in its expressions.
+fn attributes_of(call: &Value) -> Vec<String> {
+    let rows = ["Key", "Item"].iter().filter_map(|member| call[member].as_object());
+    let mut found: Vec<String> = rows.flat_map(|row| row.keys().cloned()).collect();
+    for expression in ["UpdateExpression", "ConditionExpression"].iter().filter_map(|member| call[member].as_str()) {
+        let is_part = |letter: char| letter.is_ascii_alphanumeric() || "_#:.(".contains(letter);
+        for word in expression.split(|letter| !is_part(letter)) {
+            // What is before a bracket is a function.
+            let path = word.rsplit('(').next().unwrap_or_default();
+            let first = path.split('.').next().unwrap_or_default();
+            let is_name = first.starts_with('#') || first.starts_with(|letter: char| letter.is_ascii_lowercase());
+            let named = call["ExpressionAttributeNames"][first].as_str().unwrap_or(first);
+            found.extend(is_name.then(|| named.to_owned()));
+        }
+    }
+    found
 }
 
 /// The partition key that a query asks for.
