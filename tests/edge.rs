@@ -89,3 +89,48 @@ async fn the_viewers_address_is_counted_if_the_edge_says_it_and_is_ignored_witho
     assert_eq!(counted(&TestStore::open_with(&SHOP).await, FORMER_ORIGIN_KEY).await, 3);
     assert_eq!(counted(&TestStore::open().await, ORIGIN_KEY).await, 1);
 }
+
+/// A login of a client through a proxy at 192.0.2.7 in front of the edge, as edge and gateway pass it on. `sent` is what the client
+/// itself writes into the list.
+fn through_proxy(client: &str, sent: &str) -> Call {
+    let call = Call::post("/auth/username").json(&json!({"username": "Edge_Buyer"})).from_ip("198.51.100.1");
+    let call = call.header("x-origin-key", ORIGIN_KEY).header("x-viewer-address", "192.0.2.7");
+    call.header("x-forwarded-for", &format!("{sent}{client}, 192.0.2.7, 198.51.100.1"))
+}
+
+#[tokio::test]
+async fn buyers_behind_a_trusted_proxy_in_front_of_the_edge_are_counted_apart() {
+    let store = TestStore::open_with(&[SHOP[0], ("TrustedProxies", "192.0.2.0/24")]).await;
+    for number in 0..40 {
+        let reply = store.send(through_proxy(&format!("203.0.113.{number}"), "")).await;
+        assert_eq!((reply.status.as_u16(), reply.header("ratelimit-remaining")), (200, "19"), "{}", reply.text);
+    }
+    // Without the parameter they are one.
+    let store = TestStore::open_with(&SHOP).await;
+    for number in 0..21 {
+        let reply = store.send(through_proxy(&format!("203.0.113.{number}"), "")).await;
+        assert_eq!(reply.status.as_u16(), if number < 20 { 200 } else { 429 }, "{number}");
+    }
+}
+
+#[tokio::test]
+async fn behind_a_proxy_in_front_of_the_edge_no_caller_can_choose_their_address() {
+    let store = TestStore::open_with(&[SHOP[0], ("TrustedProxies", "192.0.2.0/24")]).await;
+    let mut left = 20;
+    let mut counts_as_one = async |call: Call| {
+        let reply = store.send(call).await;
+        left -= 1;
+        assert_eq!(reply.header("ratelimit-remaining"), left.to_string(), "{}", reply.text);
+    };
+    for sent in
+        ["", "1.1.1.1, ", "1.1.1.2, 192.0.2.9, ", "192.0.2.7, 198.51.100.1, ", "1.1.1.3, 192.0.2.7, 198.51.100.1, "]
+    {
+        counts_as_one(through_proxy("203.0.113.66", sent)).await;
+    }
+    // Directly at the edge, with the list of a proxy.
+    for sent in ["1.1.1.4, 192.0.2.7", "192.0.2.7", "192.0.2.7, 198.51.100.1"] {
+        let call = Call::post("/auth/username").json(&json!({"username": "Edge_Buyer"})).from_ip("198.51.100.1");
+        let call = call.header("x-origin-key", ORIGIN_KEY).header("x-viewer-address", "203.0.113.66");
+        counts_as_one(call.header("x-forwarded-for", &format!("{sent}, 203.0.113.66, 198.51.100.1"))).await;
+    }
+}

@@ -194,6 +194,9 @@ impl fmt::Display for Ready {
         for (name, address) in parts {
             writeln!(f, "  {name:<13} {address}")?;
         }
-        write!(f, "\n--tokens prints tokens to call the API with. Requests follow (--quiet: none). Ctrl-C stops the server.")
+        write!(
+            f,
+            "\n--tokens prints tokens to call the API with. Requests follow (--quiet: none). Ctrl-C stops the server."
+        )
     }
 }

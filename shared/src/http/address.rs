@@ -21,25 +21,28 @@ pub struct Proxies {
 /// that the gateway saw; the edge's word comes first. `X-Forwarded-For` applies only behind a trusted proxy, from right to
 /// left.
 pub fn counted_as(source_ip: &str, headers: &HeaderMap, proxies: &Proxies) -> String {
+    let source = parse(source_ip);
     let viewer = proxies.edge.as_ref().and_then(|edge| edge.viewer(headers)).and_then(parse);
-    let direct = || parse(source_ip).map(|source| client(source, headers, &proxies.trusted));
-    viewer.or_else(direct).map_or_else(|| "unknown".to_owned(), group)
-}
-
-fn client(source: IpAddr, headers: &HeaderMap, trusted: &[IpNet]) -> IpAddr {
-    let is_trusted = |address: IpAddr| trusted.iter().any(|network| network.contains(&address));
     // A byte that is not a letter spoils the entry that it is in, and no other.
     let values: Vec<_> =
         headers.get_all(FORWARDED_FOR).iter().map(|value| String::from_utf8_lossy(value.as_bytes())).collect();
-    let mut entries = values.iter().rev().flat_map(|value| value.rsplit(','));
-    let mut last_known = source;
-    while is_trusted(last_known) {
-        match entries.next().and_then(parse) {
+    let mut entries = values.iter().rev().flat_map(|value| value.rsplit(',')).map(parse).peekable();
+    if let Some(viewer) = viewer {
+        // The edge has added its viewer to the list, and the gateway the edge. Without the viewer in that place it is not
+        // known what a caller has written: the list is not read.
+        _ = entries.next_if(|entry| source.is_some() && *entry == source);
+        if entries.next() != Some(Some(viewer)) {
+            return group(viewer);
+        }
+    }
+    let Some(mut last_known) = viewer.or(source) else { return "unknown".to_owned() };
+    while proxies.trusted.iter().any(|network| network.contains(&last_known)) {
+        match entries.next().flatten() {
             Some(address) => last_known = address,
             None => break,
         }
     }
-    last_known
+    group(last_known)
 }
 
 /// Reads an address with or without brackets, port and zone.
@@ -79,6 +82,16 @@ mod tests {
         counted_as(source, &headers, &Proxies { trusted, edge: None })
     }
 
+    /// As [`counted`], for a request that the shop's edge sent for a viewer.
+    fn counted_by_edge(viewer: &str, forwarded: &str) -> String {
+        let key = "0123456789abcdef0123456789abcdef";
+        let headers = [("x-origin-key", key), ("x-viewer-address", viewer), (FORWARDED_FOR, forwarded)];
+        let headers = headers.map(|(name, value)| (name.parse().unwrap(), HeaderValue::from_str(value).unwrap()));
+        let edge = OriginKeys::parse(&format!(r#"{{"current":"{key}"}}"#));
+        let trusted = vec!["192.0.2.0/24".parse().unwrap(), "2001:db8:f::/48".parse().unwrap()];
+        counted_as("198.51.100.1", &HeaderMap::from_iter(headers), &Proxies { trusted, edge })
+    }
+
     #[test]
     fn without_a_trusted_proxy_the_forwarded_address_is_ignored() {
         assert_eq!(counted("198.51.100.7", &["203.0.113.9"], &[]), "198.51.100.7");
@@ -91,6 +104,27 @@ mod tests {
         assert_eq!(counted("10.0.0.1", &["1.1.1.1, 203.0.113.9, 10.0.0.2"], &trusted), "203.0.113.9");
         assert_eq!(counted("10.0.0.1", &["1.1.1.1", "203.0.113.9:443"], &trusted), "203.0.113.9");
         assert_eq!(counted("10.0.0.1", &["[2001:db8::1]:443"], &trusted), "2001:db8::/64");
+    }
+
+    #[test]
+    fn behind_a_trusted_proxy_in_front_of_the_edge_the_client_is_the_one_that_the_proxy_names() {
+        for forwarded in [
+            "203.0.113.9, 192.0.2.7, 198.51.100.1",
+            "203.0.113.9, 192.0.2.7",
+            "1.1.1.1, 203.0.113.9, 192.0.2.8, 192.0.2.7, 198.51.100.1",
+        ] {
+            assert_eq!(counted_by_edge("192.0.2.7", forwarded), "203.0.113.9", "{forwarded}");
+        }
+        assert_eq!(counted_by_edge("2001:db8:f::1", "2001:db8:1::9, 2001:db8:f:0::1, 198.51.100.1"), "2001:db8:1::/64");
+    }
+
+    #[test]
+    fn a_viewer_of_the_edge_that_is_not_a_trusted_proxy_or_not_in_its_place_is_the_client() {
+        assert_eq!(counted_by_edge("203.0.113.66", "1.1.1.1, 203.0.113.66, 198.51.100.1"), "203.0.113.66");
+        for forwarded in ["", "1.1.1.1", "1.1.1.1, 192.0.2.7, 203.0.113.66, 198.51.100.1", "who, 198.51.100.1"] {
+            assert_eq!(counted_by_edge("192.0.2.7", forwarded), "192.0.2.7", "{forwarded}");
+        }
+        assert_eq!(counted_by_edge("192.0.2.7", "203.0.113.9, who, 192.0.2.7, 198.51.100.1"), "192.0.2.7");
     }
 
     #[test]

@@ -7,6 +7,7 @@ use shared::clock::{Clock, SystemClock};
 use shared::model::{ActiveVersion, InternalId, ItemId, OrderNumber, Units, UserId};
 use shared::store::codec::decode_live;
 use shared::store::keys::{self, Key};
+use shared::store::limiter::{self, RateLimit};
 use shared::store::orders;
 use shared::store::reservations::{self, Reservation, Reserved};
 use shared::store::transaction::{Sent, Write, send};
@@ -34,6 +35,34 @@ async fn what_is_not_well_is_told_with_what_to_do() {
     assert!(!sick.text().contains("\"short\""), "{}", sick.text());
     let missing = bench.run(&["doctor", "--table", "nowhere"]).await.unwrap();
     assert_eq!(state(missing.json(), "table")["said"], "There is no such table.");
+}
+
+#[tokio::test]
+async fn buyers_who_are_counted_by_a_known_proxys_addresses_are_told_of() {
+    let bench = Bench::published().await;
+    let count = async |address: &str, minutes: u64| {
+        let limit = RateLimit { kind: "login", requests: 20, seconds: 600 };
+        let now = SystemClock.millis() + minutes * 60_000;
+        assert!(limiter::hit(&bench.db, limit, address, now).await.unwrap().allowed);
+    };
+    let told = async || {
+        let answer = bench.ok(&["doctor"]).await;
+        let mut findings = answer["findings"].as_array().unwrap().iter();
+        findings.find(|finding| finding["check"] == "client addresses").cloned()
+    };
+    count("203.0.113.1", 0).await;
+    count("172.64.1.1", 0).await;
+    assert_eq!(told().await, None, "half of them may be robots");
+    count("2606:4700:1:2::/64", 0).await;
+    let finding = told().await.unwrap();
+    assert_eq!(finding["state"], "note");
+    assert!(finding["said"].as_str().unwrap().contains("Cloudflare"), "{finding}");
+    assert!(finding["next"].as_str().unwrap().contains("TrustedProxies"), "{finding}");
+    // The proxy is trusted now.
+    for buyer in 2..12 {
+        count(&format!("203.0.113.{buyer}"), 1).await;
+    }
+    assert_eq!(told().await, None);
 }
 
 /// A store with three orders of two users, one of them a gift.

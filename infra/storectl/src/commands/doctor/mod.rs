@@ -5,6 +5,7 @@ mod finding;
 mod names;
 mod origins;
 mod payments;
+mod proxies;
 mod referrals;
 mod skew;
 mod stranded;
@@ -51,6 +52,7 @@ pub(super) async fn run(target: &Target, options: &Doctor) -> Result<Answer, Fai
             findings.push(subscriptions::check(target, options.repair).await);
             findings.extend(payments::check(target).await);
             findings.extend(delivery::check(target, options.repair).await);
+            findings.extend(proxies::check(target).await);
         }
     }
     findings.push(keys_of(target).await);
