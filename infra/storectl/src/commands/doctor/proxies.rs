@@ -95,7 +95,7 @@ async fn look(target: &Target) -> Result<Option<Finding>, Failure> {
 fn proxy_of(counted: &str) -> Option<&'static str> {
     let address: IpAddr = counted.split('/').next()?.parse().ok()?;
     let contains = |network: &&str| network.parse::<IpNet>().is_ok_and(|network| network.contains(&address));
-    KNOWN.iter().find(|(_, networks)| networks.iter().any(|network| contains(network))).map(|(name, _)| *name)
+    KNOWN.iter().find(|(_, networks)| networks.iter().any(contains)).map(|(name, _)| *name)
 }
 
 #[cfg(test)]
