@@ -41,6 +41,7 @@ fn monitoring() -> Template {
         FILLED_IN.split(' ').map(|name| (name.to_owned(), name.to_lowercase())).collect();
     parameters.insert("SlowMilliseconds".to_owned(), "1000".to_owned());
     parameters.insert("ConcurrencyLimit".to_owned(), "1000".to_owned());
+    parameters.insert("Monitoring".to_owned(), "full".to_owned());
     Template::read(&repository().join("infra/monitoring.yaml"), &parameters).unwrap()
 }
 
@@ -142,6 +143,29 @@ fn every_alarm_notifies_the_topic_and_is_explained() {
         assert!(own.contains(&format!("deployment.md, {heading})")), "{heading} does not say what to do");
         assert!(explained.contains(&format!("\n### {heading}\n")), "deployment.md does not explain {heading}");
     }
+}
+
+/// An account has ten metrics of alarms free.
+#[test]
+fn the_ten_alarms_without_a_condition_have_one_metric_each_and_the_manual_lists_them() {
+    let text = std::fs::read_to_string(repository().join("infra/monitoring.yaml")).unwrap();
+    let manual = std::fs::read_to_string(repository().join("infra/docs/deployment.md")).unwrap();
+    let list = manual.split("The ten alarms of `Monitoring=basic`").nth(1).unwrap().split("\n\n").next().unwrap();
+    let template = monitoring();
+    let mut basic = Vec::new();
+    for (place, alarm) in template.resources("AWS::CloudWatch::Alarm") {
+        let name = place.trim_start_matches("Resources.").to_owned();
+        if text.contains(&format!("{name}:\n    Type: AWS::CloudWatch::Alarm\n    Condition: Full\n")) {
+            continue;
+        }
+        let mut metrics = Vec::new();
+        of_alarm(alarm, &mut metrics);
+        assert_eq!(metrics.len(), 1, "{name}");
+        let name = name.trim_end_matches("Alarm").to_owned();
+        assert!(list.contains(&format!("*{name}*")), "the manual does not list {name}");
+        basic.push(name);
+    }
+    assert_eq!(basic.len(), 10, "{basic:?}");
 }
 
 #[test]

@@ -21,7 +21,7 @@ def check(account, group, stack, secrets):
     records = [json.loads(line) for line in written if line.startswith("{")]
     emitted = [record for record in records if "_aws" in record]
     # A game server has a line of its own, in the sweep.
-    requests = [record for record in emitted if "Server" not in record]
+    requests = [record for record in emitted if "server" not in record]
     expect_equal("the functions that logged a request", sorted({record["Function"] for record in requests}), FUNCTIONS)
     totals = {}
     for record in requests:

@@ -58,7 +58,7 @@ class Buyer:
 
 class Shop(Stack):
     def __init__(self, account, processor):
-        super().__init__(account, STACK, {"Architecture": processor, "Shop": "true", "Monitoring": "false", "CacheSeconds": "0",
+        super().__init__(account, STACK, {"Architecture": processor, "Shop": "true", "Monitoring": "basic", "CacheSeconds": "0",
                                           "DeletionProtection": "false"})
         self.time = START
 

@@ -7,6 +7,7 @@ use serde::Serialize;
 use shared::endpoint::{Endpoint, Error, RoundTrips};
 use shared::fault;
 use shared::model::{AgentId, Command, CommandId, PendingLogin};
+use shared::telemetry;
 use shared::usecases::delivery;
 use shared::usecases::game_login;
 
@@ -109,6 +110,9 @@ impl Endpoint for Queue {
         });
         let commands = commands.into_iter().map(|command| QueueRow::of(command, agent));
         let rows: Vec<QueueRow> = commands.chain(logins.into_iter().map(QueueRow::from)).collect();
+        if rows.is_empty() {
+            telemetry::routine();
+        }
         Ok(AsciiJson::of(&rows))
     }
 }

@@ -5,7 +5,7 @@ mod payments;
 mod servers;
 
 pub use payments::PaymentEvent;
-pub use servers::ServerFigures;
+pub use servers::{READY_TOO_LONG, SILENT_TOO_LONG, ServerFigures};
 
 use crate::money::{self, Decimal};
 use payments::Noted;
@@ -31,11 +31,13 @@ type Dimensions = &'static [&'static [&'static str]];
 const PER_FUNCTION: Dimensions = &[&["Stack", "Function"]];
 /// Dimensions of [`CODES_REFUSED`].
 const PER_KIND: Dimensions = &[&["Stack", "Function", "Kind"]];
-/// Dimensions of a game server's metrics. Alarms use those without the server, whose maximum is that of the worst one: the
-/// template does not know the owner's servers.
-const PER_SERVER: Dimensions = &[&["Stack", "Function"], &["Stack", "Function", "Server"]];
 /// Counts refused coupons and gift cards by the kind of refusal.
 const CODES_REFUSED: &str = "CodesRefused";
+/// How much of what a sweep saw, or a request noticed, waits for the owner: the one metric that an owner has to watch.
+const NEEDS_PERSON: &str = "NeedsPerson";
+/// Metrics that a request has only if they are not 0: each is paid for in the hours in which it is emitted.
+const CONFLICTS: &str = "Conflicts";
+const RATE_LIMITED: &str = "RateLimited";
 
 /// A metric that a function may emit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -52,10 +54,6 @@ const fn count(name: &'static str) -> Metric {
     Metric { name, unit: "Count", dimensions: PER_FUNCTION }
 }
 
-const fn of_server(name: &'static str, unit: &'static str) -> Metric {
-    Metric { name, unit, dimensions: PER_SERVER }
-}
-
 const fn millis(name: &'static str) -> Metric {
     Metric { name, unit: "Milliseconds", dimensions: PER_FUNCTION }
 }
@@ -67,8 +65,8 @@ pub const METRICS: &[Metric] = &[
     count("ServerErrors"),
     count("ColdStarts"),
     count("DatabaseCalls"),
-    count("Conflicts"),
-    count("RateLimited"),
+    count(CONFLICTS),
+    count(RATE_LIMITED),
     millis("Duration"),
     millis("DatabaseLatency"),
     count(PaymentEvent::BadSignature.metric()),
@@ -81,9 +79,10 @@ pub const METRICS: &[Metric] = &[
     count(PaymentEvent::PaidWithoutOrder.metric()),
     count(PaymentEvent::FailedRefund.metric()),
     Metric { name: CODES_REFUSED, unit: "Count", dimensions: PER_KIND },
-    of_server(servers::OLDEST_READY, "Seconds"),
-    of_server(servers::SILENCE, "Seconds"),
-    of_server(servers::UNKNOWN, "Count"),
+    count(NEEDS_PERSON),
+    Metric { name: servers::OLDEST_READY, unit: "Seconds", dimensions: PER_FUNCTION },
+    Metric { name: servers::SILENCE, unit: "Seconds", dimensions: PER_FUNCTION },
+    count(servers::UNKNOWN),
 ];
 
 /// The stack and function of the metrics, set once by [`init`]. Without it, as in tests and the local server, nothing
@@ -106,6 +105,7 @@ tokio::task_local! {
 struct Meter {
     conflicts: Cell<u32>,
     rate_limited: Cell<bool>,
+    routine: Cell<bool>,
     code_refused: Cell<Option<&'static str>>,
     database_micros: RefCell<Vec<i64>>,
     payments: Noted,
@@ -137,6 +137,12 @@ pub fn conflict() {
 
 pub fn rate_limited() {
     let _ = METER.try_with(|meter| meter.rate_limited.set(true));
+}
+
+/// Notes that the request is one of the many by which a game server asks and is given nothing to do: unless it fails, it gets no
+/// line, of which a server would write half a million a month.
+pub fn routine() {
+    let _ = METER.try_with(|meter| meter.routine.set(true));
 }
 
 /// Notes that a coupon or gift card was refused, and which kind of refusal it was.
@@ -221,10 +227,25 @@ async fn metered<T, R>(work: impl Future<Output = T>, read: impl FnOnce(&Meter) 
 }
 
 impl Meter {
+    /// How much waits for the owner; zero is written by the sweep alone, so that the metric is there while all is well.
+    fn needs_person(&self) -> Option<u32> {
+        let (events, is_sweep) = self.payments.needs_person();
+        let servers = self.servers.borrow().iter().filter(|figures| figures.needs_person()).count();
+        let count = events.saturating_add(u32::try_from(servers).unwrap_or(u32::MAX));
+        (is_sweep || count > 0).then_some(count)
+    }
+
+    fn is_written(&self, status: u16, cold_start: bool) -> bool {
+        !self.routine.get() || status >= 400 || cold_start
+    }
+
     /// The lines of a request; none before [`init`].
     fn lines(&self, request: Request<'_>, timestamp: u64, status: u16, micros: i64) -> Vec<u8> {
         let Some(emitter) = EMITTER.get() else { return Vec::new() };
         let cold_start = !WARM.swap(true, Ordering::Relaxed);
+        if !self.is_written(status, cold_start) {
+            return Vec::new();
+        }
         let mut lines = Vec::new();
         append(&mut lines, &Line { emitter, meter: self, request, timestamp, status, micros, cold_start });
         for figures in self.servers.borrow().iter() {
@@ -277,6 +298,10 @@ impl Line<'_> {
     fn emits(&self, metric: &str) -> bool {
         match metric {
             CODES_REFUSED => self.meter.code_refused.get().is_some(),
+            CONFLICTS => self.meter.conflicts.get() > 0,
+            RATE_LIMITED => self.meter.rate_limited.get(),
+            NEEDS_PERSON => self.meter.needs_person().is_some(),
+            servers::OLDEST_READY | servers::SILENCE | servers::UNKNOWN => false,
             _ => self.meter.payments.emits(metric),
         }
     }
@@ -308,6 +333,9 @@ impl Serialize for Line<'_> {
         map.serialize_entry("DatabaseLatency", &latencies)?;
         for (metric, count) in self.meter.payments.counts() {
             map.serialize_entry(metric, &count)?;
+        }
+        if let Some(count) = self.meter.needs_person() {
+            map.serialize_entry(NEEDS_PERSON, &count)?;
         }
         if let Some(kind) = self.meter.code_refused.get() {
             map.serialize_entry("Kind", kind)?;

@@ -54,6 +54,16 @@ impl PaymentEvent {
     }
 }
 
+impl PaymentEvent {
+    /// Whether the event waits for the owner, and does not end by itself.
+    const fn needs_person(self) -> bool {
+        match self {
+            Self::Review | Self::Dispute | Self::Overdue | Self::PaidWithoutOrder | Self::FailedRefund => true,
+            Self::BadSignature | Self::GoodSignature | Self::ProviderError | Self::AutomaticRefund => false,
+        }
+    }
+}
+
 #[derive(Debug, Default)]
 pub(super) struct Noted([Cell<Option<u32>>; PaymentEvent::ALL.len()]);
 
@@ -74,6 +84,13 @@ impl Noted {
         if let Some(noted) = self.place(event) {
             noted.set(Some(count));
         }
+    }
+
+    /// How many of the events wait for the owner, and whether the request is a sweep, which notes what is overdue.
+    pub(super) fn needs_person(&self) -> (u32, bool) {
+        let count = |event: PaymentEvent| self.place(event).and_then(Cell::get);
+        let waiting = PaymentEvent::ALL.into_iter().filter(|event| event.needs_person()).filter_map(count);
+        (waiting.fold(0, u32::saturating_add), count(PaymentEvent::Overdue).is_some())
     }
 
     fn place(&self, event: PaymentEvent) -> Option<&Cell<Option<u32>>> {

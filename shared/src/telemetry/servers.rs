@@ -1,9 +1,14 @@
-//! Figures of game servers, which the sweep measures. Each server has a line of its own, so that the metrics without its name
-//! have the values of all.
+//! Figures of game servers, which the sweep measures. Each server has a line of its own with its id; a metric has the values of
+//! all servers, because each further one is paid for, and its maximum is that of the worst server.
 
-use super::{Aws, Directive, Emitter, PER_SERVER, Request, shown};
+use super::{Aws, Directive, Emitter, PER_FUNCTION, Request, shown};
 use crate::model::ServerId;
 use serde::ser::{Serialize, SerializeMap, Serializer};
+
+/// After how many seconds a command that is ready is late, if its server polls.
+pub const READY_TOO_LONG: i64 = 15 * 60;
+/// After how many seconds without a poll a server is missed.
+pub const SILENT_TOO_LONG: i64 = 30 * 60;
 
 pub(super) const OLDEST_READY: &str = "OldestReady";
 pub(super) const SILENCE: &str = "ServerSilence";
@@ -22,7 +27,13 @@ pub struct ServerFigures {
 }
 
 impl ServerFigures {
-    fn value(&self, metric: &str) -> Option<i64> {
+    /// Whether something at the server waits for its owner.
+    pub(super) fn needs_person(&self) -> bool {
+        let is_over = |seconds: Option<i64>, most| seconds.is_some_and(|seconds| seconds > most);
+        is_over(self.oldest_ready, READY_TOO_LONG) || is_over(self.silence, SILENT_TOO_LONG) || self.unknown > 0
+    }
+
+    pub(super) fn value(&self, metric: &str) -> Option<i64> {
         match metric {
             OLDEST_READY => self.oldest_ready,
             SILENCE => self.silence,
@@ -41,7 +52,7 @@ pub(super) struct Line<'a> {
 
 impl Serialize for Line<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let directive = Directive::of(PER_SERVER, |metric| self.figures.value(metric).is_some());
+        let directive = Directive::of(PER_FUNCTION, |metric| self.figures.value(metric).is_some());
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("level", "INFO")?;
         map.serialize_entry("message", "game server")?;
@@ -49,7 +60,7 @@ impl Serialize for Line<'_> {
         map.serialize_entry("request_id", self.request.id)?;
         map.serialize_entry("Stack", &self.emitter.stack)?;
         map.serialize_entry("Function", self.emitter.function)?;
-        map.serialize_entry("Server", &self.figures.server.to_string())?;
+        map.serialize_entry("server", &self.figures.server.to_string())?;
         for metric in &directive.metrics {
             map.serialize_entry(metric.name, &self.figures.value(metric.name))?;
         }

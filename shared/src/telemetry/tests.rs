@@ -37,6 +37,8 @@ fn declared(line: &Value) -> Vec<String> {
 fn every_metric_that_is_declared_has_its_value_and_its_dimensions() {
     let meter = Meter::default();
     meter.code_refused.set(Some("unknown"));
+    meter.conflicts.set(1);
+    meter.rate_limited.set(true);
     meter.database_micros.borrow_mut().push(1_500);
     for event in PaymentEvent::ALL {
         meter.payments.add(event, 2);
@@ -44,22 +46,60 @@ fn every_metric_that_is_declared_has_its_value_and_its_dimensions() {
     let line = line(&meter, 200);
     let figures = ServerFigures { server: ServerId::new(4), oldest_ready: Some(7), silence: Some(8), unknown: 9 };
     let all: Vec<&str> = METRICS.iter().map(|metric| metric.name).collect();
-    assert_eq!([declared(&line), declared(&server_line(&figures))].concat(), all);
+    let mut declared = [declared(&line), declared(&server_line(&figures))].concat();
+    declared.sort_by_key(|name| all.iter().position(|metric| metric == name));
+    assert_eq!(declared, all);
     assert_eq!(line["DatabaseLatency"], json!([1.5]));
     assert_eq!(line["timestamp"], "1970-01-01T00:00:01.5Z");
 }
 
 #[test]
-fn figures_of_a_game_server_count_for_it_and_for_all() {
+fn figures_of_a_game_server_name_it_and_are_of_one_metric_for_all() {
     let figures = ServerFigures { server: ServerId::new(4), oldest_ready: None, silence: Some(1_900), unknown: 0 };
     let line = server_line(&figures);
-    assert_eq!(
-        line["_aws"]["CloudWatchMetrics"][0]["Dimensions"],
-        json!([["Stack", "Function"], ["Stack", "Function", "Server"]])
-    );
+    assert_eq!(line["_aws"]["CloudWatchMetrics"][0]["Dimensions"], json!([["Stack", "Function"]]));
     assert_eq!(declared(&line), ["ServerSilence", "UnknownCommands"]);
-    assert_eq!((&line["Server"], &line["ServerSilence"]), (&json!("4"), &json!(1_900)));
+    assert_eq!((&line["server"], &line["ServerSilence"]), (&json!("4"), &json!(1_900)));
     assert_eq!(line.get("Requests"), None, "it is not another request");
+}
+
+#[test]
+fn what_waits_for_the_owner_is_one_number_and_a_sweep_that_finds_nothing_says_zero() {
+    let needs = |meter: &Meter| line(meter, 200)["NeedsPerson"].clone();
+    let figures = ServerFigures { server: ServerId::new(4), oldest_ready: Some(900), silence: Some(1_800), unknown: 0 };
+    let meter = Meter::default();
+    meter.payments.add(PaymentEvent::ProviderError, 3);
+    meter.servers.borrow_mut().push(figures);
+    assert_eq!(needs(&meter), Value::Null, "nobody is needed");
+    meter.payments.set(PaymentEvent::Overdue, 0);
+    assert_eq!(needs(&meter), 0);
+    meter.payments.add(PaymentEvent::Dispute, 2);
+    for worse in [
+        ServerFigures { oldest_ready: Some(901), ..figures },
+        ServerFigures { silence: Some(1_801), ..figures },
+        ServerFigures { unknown: 1, ..figures },
+    ] {
+        meter.servers.borrow_mut().push(worse);
+    }
+    assert_eq!(needs(&meter), 5);
+}
+
+#[test]
+fn a_sweep_of_a_store_at_rest_emits_no_more_metrics_than_an_account_has_free() {
+    let meter = Meter::default();
+    meter.payments.set(PaymentEvent::Overdue, 0);
+    let emitted = declared(&line(&meter, 200));
+    assert!(emitted.len() <= 10, "{emitted:?}");
+}
+
+#[test]
+fn a_poll_that_is_given_nothing_has_a_line_only_if_it_fails_or_starts_the_process() {
+    let written = |meter: &Meter, status, cold_start| meter.is_written(status, cold_start);
+    let meter = Meter::default();
+    assert!(written(&meter, 200, false));
+    meter.routine.set(true);
+    assert!(!written(&meter, 200, false));
+    assert!(written(&meter, 200, true) && written(&meter, 401, false) && written(&meter, 503, false));
 }
 
 #[test]

@@ -12,6 +12,7 @@ use shared::endpoint::{Error, Input, InputKind, Received};
 use shared::http::body::BodyFault;
 use shared::model::{ActiveVersion, Donations, Settings, TopPatrons};
 use shared::store::{StoreError, keys, statistics};
+use shared::telemetry;
 use shared::usecases::delivery;
 use std::sync::Arc;
 
@@ -66,13 +67,16 @@ pub async fn shown<T>(
     key: &SentKey,
     load: impl Future<Output = Result<T, StoreError>>,
 ) -> Result<T, Error<UnknownKey>> {
-    if *key == SentKey::Absent {
-        return Ok(load.await?);
-    }
-    let key = key.required()?;
-    let (server, thing) = tokio::join!(delivery::server_of(&state.base.db, key), load);
-    server?.ok_or(Error::Refused(UnknownKey))?;
-    Ok(thing?)
+    let thing = if *key == SentKey::Absent {
+        load.await?
+    } else {
+        let key = key.required()?;
+        let (server, thing) = tokio::join!(delivery::server_of(&state.base.db, key), load);
+        server?.ok_or(Error::Refused(UnknownKey))?;
+        thing?
+    };
+    telemetry::routine();
+    Ok(thing)
 }
 
 /// The active version with its settings, and the donations.

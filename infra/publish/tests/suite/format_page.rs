@@ -1,11 +1,14 @@
-//! The page that explains the format names every field there is, and its examples are a store without faults.
+//! The page that explains the format names every field there is, and its examples are a store without faults. So are those of the
+//! page for newcomers.
 
 use crate::support::{lines, store};
 use local::live::{files as live, read_live};
+use publish::files::StoreFiles;
 use publish::{LARGEST_PAGE, check, files, read, warnings};
 use serde::de::DeserializeOwned;
 
 const PAGE: &str = include_str!("../../../docs/store-format.md");
+const FIRST_SHOP: &str = include_str!("../../../docs/first-shop.md");
 
 /// The text below the heading of one file.
 fn section(heading: &str) -> &'static str {
@@ -75,15 +78,28 @@ fn the_page_names_the_largest_category() {
     assert!(PAGE.contains("may not be larger than 1,000,000 bytes"));
 }
 
-#[test]
-fn the_examples_are_a_store_without_faults() {
-    let examples = PAGE.split("```yaml\n# ").skip(1).map(|rest| {
+/// The files that are the examples of a page, without faults and warnings.
+fn examples(page: &str) -> (tempfile::TempDir, StoreFiles) {
+    let examples = page.split("```yaml\n# ").skip(1).map(|rest| {
         let (path, rest) = rest.split_once('\n').unwrap();
         (path, rest.split_once("```").unwrap().0)
     });
     let dir = store(&examples.collect::<Vec<_>>());
     let files = read(dir.path()).unwrap_or_else(|faults| panic!("{}", lines(&faults)));
     assert_eq!((lines(&check(&files)), lines(&warnings(&files))), (String::new(), String::new()));
+    (dir, files)
+}
+
+#[test]
+fn the_store_of_the_page_for_newcomers_has_no_faults_and_the_page_is_short() {
+    let (_dir, files) = examples(FIRST_SHOP);
+    assert_eq!(files.categories.len(), 3);
+    assert!(FIRST_SHOP.lines().count() <= 200);
+}
+
+#[test]
+fn the_examples_are_a_store_without_faults() {
+    let (dir, files) = examples(PAGE);
     let live = read_live(dir.path(), &files, 1_931_342_400).unwrap_or_else(|faults| panic!("{}", lines(&faults)));
     assert!(!live.users.is_empty() && !live.carts.is_empty() && !live.codes.is_empty());
     assert!(!live.referrals.is_empty() && !live.orders.is_empty());

@@ -8,6 +8,7 @@ use crate::rules::delivery::{LEASE, Word};
 use crate::store::leases::Lease;
 use crate::store::queue;
 use crate::store::{Db, StoreError, commands, keys};
+pub use crate::telemetry::{READY_TOO_LONG, SILENT_TOO_LONG};
 use crate::telemetry::{ServerFigures, server_figures};
 use futures_util::future::try_join_all;
 use std::collections::BTreeSet;
@@ -16,10 +17,6 @@ use std::collections::BTreeSet;
 const MOST: usize = 300;
 /// A server that was seen within so many seconds polls: that it was seen is noted every five minutes.
 const POLLING: i64 = 600;
-/// After how many seconds a command that is ready is late, if its server polls.
-pub const READY_TOO_LONG: i64 = 15 * 60;
-/// After how many seconds without a poll a server is missed.
-pub const SILENT_TOO_LONG: i64 = 30 * 60;
 
 /// Figures of what is stuck at a game server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
