@@ -3,11 +3,12 @@
 // names of tests as arguments, only these.
 
 import assert from "node:assert/strict";
+import { BLOCKED } from "./blocked.mjs";
 import { DELIVERY } from "./delivery.mjs";
 import { FAILURES } from "./failures.mjs";
 import { PAGES } from "./pages.mjs";
 import { REFUSALS, tooManyLookUps } from "./refusals.mjs";
-import { PHONE, agree, browser, inspect, login, open, refused, axeFindings, settled, shop, visitor } from "./visitor.mjs";
+import { PHONE, agree, close, inspect, login, open, refused, axeFindings, settled, shop, visitor } from "./visitor.mjs";
 
 /** Every link of the menu and the footer that stays in the shop leads to a page. */
 async function everyLinkLeadsSomewhere() {
@@ -284,7 +285,7 @@ async function theServerStops() {
   await page.context().close();
 }
 
-const TESTS = [...PAGES, ...DELIVERY, loggedOut, theFirstPlayerPays, everyLinkLeadsSomewhere, fromHomeToPaid, ...FAILURES, refusals, aNewTable, ...REFUSALS, aFullCart, onAPhone, byKeyboard, chatOnLocalhost, theReference, tooManyLookUps, theServerStops];
+const TESTS = [...PAGES, ...BLOCKED, ...DELIVERY, loggedOut, theFirstPlayerPays, everyLinkLeadsSomewhere, fromHomeToPaid, ...FAILURES, refusals, aNewTable, ...REFUSALS, aFullCart, onAPhone, byKeyboard, chatOnLocalhost, theReference, tooManyLookUps, theServerStops];
 const chosen = process.argv.slice(2).filter((name) => !name.startsWith("--"));
 
 try {
@@ -300,6 +301,6 @@ try {
     console.log(`${test.name}: ${Date.now() - began} ms`);
   }
 } finally {
-  await browser.close();
+  await close();
   await shop.server.stop();
 }

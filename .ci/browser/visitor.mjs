@@ -42,7 +42,25 @@ async function throughEmulator(route) {
 export async function visitor(options = DESK) {
   const context = await browser.newContext({ reducedMotion: "reduce", ...options });
   if (SHOP) await context.route(`${SHOP}/**`, throughEmulator);
-  const page = await context.newPage();
+  return watched(await context.newPage());
+}
+
+const profiles = [];
+
+/** Closes what was opened. */
+export async function close() {
+  for (const context of profiles) await context.close();
+  await browser.close();
+}
+
+/** A visitor with a browser profile that exists. */
+export async function persistent(profile) {
+  const context = await chromium.launchPersistentContext(profile, { executablePath, args: ["--no-sandbox"], reducedMotion: "reduce", ...DESK });
+  profiles.push(context);
+  return watched(context.pages()[0]);
+}
+
+async function watched(page) {
   page.setDefaultTimeout(15_000);
   page.faults = [];
   page.on("pageerror", (error) => page.faults.push(error.message));

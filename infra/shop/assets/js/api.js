@@ -1,5 +1,6 @@
 // Calls of the API, the token, and what happens while the store does not respond.
 import { byId, say, t } from "./dom.js";
+import { kept } from "./kept.js";
 
 /** The API is at the shop's own address. */
 const API = "/api";
@@ -21,21 +22,23 @@ const remaining = (response) => response.headers.get("ratelimit-remaining");
 
 export const session = {
   get token() {
-    return localStorage.getItem("token");
+    return kept.get("token");
   },
   set(token) {
-    localStorage.setItem("token", token);
+    kept.set("token", token);
   },
   clear() {
-    localStorage.removeItem("token");
-    localStorage.removeItem("chat");
+    kept.remove("token");
+    kept.remove("chat");
     delete document.documentElement.dataset.session;
     dispatchEvent(new Event("session"));
   },
 };
 
+/** Milliseconds until the store is tried again: at first, and at most. Each time it takes twice as long, until the page is shown. */
+const AGAIN = { first: 1500, most: 60_000 };
 /** Runs when the store responds again. */
-export const connection = { isLost: false, restored: () => {} };
+export const connection = { isLost: false, pause: AGAIN.first, calm: () => { connection.pause = AGAIN.first; }, restored: () => {} };
 
 function lost() {
   if (connection.isLost) return;
@@ -47,19 +50,25 @@ function lost() {
     try {
       await fetch(`${API}/settings/get`, { cache: "no-store" });
     } catch {
-      setTimeout(again, 1500);
-      return;
+      return later();
     }
     connection.isLost = false;
     banner.hidden = true;
     say(t("offline.over"));
     connection.restored();
   };
-  setTimeout(again, 1500);
+  const later = () => {
+    setTimeout(again, connection.pause);
+    connection.pause = Math.min(connection.pause * 2, AGAIN.most);
+  };
+  later();
 }
 
-/** Calls the API. Returns the body of a 2xx response, which can still be a refusal: see `accepted`. */
-export async function call(path, body, { method = "POST", seen } = {}) {
+/**
+ * Calls the API. Returns the body of a 2xx response, which can still be a refusal: see `accepted`. Of an optional call that gets no
+ * response, such as one that a filter in the browser blocks, the page says nothing.
+ */
+export async function call(path, body, { method = "POST", seen, isOptional } = {}) {
   const headers = {};
   const token = method === "POST" ? session.token : null;
   if (token) headers.authorization = `Bearer ${token}`;
@@ -68,7 +77,7 @@ export async function call(path, body, { method = "POST", seen } = {}) {
   try {
     response = await fetch(API + path, { method, headers, body: body && JSON.stringify(body) });
   } catch {
-    lost();
+    if (!isOptional) lost();
     throw new Offline(t("offline.short"));
   }
   const data = await response.json().catch(() => null);
@@ -83,17 +92,23 @@ export async function call(path, body, { method = "POST", seen } = {}) {
   throw new Refused(response, { message: t("login.over") });
 }
 
-export const get = (path) => call(path, undefined, { method: "GET" });
+export const get = (path, options) => call(path, undefined, { method: "GET", ...options });
+
+/** What a page is complete without: the response to a call, or this if there is none or it is refused. A login that is over is not hidden. */
+export const optional = (path, otherwise, body) => call(path, body, { isOptional: true }).catch((error) => {
+  if (!isShown(error) || error.status === 401) throw error;
+  return otherwise;
+});
 
 /** Whether an error is one that a page shows, and not a fault of a script. */
 export const isShown = (error) => error instanceof Refused || error instanceof Offline;
 
 /** Makes a change. Returns the body if it was made; otherwise says why, and returns null. */
-export async function accepted(path, body, complain = (text) => text && say(text, "bad")) {
+export async function accepted(path, body, complain = (text) => text && say(text, "bad"), options = {}) {
   let data = null;
   let problem = "";
   try {
-    data = await call(path, body);
+    data = await call(path, body, options);
     if (data?.success === false || data?.status === false) problem = messageOf(data);
   } catch (error) {
     if (!isShown(error)) throw error;

@@ -1,6 +1,7 @@
 // Brings a page to life: header, currency, theme, and the script of the page's kind.
 import { accepted, connection, isShown, session } from "./api.js";
 import { byId, count, h, hidden, picture, say, sayNext, t } from "./dom.js";
+import { kept, tab } from "./kept.js";
 import { convert, currency, loadUser, refreshUser, shop, store, virtual } from "./store.js";
 
 const main = byId("main");
@@ -38,8 +39,10 @@ async function show() {
   // The page was begun to be shown again meanwhile.
   if (visit !== visits) return next?.leave?.();
   isFailure = problem !== null;
-  if (!isFailure) pause = RETRY.first;
-  else if (problem.status === 429 || problem.status >= 500) showLater(problem.retrySeconds);
+  if (!isFailure) {
+    pause = RETRY.first;
+    connection.calm();
+  } else if (problem.status === 429 || problem.status >= 500) showLater(problem.retrySeconds);
   if (next) {
     leave?.();
     leave = next.leave;
@@ -109,12 +112,13 @@ async function failed(error) {
     return needsLogin(show);
   }
   if (!isShown(error)) console.error(error);
+  const text = isShown(error) ? error.message : t("broken");
   // Such a page is complete without its script, or is kept with what was typed into it. It is tried again, which is not said each time.
   if (hasView || [undefined, "offers"].includes(SCRIPTS[main.dataset.page])) {
-    if (!isFailure) say(error.message, "bad");
+    if (!isFailure) say(text, "bad");
     return null;
   }
-  return { view: [h("h1", {}, t("trouble")), h("p", { class: "note" }, error.message)] };
+  return { view: [h("h1", {}, t("trouble")), h("p", { class: "note" }, text)] };
 }
 
 /** The header, as far as it depends on the visitor. */
@@ -150,6 +154,8 @@ addEventListener("expired", () => {
 });
 // A page with something typed into it is not changed.
 connection.restored = () => (isFailure ? show() : refreshUser());
+// A login on a page that would be lost with it.
+addEventListener("login", show);
 
 const chooser = byId("currency");
 chooser.value = currency.shown.name;
@@ -163,7 +169,7 @@ for (const button of document.querySelectorAll("#theme, [data-switch]")) button.
   const root = document.documentElement;
   const isDark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
   root.dataset.theme = isDark ? "light" : "dark";
-  localStorage.setItem("theme", root.dataset.theme);
+  kept.set("theme", root.dataset.theme);
 });
 
 for (const button of document.querySelectorAll("[data-copy]")) button.addEventListener("click", async () => {
@@ -192,7 +198,7 @@ async function captureReferral() {
   const address = new URL(location);
   const code = address.searchParams.get("ref");
   if (!code || !shop.is_ref) return;
-  const captured = await accepted("/capture-referral", { ref: code }, () => {});
+  const captured = await accepted("/capture-referral", { ref: code }, () => {}, { isOptional: true });
   address.searchParams.delete("ref");
   history.replaceState(history.state, "", address);
   if (!captured) return;
@@ -201,8 +207,8 @@ async function captureReferral() {
   if (PRIVATE.includes(main.dataset.page)) show();
 }
 
-const said = sessionStorage.getItem("says");
-sessionStorage.removeItem("says");
+const said = tab.get("says");
+tab.remove("says");
 if (said) say(said);
 show();
 captureReferral();

@@ -1,4 +1,5 @@
 // Elements and texts from JavaScript. Whatever the API sends is inserted as text and never parsed as HTML.
+import { tab } from "./kept.js";
 
 const { lang, dataset } = document.documentElement;
 const { default: texts } = await import(`../texts/${lang}.js`);
@@ -51,7 +52,7 @@ export function say(text, kind = "good") {
 }
 
 /** Announces an outcome on the next page. */
-export const sayNext = (text) => sessionStorage.setItem("says", text);
+export const sayNext = (text) => tab.set("says", text);
 
 /** Shows a message at a labelled control. The API names a field as requests do; a visitor knows it by its label. */
 export function complain(box, text) {

@@ -1,6 +1,7 @@
 // Parts that several pages show: prices, limits, adding to the cart.
 import { accepted, session } from "./api.js";
-import { h, hidden, say, t } from "./dom.js";
+import { byId, h, hidden, say, t } from "./dom.js";
+import { kept, tab } from "./kept.js";
 import { charged, money, refreshUser, virtual } from "./store.js";
 
 const isFull = (limit, now) => limit !== null && limit !== undefined && now >= limit;
@@ -66,9 +67,9 @@ export function badges(item) {
 
 /** What a visitor wanted to put into the cart before the login, and where. */
 export const wanted = {
-  get: () => JSON.parse(sessionStorage.getItem("wanted")),
-  set: (wish) => sessionStorage.setItem("wanted", JSON.stringify(wish)),
-  clear: () => sessionStorage.removeItem("wanted"),
+  get: () => tab.read("wanted"),
+  set: (wish) => tab.write("wanted", wish),
+  clear: () => tab.remove("wanted"),
 };
 
 /** Puts an item into the cart and says what the API says. */
@@ -83,9 +84,25 @@ export async function put(item, choices, complain) {
 /** Adds an item to the cart. A guest logs in first, as does a visitor whose login is over. */
 export async function add(item, choices = {}, complain) {
   if (session.token && ((await put(item, choices, complain)) || session.token)) return;
+  if (!kept.isLasting || !tab.isLasting) return loginHere(item, () => put(item, choices, complain));
   const typed = [...document.querySelectorAll("form.choices [name]")].map((one) => [one.name, one.value]);
   wanted.set({ id: item.id, name: item.name, typed, back: location.pathname });
   location.assign("/login");
+}
+
+/** The login above the page, in a browser that would forget it, and what was wanted, on the next one. */
+async function loginHere(item, then) {
+  const { needsLogin } = await import("./pages/login.js");
+  const main = byId("main");
+  main.querySelector(":scope > .login-here")?.remove();
+  const done = async () => {
+    box.remove();
+    dispatchEvent(new Event("login"));
+    await then();
+  };
+  const box = h("div", { class: "wrap login-here" }, needsLogin(done, t("login.wanted", item.name)).view[1]);
+  main.prepend(box);
+  box.querySelector("input").focus();
 }
 
 /** Lets a button keep the focus while it works, and work once at a time. */

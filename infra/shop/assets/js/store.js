@@ -1,17 +1,18 @@
 // What every page shows from: what the page says of the store, the player, the currency.
-import { call, isShown, session } from "./api.js";
+import { call, isShown, optional, session } from "./api.js";
 import { byId } from "./dom.js";
+import { kept } from "./kept.js";
 
 /** What the page says of the store, of the same version as the page. */
 export const shop = JSON.parse(byId("data").textContent);
 export const store = { user: null, inCart: 0 };
 
 /** Loads the player and their cart. What is known of them stays if the store does not respond. */
-export async function loadUser() {
+export async function loadUser(options) {
   let [user, inCart] = [null, 0];
   if (session.token) {
     try {
-      const [found, { cart }] = await Promise.all([call("/user"), call("/cart/get")]);
+      const [found, { cart }] = await Promise.all([call("/user", undefined, options), optional("/cart/get", { cart: { items: store.inCart } })]);
       [user, inCart] = [found, cart.items];
     } catch (error) {
       if (error.status !== 401) throw error;
@@ -24,7 +25,7 @@ export async function loadUser() {
 /** The same for the header only, without which a page is complete. */
 export async function refreshUser() {
   try {
-    await loadUser();
+    await loadUser({ isOptional: true });
   } catch (error) {
     if (!isShown(error)) throw error;
   }
@@ -32,11 +33,11 @@ export async function refreshUser() {
 
 export const currency = {
   get shown() {
-    const wanted = localStorage.getItem("currency");
+    const wanted = kept.get("currency");
     return shop.currencies.find((one) => one.name === wanted) ?? shop.system_currency;
   },
   choose(name) {
-    localStorage.setItem("currency", name);
+    kept.set("currency", name);
   },
   get isConverted() {
     return this.shown.name !== shop.system_currency.name;

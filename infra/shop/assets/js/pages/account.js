@@ -31,7 +31,7 @@ export default async function account(again) {
 /** The public profile; null if the store shows none. */
 async function profile(name) {
   try {
-    return await get(`/profile/${encodeURIComponent(name)}`);
+    return await get(`/profile/${encodeURIComponent(name)}`, { isOptional: true });
   } catch (error) {
     if (!isShown(error)) throw error;
     return null;

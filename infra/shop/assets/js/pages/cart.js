@@ -1,6 +1,7 @@
 // The cart: lines with their choices, codes, promoted items, and the checkout.
-import { accepted, call, get, session } from "../api.js";
+import { accepted, call, get, optional, session } from "../api.js";
 import { count as plural, field, h, hidden, parts, picture, say, select, t } from "../dom.js";
+import { kept } from "../kept.js";
 import { put, works } from "../parts.js";
 import { remember } from "../purchases.js";
 import { charged, currency, money, shop, store, virtual } from "../store.js";
@@ -9,7 +10,7 @@ import { needsLogin } from "./login.js";
 /** `changed` shows the page again, after a change. */
 export default async function cart(changed) {
   if (!store.user) return needsLogin(changed);
-  const [{ cart: sums, items }, promoted, methods] = await Promise.all([call("/cart/get"), call("/cart/getPromoted"), call("/payments/get")]);
+  const [{ cart: sums, items }, promoted, methods] = await Promise.all([call("/cart/get"), optional("/cart/getPromoted", []), call("/payments/get")]);
   const isEmpty = items.length === 0;
   const required = [];
   return {
@@ -238,7 +239,7 @@ function checkout(sums, items, methods, changed, required) {
       termsAndConditions: terms.control.checked,
       privacyPolicy: privacy.control.checked,
       currency: currency.shown.name,
-      chatId: JSON.parse(localStorage.getItem("chat") ?? "null")?.chat_id ?? null,
+      chatId: kept.read("chat")?.chat_id ?? null,
     };
     const created = await accepted("/payments/create", wish, complain);
     if (!created) return;
@@ -262,7 +263,7 @@ function checkout(sums, items, methods, changed, required) {
 
 /** The login at the chat platform, in a window of its own. The API posts the account back to this page's origin. */
 function chat(changed) {
-  const linked = JSON.parse(localStorage.getItem("chat") ?? "null");
+  const linked = kept.read("chat");
   const message = h("p", { class: "message", role: "alert" });
   const open = async () => {
     // Opened at once: after a pause, browsers take it for an advertisement.
@@ -276,7 +277,7 @@ function chat(changed) {
         if (event.origin !== callback || event.source !== popup) return;
         removeEventListener("message", posted);
         if (!event.data.success) return (message.textContent = event.data.message);
-        localStorage.setItem("chat", JSON.stringify(event.data));
+        kept.write("chat", event.data);
         say(t("chat.linked", event.data.chat_username));
         return changed();
       };

@@ -1,6 +1,7 @@
 // The login: by name, or confirmed by the player in the game, as the store's `auth_type` says.
 import { accepted, call, isShown, session } from "../api.js";
 import { field, h, parts, sayNext, t } from "../dom.js";
+import { tab } from "../kept.js";
 import { wanted } from "../parts.js";
 import { refreshUser, shop, store } from "../store.js";
 
@@ -12,11 +13,11 @@ const TIME = 300_000;
 /** The login that this tab waits for. A reload keeps it: a phone often drops the page while its owner is in the game. */
 const begun = {
   get() {
-    const login = JSON.parse(sessionStorage.getItem("login"));
+    const login = tab.read("login");
     return login?.until > Date.now() ? login : null;
   },
-  set: (login) => sessionStorage.setItem("login", JSON.stringify(login)),
-  clear: () => sessionStorage.removeItem("login"),
+  set: (login) => tab.write("login", login),
+  clear: () => tab.remove("login"),
 };
 
 const gameAuth = (step, name) => `/game_auth/${step}/${encodeURIComponent(name)}`;

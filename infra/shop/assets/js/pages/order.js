@@ -111,7 +111,7 @@ const note = (text) => h("p", { class: "note" }, text);
 
 /** How far the lines of an order are, with what this browser knows of them. */
 async function delivered({ internal_id: id, status }) {
-  const { lines = [] } = await call("/payments/delivery", { order_id: id });
+  const { lines = [] } = await call("/payments/delivery", { order_id: id }, { isOptional: true });
   const known = [...(purchase(id)?.lines ?? [])];
   const rows = lines.map(({ name, state }) => {
     const at = known.findIndex((one) => one.name === name);
