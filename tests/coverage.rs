@@ -2,7 +2,7 @@
 //! an event file, and a test of its success with a pinned body.
 
 use std::collections::BTreeSet;
-use tests::{TestStore, endpoints, event, repository, template};
+use tests::{TestStore, endpoints, event, heads, repository, template};
 
 /// Endpoints with random values in their success body, or without JSON; their tests check its parts instead of pinning it.
 const NOT_PINNED: &[&str] = &["auth/chat", "auth/username", "content/shop", "delivery/get_version", "delivery/confirm"];
@@ -17,6 +17,7 @@ fn the_template_has_the_routes_that_are_declared() {
     let declared: BTreeSet<(String, String)> = endpoints()
         .iter()
         .map(|endpoint| (endpoint.gateway_route().to_owned(), endpoint.function.to_owned()))
+        .chain(heads())
         .collect();
     let deployed = template().routes().unwrap().into_iter().map(|route| (route.key(), route.function)).collect();
     assert_eq!(declared, deployed);

@@ -3,7 +3,7 @@
 #![expect(clippy::expect_used, reason = "a helper that fails fails its test")]
 
 use crate::support::{configure, fields, republish};
-use shared::model::ChatLogin;
+use shared::model::{ChatLogin, ChatPlatform};
 use shared::store::published::read_active_version;
 use shared::token::STATE_SECONDS;
 use std::collections::BTreeMap;
@@ -165,4 +165,20 @@ async fn the_cookie_is_for_the_path_of_the_redirect_url() {
         let reply = store.send(call()).await;
         assert!(reply.header("set-cookie").contains(&format!("; Path={path}; HttpOnly;")), "{:?}", reply.headers);
     }
+}
+
+#[tokio::test]
+async fn by_discords_name_the_same_login_begins_unless_the_store_names_another_platform() {
+    let store = TestStore::open().await;
+    let [neutral, discord] = ["/auth/chat", "/auth/discord"].map(Call::get);
+    let before_query = |reply: &Reply| {
+        let url = reply.json()["url"].as_str().unwrap_or_default().to_owned();
+        url.split('?').next().unwrap_or_default().to_owned()
+    };
+    let (by_neutral, by_discord) = (store.send(neutral.clone()).await, store.send(discord.clone()).await);
+    assert_eq!(before_query(&by_discord), before_query(&by_neutral));
+    assert!(by_discord.header("set-cookie").starts_with("chat_login="));
+    configure(&store, |config| config.chat.platform = Some(ChatPlatform::Other)).await;
+    assert_eq!(before_query(&store.send(neutral).await), before_query(&by_neutral));
+    assert!(assert_failure(&store.send(discord).await, 200).contains("not configured"));
 }

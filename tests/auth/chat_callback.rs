@@ -5,7 +5,7 @@ use crate::support::{configure, republish};
 use bytes::Bytes;
 use http::{Method, Request};
 use serde_json::{Value, json};
-use shared::model::{ChatAccount, ChatId};
+use shared::model::{ChatAccount, ChatId, ChatPlatform};
 use shared::store::{codec, connector, keys};
 use std::time::{Duration, Instant};
 use tests::{Call, Fault, NOW, Reply, TestStore};
@@ -98,13 +98,24 @@ async fn a_login_is_posted_to_the_storefront_and_kept_for_six_hours() {
     assert_eq!(reply.status, 200, "{}", reply.text);
     let data = posted(&reply);
     assert_eq!(data["storefront"], "https://store.emberfall.example");
-    let expected = json!({ "success": true, "chat_username": "Pebble <& Sons>", "chat_id": PEBBLE });
+    let neutral = json!({ "success": true, "chat_username": "Pebble <& Sons>", "chat_id": PEBBLE });
+    let mut expected = neutral.clone();
+    expected["discord_username"] = json!("Pebble <& Sons>");
+    expected["discord_id"] = json!(PEBBLE);
     assert_eq!(data["message"], expected);
     assert!(!reply.text.contains("<& Sons"), "markup in a name is escaped: {}", reply.text);
     insta::assert_json_snapshot!("posted", data["message"]);
     assert_eq!(reply.text, include_str!("chat_callback.html"));
     let kept = account(&store, PEBBLE).await.unwrap();
     assert_eq!((kept.name.as_str(), kept.logged_in_at, kept.expires_at), ("Pebble <& Sons>", NOW, NOW + 6 * 3_600));
+    configure(&store, |config| config.chat.platform = Some(ChatPlatform::Other)).await;
+    let login = Login::begin(&store).await;
+    let back = login.choose(&store, PEBBLE).await;
+    assert_eq!(
+        posted(&login.come_back(&store, &back).await)["message"],
+        neutral,
+        "Discord's names are another platform's"
+    );
 }
 
 #[tokio::test]

@@ -7,8 +7,8 @@ use super::support::{
 use crate::support::subscribe;
 use serde_json::{Value, json};
 use shared::model::SubscriptionStatus::{Active, Cancelled};
-use shared::model::{Code, CodeId, Coupon, GiftCard, ItemId, LineVariable, Money, PaymentType, PlayerName};
-use tests::{NOW, TestStore};
+use shared::model::{Code, CodeId, Coupon, GiftCard, Images, ItemId, LineVariable, Money, PaymentType, PlayerName};
+use tests::{NOW, SHOP, TestStore};
 
 /// The sums that hold for every cart.
 fn assert_adds_up(view: &Value) {
@@ -117,7 +117,10 @@ async fn the_recipient_of_a_gift_is_shown_as_written_with_a_picture_if_the_store
     cart.lines[0].gift_to = PlayerName::parse("*tHornwick-2").ok();
     put_cart(&store, &cart).await;
     let gift = view(&store, NEW).await["items"][0]["gift"].clone();
-    assert_eq!(gift, json!({ "gifted_to": "*tHornwick-2", "avatar": "/img/avatars/*tHornwick-2.svg" }));
+    assert_eq!(
+        gift,
+        json!({ "gifted_to": "*tHornwick-2", "avatar": "https://shop.emberfall.example/img/avatars/*tHornwick-2.svg" })
+    );
     republish(&store, |compiled| compiled.config.player_avatar.clear()).await;
     let gift = view(&store, NEW).await["items"][0]["gift"].clone();
     assert_eq!(gift, json!({ "gifted_to": "*tHornwick-2", "avatar": "" }));
@@ -216,4 +219,24 @@ async fn a_server_that_the_item_no_longer_has_is_not_selected() {
     let view = view(&store, RICH).await;
     assert_eq!(line_of(&view, 401)["selected_server"], json!(null));
     assert_eq!(line_of(&view, 405)["selected_server"], json!(null), "nothing can be selected for it");
+}
+
+#[tokio::test]
+async fn the_picture_of_a_line_is_a_path_at_an_api_that_serves_it_and_else_a_whole_url() {
+    let store = TestStore::open().await;
+    put_cart(&store, &cart_of(NEW, &[(103, 1)])).await;
+    let path = "/img/ranks/warden.svg";
+    for (assets, shop, images, host) in [
+        ("", SHOP, Images::Paths, ""),
+        ("", SHOP, Images::Urls, SHOP),
+        ("https://cdn.example", SHOP, Images::Paths, "https://cdn.example"),
+        ("", "", Images::Paths, "https://store.emberfall.example"),
+    ] {
+        republish(&store, |compiled| {
+            let config = &mut compiled.config;
+            (config.assets_url, config.shop_url, config.images) = (assets.to_owned(), shop.to_owned(), images);
+        })
+        .await;
+        assert_eq!(view(&store, NEW).await["items"][0]["image"], format!("{host}{path}"));
+    }
 }

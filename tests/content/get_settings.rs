@@ -2,7 +2,7 @@
 
 use crate::support::{all, fields, item, republish};
 use serde_json::{Value, json};
-use shared::model::{Donations, Money};
+use shared::model::{ChatPlatform, Donations, Money};
 use shared::store::codec::encode_live;
 use shared::store::{keys, read_live};
 use std::time::Duration;
@@ -14,8 +14,8 @@ async fn settings(store: &TestStore) -> Value {
     reply.json()
 }
 
-/// See api.md, "GET /settings/get"; the last two are additions (api.md, "Added fields").
-const KEYS: [&str; 25] = [
+/// See api.md, "GET /settings/get"; those behind `system_language` are additions (api.md, "Added fields").
+const KEYS: [&str; 28] = [
     "auth_type",
     "header",
     "footer",
@@ -41,6 +41,9 @@ const KEYS: [&str; 25] = [
     "system_language",
     "is_patrons_enabled",
     "guest_mode_enabled",
+    "discord_url",
+    "discord_id",
+    "discord_sync",
 ];
 
 #[tokio::test]
@@ -150,7 +153,10 @@ async fn an_order_that_cost_nothing_is_not_shown_although_it_is_in_the_list() {
 async fn the_top_donator_is_that_of_the_month_and_a_new_month_begins_without_one() {
     let store = TestStore::open().await;
     let top = settings(&store).await["top"].clone();
-    assert_eq!(top, json!({"avatar": "/img/avatars/thornwick.svg", "username": "Thornwick"}));
+    assert_eq!(
+        top,
+        json!({"avatar": "https://shop.emberfall.example/img/avatars/thornwick.svg", "username": "Thornwick"})
+    );
     // Noon of 15 June to the last second of 30 June, in UTC.
     store.clock.advance(Duration::from_secs(15 * 86_400 + 43_199));
     assert_eq!(settings(&store).await["top"], top);
@@ -192,5 +198,21 @@ async fn switches_are_shown_as_they_are_published() {
     ];
     for (key, was, is) in switches {
         assert_eq!((&before[key], &after[key]), (&was, &is), "{key}");
+    }
+}
+
+#[tokio::test]
+async fn discords_names_repeat_the_neutral_ones_unless_the_store_names_another_platform() {
+    let store = TestStore::open().await;
+    let names = [("chat_url", "discord_url"), ("chat_id", "discord_id"), ("chat_sync", "discord_sync")];
+    for platform in [None, Some(ChatPlatform::Discord), Some(ChatPlatform::Other)] {
+        republish(&store, |files| files.store.content.chat.platform = platform).await;
+        let settings = settings(&store).await;
+        for (neutral, discord) in names {
+            let shown = settings.get(discord);
+            assert!(settings[neutral].is_string() || settings[neutral] == 1, "{neutral}");
+            let expected = (platform != Some(ChatPlatform::Other)).then_some(&settings[neutral]);
+            assert_eq!(shown, expected, "{discord}, {platform:?}");
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! GET /shop/{path+}: the shop's pages.
 
 use crate::support::{STALE, category, item, open_to_guests, put, republish};
+use http::Method;
 use serde_json::{Value, json};
 use shared::model::{Donations, InternalId, Money, RecentDonation};
 use shared::store::{codec, keys};
@@ -232,4 +233,20 @@ async fn the_items_of_a_category_are_those_of_the_api() {
         seen += 1;
     }
     assert!(seen > 3, "{seen}");
+}
+
+#[tokio::test]
+async fn head_of_a_page_has_the_response_of_get_without_its_body() {
+    let store = TestStore::open().await;
+    for path in ["index", "item/201", "nowhere"] {
+        let get = page(&store, path).await;
+        let head = store.send(Call::get(&format!("/shop/{path}")).method(Method::HEAD)).await;
+        assert_eq!((head.status, head.text.as_str()), (get.status, ""), "{path}");
+        for header in ["content-type", "etag", "cache-control", "content-security-policy"] {
+            assert_eq!(head.headers.get(header), get.headers.get(header), "{path}: {header}");
+        }
+    }
+    let unchanged = page(&store, "index").await.header("etag").to_owned();
+    let head = Call::get("/shop/index").method(Method::HEAD).header("if-none-match", &unchanged);
+    assert_eq!(store.send(head).await.status, 304);
 }

@@ -18,18 +18,28 @@ pub struct Endpoint {
     pub event: String,
 }
 
-/// Every declared route, except scheduled events.
+/// Every declared route, except scheduled events, and HEAD, which has the response of GET without its body.
 pub fn endpoints() -> Vec<Endpoint> {
     ENDPOINTS.clone()
 }
 
 static ENDPOINTS: LazyLock<Vec<Endpoint>> = LazyLock::new(|| {
     let routes = Functions::declarations().into_iter().flat_map(|(function, declaration)| {
-        let routes = declaration.routes.iter().filter(|route| !route.starts_with("SCHEDULE "));
+        let is_left_out = |route: &str| route.starts_with("SCHEDULE ") || route.starts_with("HEAD ");
+        let routes = declaration.routes.iter().filter(move |route| !is_left_out(route));
         routes.map(move |route| Endpoint { function, declaration, route, event: event_of(route) })
     });
     routes.collect()
 });
+
+/// The declared routes of HEAD, with their functions.
+pub fn heads() -> Vec<(String, String)> {
+    let declared = Functions::declarations().into_iter();
+    let routes =
+        declared.flat_map(|(function, declaration)| declaration.routes.iter().map(move |route| (route, function)));
+    let heads = routes.filter(|(route, _)| route.starts_with("HEAD "));
+    heads.map(|(route, function)| ((*route).to_owned(), function.to_owned())).collect()
+}
 
 /// The sample events of the GET endpoints whose responses can be cached.
 pub fn cached() -> Vec<Endpoint> {

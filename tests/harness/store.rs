@@ -73,10 +73,15 @@ static SAMPLE: LazyLock<Store> = LazyLock::new(|| {
     Store { compiled, live: live.expect("the sample store is sound") }
 });
 
-/// The sample store's files, without guest mode: the documented interface has none, and tests switch it on.
+/// The address of the sample store's shop.
+pub const SHOP: &str = "https://shop.emberfall.example";
+
+/// The sample store's files for a deployment with a shop, without guest mode: the documented interface has none, and tests
+/// switch it on.
 pub fn sample_files() -> StoreFiles {
     let mut files = publish::read(&repository().join("infra/sample-store")).expect("the sample store is sound");
     files.store.content.guest_mode = false;
+    SHOP.clone_into(&mut files.shop_url);
     files
 }
 

@@ -1,12 +1,15 @@
-//! GET /auth/chat: the URL at which a buyer logs in through the chat platform (rules.md, "Chat login").
+//! GET /auth/chat, by Discord's name GET /auth/discord: the URL at which a buyer logs in through the chat platform (rules.md, "Chat login").
 
 use crate::State;
 use lambda_http::http::{HeaderValue, StatusCode};
 use oauth2::basic::BasicClient;
 use oauth2::{AuthUrl, ClientId, CsrfToken, PkceCodeChallenge, PkceCodeVerifier, RedirectUrl, Scope};
 use serde::Serialize;
-use shared::endpoint::{Endpoint, Error, ErrorBody, Json, Refusal, RoundTrips, WithCookie};
-use shared::model::ChatLogin;
+use shared::endpoint::{Endpoint, Error, ErrorBody, Input, InputKind, Json, Received, Refusal, RequestSchemas};
+use shared::endpoint::{RoundTrips, WithCookie};
+use shared::http::body::BodyFault;
+use shared::http::route;
+use shared::model::{ChatLogin, StoreConfig};
 use shared::token::STATE_SECONDS;
 
 /// Bytes of entropy in a state.
@@ -56,23 +59,50 @@ impl Refusal for NoUrl {
     }
 }
 
+/// The route by Discord's own name, which storefronts written for it call.
+const DISCORD: &str = "GET /auth/discord";
+
+/// Whether the platform was asked for by Discord's own name.
+pub struct ByName {
+    is_discord: bool,
+}
+
+impl Input for ByName {
+    const KIND: InputKind = InputKind::Nothing;
+
+    fn read(received: Received<'_>) -> Result<Self, BodyFault> {
+        Ok(Self { is_discord: route::is_at(received.request, DISCORD) })
+    }
+
+    fn schemas(generator: &mut schemars::SchemaGenerator) -> RequestSchemas {
+        <() as Input>::schemas(generator)
+    }
+}
+
+impl ByName {
+    /// Whether the store has a login at a platform of this name.
+    fn is_offered(&self, config: &StoreConfig) -> bool {
+        config.chat_sync && config.chat.is_complete() && (!self.is_discord || config.chat.has_discord_names())
+    }
+}
+
 impl Endpoint for Chat {
     type State = State;
     type Caller = ();
-    type Input = ();
+    type Input = ByName;
     type Reply = WithCookie<Json<ChatLoginReply>>;
     type Refusal = NoUrl;
 
-    const ROUTES: &'static [&'static str] = &["GET /auth/chat"];
+    const ROUTES: &'static [&'static str] = &["GET /auth/chat", DISCORD];
     const SUMMARY: &'static str = "returns the URL for logging in through the chat platform";
     const NUMBER: Option<u8> = Some(2);
     const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 0, cold: 1 };
     const ERRORS: ErrorBody = ErrorBody::SuccessError;
 
-    async fn handle(state: &State, (): (), (): ()) -> Result<Self::Reply, Error<NoUrl>> {
+    async fn handle(state: &State, (): (), asked: ByName) -> Result<Self::Reply, Error<NoUrl>> {
         let active = state.base.published.active_version().await?;
         let config = &active.config;
-        let (reply, cookie) = if config.chat_sync && config.chat.is_complete() {
+        let (reply, cookie) = if asked.is_offered(config) {
             let login = BegunLogin::new(state).and_then(|login| login.begin(&config.chat));
             let (url, cookie) = login.map_err(|reason| Error::Refused(NoUrl(reason)))?;
             (ChatLoginReply::Url { success: true, url }, Some(cookie))

@@ -113,7 +113,7 @@ impl Endpoint for GetUser {
         Ok(Json::of(&Account {
             id: user.id,
             username: &user.username,
-            avatar: config.picture(&user.avatar),
+            avatar: config.picture_url(&user.avatar),
             system: &user.system,
             identificator: &user.identificator,
             uuid: &user.uuid,

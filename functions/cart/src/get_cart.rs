@@ -277,7 +277,7 @@ fn item_body<'a>(line: &PricedLine<'a>, config: &StoreConfig) -> CartItemBody<'a
         id: item.id,
         cid: line.line.id,
         name: &item.name,
-        image: config.picture(&item.image),
+        image: config.item_picture(&item.image),
         price: format.money(line.unit_price),
         is_subs: item.is_subscription,
         virtual_price: format.money(item.virtual_price),
@@ -321,6 +321,6 @@ fn gift_body<'a>(line: &'a Line, config: &StoreConfig) -> GiftBody<'a> {
     let recipient = line.gift_to.as_ref().map(PlayerName::as_str);
     GiftBody {
         gifted_to: recipient.unwrap_or_default(),
-        avatar: recipient.map_or_else(String::new, |name| config.picture(&config.avatar_of(name)).into_owned()),
+        avatar: recipient.map_or_else(String::new, |name| config.picture_url(&config.avatar_of(name)).into_owned()),
     }
 }

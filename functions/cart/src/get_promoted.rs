@@ -83,7 +83,7 @@ fn body_of<'a>(offer: &Offer<'a>, config: &StoreConfig) -> OfferBody<'a> {
     OfferBody {
         id: item.id,
         name: &item.name,
-        image: config.picture(&item.image),
+        image: config.picture_url(&item.image),
         original_price: format.money(item.price),
         price: format.money(offer.promotion.price),
         is_subs: item.is_subscription,

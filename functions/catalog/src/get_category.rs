@@ -246,7 +246,7 @@ fn section_body<'a>(
             comparison: &category.comparison,
             url: category.head.slug.as_str(),
             description: category.head.description.as_deref(),
-            img: category.head.image.as_deref().map(|image| config.picture(image)),
+            img: category.head.image.as_deref().map(|image| config.picture_url(image)),
             is_comparison: (!category.comparison.is_empty()).then_some(true),
         },
         items: active
@@ -274,7 +274,7 @@ pub fn item_body<'a>(item: &'a Item, availability: Availability, config: &StoreC
         allowed_servers: &item.servers,
         virtual_price: format.money(item.virtual_price),
         is_virtual_currency_only: item.virtual_only,
-        image: config.picture(&item.image),
+        image: config.item_picture(&item.image),
         featured: item.featured,
         comparison: &item.comparison,
     }

@@ -99,7 +99,7 @@ fn shown<'a>(deal: &'a PublishedItem, sold: &Sold, buyer: Option<&Buyer>, now: i
         price: format.money(availability.quote.price),
         discount: format.money(availability.quote.discount),
         limits: availability.limits,
-        image: config.picture(&item.image),
+        image: config.item_picture(&item.image),
         virtual_price: format.money(item.virtual_price),
         is_virtual_currency_only: item.virtual_only,
         description: item.description.as_deref().unwrap_or_default(),

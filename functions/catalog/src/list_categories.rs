@@ -80,6 +80,6 @@ fn head<'a>(head: &'a CategoryHead, config: &StoreConfig) -> SubcategoryEntry<'a
         active: true,
         description: head.description.as_deref().unwrap_or_default(),
         url: head.slug.as_str(),
-        img: head.image.as_deref().map(|image| config.picture(image)),
+        img: head.image.as_deref().map(|image| config.picture_url(image)),
     }
 }

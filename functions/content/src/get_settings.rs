@@ -16,7 +16,8 @@ use std::sync::Arc;
 
 pub struct GetSettings;
 
-/// The settings record; `is_patrons_enabled` and `guest_mode_enabled` are additions (api.md, "Added fields").
+/// The settings record; `is_patrons_enabled`, `guest_mode_enabled` and the three of Discord's names are additions (api.md,
+/// "Added fields").
 #[derive(Serialize, schemars::JsonSchema)]
 pub struct SettingsReply<'a> {
     /// How buyers log in.
@@ -75,6 +76,27 @@ pub struct SettingsReply<'a> {
     /// Whether [guest mode](rules.md#guest-mode) is on.
     #[schemars(extend("x-beyond-contract" = true))]
     guest_mode_enabled: bool,
+    /// Discord's names of the chat's fields; left out if the store names another platform.
+    #[serde(flatten)]
+    discord: Option<DiscordNames<'a>>,
+}
+
+/// The chat's fields by Discord's own names, which storefronts written for it read.
+#[derive(Serialize, schemars::JsonSchema)]
+struct DiscordNames<'a> {
+    /// As `chat_url`.
+    #[schemars(extend("x-beyond-contract" = true))]
+    #[serde(rename = "discord_url")]
+    url: &'a str,
+    /// As `chat_id`.
+    #[schemars(extend("x-beyond-contract" = true))]
+    #[serde(rename = "discord_id")]
+    id: &'a str,
+    /// As `chat_sync`.
+    #[schemars(range(max = 1))]
+    #[schemars(extend("x-beyond-contract" = true))]
+    #[serde(rename = "discord_sync")]
+    sync: u8,
 }
 
 /// A donation goal.
@@ -162,6 +184,12 @@ fn body<'a>(settings: &'a Settings, config: &StoreConfig, donations: &'a Donatio
     let top = donations.top.first().filter(|_| donations.month == month);
     // Until the next paid order the list may have orders from before those that cost nothing were left out.
     let recent = donations.recent.iter().filter(|donation| donation.amount > Money::ZERO).take(Donations::RECENT);
+    let chat_sync = u8::from(config.chat_sync);
+    let discord = config.chat.has_discord_names().then_some(DiscordNames {
+        url: &settings.chat_url,
+        id: &settings.chat_id,
+        sync: chat_sync,
+    });
     SettingsReply {
         auth_type: settings.auth_type,
         header: &settings.header,
@@ -173,13 +201,13 @@ fn body<'a>(settings: &'a Settings, config: &StoreConfig, donations: &'a Donatio
         details: settings.details,
         goals: settings.goals.iter().map(|goal| goal_body(goal, donations, format)).collect(),
         top: top.map_or(TopBody { avatar: Cow::Borrowed(""), username: "" }, |donor| TopBody {
-            avatar: config.picture(&donor.avatar),
+            avatar: config.picture_url(&donor.avatar),
             username: &donor.username,
         }),
         recent_donators: recent
             .map(|donation| DonatorBody {
                 username: &donation.username,
-                avatar: config.picture(&donation.avatar),
+                avatar: config.picture_url(&donation.avatar),
                 amount: format.money(donation.amount),
                 currency: &donation.currency,
             })
@@ -188,7 +216,7 @@ fn body<'a>(settings: &'a Settings, config: &StoreConfig, donations: &'a Donatio
         chat_id: &settings.chat_id,
         is_ref: config.is_ref,
         is_profile_enabled: settings.is_profile_enabled,
-        chat_sync: u8::from(config.chat_sync),
+        chat_sync,
         socials: &settings.socials,
         is_virtual_currency: config.is_virtual_currency,
         virtual_currency: &settings.virtual_currency,
@@ -198,6 +226,7 @@ fn body<'a>(settings: &'a Settings, config: &StoreConfig, donations: &'a Donatio
         system_language: &settings.system_language,
         is_patrons_enabled: u8::from(settings.is_patrons_enabled),
         guest_mode_enabled: config.guest_mode_enabled,
+        discord,
     }
 }
 

@@ -92,7 +92,7 @@ async fn run(options: &Options) -> Result<(), StartError> {
     let base_url = format!("{origin}{base_path}");
     let chat = chat_login(&published, &database.access.endpoint, chat_listener, &base_url, origins)?;
     let images = Images::of(&options.store, &pictures);
-    let addresses = chat.as_ref().map(|chat| addresses(chat, &base_url, if images.is_there() { &shop } else { "" }));
+    let addresses = chat.as_ref().map(|chat| addresses(chat, &base_url, &shop, images.is_there()));
     let chat_secret = chat.as_ref().map_or_else(environments_secret, |chat| chat.chat_secret.clone());
     let payments = payment_provider(options, &database.access.endpoint, &base_url, movable).await?;
     let secrets = Secrets {
@@ -272,14 +272,15 @@ fn chat_login(
     Ok(Some(Chat { url, allowed_origins: origins, chat_secret: chat::secret() }))
 }
 
-/// The addresses of this server, in place of those of the published store. The pictures are at `assets`.
-fn addresses(chat: &Chat, base_url: &str, assets: &str) -> LocalAddresses {
+/// The addresses of this server, in place of those of the published store.
+fn addresses(chat: &Chat, base_url: &str, shop: &str, has_pictures: bool) -> LocalAddresses {
     let storefront = chat.allowed_origins.split(',').next().filter(|origin| *origin != "*");
     LocalAddresses {
         chat_platform: chat.url.clone(),
         chat_callback: callback(base_url),
         storefront: storefront.unwrap_or_default().to_owned(),
-        assets: assets.to_owned(),
+        shop: shop.to_owned(),
+        assets: if has_pictures { shop.to_owned() } else { String::new() },
     }
 }
 

@@ -1,8 +1,9 @@
 //! A store's pictures: which of them its files name, what a shop serves in their place, and what is refused.
 //!
 //! A picture is served under the hash of its content, as WebP in four widths, so that it can be cached for ever; an SVG stays
-//! an SVG. Knows nothing of where pictures are stored or how they are served.
+//! an SVG. A few are served under their own name instead ([`BY_NAME`]). Knows nothing of where pictures are stored or how they are served.
 
+mod colour;
 mod raster;
 mod svg;
 
@@ -17,11 +18,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Part of every name: another number gives all pictures new names. To be raised when the same file would be made into
 /// something else.
-const PIPELINE: &[u8] = b"pictures 1";
+const PIPELINE: &[u8] = b"pictures 2";
 /// Hex digits of a picture's name: 128 bits.
 const DIGITS: usize = 32;
 /// The folder of pictures, in a store as well as in a URL.
 const FOLDER: &str = "img/";
+/// The pictures that storefronts ask for by name, besides those that the store's files name: they are served unchanged.
+pub const BY_NAME: [&str; 4] = ["img/logo.png", "img/favicon.png", "img/banner.png", "img/index-banner.png"];
 /// The largest file that is read, in bytes.
 const LARGEST: u64 = 10_000_000;
 
@@ -144,6 +147,24 @@ pub fn name_pictures(
     pictures.sort_by(|a, b| a.digest.cmp(&b.digest));
     pictures.dedup_by(|a, b| a.digest == b.digest);
     (pictures, faults)
+}
+
+/// The store's pictures that are served under their own name, and what is wrong with those that are refused.
+pub fn by_name(dir: &Path, files: &StoreFiles) -> (Vec<Made>, Vec<Fault>) {
+    let (mut found, mut faults) = (Vec::new(), Vec::new());
+    for key in BY_NAME.into_iter().filter(|key| files.images.contains(&format!("/{key}"))) {
+        let read = bytes_of(&dir.join(key)).and_then(|bytes| Ok((raster::media_type(&bytes)?, bytes)));
+        match read {
+            Ok((media_type, bytes)) => found.push(Made { key: key.to_owned(), bytes, media_type }),
+            Err(problem) => faults.push(Fault {
+                file: PathBuf::from(key),
+                line: None,
+                field: String::new(),
+                problem: problem.to_string(),
+            }),
+        }
+    }
+    (found, faults)
 }
 
 /// The pictures that a deployed shop shows only once they are uploaded, by name, with the first place that names each; none if

@@ -1,7 +1,8 @@
-//! Pictures made of pixels: looked at before they are decoded, turned upright, made smaller, and written as WebP without
-//! anything else that the file had.
+//! Pictures made of pixels: looked at before they are decoded, converted to sRGB, turned upright, made smaller, and written as
+//! WebP without anything else that the file had.
 
 use crate::Problem;
+use crate::colour::Colours;
 use image::codecs::{gif::GifDecoder, jpeg::JpegDecoder, png::PngDecoder, webp::WebPDecoder};
 use image::imageops::{self, FilterType};
 use image::metadata::Orientation;
@@ -21,6 +22,11 @@ pub fn inspect(bytes: &[u8]) -> Result<(), Problem> {
     open(bytes).map(drop)
 }
 
+/// The media type of a picture that is served unchanged.
+pub fn media_type(bytes: &[u8]) -> Result<&'static str, Problem> {
+    open(bytes).map(|(format, _)| format.to_mime_type())
+}
+
 /// The picture as WebP, then in each of [`WIDTHS`]; one that is narrower is never made wider.
 pub fn make(bytes: &[u8]) -> Result<Vec<Vec<u8>>, Problem> {
     let (format, mut decoder) = open(bytes)?;
@@ -28,7 +34,11 @@ pub fn make(bytes: &[u8]) -> Result<Vec<Vec<u8>>, Problem> {
         return Err(Problem::CutOff);
     }
     let orientation = decoder.orientation().unwrap_or(Orientation::NoTransforms);
-    let mut picture = DynamicImage::from_decoder(decoder)?;
+    let colours = Colours::of(decoder.icc_profile().ok().flatten());
+    let pixels = DynamicImage::from_decoder(decoder)?;
+    let inks = || colours.as_ref()?.of_inks(bytes).filter(|_| format == ImageFormat::Jpeg);
+    let converted = inks().or_else(|| colours.as_ref()?.of_decoded(&pixels));
+    let mut picture = converted.map_or(pixels, DynamicImage::from);
     picture.apply_orientation(orientation);
     let mut picture = picture.into_rgba8();
     let drawn = matches!(format, ImageFormat::Png | ImageFormat::Gif);

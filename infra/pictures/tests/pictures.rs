@@ -4,8 +4,10 @@
 
 use image::codecs::gif::GifEncoder;
 use image::codecs::jpeg::JpegEncoder;
+use image::codecs::png::PngEncoder;
 use image::{DynamicImage, Frame, GrayImage, ImageEncoder as _, ImageFormat, Rgb, RgbImage, Rgba, RgbaImage};
-use pictures::{Made, Picture, keys_of, name_pictures};
+use moxcms::ColorProfile;
+use pictures::{Made, Picture, by_name, keys_of, name_pictures};
 use publish::Fault;
 use publish::files::StoreFiles;
 use std::fmt::Write as _;
@@ -221,6 +223,88 @@ fn invisible_pixels_do_not_colour_the_edges_and_print_colours_are_read() {
     assert!(pixel[0] > 200 && pixel[1] < 60 && pixel[2] < 60, "CMYK 0 100 100 0 is red: {pixel:?}");
 }
 
+/// A small profile of four inks on paper that keeps half of the light of cyan, magenta and yellow: a table of two steps for each
+/// ink, in Lab (ICC.1, lut8Type).
+fn profile_of_inks() -> Vec<u8> {
+    let mut table = b"mft1\0\0\0\0\x04\x03\x02\0".to_vec();
+    for number in [1, 0, 0, 0, 1, 0, 0, 0, 1_u32] {
+        table.extend((number << 16).to_be_bytes());
+    }
+    let straight = || 0..=255_u8;
+    table.extend((0..4).flat_map(|_| straight()));
+    for inks in 0..16_u8 {
+        // Black ink leaves nothing; each other one half of the light, without a colour.
+        let coloured = (inks >> 1).count_ones();
+        table.extend([if inks & 1 == 1 { 0 } else { 255_u8 >> coloured }, 128, 128]);
+    }
+    table.extend((0..3).flat_map(|_| straight()));
+    let tag_at = 128 + 4 + 12;
+    let size = u32::try_from(tag_at + table.len()).unwrap();
+    let mut profile = vec![0; 128];
+    let mut put = |at: usize, bytes: &[u8]| profile[at..at + bytes.len()].copy_from_slice(bytes);
+    put(0, &size.to_be_bytes());
+    put(8, &[2, 0x40, 0, 0]);
+    put(12, b"prtrCMYKLab ");
+    put(36, b"acsp");
+    for (at, part) in [(68, 0xf6d6_u32), (72, 0x1_0000), (76, 0xd32d)] {
+        put(at, &part.to_be_bytes());
+    }
+    profile.extend(1_u32.to_be_bytes());
+    profile.extend(b"A2B0");
+    profile.extend(u32::try_from(tag_at).unwrap().to_be_bytes());
+    profile.extend(u32::try_from(table.len()).unwrap().to_be_bytes());
+    profile.extend(table);
+    profile
+}
+
+/// A JPEG with this profile.
+fn with_profile(jpeg: &[u8], profile: &[u8]) -> Vec<u8> {
+    let mut segment = b"ICC_PROFILE\0\x01\x01".to_vec();
+    segment.extend(profile);
+    let length = u16::try_from(segment.len() + 2).unwrap();
+    [&jpeg[..2], &[0xff, 0xe2], &length.to_be_bytes(), &segment, &jpeg[2..]].concat()
+}
+
+#[test]
+fn colours_of_a_profile_are_served_as_srgb() {
+    let profile = |profile: ColorProfile| profile.encode().unwrap();
+    let of = |colour: [u8; 3]| DynamicImage::from(RgbImage::from_pixel(16, 16, Rgb(colour)));
+    let png = |image: &DynamicImage, profile: Option<Vec<u8>>| {
+        let mut bytes = Vec::new();
+        let mut encoder = PngEncoder::new(&mut bytes);
+        if let Some(profile) = profile {
+            encoder.set_icc_profile(profile).unwrap();
+        }
+        encoder.write_image(image.as_bytes(), 16, 16, image.color().into()).unwrap();
+        bytes
+    };
+    let shown = |name: &str, bytes: &[u8]| read(&made(name, bytes).unwrap()[0]).get_pixel(8, 8).0;
+    let near = |pixel: [u8; 4], wanted: [u8; 3], by: u8| {
+        assert!(pixel.iter().zip(wanted).all(|(is, wanted)| is.abs_diff(wanted) <= by), "{pixel:?}, not {wanted:?}");
+    };
+    // A phone's picture. CSS Color 4 has the same colours: color(display-p3 0.6 0.4 0.4) is rgb(162 99 101).
+    let p3 = || Some(profile(ColorProfile::new_display_p3()));
+    near(shown("a.png", &png(&of([153, 102, 102]), p3())), [162, 99, 101], 2);
+    let mut jpeg = Vec::new();
+    let mut encoder = JpegEncoder::new_with_quality(&mut jpeg, 95);
+    encoder.set_icc_profile(p3().unwrap()).unwrap();
+    encoder.encode_image(&of([153, 102, 102])).unwrap();
+    near(shown("a.jpg", &jpeg), [162, 99, 101], 4);
+    // Nothing changes for the usual profile, none, a broken one, and one of other colours.
+    let other = Some(profile_of_inks());
+    for profile in [Some(profile(ColorProfile::new_srgb())), None, Some(vec![1; 200]), other] {
+        for colour in [[255, 255, 255], [1, 128, 254], [200, 30, 90]] {
+            assert_eq!(shown("a.png", &png(&of(colour), profile.clone()))[..3], colour);
+        }
+    }
+    let grey = DynamicImage::from(GrayImage::from_pixel(16, 16, image::Luma([128])));
+    let linear = Some(profile(ColorProfile::new_gray_with_gamma(1.0)));
+    near(shown("a.png", &png(&grey, linear)), [188, 188, 188], 2);
+    // Inks: magenta and yellow leave a quarter of the brightness of paper by this profile, and are red without it.
+    let inks = with_profile(include_bytes!("cmyk.jpg"), &profile_of_inks());
+    near(shown("a.jpg", &inks), [59, 59, 59], 4);
+}
+
 #[test]
 fn a_name_is_the_content_and_a_picture_that_changes_meanwhile_is_refused() {
     let (one, other) = (noise(3, 3), noise(4, 3));
@@ -265,4 +349,20 @@ fn of_ten_thousand_files_only_those_that_are_named_are_read_and_none_outside_of_
     let urls: Vec<String> = files.named_images().into_iter().map(|image| image.url.clone()).collect();
     assert!(!urls[0].contains("a.svg") && urls[1..].iter().all(|url| url.contains("outside")), "{urls:?}");
     assert!(!publish::check(&files).is_empty(), "the check names those that are not in img/");
+}
+
+#[test]
+fn pictures_that_storefronts_ask_for_by_name_keep_it() {
+    let logo = written(&noise(9, 9), ImageFormat::Png);
+    let dir = store(&[("a.png", &logo)]);
+    for (name, bytes) in [("logo.png", logo.as_slice()), ("banner.png", b"<svg/>"), ("other.png", &logo)] {
+        fs::write(dir.path().join("img").join(name), bytes).unwrap();
+    }
+    let (found, faults) = by_name(dir.path(), &publish::read(dir.path()).unwrap());
+    let [Made { key, bytes, media_type }] = found.as_slice() else { panic!("{found:?}") };
+    assert_eq!((key.as_str(), bytes, *media_type), ("img/logo.png", &logo, "image/png"));
+    assert_eq!(
+        faults.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        ["img/banner.png: is not a picture: PNG, JPEG, WebP, GIF and SVG are read"]
+    );
 }

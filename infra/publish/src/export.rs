@@ -57,6 +57,7 @@ pub fn export(store: &Compiled) -> StoreFiles {
         pages,
         staff: Source { path: PathBuf::from("staff.yaml"), content: staff(store) },
         images: BTreeSet::new(),
+        shop_url: store.config.shop_url.clone(),
         css: store.settings.shop.as_ref().map(|shop| shop.css.clone()).unwrap_or_default(),
     }
 }
@@ -173,6 +174,7 @@ fn site(store: &Compiled) -> StoreFile {
         players: PlayersFile { avatar: config.player_avatar.clone().into() },
         storefront: StorefrontFile { url: config.storefront_url.clone().into() },
         assets_url: config.assets_url.clone().into(),
+        images: config.images,
         payments: payments(store),
         on_dispute: OnDisputeFile { ban: store.config.ban_on_dispute },
         shop: settings.shop.as_ref().map(shop::shop),
@@ -222,6 +224,7 @@ fn chat(store: &Compiled) -> ChatFile {
         sync: store.config.chat_sync,
         url: store.settings.chat_url.clone(),
         id: store.settings.chat_id.clone(),
+        platform: login.platform,
         client: ChatClientFile {
             client_id: login.client_id.clone(),
             redirect_url: login.redirect_url.clone().into(),

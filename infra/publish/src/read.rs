@@ -51,6 +51,7 @@ pub fn read(dir: &Path) -> Result<StoreFiles, Vec<Fault>> {
         pages,
         staff: Source { path: staff_path.to_path_buf(), content: staff.unwrap_or_default() },
         images: images(dir, &mut report),
+        shop_url: String::new(),
         css,
     };
     if report.is_empty() {

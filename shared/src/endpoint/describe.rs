@@ -114,7 +114,7 @@ fn others<E: Endpoint>() -> Vec<OtherResponse> {
         let limited = response(Error::TooManyAttempts { retry_seconds: RETRY_SECONDS });
         others.push(OtherResponse::of("Too many requests from this address", &limited));
     }
-    if E::ROUTES.iter().any(|route| !route.starts_with("GET ")) {
+    if E::ROUTES.iter().any(|route| !route.starts_with("GET ") && !route.starts_with("HEAD ")) {
         let large = response(Error::Body(BodyFault::TooLarge { limit: E::BODY_LIMIT }));
         others.push(OtherResponse::common("The body is too large", &large));
     }

@@ -20,12 +20,20 @@ const RATE_REMAINING: HeaderName = HeaderName::from_static("ratelimit-remaining"
 const RATE_RESET: HeaderName = HeaderName::from_static("ratelimit-reset");
 
 /// Responds to a request by the endpoint of its route. Never panics and never fails: every fault becomes a response,
-/// and every request is one line in the log.
-pub async fn handle<S: AsRef<Base>>(routes: &[Route<S>], state: &S, request: Request) -> Response<Body> {
+/// and every request is one line in the log. HEAD has the response of GET without its body.
+pub async fn handle<S: AsRef<Base>>(routes: &[Route<S>], state: &S, mut request: Request) -> Response<Body> {
     let Some(route) = route::find(&request, routes, |route| route.declaration.routes) else {
         return reply::no_route();
     };
-    respond(route, state, &request).await
+    let is_head = *request.method() == Method::HEAD;
+    if is_head {
+        *request.method_mut() = Method::GET;
+    }
+    let mut response = respond(route, state, &request).await;
+    if is_head {
+        *response.body_mut() = Body::Empty;
+    }
+    response
 }
 
 /// Responds to a request by the endpoint of a route that was found otherwise than by the gateway's route key. As [`handle`].

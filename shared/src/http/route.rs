@@ -27,6 +27,14 @@ pub fn route_key(request: &Request) -> Option<&str> {
     }
 }
 
+/// Whether a request came by this route, which has no parameter.
+pub fn is_at(request: &Request, key: &str) -> bool {
+    match route_key(request) {
+        Some(route) => route == key,
+        None => path_of(key, request) == Some(request.raw_http_path()),
+    }
+}
+
 /// The path of a route key if the request has its method.
 fn path_of<'k>(key: &'k str, request: &Request) -> Option<&'k str> {
     key.split_once(' ').filter(|(method, _)| *method == request.method().as_str()).map(|(_, path)| path)

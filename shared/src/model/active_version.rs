@@ -32,9 +32,16 @@ pub struct StoreConfig {
     #[serde(default, skip_serializing_if = "super::is_default")]
     pub storefront_url: String,
     /// URL below which the pictures are that the store's files name by a path, without a slash at the end; empty if the
-    /// storefront has them.
+    /// shop or the storefront has them.
     #[serde(default, skip_serializing_if = "super::is_default")]
     pub assets_url: String,
+    /// The shop's address, which serves the API and the store's pictures, without a slash at the end; empty if there is no
+    /// shop. The store's files do not name it: publishing to a deployment with a shop does.
+    #[serde(default, skip_serializing_if = "super::is_default")]
+    pub shop_url: String,
+    /// How responses name the pictures of items.
+    #[serde(default, skip_serializing_if = "super::is_default")]
+    pub images: Images,
     /// Whether the store is closed for maintenance, unless the active version says otherwise.
     #[serde(default, skip_serializing_if = "super::is_default")]
     pub maintenance: Maintenance,
@@ -97,15 +104,48 @@ impl StoreConfig {
         self.player_avatar.replace("{player}", player)
     }
 
-    /// The URL of a picture as clients get it: a path is resolved against `assets_url`, if the store has one. Stored
-    /// pictures keep their path, so that `assets_url` can change.
+    /// The address of a picture on the shop's own pages: a path, unless the store has an `assets_url`. Stored pictures keep
+    /// their path, so that every address can change.
     pub fn picture<'a>(&self, image: &'a str) -> Cow<'a, str> {
-        let is_path = !image.is_empty() && !image.starts_with("//") && !has_scheme(image);
-        if self.assets_url.is_empty() || !is_path {
-            return Cow::Borrowed(image);
-        }
-        Cow::Owned(format!("{}/{}", self.assets_url, image.trim_start_matches('/')))
+        below(&self.assets_url, image)
     }
+
+    /// The whole URL of a picture, in responses. Without `assets_url` and shop, the storefront has the pictures; a path stays
+    /// one if the store does not say where that is.
+    pub fn picture_url<'a>(&self, image: &'a str) -> Cow<'a, str> {
+        let hosts = [&self.assets_url, &self.shop_url, &self.storefront_url];
+        below(hosts.into_iter().find(|url| !url.is_empty()).map_or("", String::as_str), image)
+    }
+
+    /// The picture of an item, in responses: a path, to which clients add the API's host, if that host is the shop's; else the
+    /// whole URL (rules.md, "Pictures").
+    pub fn item_picture<'a>(&self, image: &'a str) -> Cow<'a, str> {
+        if self.shop_url.is_empty() || self.images == Images::Urls {
+            self.picture_url(image)
+        } else {
+            self.picture(image)
+        }
+    }
+}
+
+/// How responses name the pictures of items (rules.md, "Pictures").
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Images {
+    /// By a path below the API's own host, if that host serves pictures.
+    #[default]
+    Paths,
+    /// By whole URLs.
+    Urls,
+}
+
+/// A path below a URL; anything else unchanged.
+fn below<'a>(url: &str, image: &'a str) -> Cow<'a, str> {
+    let is_path = !image.is_empty() && !image.starts_with("//") && !has_scheme(image);
+    if !is_path || url.is_empty() && image.starts_with('/') {
+        return Cow::Borrowed(image);
+    }
+    Cow::Owned(format!("{url}/{}", image.trim_start_matches('/')))
 }
 
 /// Whether a URL is absolute: a scheme begins with a letter and ends at the first colon.
@@ -138,6 +178,8 @@ impl Default for StoreConfig {
             player_avatar: String::new(),
             storefront_url: String::new(),
             assets_url: String::new(),
+            shop_url: String::new(),
+            images: Images::default(),
             maintenance: Maintenance::default(),
             payments: Payments::default(),
             ban_on_dispute: false,
@@ -149,6 +191,9 @@ impl Default for StoreConfig {
 /// An OAuth client at the chat platform (rules.md, "Chat login"). Nothing here is secret.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ChatLogin {
+    /// The platform, if the store names it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub platform: Option<ChatPlatform>,
     #[serde(default)]
     pub client_id: String,
     /// The URL that the platform sends the buyer back to.
@@ -174,6 +219,20 @@ impl ChatLogin {
             || self.scopes.is_empty()
             || self.authorize_url.is_empty())
     }
+
+    /// Whether Discord's own names are served beside the neutral ones: unless the store names another platform.
+    pub fn has_discord_names(&self) -> bool {
+        self.platform != Some(ChatPlatform::Other)
+    }
+}
+
+/// A chat platform (rules.md, "Chat login").
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ChatPlatform {
+    Discord,
+    /// Any other that speaks OAuth 2.0.
+    Other,
 }
 
 /// The number of the format in which this code stores data. Every change of what is stored raises it, and gets a step
@@ -249,6 +308,32 @@ impl ActiveVersion {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_items_picture_is_a_path_only_at_an_api_that_serves_it() {
+        let at = |assets: &str, shop: &str, storefront: &str, images| StoreConfig {
+            assets_url: assets.to_owned(),
+            shop_url: shop.to_owned(),
+            storefront_url: storefront.to_owned(),
+            images,
+            ..StoreConfig::default()
+        };
+        let (cdn, shop, site) = ("https://cdn.example", "https://shop.example", "https://site.example");
+        for (config, of_item, url) in [
+            (at("", shop, site, Images::Paths), "/img/a.svg", "https://shop.example/img/a.svg"),
+            (at("", shop, site, Images::Urls), "https://shop.example/img/a.svg", "https://shop.example/img/a.svg"),
+            (at(cdn, shop, site, Images::Paths), "https://cdn.example/img/a.svg", "https://cdn.example/img/a.svg"),
+            (at("", "", site, Images::Paths), "https://site.example/img/a.svg", "https://site.example/img/a.svg"),
+            (at("", "", "", Images::Paths), "/img/a.svg", "/img/a.svg"),
+        ] {
+            for path in ["/img/a.svg", "img/a.svg"] {
+                assert_eq!(config.item_picture(path), of_item);
+                assert_eq!(config.picture_url(path), url);
+            }
+            assert_eq!(config.item_picture("https://img.example/a.png"), "https://img.example/a.png");
+            assert_eq!(config.item_picture(""), "");
+        }
+    }
 
     #[test]
     fn only_a_path_is_resolved_against_the_assets_url() {

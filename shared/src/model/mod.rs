@@ -38,7 +38,9 @@ mod subscription;
 mod user;
 mod user_name;
 
-pub use active_version::{ActiveVersion, ChatLogin, Drained, Maintenance, Payments, SCHEMA, StoreConfig};
+pub use active_version::{
+    ActiveVersion, ChatLogin, ChatPlatform, Drained, Images, Maintenance, Payments, SCHEMA, StoreConfig,
+};
 pub use cart::{AppliedCoupon, AppliedGiftCard, Cart};
 pub use category::{CategoryHead, CategoryWithItems, Comparison, Tree, TreeNode};
 pub use chat::{ChatAccount, ChatId, ChatName, NotAChatId, NotAChatName};

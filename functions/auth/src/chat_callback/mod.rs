@@ -171,7 +171,7 @@ impl Endpoint for ChatCallback {
         let account = platform::account(state.outgoing(), &active.config.chat, grant).await;
         let (id, name) = account.map_err(|error| refused(error.into()))?;
         chat::completed(&state.base.db, &id, name.clone(), state.base.clock.seconds()).await?;
-        Ok(Page::logged_in(&id, &name, storefront))
+        Ok(Page::logged_in(&id, &name, storefront, active.config.chat.has_discord_names()))
     }
 }
 

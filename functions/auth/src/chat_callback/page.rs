@@ -28,7 +28,7 @@ const LOGGED_IN: &str = "You are logged in. You can close this window.";
 #[derive(Debug, Clone)]
 pub struct Page(String);
 
-/// The login is complete.
+/// The login is complete. A storefront keeps the account in its cookies, by the names that it knows.
 #[derive(Debug, Serialize, schemars::JsonSchema)]
 struct LoggedIn<'a> {
     /// Always true.
@@ -37,6 +37,18 @@ struct LoggedIn<'a> {
     chat_username: &'a str,
     /// The id of the account at the chat platform, as a text.
     chat_id: &'a str,
+    /// Discord's names of the two; left out if the store names another platform.
+    #[serde(flatten)]
+    discord: Option<DiscordNames<'a>>,
+}
+
+/// An account by Discord's own names, which storefronts written for it read.
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+struct DiscordNames<'a> {
+    /// As `chat_username`.
+    discord_username: &'a str,
+    /// As `chat_id`.
+    discord_id: &'a str,
 }
 
 /// The message that a page posts if the login is not complete.
@@ -54,8 +66,11 @@ struct Data<'a, M> {
 
 impl Page {
     /// The page for the account that logged in.
-    pub(super) fn logged_in(id: &ChatId, name: &ChatName, storefront: &str) -> Self {
-        let message = LoggedIn { success: true, chat_username: name.as_str(), chat_id: id.as_str() };
+    pub(super) fn logged_in(id: &ChatId, name: &ChatName, storefront: &str, has_discord_names: bool) -> Self {
+        let (chat_username, chat_id) = (name.as_str(), id.as_str());
+        let names = DiscordNames { discord_username: chat_username, discord_id: chat_id };
+        let discord = has_discord_names.then_some(names);
+        let message = LoggedIn { success: true, chat_username, chat_id, discord };
         Self(html(LOGGED_IN, &Data { storefront: Some(storefront), message: &message }))
     }
 }

@@ -30,7 +30,7 @@ impl Endpoint for ShowPage {
     type Refusal = NotFound;
 
     const NAME: &'static str = "shop/{path}";
-    const ROUTES: &'static [&'static str] = &["GET /shop/{path+}"];
+    const ROUTES: &'static [&'static str] = &["GET /shop/{path+}", "HEAD /shop/{path+}"];
     const SUMMARY: &'static str = "returns a page of the shop as HTML";
     const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 1, cold: 2 };
     const CACHE: Cache = Cache::Public;

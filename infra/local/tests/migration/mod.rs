@@ -54,7 +54,7 @@ fn the_migration_page_names_calls_that_exist_and_all_that_are_added() {
         }
     }
     let words: Vec<&str> = page.split_whitespace().collect();
-    let calls = words.windows(2).filter(|pair| matches!(pair[0], "GET" | "POST") && pair[1].starts_with('/'));
+    let calls = words.windows(2).filter(|pair| matches!(pair[0], "GET" | "HEAD" | "POST") && pair[1].starts_with('/'));
     let named: BTreeSet<String> = calls
         .map(|pair| format!("{} {}", pair[0], pair[1].trim_end_matches(|c: char| !c.is_alphanumeric() && c != '}')))
         .collect();

@@ -110,6 +110,11 @@ fn every_picture_of_the_sample_store_is_there() {
             assert_eq!((picture.status, header(&picture, "content-type")), (200, "image/svg+xml"), "{path}");
         }
     }
+    // An item's is a path below the host by which the API is called, a category's a whole URL.
+    let crates = server.post("/categories/get/crates", Some("Thornwick"), &json!({})).text;
+    let image = crates.split("\"image\":\"").nth(1).and_then(|rest| rest.split('"').next()).unwrap();
+    assert_eq!((image.len(), image.starts_with("/img/")), ("/img/.svg".len() + 32, true), "{image}");
+    assert!(listed.contains(&format!("\"{}/img/", server.said("/shop"))), "{listed}");
     let missing = server.get_with(&format!("{}/img/keys/none.svg", server.said("/shop")), "accept", "*/*");
     assert_eq!(missing.status, 404);
     let posted =

@@ -55,6 +55,9 @@ pub struct StoreFiles {
     /// The pictures in `img/` as items name them, such as `/img/crown.png`. Empty if the store brings none: then they are
     /// elsewhere, and are not looked for.
     pub images: BTreeSet<String>,
+    /// The shop's address, if the store is for a deployment with a shop: not from the files, so that they can be published
+    /// anywhere. Empty if there is none.
+    pub shop_url: String,
     /// The owner's style sheet, which `shop.css` of `store.yaml` names; empty if there is none.
     pub css: String,
 }

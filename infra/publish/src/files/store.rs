@@ -6,7 +6,7 @@ use super::scalar::{At, Decimal, is_default, is_yes, yes};
 use super::shop::ShopFile;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use shared::model::AuthType;
+use shared::model::{AuthType, ChatPlatform, Images};
 use std::collections::BTreeMap;
 
 /// `store.yaml`.
@@ -84,6 +84,10 @@ pub struct StoreFile {
     /// whole URLs.
     #[serde(default, skip_serializing_if = "is_default")]
     pub assets_url: At<String>,
+    /// How responses name the pictures of items: by `paths` below the API's own host, if that serves pictures, or by whole
+    /// `urls`.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub images: Images,
     /// How buyers pay.
     #[serde(default, skip_serializing_if = "is_default")]
     pub payments: PaymentsFile,
@@ -196,6 +200,10 @@ pub struct ChatFile {
     /// Id of the community.
     #[serde(default, skip_serializing_if = "is_default")]
     pub id: String,
+    /// Which platform it is. With `discord`, the three URLs and the scopes of `client` may be left out; with `other`, Discord's
+    /// own names are not served beside the neutral ones.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub platform: Option<ChatPlatform>,
     /// The store's OAuth client there.
     #[serde(default, skip_serializing_if = "is_default")]
     pub client: ChatClientFile,

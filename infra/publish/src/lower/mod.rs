@@ -41,6 +41,7 @@ pub fn lower(files: &StoreFiles, report: &mut Report) -> Lowered {
     report.enter(&files.store.path);
     let mut site = site::site(&files.store.content, report);
     site.images.clone_from(&files.images);
+    site.config.shop_url.clone_from(&files.shop_url);
     site.settings.shop = shop::shop(files, report);
     site.least_is_doubtful = payments::check_least(files, &site.config, report);
     let categories = catalog::categories(&files.categories, &site, report);

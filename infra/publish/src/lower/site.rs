@@ -11,8 +11,8 @@ use crate::files::{
 };
 use oauth2::{AuthUrl, RedirectUrl};
 use shared::model::{
-    ChatLogin, FreeNames, GameServer, Goal, Language, Link, Maintenance, Money, Page, PageUrl, Patronage, Server,
-    ServerId, Settings, StoreConfig, StoreDelivery,
+    ChatLogin, ChatPlatform, FreeNames, GameServer, Goal, Language, Link, Maintenance, Money, Page, PageUrl, Patronage,
+    Server, ServerId, Settings, StoreConfig, StoreDelivery,
 };
 use shared::rules::command_text::{CommandText, Placeholder};
 use std::collections::{BTreeMap, BTreeSet};
@@ -69,6 +69,7 @@ pub(super) fn site(file: &StoreFile, report: &mut Report) -> Site {
         shop: None,
     };
     let (servers, free_names) = servers(file, report);
+    let chat = chat(&with_platform(&file.chat), report);
     let config = StoreConfig {
         digits,
         guest_mode_enabled: file.guest_mode,
@@ -76,11 +77,13 @@ pub(super) fn site(file: &StoreFile, report: &mut Report) -> Site {
         is_virtual_currency: file.virtual_currency.enabled,
         chat_sync: file.chat.sync,
         is_patrons_enabled: file.patrons.enabled,
-        chat: chat(&file.chat, report),
+        chat,
         auth_type: file.auth_type,
         player_avatar: player_avatar(&file.players, report),
         storefront_url: storefront_url(&file.storefront, report),
         assets_url: assets_url(&file.assets_url, report),
+        shop_url: String::new(),
+        images: file.images,
         maintenance: Maintenance {
             enabled: file.maintenance.enabled,
             message: file.maintenance.message.trim().to_owned(),
@@ -207,6 +210,27 @@ fn servers(file: &StoreFile, report: &mut Report) -> (BTreeMap<u64, Server>, Vec
     (servers, free_names)
 }
 
+/// The chat with what its platform is known by, where the owner wrote nothing.
+fn with_platform(file: &ChatFile) -> ChatFile {
+    let mut chat = file.clone();
+    if chat.platform == Some(ChatPlatform::Discord) {
+        let client = &mut chat.client;
+        for (url, known) in [
+            (&mut client.authorize_url, "https://discord.com/oauth2/authorize"),
+            (&mut client.token_url, "https://discord.com/api/oauth2/token"),
+            (&mut client.user_url, "https://discord.com/api/users/@me"),
+        ] {
+            if url.is_empty() {
+                known.clone_into(&mut url.value);
+            }
+        }
+        if client.scopes.is_empty() {
+            client.scopes.push("identify".to_owned());
+        }
+    }
+    chat
+}
+
 /// The chat platform's client. Parts may be missing (then auth/chat says so); what is there must be a URL as
 /// soon as buyers are sent to it (rules.md, "Chat login").
 fn chat(file: &ChatFile, report: &mut Report) -> ChatLogin {
@@ -226,6 +250,7 @@ fn chat(file: &ChatFile, report: &mut Report) -> ChatLogin {
         }
     }
     ChatLogin {
+        platform: file.platform,
         client_id: client.client_id.clone(),
         redirect_url: client.redirect_url.value.clone(),
         scopes: client.scopes.clone(),

@@ -3,7 +3,7 @@
 use crate::support::{STORE, store, write};
 use publish::files::StoreFiles;
 use publish::{Compiled, Part, compile, read};
-use shared::model::{CategoryId, CategoryPath, ItemId, Tree};
+use shared::model::{CategoryId, CategoryPath, Images, ItemId, Tree};
 use shared::store::keys;
 use std::collections::BTreeSet;
 use tempfile::TempDir;
@@ -158,6 +158,41 @@ fn what_is_left_out_of_store_yaml_has_its_default() {
     assert_eq!(compiled.settings.currencies, std::slice::from_ref(&compiled.settings.system_currency));
     assert_eq!(compiled.settings.system_currency.value.millionths(), 1_000_000);
     assert_eq!(compiled.patronage.currency_code, "EUR");
+}
+
+#[test]
+fn the_urls_and_scopes_of_discord_can_be_left_out() {
+    let chat = |platform: &str| {
+        let client = "client: {client_id: '1', redirect_url: 'https://shop.example/api/auth/chat/callback'}";
+        let text =
+            format!("{STORE}storefront: {{url: 'https://shop.example'}}\nchat: {{sync: true, {platform}{client}}}\n");
+        let dir = store(&[("store.yaml", &text)]);
+        let files = read(dir.path()).unwrap();
+        (compile(&files).unwrap(), publish::warnings(&files).len())
+    };
+    let ((discord, warned), (unnamed, missing)) = (chat("platform: discord, "), chat(""));
+    let login = &discord.config.chat;
+    assert!(login.is_complete() && warned == 0);
+    for url in [&login.authorize_url, &login.token_url, &login.user_url] {
+        assert!(url.starts_with("https://discord.com/"), "{url}");
+    }
+    assert_eq!(login.scopes, ["identify"]);
+    assert!(!unnamed.config.chat.is_complete() && missing == 2);
+    // What the owner writes is kept, and an export has it all.
+    assert_eq!(compile(&publish::export(&discord)).unwrap(), discord);
+    let own = chat("platform: other, ").0;
+    assert!(!own.config.chat.has_discord_names() && own.config.chat.authorize_url.is_empty());
+}
+
+#[test]
+fn a_store_says_how_its_items_pictures_are_named_and_its_publisher_where_the_shop_is() {
+    let dir = store(&[("store.yaml", &format!("{STORE}images: urls\n"))]);
+    let mut files = read(dir.path()).unwrap();
+    assert_eq!(compile(&files).unwrap().config.images, Images::Urls);
+    "https://shop.example".clone_into(&mut files.shop_url);
+    let compiled = compile(&files).unwrap();
+    assert_eq!(compiled.config.item_picture("/img/a.png"), "https://shop.example/img/a.png");
+    assert_eq!(compile(&publish::export(&compiled)).unwrap(), compiled);
 }
 
 #[test]

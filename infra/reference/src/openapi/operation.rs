@@ -68,9 +68,14 @@ impl Operation<'_> {
         Value::Object(operation)
     }
 
+    /// Whether its method is GET, or HEAD, which has the response of GET without its body.
+    pub fn only_reads(self) -> bool {
+        matches!(self.method, "GET" | "HEAD")
+    }
+
     /// Whether a response to this operation can be cached.
     pub fn is_cached(self) -> bool {
-        self.endpoint.declaration.cache == Cache::Public && self.method == "GET"
+        self.endpoint.declaration.cache == Cache::Public && self.only_reads()
     }
 
     /// The component that describes `Set-Cookie`, if a response has it.
@@ -106,7 +111,7 @@ impl Operation<'_> {
         if let Some(limit) = declaration.rate_limit {
             _ = write!(text, " Rate limit: {} requests in {} seconds per address.", limit.requests, limit.seconds);
         }
-        if self.method != "GET" {
+        if !self.only_reads() {
             _ = write!(text, " The body has at most {} bytes.", declaration.body_limit);
         }
         if declaration.number.is_none() {

@@ -54,8 +54,8 @@ fn successes_first(examples: Map<String, Value>) -> Map<String, Value> {
 /// Whether a response can have this method.
 fn occurs(operation: Operation<'_>, response: &OtherResponse) -> bool {
     match response.status {
-        304 => operation.method == "GET",
-        413 => operation.method != "GET",
+        304 => operation.only_reads(),
+        413 => !operation.only_reads(),
         _ => true,
     }
 }

@@ -32,7 +32,9 @@ fn read(dir: &Path, console: &Console) -> Result<Sound, Vec<Fault>> {
 fn warnings(dir: &Path, mut files: StoreFiles, console: &Console) -> Vec<Fault> {
     let mut warnings = publish::warnings(&files);
     let progress = console.progress("Reading pictures", None);
+    let (_, by_name) = pictures::by_name(dir, &files);
     let (_, mut refused) = pictures::name_pictures(dir, &mut files, &|count| progress.advance(count));
+    refused.extend(by_name);
     for fault in &mut refused {
         fault.problem.push_str("; a deployed shop refuses it");
     }

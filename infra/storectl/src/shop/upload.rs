@@ -1,16 +1,19 @@
-//! Uploads: only what is missing, and nothing is ever replaced, because a name says what is in a file.
+//! Uploads: only what is missing, and nothing is replaced, because a name says what is in a file; but for the few pictures
+//! that are served under the name that the owner gave them.
 
 use super::{Shop, outdated};
 use crate::console::Console;
 use crate::error::Failure;
 use crate::target::Bucket;
 use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
-use pictures::{Made, Picture, keys_of};
+use pictures::{BY_NAME, Made, Picture, keys_of};
 use std::collections::BTreeSet;
 
 /// Files that are uploaded at once, and pictures that are made at once.
 const IN_FLIGHT: usize = 4;
 const IMMUTABLE: &str = "public, max-age=31536000, immutable";
+/// A picture that can be replaced is asked for again after five minutes.
+const BRIEFLY: &str = "public, max-age=300";
 /// How often pictures are looked for again that another publisher removed.
 const ROUNDS: usize = 3;
 
@@ -59,6 +62,25 @@ impl Shop {
             uploads.buffer_unordered(IN_FLIGHT).try_collect::<()>().await?;
         }
         Ok(progress.position())
+    }
+
+    /// Uploads the pictures that are served under their own name, if they are not there or others, and deletes those that the
+    /// store has no more. Returns how many were uploaded.
+    pub(super) async fn upload_by_name(&self) -> Result<u64, Failure> {
+        let Some(wanted) = &self.by_name else { return Ok(0) };
+        let there = self.bucket.keys("img/").await?;
+        let mut uploaded = 0;
+        for key in BY_NAME {
+            match wanted.iter().find(|made| made.key == key) {
+                Some(made) if !there.contains(key) || self.bucket.get(key).await? != made.bytes => {
+                    self.bucket.put(key, made.bytes.clone(), made.media_type, BRIEFLY).await?;
+                    uploaded += 1;
+                }
+                None if there.contains(key) => self.bucket.delete(key).await?,
+                _ => {}
+            }
+        }
+        Ok(uploaded)
     }
 
     /// The pictures of which a file is missing.

@@ -10,15 +10,17 @@ use std::collections::BTreeSet;
 pub struct Bucket {
     client: Client,
     name: String,
+    /// The address of its shop, without a slash at the end.
+    pub shop_url: String,
 }
 
 impl Bucket {
-    /// A bucket of the account that a configuration names.
-    pub fn new(config: &SdkConfig, name: impl Into<String>) -> Self {
+    /// A bucket of the account that a configuration names, and the address of its shop.
+    pub fn new(config: &SdkConfig, name: impl Into<String>, shop_url: impl Into<String>) -> Self {
         // Servers other than AWS's have no host name for each bucket.
         let by_path = config.endpoint_url().is_some();
         let client = Client::from_conf(Builder::from(config).force_path_style(by_path).build());
-        Self { client, name: name.into() }
+        Self { client, name: name.into(), shop_url: shop_url.into() }
     }
 
     /// The keys that begin like this.

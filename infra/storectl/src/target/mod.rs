@@ -109,7 +109,10 @@ impl Target {
         let db = Db::new(connect::access(&config).await?, &table);
         let name = format!("table {table} in {region}");
         let chat_arn = stack.as_ref().map(|stack| stack.chat_secret.clone());
-        let bucket = stack.as_ref().and_then(|stack| stack.shop_bucket.as_ref()).map(|name| Bucket::new(&config, name));
+        let bucket = stack.as_ref().and_then(|stack| {
+            let name = stack.shop_bucket.as_ref()?;
+            Some(Bucket::new(&config, name, &stack.shop_url))
+        });
         let chat_secret = chat_arn.map(|arn| chat::ChatSecret { config, arn });
         let of = Self::of(db, clock, None);
         Ok(Self { name, stack, bucket, keys, payments, chat_secret, ..of })

@@ -17,6 +17,8 @@ pub struct Stack {
     pub payment_secret: Option<String>,
     /// The bucket of its shop (output `ShopBucket`); `None` without a shop.
     pub shop_bucket: Option<String>,
+    /// The address of its shop (output `ShopUrl`); empty without a shop.
+    pub shop_url: String,
     /// Whether its functions are given the payment keys (parameter `Payments`).
     pub takes_payments: bool,
     /// The revision of its secrets (parameter `KeyRevision`).
@@ -64,6 +66,7 @@ impl Stack {
             chat_secret: find("ChatSecretArn"),
             payment_secret: find("PaymentKeysArn"),
             shop_bucket: find("ShopBucket"),
+            shop_url: find("ShopUrl").unwrap_or_default(),
             takes_payments: parameter("Payments") == Some("true"),
             key_revision: parameter("KeyRevision").unwrap_or_default().to_owned(),
             api_url: output("ApiUrl")?,

@@ -46,7 +46,7 @@ impl S3 {
             .retry_config(RetryConfig::disabled())
             .http_client(aws_smithy_http_client::Builder::new().build_http())
             .build();
-        Self { contents, bucket: Bucket::new(&config, NAME) }
+        Self { contents, bucket: Bucket::new(&config, NAME, "https://shop.example") }
     }
 
     /// Ends the connection after this many writes from now on.

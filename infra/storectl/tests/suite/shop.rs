@@ -102,6 +102,29 @@ async fn the_files_of_a_build_are_uploaded_under_its_hash_and_those_of_others_st
 }
 
 #[tokio::test]
+async fn a_logo_is_served_by_its_name_and_replaced_and_deleted_with_its_file() {
+    let (bench, s3) = (Bench::empty().await, S3::start().await);
+    let dir = showing(&bench, "s", &[1]);
+    let (of_item, logo) = (bench.path("s/img/1.png"), bench.path("s/img/logo.png"));
+    std::fs::copy(&of_item, &logo).unwrap();
+    publish(&bench, &s3, &dir).await.unwrap();
+    let kept = async || s3.bucket.get("img/logo.png").await.unwrap();
+    assert_eq!(kept().await, std::fs::read(&logo).unwrap());
+    assert_eq!(s3.header("img/logo.png", "cache-control"), "public, max-age=300");
+    assert_eq!(publish(&bench, &s3, &dir).await.unwrap()["uploaded"], 0, "nothing changed");
+    let other = [std::fs::read(&logo).unwrap(), b"changed".to_vec()].concat();
+    std::fs::write(&logo, &other).unwrap();
+    assert_eq!(publish(&bench, &s3, &dir).await.unwrap()["uploaded"], 1, "the store is the same, its logo is not");
+    assert_eq!(kept().await, other);
+    std::fs::remove_file(&logo).unwrap();
+    publish(&bench, &s3, &dir).await.unwrap();
+    assert!(!s3.keys("img/").contains("img/logo.png"));
+    // What is published knows the shop's address: a category's picture and a player's are whole URLs.
+    let active = shared::store::published::read_active_version(&bench.db).await.unwrap().unwrap();
+    assert_eq!(active.config.shop_url, "https://shop.example");
+}
+
+#[tokio::test]
 async fn a_picture_is_there_until_30_days_after_the_last_version_that_names_it() {
     const DAY: i64 = 86_400;
     let (bench, s3) = (Bench::empty().await, S3::start().await);
