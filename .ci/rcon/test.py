@@ -3,7 +3,9 @@
 
     python .ci/rcon/test.py     after `cargo build --workspace --all-targets` and `npm ci --prefix .ci/rcon`
 
-The agent's own client is tested on the stand-in. So the two cannot agree on something that no client speaks.
+The agent's own client is tested on the stand-in. So the two cannot agree on something that no client speaks. Of the dialects
+that the stand-in speaks, `rcon` understands those in which a response ends at a marker, and gives up at the id 0, as its users
+report of Palworld.
 """
 
 import json
@@ -11,7 +13,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from rcon.exceptions import WrongPassword
+from rcon.exceptions import SessionTimeout, WrongPassword
 from rcon.source import Client
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -25,11 +27,30 @@ COMMANDS = {
     "lp user Alex parent add vip": "[LP] alex now inherits permissions from vip in context global.",
     "warp ä": "Unknown or incomplete command, see below for errorwarp ä<--[HERE]",
 }
+# Dialects with the length after which `rcon` looks for a further packet, and whether it understands a list of more than 12 KiB.
+DIALECTS = {"one-packet": (4096, True), "split": (600, True), "zero-ids": (4096, False)}
 
 
 def equal(found, wanted, what):
     if found != wanted:
         sys.exit(f"{what}: {found!r} is not {wanted!r}")
+
+
+def dialects(host, port):
+    with Client(host, port, passwd=PASSWORD) as client:
+        for number in range(400):
+            client.run(f"stand-in join Player{number}")
+        plain = client.run("minecraft:list uuids")
+    if len(plain) < 12 * 1024:
+        sys.exit(f"a list of {len(plain)} bytes is too short")
+    for dialect, (threshold, is_understood) in DIALECTS.items():
+        with Client(host, port, passwd=PASSWORD, frag_threshold=threshold) as client:
+            try:
+                client.run(f"stand-in {dialect}")
+                equal((client.run("minecraft:list uuids"), True), (plain, is_understood), f"rcon: {dialect}")
+                client.run("stand-in none")
+            except SessionTimeout:
+                equal(False, is_understood, f"rcon: {dialect}")
 
 
 def main():
@@ -56,9 +77,10 @@ def main():
             equal([client["client"] for client in clients], ["rcon-client", "rcon-srcds"], "node")
             for client in clients:
                 equal(client["responses"], list(COMMANDS.values()), client["client"])
+            dialects(host, int(port))
         finally:
             stand_in.terminate()
-    print(f"ok   {1 + len(clients)} clients, {len(COMMANDS)} commands each")
+    print(f"ok   {1 + len(clients)} clients, {len(COMMANDS)} commands each, {len(DIALECTS)} dialects")
 
 
 if __name__ == "__main__":

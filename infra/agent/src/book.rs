@@ -26,16 +26,54 @@ pub struct Row {
     /// The older command that the owner sent again as this one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_of: Option<u32>,
+    /// How often the game server responded that there is no such player, although its list had the player.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub missed: u8,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes it so")]
+const fn is_none(count: &u8) -> bool {
+    *count == 0
 }
 
 /// The outcome of a command that was begun.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     /// The game server responded.
     Done,
     /// It may have run or not.
     Unknown,
+    /// It did nothing, as the game server says, or was not sent.
+    Refused,
+}
+
+/// An outcome as an agent and a store of before know it. What was refused is unknown for them, so that the owner decides about it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Known {
+    Done,
+    Unknown,
+}
+
+impl Outcome {
+    /// The outcome as it is written down and reported, and whether it was refused.
+    #[must_use]
+    pub const fn written(self) -> (Known, bool) {
+        match self {
+            Self::Done => (Known::Done, false),
+            Self::Unknown => (Known::Unknown, false),
+            Self::Refused => (Known::Unknown, true),
+        }
+    }
+
+    #[must_use]
+    pub const fn of(known: Known, is_refused: bool) -> Self {
+        match known {
+            _ if is_refused => Self::Refused,
+            Known::Done => Self::Done,
+            Known::Unknown => Self::Unknown,
+        }
+    }
 }
 
 /// The store and the server whose commands a journal has: another one's may have the same ids.
@@ -55,6 +93,7 @@ pub enum Record {
     Agent(String),
     /// Whose commands these are, from now on under this address.
     Source(Source),
+    /// The store served it; or, after it was begun, there was no such player, and it waits again.
     Served(Row),
     /// The store was notified that these are kept for their players.
     Delivered(Vec<u32>),
@@ -64,7 +103,9 @@ pub enum Record {
     Begun(u32),
     Ended {
         id: u32,
-        state: Outcome,
+        state: Known,
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        refused: bool,
         output: String,
     },
     /// The outcomes of these were reported to the store.
@@ -143,7 +184,12 @@ impl Book {
             Record::Served(row) => {
                 self.served += 1;
                 let waiting = Waiting { row: row.clone(), place: self.served, is_delivered: false, fresh: None };
-                self.commands.entry(row.id).or_insert(Command::Waiting(Box::new(waiting)));
+                let waiting = Command::Waiting(Box::new(waiting));
+                if row.missed > 0 {
+                    self.commands.insert(row.id, waiting);
+                } else {
+                    self.commands.entry(row.id).or_insert(waiting);
+                }
             }
             Record::Delivered(ids) => ids.iter().for_each(|id| {
                 if let Some(waiting) = self.waiting_mut(*id) {
@@ -151,9 +197,9 @@ impl Book {
                 }
             }),
             Record::Begun(id) => _ = self.commands.insert(*id, Command::Begun),
-            Record::Ended { id, state, output } => {
-                let output = output.as_str().into();
-                self.commands.insert(*id, Command::Ended { state: *state, output });
+            Record::Ended { id, state, refused, output } => {
+                let (state, output) = (Outcome::of(*state, *refused), output.as_str().into());
+                self.commands.insert(*id, Command::Ended { state, output });
             }
             Record::Recalled(ids) | Record::Reported(ids) => self.close(ids, at),
         }
@@ -250,9 +296,10 @@ impl Book {
         due
     }
 
-    /// Commands for players who are away, if the store was not notified yet that they are kept.
+    /// Commands for players who are away, or were not there for the game server, if the store was not notified yet that they
+    /// are kept.
     pub fn undelivered(&self, online: &Online) -> Vec<u32> {
-        let is_away = |row: &Row| row.online && !online.has(&row.player, row.player_id.as_deref());
+        let is_away = |row: &Row| row.online && (row.missed > 0 || !online.has(&row.player, row.player_id.as_deref()));
         let kept = self.all_waiting().filter(|waiting| !waiting.is_delivered && is_away(&waiting.row));
         kept.map(|waiting| waiting.row.id).collect()
     }
@@ -299,6 +346,13 @@ impl Book {
 }
 
 impl Record {
+    /// The record of an outcome.
+    #[must_use]
+    pub fn ended(id: u32, outcome: Outcome, output: String) -> Self {
+        let (state, refused) = outcome.written();
+        Self::Ended { id, state, refused, output }
+    }
+
     /// The record without these ids; `None` if nothing is left of it.
     pub fn without(self, ids: &BTreeSet<u32>) -> Option<Self> {
         let kept = |list: Vec<u32>| {

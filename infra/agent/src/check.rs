@@ -6,10 +6,13 @@ use crate::failure::Failure;
 use crate::journal::{self, Journal, JournalError};
 use crate::run::causes;
 use crate::store::{Store, StoreError};
-use rcon::{Connection, RconError};
+use rcon::{Connection, Dialect, RconError};
 use std::error::Error;
 use std::io::{self, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
+
+/// The most characters of a response that are shown.
+const LONGEST_SHOWN: usize = 100;
 
 /// Prints the line of a step.
 fn line(mark: &str, text: &str) {
@@ -81,26 +84,51 @@ async fn console(config: &Config, report: &mut Report) {
         Err(error) => return report.fail(&error, advice(&error)),
     };
     ok("the game server accepts the RCON password");
+    match console.run(rcon.harmless()).await {
+        Ok(response) => ok(&format!("it responds to `{}`: {}", rcon.harmless(), shown(&response))),
+        Err(error) => return report.fail(&error, advice(&error)),
+    }
+    list(config, &mut console, report).await;
+    let Dialect { has_zero_ids, ignores_markers } = console.dialect();
+    if has_zero_ids {
+        line("note", "its responses have the id 0: each command takes a quarter of a second longer");
+    }
+    if ignores_markers {
+        line("note", "nothing says where a long response ends: it ends when nothing comes for a quarter of a second");
+    }
+}
+
+/// The first line of a response, cut off.
+fn shown(response: &str) -> String {
+    let line = response.trim().lines().next().unwrap_or_default();
+    let shown: String = line.chars().filter(|letter| !letter.is_control()).take(LONGEST_SHOWN).collect();
+    match shown.as_str() {
+        "" => "an empty response".to_owned(),
+        shown if shown.len() < line.len() => format!("{shown}…"),
+        _ => shown,
+    }
+}
+
+/// Asks for the list of players.
+async fn list(config: &Config, console: &mut Connection, report: &mut Report) {
     let Some(players) = &config.players else {
         return line("warn", "players: is not set, so that commands with `online: true` never run");
     };
     let mut players = players.clone();
-    match players.ask(&mut console).await {
+    match players.ask(console).await {
         Ok(response) if players.is_refused(&response) => {
             let error = format!("the game server has no command `{}`: {}", players.command, response.trim());
             report.fail(&Failure::Text(error), "players: must be that of the game");
         }
         Ok(response) => {
             let found = players.read(&response);
-            ok(&format!("the list of players can be asked for: {} of them were understood", found.len()));
-            if players.is_minecraft() && found.iter().any(|player| !player.is_known_by_name) {
-                line(
-                    "warn",
-                    "some names are not authenticated: set online-mode=true, the proxy's forwarding of UUIDs, or a sign before names of Bedrock",
-                );
+            let size = response.len();
+            ok(&format!("the list of players, {size} bytes: {} of them were understood", found.len()));
+            for doubt in players.doubts(&response, &found) {
+                line("warn", &doubt.to_string());
             }
         }
-        Err(error) => report.fail(&error, advice(&error)),
+        Err(error) => report.fail(&error, "players: commands with `online: true` wait until the list has a response"),
     }
 }
 

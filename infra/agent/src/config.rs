@@ -2,6 +2,7 @@
 
 use crate::book::{Book, Source};
 use crate::players::Players;
+use crate::responses::{OwnPatterns, Responses};
 use rcon::Protocol;
 use serde::Deserialize;
 use std::fmt::Display;
@@ -49,6 +50,7 @@ pub struct Config {
     former: Option<Source>,
     pub rcon: Rcon,
     pub players: Option<Players>,
+    pub responses: Responses,
     /// The folder of the journal.
     pub journal: PathBuf,
     /// The files of secrets that were read.
@@ -74,6 +76,8 @@ struct File {
     rcon: RconFile,
     #[serde(default)]
     players: Option<Players>,
+    #[serde(default)]
+    responses: OwnPatterns,
     journal: PathBuf,
 }
 
@@ -112,8 +116,8 @@ impl Config {
         let failed = |text: String| ConfigError { file: file.display().to_string(), text };
         let text = std::fs::read_to_string(file).map_err(|error| failed(format!("cannot be read: {error}")))?;
         let options = serde_saphyr::options! { with_snippet: false };
-        let parsed: File =
-            serde_saphyr::from_str_with_options(&text, options).map_err(|error| failed(error.to_string()))?;
+        let parsed: File = serde_saphyr::from_str_with_options(text.trim_start_matches('\u{feff}'), options)
+            .map_err(|error| failed(error.to_string()))?;
         let folder = file.parent().unwrap_or(Path::new(""));
         Self::of(parsed, folder, environment).map_err(failed)
     }
@@ -133,7 +137,8 @@ impl Config {
                 }
                 (None, None) => return Err(format!("{field}: write {field}: {{file: PATH}}, or set {variable}")),
             };
-            let text = text.trim();
+            // Editors of Windows put a byte order mark before the first character.
+            let text = text.trim_start_matches('\u{feff}').trim();
             if text.is_empty() || text.contains(char::is_control) {
                 return Err(format!("{field}: must be one line that is not empty"));
             }
@@ -150,13 +155,14 @@ impl Config {
         if !(1..=60).contains(&file.rcon.timeout) {
             return Err("rcon.timeout: must be 1 to 60 seconds".to_owned());
         }
+        let responses = Responses::new(protocol, &file.responses)?;
         let limit = Duration::from_secs(file.rcon.timeout);
         let rcon = Rcon { address: address(file.rcon.address)?, password, protocol, limit };
         let moved_from = file.moved_from.map(|text| address_of("moved_from", &text)).transpose()?;
         let (store, journal) = (address_of("store", &file.store)?, folder.join(file.journal));
         let source = |store: &str| Source { store: place_of(store), server: server.clone() };
         let (source, former) = (source(&store), moved_from.as_deref().map(source));
-        Ok(Self { store, key, source, former, rcon, players: file.players, journal, secret_files })
+        Ok(Self { store, key, source, former, rcon, players: file.players, responses, journal, secret_files })
     }
 
     /// The other store or server whose commands a book has; `None` if they are its own, or the store had that address before.
@@ -168,6 +174,17 @@ impl Config {
 }
 
 impl Rcon {
+    /// A command that changes nothing and has a response, if the game server runs any.
+    #[must_use]
+    pub const fn harmless(&self) -> &'static str {
+        match self.protocol {
+            Protocol::Minecraft => "list",
+            Protocol::WebSocket => "version",
+            // Games without it respond that they do not know it.
+            Protocol::Source => "echo agent",
+        }
+    }
+
     /// Whether the password leaves this machine in plain text.
     #[must_use]
     pub fn is_remote(&self) -> bool {
@@ -230,6 +247,7 @@ journal: ./journal
         write("agent.yaml", text);
         write("key.txt", "1-abcdef\n");
         write("rcon.txt", "swordfish\n");
+        write("marked.txt", "\u{feff}swordfish\r\n");
         let environment =
             |name: &str| environment.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned());
         let read = Config::read(&folder.path().join("agent.yaml"), environment);
@@ -243,6 +261,12 @@ journal: ./journal
         assert_eq!((config.key.expose(), config.rcon.password.expose()), ("1-abcdef", "swordfish"));
         assert_eq!((config.rcon.protocol, config.rcon.is_remote()), (Protocol::Minecraft, false));
         assert!(!format!("{config:?}").contains("swordfish"), "{config:?}");
+        let marked = read(&GOOD.replace("rcon.txt", "marked.txt"), &[(KEY, "\u{feff}2-x\r\n")]).unwrap();
+        assert_eq!(
+            (marked.key.expose(), marked.rcon.password.expose()),
+            ("2-x", "swordfish"),
+            "a byte order mark is dropped"
+        );
         let own = GOOD.replace("key: {file: key.txt}\n", "");
         assert_eq!(read(&own, &[(KEY, "2-x")]).unwrap().key.expose(), "2-x");
     }
@@ -264,6 +288,8 @@ journal: ./journal
             ("minecraft", "{command: players}", "each: or json: is missing"),
             ("minecraft", "{command: players, each: \"(\"}", "each: "),
             ("minecraft", "{command: players, each: \"(?P<name>.*)\"}", "each: must have the groups"),
+            ("journal: ./journal", "journal: ./journal\nresponses: {refused: ['(']}", "responses.refused: `(`: "),
+            ("journal: ./journal", "journal: ./journal\nresponses: {denied: [a]}", "denied"),
             ("journal: ./journal", "journals: ./journal", "journals"),
         ] {
             let text = GOOD.replacen(old, new, 1);

@@ -97,7 +97,7 @@ impl Journal {
         }
         let begun = journal.book.begun();
         let output = "the agent ended while this ran";
-        let ended = |id| Record::Ended { id, state: Outcome::Unknown, output: output.to_owned() };
+        let ended = |id| Record::ended(id, Outcome::Unknown, output.to_owned());
         if !begun.is_empty() {
             tracing::warn!(ids = ?begun, "commands were begun when the agent ended: it is not known whether they ran");
             journal.append(&begun.into_iter().map(ended).collect::<Vec<_>>(), now)?;

@@ -11,6 +11,7 @@ pub mod config;
 mod failure;
 pub mod journal;
 mod players;
+mod responses;
 pub mod run;
 mod show;
 pub mod store;

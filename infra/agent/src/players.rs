@@ -13,6 +13,9 @@ use std::fmt;
 const MINECRAFT: &str =
     r"(?:^|[:,] )(?P<name>[.*+-]?[A-Za-z0-9_]{1,32}) \((?P<id>[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\)";
 
+/// How many players Minecraft's list says that there are, before their names.
+const COUNT: &str = r"(?i)^\s*there are (?P<count>\d+)[^:]*:";
+
 /// The command for the list of players, which no plugin replaces, and what it is called where there are no plugins.
 const LIST: &str = "minecraft:list uuids";
 const PLAIN_LIST: &str = "list uuids";
@@ -38,6 +41,21 @@ pub struct Player {
     pub id: String,
     /// Whether the name proves who it is.
     pub is_known_by_name: bool,
+}
+
+/// A reason why a list may not show who is there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Doubt {
+    #[error(
+        "not all of the list of players was understood: commands for the others wait. `agent players` shows what was; \
+         see players: in operations.md, \"Agent or plugin\""
+    )]
+    Short,
+    #[error(
+        "some names are not authenticated: commands for them wait. Set online-mode=true, the proxy's forwarding of UUIDs, \
+         or a sign before names of Bedrock"
+    )]
+    Unproven,
 }
 
 /// The players who are online.
@@ -77,12 +95,30 @@ impl Players {
 
     /// Asks the game server for its list.
     pub async fn ask(&mut self, console: &mut Connection) -> Result<String, RconError> {
-        let response = console.run(&self.command).await?;
+        let response = console.run_whole(&self.command).await?;
         if !(self.command == LIST && self.is_refused(&response)) {
             return Ok(response);
         }
         PLAIN_LIST.clone_into(&mut self.command);
-        console.run(&self.command).await
+        console.run_whole(&self.command).await
+    }
+
+    /// What is wrong with a list, of which these players were read: who is not read of it is taken to be away.
+    #[must_use]
+    pub fn doubts(&self, response: &str, read: &[Player]) -> Vec<Doubt> {
+        let is_short = match &self.each {
+            Each::Matches(_) if self.names => {
+                let text = without_colors(response);
+                let count = Regex::new(COUNT)
+                    .ok()
+                    .and_then(|count| count.captures(&text)?.name("count")?.as_str().parse().ok());
+                count.is_some_and(|count: usize| count > read.len())
+            }
+            Each::Matches(_) => false,
+            Each::Json { .. } => serde_json::from_str::<Vec<Value>>(response).is_err(),
+        };
+        let is_unproven = self.names && read.iter().any(|player| !player.is_known_by_name);
+        [is_short.then_some(Doubt::Short), is_unproven.then_some(Doubt::Unproven)].into_iter().flatten().collect()
     }
 
     /// The players that a response lists.
@@ -146,7 +182,7 @@ fn same_id(id: &str) -> String {
 }
 
 /// A text without Minecraft's colors, § and a character.
-fn without_colors(text: &str) -> String {
+pub(crate) fn without_colors(text: &str) -> String {
     let mut parts = text.split('§');
     let first = parts.next().unwrap_or_default().to_owned();
     parts.fold(first, |text, part| text + part.get(part.chars().next().map_or(0, char::len_utf8)..).unwrap_or_default())
@@ -251,8 +287,12 @@ mod tests {
             serde_saphyr::from_str("{command: list uuids, each: \"(?P<name>.*)(?P<id>.*)\"}").unwrap();
         own.forget();
         assert_eq!(own.command, PLAIN_LIST, "an owner's own command stays");
+        assert_eq!(Players::minecraft().unwrap().doubts(list, &players), [Doubt::Unproven]);
+        assert_eq!(Players::minecraft().unwrap().doubts(list, &players[..2]), [Doubt::Short]);
+        assert_eq!(Players::rust().doubts("[{", &[]), [Doubt::Short]);
         for empty in ["There are 0 of a max of 20 players online: ", "", "Unknown or incomplete command<--[HERE]"] {
             assert_eq!(Players::minecraft().unwrap().read(empty), []);
+            assert_eq!(Players::minecraft().unwrap().doubts(empty, &[]), []);
         }
     }
 

@@ -2,15 +2,17 @@
 //!
 //! The order of things, so that a refund can still recall what has not run, and nothing runs twice: rows are fetched only while
 //! RCON works; they are in the journal before anything is done; each is in the journal as begun before it is sent; what is not
-//! fresh is asked about first.
+//! fresh is asked about first. What a command did is what the game server's response says.
 
 use crate::book::{Due, Outcome, Record, Row};
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::journal::{Journal, JournalError};
-use crate::players::{Online, Players};
+use crate::players::{Doubt, Online, Players};
+use crate::responses::Meaning;
 use crate::store::{Answer, Store, StoreError};
 use rcon::{Connection, RconError};
+use std::io::ErrorKind;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
@@ -24,6 +26,8 @@ const LONGEST: Duration = Duration::from_mins(1);
 const AT_ONCE: usize = 100;
 /// The most bytes of a response that are kept.
 const OUTPUT: usize = 1_024;
+/// How often a command waits again for a player who is in the list, and whom the game server does not know.
+const MOST_MISSED: u8 = 5;
 
 /// The reason why a round ended early.
 #[derive(Debug, thiserror::Error)]
@@ -43,6 +47,10 @@ pub struct Agent {
     clock: Arc<dyn Clock>,
     pub journal: Journal,
     console: Option<Connection>,
+    /// Whether the last list of players could be read.
+    has_list: bool,
+    /// What the log says once about the list of players.
+    doubted: Vec<Doubt>,
     /// Becomes true when the agent is to end.
     stop: watch::Receiver<bool>,
 }
@@ -53,7 +61,7 @@ impl Agent {
         let mut journal = Journal::open(&config.journal, clock.seconds())?;
         journal.belong_to(&config, clock.seconds())?;
         let store = Store::new(&config.store, config.key.clone());
-        Ok(Self { config, store, clock, journal, console: None, stop })
+        Ok(Self { config, store, clock, journal, console: None, has_list: true, doubted: Vec::new(), stop })
     }
 
     /// Works until it is to end, or another agent works for the same server. Fails only with
@@ -101,8 +109,8 @@ impl Agent {
         if self.journal.book.rows().next().is_none() {
             return Ok(if has_rows { AFTER_ROWS } else { AFTER_NONE });
         }
-        // Also shows that the game server responds, before anything is begun.
-        let online = self.online().await?;
+        // Also shows that the game server responds, before anything is begun. Without a list those with a player wait.
+        let online = self.online().await?.unwrap_or_default();
         let mut due = self.journal.book.due(&online);
         let is_more = due.len() > AT_ONCE;
         due.truncate(AT_ONCE);
@@ -122,7 +130,7 @@ impl Agent {
     /// given back to the store.
     pub async fn dry_run(&mut self) -> Result<Vec<(Row, bool)>, RoundError> {
         self.connect().await?;
-        let online = self.online().await?;
+        let online = self.online().await?.unwrap_or_default();
         let mut rows: Vec<Row> = self.journal.book.rows().cloned().collect();
         let served = self.store.poll(self.agent()).await?;
         self.store.give_back(self.agent()).await?;
@@ -161,8 +169,7 @@ impl Agent {
 
     /// Sends a command. After an error the connection is dropped: a late response must not be taken for that of another command.
     async fn send(&mut self, command: &str) -> Result<String, RconError> {
-        self.connect().await?;
-        let Some(console) = &mut self.console else { return Ok(String::new()) };
+        let Some(console) = &mut self.console else { return Err(RconError::Connect(ErrorKind::NotConnected.into())) };
         let response = console.run(command).await;
         if response.is_err() {
             self.console = None;
@@ -175,23 +182,40 @@ impl Agent {
         if due.is_empty() || !is_later {
             return Ok(due);
         }
-        let online = self.online().await?;
+        let online = self.online().await?.unwrap_or_default();
         let now = self.journal.book.due(&online);
         Ok(due.into_iter().filter(|due| now.contains(due)).collect())
     }
 
-    /// The players on the game server.
-    async fn online(&mut self) -> Result<Online, RconError> {
+    /// The players on the game server; `None` if it responds, and not to the question for them.
+    async fn online(&mut self) -> Result<Option<Online>, RoundError> {
         self.connect().await?;
         let (Some(players), Some(console)) = (&mut self.config.players, &mut self.console) else {
-            return Ok(Online::default());
+            return Ok(Some(Online::default()));
         };
-        let response = players.ask(console).await;
-        let online = response.map(|response| Online::of(&players.read(&response)));
-        if online.is_err() {
-            self.console = None;
+        match players.ask(console).await {
+            Ok(response) => {
+                let read = players.read(&response);
+                for doubt in players.doubts(&response, &read) {
+                    if !self.doubted.contains(&doubt) {
+                        tracing::warn!("{doubt}");
+                        self.doubted.push(doubt);
+                    }
+                }
+                self.has_list = true;
+                Ok(Some(Online::of(&read)))
+            }
+            Err(error) => {
+                self.console = None;
+                self.connect().await?;
+                self.send(self.config.rcon.harmless()).await?;
+                if self.has_list {
+                    tracing::error!(%error, "the list of players has no response: commands that need a player wait");
+                }
+                self.has_list = false;
+                Ok(None)
+            }
         }
-        online
     }
 
     /// Fetches rows. Returns whether there were any.
@@ -225,6 +249,8 @@ impl Agent {
 
     /// Runs commands and reports the outcomes. Those that are not fresh are asked about first.
     async fn run_all(&mut self, due: &[Due]) -> Result<(), RoundError> {
+        // A new connection lets all be asked about: some servers end it after a list.
+        self.connect().await?;
         let now = self.clock.elapsed();
         let stale: Vec<u32> = due.iter().map(|due| due.id).filter(|id| !self.journal.book.is_fresh(*id, now)).collect();
         if !stale.is_empty() {
@@ -254,38 +280,50 @@ impl Agent {
             if self.is_ending() {
                 break;
             }
-            if !self.journal.book.is_fresh(*id, self.clock.elapsed()) {
+            let Some(row) = self.journal.book.row(*id).cloned() else { continue };
+            if let Err(why) = rcon::check(&row.text) {
+                tracing::error!(id, why, "a command cannot be sent by RCON: it did not run");
+                self.end(*id, Outcome::Refused, &format!("the agent did not send it: {why}"));
                 continue;
             }
-            let Some(text) = self.journal.book.row(*id).map(|row| row.text.clone()) else { continue };
-            self.execute(*id, &text).await?;
+            self.connect().await?;
+            if self.journal.book.is_fresh(*id, self.clock.elapsed()) {
+                self.execute(row).await?;
+            }
         }
         Ok(())
     }
 
-    async fn execute(&mut self, id: u32, text: &str) -> Result<(), RoundError> {
-        if let Err(why) = rcon::check(text) {
-            tracing::error!(id, why, "a command cannot be sent by RCON: it did not run");
-            let output = format!("the agent did not send it: {why}");
-            self.note(Record::Ended { id, state: Outcome::Unknown, output });
-            return Ok(());
-        }
-        self.connect().await?;
+    async fn execute(&mut self, row: Row) -> Result<(), RoundError> {
+        let id = row.id;
         self.journal.append(&[Record::Begun(id)], self.clock.seconds())?;
-        let response = self.send(text).await;
-        let (state, output) = match &response {
-            Ok(output) => (Outcome::Done, cut(output)),
-            Err(error) => (Outcome::Unknown, cut(&error.to_string())),
-        };
-        self.note(Record::Ended { id, state, output });
-        match response {
-            Ok(_) => tracing::info!(id, "a command ran"),
+        let response = match self.send(&row.text).await {
+            Ok(response) => response,
             Err(error) => {
+                self.end(id, Outcome::Unknown, &error.to_string());
                 tracing::warn!(id, %error, "it is not known whether a command ran");
                 return Err(error.into());
             }
+        };
+        match self.config.responses.meaning(&row.text, &response) {
+            Meaning::Ran => {
+                self.end(id, Outcome::Done, &response);
+                tracing::info!(id, "a command ran");
+            }
+            Meaning::NoPlayer if row.online && row.missed < MOST_MISSED => {
+                tracing::warn!(id, "the game server does not find the player of a command: it waits again");
+                self.note(Record::Served(Row { missed: row.missed + 1, ..row }));
+            }
+            Meaning::NoPlayer | Meaning::Refused => {
+                self.end(id, Outcome::Refused, &response);
+                tracing::error!(id, "the game server refused a command: `agent log` has its response");
+            }
         }
         Ok(())
+    }
+
+    fn end(&mut self, id: u32, outcome: Outcome, output: &str) {
+        self.note(Record::ended(id, outcome, cut(output)));
     }
 
     /// Reports the outcomes of commands to the store.

@@ -97,15 +97,22 @@ fn events(record: Record, rows: &mut HashMap<u32, Row>) -> Vec<(u32, &'static st
     match record {
         Record::Agent(_) | Record::Source(_) => Vec::new(),
         Record::Served(row) => {
-            let event = (row.id, "served", Some(row.text.clone()));
+            let word = if row.missed > 0 { "waits again: there was no such player" } else { "served" };
+            let event = (row.id, word, Some(row.text.clone()));
             rows.insert(row.id, row);
             vec![event]
         }
         Record::Delivered(ids) => all(ids, "kept for the player"),
         Record::Recalled(ids) => all(ids, "recalled by the store"),
         Record::Begun(id) => vec![(id, "begun", None)],
-        Record::Ended { id, state: Outcome::Done, output } => vec![(id, "done", Some(output))],
-        Record::Ended { id, output, .. } => vec![(id, "unknown", Some(output))],
+        Record::Ended { id, state, refused, output } => {
+            let word = match Outcome::of(state, refused) {
+                Outcome::Done => "done",
+                Outcome::Unknown => "unknown",
+                Outcome::Refused => "refused",
+            };
+            vec![(id, word, Some(output))]
+        }
         Record::Reported(ids) => all(ids, "reported to the store"),
     }
 }

@@ -97,8 +97,11 @@ impl Store {
         &self,
         ended: impl Iterator<Item = (u32, Outcome, &'a str)>,
     ) -> Result<Vec<Answer>, StoreError> {
-        let results: Vec<Value> =
-            ended.map(|(id, state, output)| json!({ "id": id, "state": state, "output": output })).collect();
+        let report = |(id, outcome, output): (u32, Outcome, &str)| {
+            let (state, refused) = outcome.written();
+            json!({ "id": id, "state": state, "refused": refused, "output": output })
+        };
+        let results: Vec<Value> = ended.map(report).collect();
         self.words("executed", &json!({ "results": results })).await
     }
 
@@ -167,7 +170,8 @@ fn rows(body: &[u8]) -> Result<Vec<Row>, StoreError> {
                 player_id,
                 retry_of,
             }) => {
-                rows.push(Row { id, player: username, text, online: is_online_required, order, player_id, retry_of });
+                let online = is_online_required;
+                rows.push(Row { id, player: username, text, online, order, player_id, retry_of, missed: 0 });
             }
             Ok(SentRow { id, kind: Some(_), .. }) => {
                 tracing::info!(id, "a login in the game was ignored: it needs the plugin");

@@ -15,13 +15,15 @@ fn record() -> impl Strategy<Value = Record> {
     prop_oneof![
         (id(), "\\PC{0,20}", any::<bool>()).prop_map(|(id, text, online)| {
             let (player, order, player_id) = ("Alex".to_owned(), "o".to_owned(), online.then(|| "7".to_owned()));
-            Record::Served(Row { id, player, text, online, order, player_id, retry_of: None })
+            Record::Served(Row { id, player, text, online, order, player_id, retry_of: None, missed: 0 })
         }),
         vec(id(), 1..4).prop_map(Record::Delivered),
         vec(id(), 1..4).prop_map(Record::Recalled),
         vec(id(), 1..4).prop_map(Record::Reported),
         id().prop_map(Record::Begun),
-        (id(), "\\PC{0,20}").prop_map(|(id, output)| Record::Ended { id, state: Outcome::Done, output }),
+        (id(), any::<bool>(), "\\PC{0,20}").prop_map(|(id, ran, output)| {
+            Record::ended(id, if ran { Outcome::Done } else { Outcome::Refused }, output)
+        }),
     ]
 }
 
@@ -126,4 +128,15 @@ proptest! {
             }
         }
     }
+}
+
+#[test]
+fn what_was_refused_is_unknown_for_an_agent_and_a_store_of_before() {
+    let record = Record::ended(1, Outcome::Refused, "x".to_owned());
+    let written = r#"{"ended":{"id":1,"state":"unknown","refused":true,"output":"x"}}"#;
+    assert_eq!(serde_json::to_string(&record).unwrap(), written);
+    let before = r#"{"ended":{"id":1,"state":"done","output":"x"}}"#;
+    let read: Record = serde_json::from_str(before).unwrap();
+    assert_eq!(read, Record::ended(1, Outcome::Done, "x".to_owned()));
+    assert_eq!(serde_json::to_string(&read).unwrap(), before);
 }

@@ -1,7 +1,7 @@
 //! Clients of RCON, the remote console of game servers: Source RCON ([`Protocol::Source`], [`Protocol::Minecraft`]) and the
 //! WebSocket RCON of Rust ([`Protocol::WebSocket`]).
 //!
-//! A [`Connection`] runs one command at a time and waits for the whole response. After an error other than
+//! A [`Connection`] runs one command at a time and waits for the response. After an error other than
 //! [`RconError::Refused`] it is not known whether the command ran, and the connection must be dropped: a late response must not be
 //! taken for that of another command. RCON is plain text: use it on this machine, or through a tunnel.
 
@@ -10,6 +10,7 @@ mod source;
 mod web;
 
 pub use packet::{Malformed, Packet, decode};
+pub use source::Dialect;
 
 use std::io;
 use std::time::Duration;
@@ -73,18 +74,35 @@ impl Connection {
         Ok(Self { kind, limit })
     }
 
-    /// Runs a command, and returns the whole response. Fails with [`RconError::Refused`] if the command was not sent;
-    /// after any other error, drop the connection.
+    /// Runs a command, and returns the response, of which a server that divides it early is only heard the first part. Fails
+    /// with [`RconError::Refused`] if the command was not sent; after any other error, drop the connection.
     pub async fn run(&mut self, command: &str) -> Result<String, RconError> {
+        self.hear(command, false).await
+    }
+
+    /// Runs a command as [`run`](Self::run) does, and returns the whole response, however the server divides it.
+    pub async fn run_whole(&mut self, command: &str) -> Result<String, RconError> {
+        self.hear(command, true).await
+    }
+
+    async fn hear(&mut self, command: &str, is_whole: bool) -> Result<String, RconError> {
         check(command).map_err(RconError::Refused)?;
         let limit = self.limit;
         let running = async {
             match &mut self.kind {
-                Kind::Source(connection) => connection.run(command).await,
+                Kind::Source(connection) => connection.run(command, is_whole).await,
                 Kind::Web(connection) => connection.run(command).await,
             }
         };
         timeout(limit, running).await.unwrap_or(Err(RconError::Timeout(limit)))
+    }
+
+    /// What the server was seen to do unlike others.
+    pub const fn dialect(&self) -> Dialect {
+        match &self.kind {
+            Kind::Source(connection) => connection.dialect,
+            Kind::Web(_) => Dialect { has_zero_ids: false, ignores_markers: false },
+        }
     }
 
     /// Whether the other side has closed the connection, as far as this side was notified.

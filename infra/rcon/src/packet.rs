@@ -1,8 +1,10 @@
 //! Packets of Source RCON: a length, an id, a type, and a text that ends with two zero bytes.
 
-/// The least and the greatest length of a packet. Minecraft sends up to 4,096 characters of up to three bytes.
+use crate::LONGEST_RESPONSE;
+
+/// The least and the greatest length of a packet. Source and Minecraft divide a response; some servers send all of it in one.
 const SHORTEST: usize = 10;
-const LONGEST: usize = 3 * 4_096 + SHORTEST;
+const LONGEST: usize = LONGEST_RESPONSE + SHORTEST;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Packet {
@@ -79,7 +81,7 @@ mod tests {
             }
             let length = bytes.get(..4).map(|length| i32::from_le_bytes(length.try_into().unwrap()));
             let is_refused = decode(&mut bytes.clone()).is_err();
-            prop_assert_eq!(is_refused, length.is_some_and(|length| !(10..=12_298).contains(&length)));
+            prop_assert_eq!(is_refused, length.is_some_and(|length| !(10..=1_048_586).contains(&length)));
         }
     }
 }

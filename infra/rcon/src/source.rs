@@ -1,12 +1,17 @@
 //! Source RCON. A response may have several packets, and nothing says which is the last. After a packet that may be followed by
 //! another one, a marker is sent: what comes before its response belongs to the command. A marker that is sent at once, as some
 //! clients do, makes Minecraft close the connection (MC-72390), because it takes what one read returns for one packet.
+//!
+//! Servers differ from the documentation ([`Dialect`]): some respond with the id 0 to everything, some ignore or end the
+//! connection at a marker. Their responses end when nothing comes any more.
 
 use crate::packet::{Malformed, Packet, decode};
 use crate::{LONGEST_RESPONSE, Protocol, RconError};
 use std::io;
+use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
+use tokio::time::timeout;
 
 const LOGIN: i32 = 3;
 const LOGIN_RESPONSE: i32 = 2;
@@ -17,6 +22,19 @@ const RESPONSE: i32 = 0;
 const UNKNOWN: i32 = 100;
 /// The least bytes of a packet that may be followed by another one.
 const FULL: usize = 4_000;
+/// How long a server has to respond to its first marker.
+const FIRST_MARKER: Duration = Duration::from_secs(1);
+/// How long nothing comes after the end of a response that no marker ends.
+const QUIET: Duration = Duration::from_millis(250);
+
+/// What a server does unlike others. Every connection learns it anew: the server may be another one.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Dialect {
+    /// Its responses have the id 0 and not that of the request, as those of Palworld and Conan Exiles have.
+    pub has_zero_ids: bool,
+    /// It does not respond to a marker.
+    pub ignores_markers: bool,
+}
 
 #[derive(Debug)]
 pub(crate) struct Connection {
@@ -25,6 +43,11 @@ pub(crate) struct Connection {
     marker: i32,
     /// The last id that was used. Packets with an older one belong to a response that was read.
     last: i32,
+    pub(crate) dialect: Dialect,
+    /// Whether a response to a command had the id of the command: one with the id 0 is then none.
+    knows_ids: bool,
+    /// Whether it has responded to a marker.
+    knows_markers: bool,
 }
 
 impl Connection {
@@ -32,47 +55,96 @@ impl Connection {
         let stream = TcpStream::connect(address).await.map_err(RconError::Connect)?;
         stream.set_nodelay(true).map_err(RconError::Connect)?;
         let marker = if protocol == Protocol::Minecraft { UNKNOWN } else { RESPONSE };
-        let mut connection = Self { stream, received: Vec::new(), marker, last: 0 };
+        let (received, dialect) = (Vec::new(), Dialect::default());
+        let (knows_ids, knows_markers) = (false, false);
+        let mut connection = Self { stream, received, marker, last: 0, dialect, knows_ids, knows_markers };
         let id = connection.send(LOGIN, password).await?;
         loop {
             let packet = connection.packet().await?;
+            if packet.id == -1 {
+                return Err(RconError::Password);
+            }
             // Source sends an empty response before that of the login.
             if packet.kind == LOGIN_RESPONSE {
-                return if packet.id == id { Ok(connection) } else { Err(RconError::Password) };
+                connection.dialect.has_zero_ids = packet.id == 0;
+                return if [0, id].contains(&packet.id) { Ok(connection) } else { Err(RconError::Password) };
             }
         }
     }
 
-    pub(crate) async fn run(&mut self, command: &str) -> Result<String, RconError> {
+    pub(crate) async fn run(&mut self, command: &str, is_whole: bool) -> Result<String, RconError> {
+        self.forget_late()?;
         let id = self.send(COMMAND, command).await?;
-        let (mut response, mut marker) = (Vec::new(), None);
-        loop {
-            let packet = self.packet().await?;
-            if Some(packet.id) == marker {
-                break;
+        let first = loop {
+            if let Some(packet) = self.response(id).await? {
+                break packet;
             }
-            if packet.id == -1 {
-                return Err(RconError::Password);
-            }
+        };
+        self.dialect.has_zero_ids = first.id == 0;
+        self.knows_ids |= first.id == id;
+        let mut response = first.body;
+        // Without an id, what is left over would be taken for the response to the next command.
+        if is_whole || self.dialect.has_zero_ids || response.len() >= FULL {
+            self.rest(id, &mut response).await?;
+        }
+        Ok(String::from_utf8_lossy(&response).into_owned())
+    }
+
+    /// The next packet, if it is of the response to the request with an id.
+    async fn response(&mut self, id: i32) -> Result<Option<Packet>, RconError> {
+        let packet = self.packet().await?;
+        match packet.id {
+            -1 => Err(RconError::Password),
+            0 if self.knows_ids => Ok(None),
+            0 => Ok(Some(packet)),
             // Source sends a second packet for a marker.
-            if packet.id < id {
-                continue;
-            }
-            if packet.id != id {
-                return Err(Malformed::Id(packet.id).into());
+            older if (1..id).contains(&older) => Ok(None),
+            // The command's own, or that of the marker after it.
+            own if (id..=self.last).contains(&own) => Ok(Some(packet)),
+            other => Err(Malformed::Id(other).into()),
+        }
+    }
+
+    /// Reads what follows the first packet of a response.
+    async fn rest(&mut self, id: i32, response: &mut Vec<u8>) -> Result<(), RconError> {
+        let is_marked = !self.dialect.has_zero_ids && !self.dialect.ignores_markers;
+        // A server that has ended meanwhile has responded all the same.
+        let marker = if is_marked { self.send(self.marker, "").await.ok() } else { None };
+        loop {
+            let next = match marker {
+                Some(_) if self.knows_markers => Ok(self.response(id).await),
+                Some(_) => timeout(FIRST_MARKER, self.response(id)).await,
+                None => timeout(QUIET, self.response(id)).await,
+            };
+            let packet = match next {
+                Ok(Ok(Some(packet))) => packet,
+                Ok(Ok(None)) => continue,
+                // It ends the connection at a marker: what it sent before is the response.
+                Ok(Err(RconError::Broken(_))) => return Ok(()),
+                Ok(Err(error)) => return Err(error),
+                Err(_) => {
+                    self.dialect.ignores_markers |= marker.is_some();
+                    return Ok(());
+                }
+            };
+            if marker == Some(packet.id) {
+                self.knows_markers = true;
+                return Ok(());
             }
             if response.len() + packet.body.len() > LONGEST_RESPONSE {
                 return Err(Malformed::TooLong.into());
             }
-            let is_full = packet.body.len() >= FULL;
             response.extend(packet.body);
-            match marker {
-                None if is_full => marker = Some(self.send(self.marker, "").await?),
-                None => break,
-                Some(_) => {}
-            }
         }
-        Ok(String::from_utf8_lossy(&response).into_owned())
+    }
+
+    /// Forgets what came after the end of a response without an id.
+    fn forget_late(&mut self) -> Result<(), RconError> {
+        if self.dialect.has_zero_ids {
+            while matches!(self.stream.try_read_buf(&mut self.received), Ok(1..)) {}
+            while decode(&mut self.received)?.is_some() {}
+        }
+        Ok(())
     }
 
     async fn send(&mut self, kind: i32, text: &str) -> Result<i32, RconError> {

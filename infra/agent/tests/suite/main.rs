@@ -5,9 +5,11 @@
 #![expect(clippy::print_stdout, reason = "figures for infra/scripts/prove")]
 
 mod console;
+mod dialects;
 mod kills;
 mod many;
 mod outages;
+mod responses;
 mod store;
 mod world;
 

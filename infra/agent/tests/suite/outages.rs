@@ -164,7 +164,7 @@ async fn a_clock_that_goes_back_a_day_changes_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_command_with_a_late_response_or_that_cannot_be_sent_is_unknown_and_evidence_is_cut() {
+async fn a_command_with_a_late_response_is_unknown_one_that_cannot_be_sent_did_not_run_and_evidence_is_cut() {
     let (world, clock) = (World::new(0).await, Arc::new(MovedClock::default()));
     let (mut agent, ending) = world.agent(&clock);
     world.store.sell(1, &"x".repeat(1_414), None);
@@ -172,6 +172,7 @@ async fn a_command_with_a_late_response_or_that_cannot_be_sent_is_unknown_and_ev
     world.store.sell(3, "help", None);
     world.work(&clock, &mut agent, &ending, || world.store.is_settled()).await;
     assert_eq!(ran(&world), ["help"]);
+    assert_eq!(world.store.count(State::Refused), 2, "{:?}", world.store);
     let output = |id: u32| world.store.inner().commands[&id].output.clone();
     assert!(output(1).contains("it has 1414 bytes") && output(2).contains("one line"), "{} {}", output(1), output(2));
     assert!(output(3).len() > 1_000 && output(3).starts_with("/command1 "));

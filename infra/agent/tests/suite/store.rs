@@ -21,6 +21,7 @@ pub enum State {
     Validated,
     Done,
     Unknown,
+    Refused,
     Recalled,
 }
 
@@ -161,11 +162,16 @@ impl QueueStore {
                         assert!(output.len() <= 1_024);
                         if before != State::Done {
                             output.clone_into(&mut command.output);
-                            command.state = if is_done { State::Done } else { State::Unknown };
+                            let is_refused = word(id).is_some_and(|result| result["refused"] == true);
+                            command.state = match (is_refused, is_done) {
+                                (true, _) => State::Refused,
+                                (false, true) => State::Done,
+                                (false, false) => State::Unknown,
+                            };
                         }
                         true
                     }
-                    ("delivered", State::Served) => {
+                    ("delivered", State::Served | State::Validated) => {
                         command.state = if command.is_refunded { State::Recalled } else { State::Kept };
                         delivered.push(id);
                         true

@@ -25,6 +25,7 @@ struct Inner {
     online: BTreeMap<String, String>,
     ran: Vec<Ran>,
     has_no_plugins: bool,
+    is_offline: bool,
 }
 
 impl Console {
@@ -47,6 +48,11 @@ impl Console {
     /// From now on it is a server without plugins, on which no command has the name of who brought it.
     pub fn lose_plugins(&self) {
         self.inner().has_no_plugins = true;
+    }
+
+    /// From now on it is a server in offline mode, which does not ask who its players are.
+    pub fn go_offline(&self) {
+        self.inner().is_offline = true;
     }
 
     #[must_use]
@@ -89,7 +95,8 @@ pub(super) fn is_question(text: &str) -> bool {
 
 impl Inner {
     fn list(&self, uuids: bool) -> String {
-        let shown = |name: &String| if uuids { format!("{name} ({})", uuid(name)) } else { name.clone() };
+        let version = if self.is_offline { 0x30 } else { 0x40 };
+        let shown = |name: &String| if uuids { format!("{name} ({})", uuid(name, version)) } else { name.clone() };
         let names: Vec<String> = self.online.values().map(shown).collect();
         format!("There are {} of a max of {SLOTS} players online: {}", names.len(), names.join(", "))
     }
@@ -116,6 +123,7 @@ impl Inner {
                 format!("[LP] {} no longer inherits permissions from {group} in context global.", player.to_lowercase())
             }
             ["say", ..] => String::new(),
+            ["echo", ..] => command.strip_prefix("echo ").unwrap_or_default().to_owned(),
             // Minecraft joins the lines of a response without a separator.
             ["help", ..] => {
                 (1..=400).map(|number| format!("/command{number} (<targets>|<ä>)")).collect::<Vec<_>>().concat()
@@ -134,11 +142,11 @@ fn title(item: &str) -> String {
     words.collect::<Vec<_>>().join(" ")
 }
 
-/// A UUID of the version that accounts have, always the same for a name.
-fn uuid(name: &str) -> String {
+/// A UUID, always the same for a name. Accounts have those of version 4, names alone those of version 3.
+fn uuid(name: &str, version: u8) -> String {
     let mut bytes: [u8; 16] = std::array::from_fn(|_| 0);
     bytes.copy_from_slice(&Sha256::digest(name.to_lowercase())[..16]);
-    bytes[6] = bytes[6] & 0x0f | 0x40;
+    bytes[6] = bytes[6] & 0x0f | version;
     bytes[8] = bytes[8] & 0x3f | 0x80;
     let text = hex::encode(bytes);
     format!("{}-{}-{}-{}-{}", &text[..8], &text[8..12], &text[12..16], &text[16..20], &text[20..])

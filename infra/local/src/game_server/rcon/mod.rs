@@ -1,4 +1,4 @@
-//! A game server with Source RCON, as Minecraft speaks it. It also misbehaves on request: see [`Switch`].
+//! A game server with Source RCON, as Minecraft speaks it. On request it misbehaves, or speaks another dialect: see [`Switch`].
 
 mod console;
 mod packet;
@@ -34,10 +34,28 @@ pub enum Switch {
     Crash,
     /// Nothing is accepted.
     Down,
+    /// All responses have the id 0, as those of Palworld and Conan Exiles have.
+    ZeroIds,
+    /// A response is one packet, however long.
+    OnePacket,
+    /// Responses are divided after [`SPLIT`] characters.
+    Split,
+    /// A request of an unknown type has no response.
+    Unmarked,
+    /// The connection ends at a request of an unknown type.
+    EndsAtMarker,
+    /// A question for the players with their ids has no response.
+    NoList,
 }
 
+/// How many characters a packet has of a server that divides responses early.
+pub const SPLIT: usize = 600;
+
 impl Switch {
-    /// The words of the console: `none`, `drop`, `refuse`, `hang`, `late MILLISECONDS`, `pieces`, `crash`, `down`.
+    /// The words of the console.
+    pub const WORDS: &str = "none, drop, refuse, hang, late MS, pieces, crash, down, zero-ids, one-packet, split, unmarked, ends-at-marker or no-list";
+
+    /// A switch by the words of the console: [`WORDS`](Self::WORDS).
     pub fn parse(words: &[&str]) -> Option<Self> {
         Some(match words {
             ["none"] => Self::None,
@@ -48,8 +66,23 @@ impl Switch {
             ["pieces"] => Self::Pieces,
             ["crash"] => Self::Crash,
             ["down"] => Self::Down,
+            ["zero-ids"] => Self::ZeroIds,
+            ["one-packet"] => Self::OnePacket,
+            ["split"] => Self::Split,
+            ["unmarked"] => Self::Unmarked,
+            ["ends-at-marker"] => Self::EndsAtMarker,
+            ["no-list"] => Self::NoList,
             _ => return None,
         })
+    }
+
+    /// The most characters of a packet.
+    const fn most(self) -> usize {
+        match self {
+            Self::OnePacket => usize::MAX,
+            Self::Split => SPLIT,
+            _ => packet::LARGEST_TEXT,
+        }
     }
 
     const fn delay(self) -> Duration {

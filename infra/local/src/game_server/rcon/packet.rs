@@ -10,7 +10,7 @@ pub const RESPONSE: i32 = 0;
 /// The most bytes that Minecraft reads at once; a request is one read.
 pub const LARGEST_REQUEST: usize = 1_460;
 /// The most characters of a response.
-const LARGEST_TEXT: usize = 4_096;
+pub const LARGEST_TEXT: usize = 4_096;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
@@ -32,12 +32,12 @@ impl Request {
     }
 }
 
-/// The packets of a response: a text has at least one.
-pub fn responses(id: i32, kind: i32, text: &str) -> Vec<Vec<u8>> {
+/// The packets of a response, of at most `most` characters each: a text has at least one.
+pub fn responses(id: i32, kind: i32, text: &str, most: usize) -> Vec<Vec<u8>> {
     let mut rest = text;
     let mut packets = Vec::new();
     loop {
-        let end = rest.char_indices().nth(LARGEST_TEXT).map_or(rest.len(), |(at, _)| at);
+        let end = rest.char_indices().nth(most).map_or(rest.len(), |(at, _)| at);
         let (part, after) = rest.split_at(end);
         let length = i32::try_from(part.len() + 10).unwrap_or_default();
         let head = [length, id, kind].map(i32::to_le_bytes).concat();

@@ -145,6 +145,8 @@ impl Shared {
                 }
                 packet::COMMAND if !is_admitted => self.send(stream, -1, packet::COMMAND, "").await?,
                 packet::COMMAND => self.command(stream, id, &text).await?,
+                _ if self.switch() == Switch::Unmarked => {}
+                _ if self.switch() == Switch::EndsAtMarker => return Ok(()),
                 _ => self.send(stream, id, packet::RESPONSE, &format!("Unknown request {kind:x}")).await?,
             }
         }
@@ -162,6 +164,7 @@ impl Shared {
         };
         match switch {
             Switch::Hang => std::future::pending().await,
+            Switch::NoList if words.last() == Some(&"uuids") => return Ok(()),
             Switch::Crash => {
                 self.console.all_leave();
                 self.turn(Switch::Down);
@@ -175,7 +178,7 @@ impl Shared {
         tokio::time::sleep(switch.delay()).await;
         if switch == Switch::Drop {
             self.turn(Switch::None);
-            let packets = packet::responses(id, packet::RESPONSE, &response).concat();
+            let packets = packet::responses(id, packet::RESPONSE, &response, switch.most()).concat();
             stream.write_all(&packets[..packets.len() / 2]).await?;
             return Err(io::ErrorKind::ConnectionReset.into());
         }
@@ -191,18 +194,17 @@ impl Shared {
             ["leave", player] => self.console.leave(player),
             _ => match Switch::parse(words) {
                 Some(switch) => self.turn(switch),
-                None => {
-                    return "join NAME, leave NAME, none, drop, refuse, hang, late MS, pieces, crash or down"
-                        .to_owned();
-                }
+                None => return format!("join NAME, leave NAME, {}", Switch::WORDS),
             },
         }
         "ok".to_owned()
     }
 
     async fn send(&self, stream: &mut TcpStream, id: i32, kind: i32, text: &str) -> io::Result<()> {
-        for packet in packet::responses(id, kind, text) {
-            if self.switch() == Switch::Pieces {
+        let switch = self.switch();
+        let id = if switch == Switch::ZeroIds && id > 0 { 0 } else { id };
+        for packet in packet::responses(id, kind, text, switch.most()) {
+            if switch == Switch::Pieces {
                 for piece in packet.chunks(packet.len().div_ceil(4).max(3)) {
                     stream.write_all(piece).await?;
                     tokio::time::sleep(Duration::from_millis(1)).await;
