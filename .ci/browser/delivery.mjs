@@ -47,7 +47,7 @@ async function deliveredAndTakenBack() {
   await command("crate key give Clover ember 1").getByText(/^ran/).waitFor(RUNS);
   await command("crate key give Clover frost 1").getByText("waits for the player").waitFor(RUNS);
   await line("Ember Key").getByText("Arrived in the game").waitFor(RUNS);
-  await line("Frost Key").getByText("Waits until you are on the server").waitFor(RUNS);
+  await line("Frost Key").getByText("Waits until Clover joins Hearth").waitFor(RUNS);
   await inspect(page, "order-waits");
   await watcher.getByLabel("Player", { exact: true }).fill("Clover");
   await watcher.getByLabel("Player", { exact: true }).press("Enter");
@@ -71,7 +71,7 @@ async function aCrashKeepsWhatWaits() {
   await login(page, "Larkspur");
   await buy(page, 211);
   await pay(page);
-  await page.getByText("Waits until you are on the server").waitFor(RUNS);
+  await page.getByText("Waits until Larkspur joins Hearth").waitFor(RUNS);
   await inspect(page, "phone-order-waits");
   await open(page, "/console");
   await page.getByRole("button", { name: "Crash" }).click();

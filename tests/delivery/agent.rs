@@ -50,25 +50,30 @@ async fn a_second_agent_is_refused_and_one_that_is_none_is_named_to_a_valid_key_
 #[tokio::test]
 async fn an_agent_reports_what_ran_and_what_it_does_not_know() {
     let store = TestStore::open().await;
-    let [done, unknown, plain] = [
+    let [done, unknown, plain, refused] = [
         store.queue_command("Thornwick", "give Thornwick diamond", false).await,
         store.queue_command("Thornwick", "give Thornwick stone", false).await,
         store.queue_command("Thornwick", "give Thornwick sand", false).await,
+        store.queue_command("Thornwick", "gives Thornwick sand", false).await,
     ];
     poll(&store, SERVER_KEY, AGENT).await;
     let body = json!({
         "ids": [plain],
-        "results": [{"id": done, "state": "done", "output": "Gave 1 [Diamond]\n"}, {"id": unknown, "state": "unknown"}],
+        "results": [{"id": done, "state": "done", "output": "Gave 1 [Diamond]\n"}, {"id": unknown, "state": "unknown"},
+            {"id": refused, "state": "unknown", "refused": true, "output": "Unknown or incomplete command"}],
     });
     for _ in 0..2 {
         let reply = store.server_says("executed", Some(body.clone())).await;
         let results: Vec<Value> = reply.json()["results"].as_array().cloned().unwrap();
         assert!(results.iter().all(|result| result["status"] == true), "{}", reply.text);
-        assert_eq!(results.len(), 3);
+        assert_eq!(results.len(), 4);
     }
     let states =
         [store.command_state(done).await, store.command_state(unknown).await, store.command_state(plain).await];
     assert_eq!(states, [CommandState::Executed, CommandState::Unknown, CommandState::Executed]);
+    assert_eq!(store.command_state(refused).await, CommandState::Refused);
+    assert_eq!(output(&store, refused).await.as_deref(), Some("Unknown or incomplete command"));
+    assert_eq!(store.tell("validated", &[refused]).await, [(json!(refused), false)]);
     assert_eq!(output(&store, done).await.as_deref(), Some("Gave 1 [Diamond] "), "it is one line");
     assert_eq!(output(&store, unknown).await, None);
     assert_eq!(store.tell("validated", &[unknown]).await, [(json!(unknown), false)], "it is not repeated by itself");
@@ -88,6 +93,7 @@ async fn reports_that_are_wrong_are_named_and_change_nothing() {
         (json!([{"id": id, "state": "ran"}]), "results.state"),
         (json!([{"id": id, "state": true}]), "results.state"),
         (json!([{"id": id, "state": "done", "output": 1}]), "results.output"),
+        (json!([{"id": id, "state": "done", "refused": 1}]), "results.refused"),
         (json!([{"id": id, "state": "done", "output": "ä".repeat(513)}]), "results.output"),
         (json!(vec![one; 1_001]), "results"),
     ] {

@@ -4,6 +4,8 @@ use super::support::{act, add, begin, call, create, login};
 use crate::support::{fields, item, republish};
 use local::stripe::Action;
 use serde_json::{Value, json};
+use shared::model::CommandId;
+use shared::usecases::delivery::done;
 use std::time::Duration;
 use tests::{Call, TestStore};
 
@@ -67,13 +69,32 @@ async fn what_waits_for_the_player_says_so_and_nothing_is_written() {
     let ids = served(&store).await;
     store.tell("delivered", &ids).await;
     store.calls.clear();
-    assert_eq!(state(&store, &token, &begun.order).await, "join");
+    let line = lines(&store, &token, &begun.order).await["lines"][0].clone();
+    assert_eq!((&line["state"], &line["player"]), (&json!("join"), &json!("Buyer")), "{line}");
+    assert_eq!(line["servers"].as_array().map(Vec::len), Some(1), "{line}");
     assert_eq!(store.calls.writes(), 0);
     store.tell("validated", &ids).await;
     store.clock.advance(Duration::from_mins(6));
     let sweep = serde_json::from_str(include_str!("../../infra/local/src/sweep.json")).unwrap();
     assert_eq!(store.invoke("payments", &sweep).await.status, 200);
     assert_eq!(state(&store, &token, &begun.order).await, "unknown", "nothing was said about it for too long");
+}
+
+#[tokio::test]
+async fn what_the_game_server_refused_says_so_until_the_owner_has_done_it() {
+    let store = open(false).await;
+    let token = login(&store, "Buyer").await;
+    add(&store, &token, DRUMS, 1).await;
+    let begun = create(&store, &token).await;
+    act(&store, &begun, &Action::Pay).await;
+    let ids = served(&store).await;
+    let body =
+        json!({ "results": [{ "id": ids[0], "state": "unknown", "refused": true, "output": "Unknown command" }] });
+    assert_eq!(store.server_says("executed", Some(body)).await.status, 200);
+    assert_eq!(state(&store, &token, &begun.order).await, "refused");
+    let id = CommandId::new(ids[0]).unwrap();
+    done(&store.db, store.clock.as_ref(), id).await.unwrap();
+    assert_eq!(state(&store, &token, &begun.order).await, "delivered");
 }
 
 #[tokio::test]
@@ -96,7 +117,10 @@ async fn an_order_without_an_owner_is_shown_to_all_and_one_that_does_not_exist_t
     for token in ["undefined".to_owned(), store.token("Pebble")] {
         // It was recorded without names of its items.
         let shown = lines(&store, &token, "u2qlyq2uxxth4o4j").await;
-        assert_eq!(shown["lines"][0], json!({ "name": "An armful of firewood", "state": "none" }));
+        assert_eq!(
+            shown["lines"][0],
+            json!({ "name": "An armful of firewood", "state": "none", "player": null, "servers": [] })
+        );
         let body = lines(&store, &token, "aaaaaaaaaaaaaaaa").await;
         assert_eq!((fields(&body), &body["status"]), (vec!["status", "message"], &json!("not_found")));
     }

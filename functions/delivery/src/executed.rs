@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer};
 use shared::endpoint::{Endpoint, Error, RoundTrips};
 use shared::http::body::BodyFault;
 use shared::model::CommandId;
-use shared::usecases::delivery::{self, Report};
+use shared::usecases::delivery::{self, Report, ReportedOutcome};
 
 /// The most results of a call.
 const MOST_RESULTS: usize = 1_000;
@@ -38,10 +38,13 @@ pub struct ReportsRequest {
 pub struct ReportRequest {
     /// The row's id.
     id: i64,
-    /// `done`, or `unknown` if the game server did not respond.
+    /// `done`, or `unknown` if the game server did not respond or `refused` is true.
     #[schemars(with = "String", regex(pattern = "^(done|unknown)$"))]
     #[serde(rename = "state", deserialize_with = "is_done")]
     is_done: bool,
+    /// Whether it did nothing: the game server's response says so, or the agent could not send it. Then `state` does not matter.
+    #[serde(default)]
+    refused: bool,
     /// The game server's response, at most 1,024 bytes.
     #[schemars(length(max = LONGEST))]
     #[serde(default, deserialize_with = "output")]
@@ -85,9 +88,15 @@ impl Named for ReportsRequest {
 impl ReportsRequest {
     /// The reports. One with a response is before one without.
     fn reports(self) -> Vec<Report> {
-        let results = self.results.into_iter().flatten().filter_map(|ReportRequest { id, is_done, output }| {
-            CommandId::new(id).ok().map(|id| Report { id, is_done, output })
-        });
+        let results =
+            self.results.into_iter().flatten().filter_map(|ReportRequest { id, is_done, refused, output }| {
+                let outcome = match (refused, is_done) {
+                    (true, _) => ReportedOutcome::Refused,
+                    (false, true) => ReportedOutcome::Ran,
+                    (false, false) => ReportedOutcome::Unknown,
+                };
+                CommandId::new(id).ok().map(|id| Report { id, outcome, output })
+            });
         let ran = self.ids.into_iter().flatten().filter_map(|id| CommandId::new(id).ok());
         results.chain(ran.map(Report::done)).collect()
     }

@@ -5,12 +5,12 @@ use crate::check_status::{FORBIDDEN, NOT_FOUND, read};
 use serde::{Deserialize, Serialize};
 use shared::endpoint::{Endpoint, Error, ErrorBody, Json, JsonBody, RoundTrips};
 use shared::http::body;
-use shared::model::{ActiveVersion, InternalId, Items, Order};
+use shared::model::{ActiveVersion, InternalId, Items, Order, ServerId};
 use shared::rules::delivery::shown::LineState;
 use shared::rules::visibility::{OrderVisibility, visibility_of};
 use shared::store::StoreError;
 use shared::token::Claim;
-use shared::usecases::delivery::lines_of;
+use shared::usecases::delivery::{LineDelivery, lines_of};
 use std::convert::Infallible;
 
 pub struct Delivery;
@@ -52,6 +52,10 @@ pub struct LineBody {
     name: String,
     /// The state of its delivery.
     state: LineState,
+    /// The name of the player whom it waits for; null unless `state` is `join`.
+    player: Option<String>,
+    /// The names of the servers that the player has to join; empty unless `state` is `join`.
+    servers: Vec<String>,
 }
 
 impl Endpoint for Delivery {
@@ -77,7 +81,7 @@ impl Endpoint for Delivery {
                 let lines = lines_of(&base.db, base.clock.as_ref(), stored);
                 let active = active?;
                 let (lines, items) = tokio::try_join!(lines, unnamed(state, &active, order))?;
-                DeliveryReply::Shown { lines: named(lines, order, &items) }
+                DeliveryReply::Shown { lines: named(lines, order, &items, &active) }
             }
             (OrderVisibility::Unauthorized, _) => return Err(Error::Unauthorized),
             (OrderVisibility::Forbidden, _) => DeliveryReply::Forbidden { message: FORBIDDEN },
@@ -97,11 +101,16 @@ async fn unnamed(state: &State, active: &ActiveVersion, order: &Order) -> Result
     state.items.complete(plan, &mut rows, |_| false)
 }
 
-fn named(lines: Vec<(String, LineState)>, order: &Order, items: &Items) -> Vec<LineBody> {
+fn named(lines: Vec<LineDelivery>, order: &Order, items: &Items, active: &ActiveVersion) -> Vec<LineBody> {
     let published = |item| items.get(item).map(|published| published.item.name.clone()).unwrap_or_default();
-    let named = lines.into_iter().zip(&order.lines).map(|((name, state), line)| {
+    let servers = |ids: Vec<ServerId>| {
+        let known = active.config.delivery.servers.iter().filter(|server| ids.contains(&server.id));
+        known.map(|server| server.name.clone()).collect()
+    };
+    let named = lines.into_iter().zip(&order.lines).map(|(LineDelivery { name, state, waits_for }, line)| {
         let name = if name.is_empty() { published(&line.item) } else { name };
-        LineBody { name, state }
+        let (player, ids) = waits_for.map_or((None, Vec::new()), |(player, ids)| (Some(player), ids));
+        LineBody { name, state, player, servers: servers(ids) }
     });
     named.collect()
 }

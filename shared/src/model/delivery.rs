@@ -86,6 +86,8 @@ pub enum CommandState {
     Executed,
     /// It may have run; the owner decides.
     Unknown,
+    /// The game server says that it did nothing; the owner decides.
+    Refused,
     /// It will not run: the order was refunded or disputed, or its time is over.
     Recalled,
     /// It will not run: the player was banned or erased.
@@ -100,7 +102,7 @@ pub enum CommandState {
 
 impl CommandState {
     /// Every state, in the order of rules.md, "Delivery".
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Waiting,
         Self::Ready,
         Self::Served,
@@ -109,6 +111,7 @@ impl CommandState {
         Self::Validated,
         Self::Executed,
         Self::Unknown,
+        Self::Refused,
         Self::Recalled,
         Self::Stopped,
         Self::Cancelled,
@@ -127,6 +130,7 @@ impl CommandState {
             Self::Validated => "validated",
             Self::Executed => "executed",
             Self::Unknown => "unknown",
+            Self::Refused => "refused",
             Self::Recalled => "recalled",
             Self::Stopped => "stopped",
             Self::Cancelled => "cancelled",
@@ -191,6 +195,9 @@ pub struct Delivery {
     /// When an agent first said that it began it and had no response.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unknown_at: Option<i64>,
+    /// When an agent first said that the game server refused it, or that it was not sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused_at: Option<i64>,
     /// Whether it was last served to an agent, whose journal says what it has begun.
     #[serde(default, skip_serializing_if = "is_default")]
     pub by_agent: bool,
@@ -213,6 +220,7 @@ impl Delivery {
             silent_at: None,
             executed_at: None,
             unknown_at: None,
+            refused_at: None,
             by_agent: false,
         }
     }

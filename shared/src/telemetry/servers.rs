@@ -22,22 +22,22 @@ pub struct ServerFigures {
     pub oldest_ready: Option<i64>,
     /// Seconds since its last poll; `None` if it is not connected.
     pub silence: Option<i64>,
-    /// Commands of which it is not known whether they ran.
-    pub unknown: usize,
+    /// Commands of which it is not known whether they ran, or which the game server refused.
+    pub undecided: usize,
 }
 
 impl ServerFigures {
     /// Whether something at the server waits for its owner.
     pub(super) fn needs_person(&self) -> bool {
         let is_over = |seconds: Option<i64>, most| seconds.is_some_and(|seconds| seconds > most);
-        is_over(self.oldest_ready, READY_TOO_LONG) || is_over(self.silence, SILENT_TOO_LONG) || self.unknown > 0
+        is_over(self.oldest_ready, READY_TOO_LONG) || is_over(self.silence, SILENT_TOO_LONG) || self.undecided > 0
     }
 
     pub(super) fn value(&self, metric: &str) -> Option<i64> {
         match metric {
             OLDEST_READY => self.oldest_ready,
             SILENCE => self.silence,
-            UNKNOWN => i64::try_from(self.unknown).ok(),
+            UNKNOWN => i64::try_from(self.undecided).ok(),
             _ => None,
         }
     }

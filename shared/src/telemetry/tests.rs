@@ -44,7 +44,7 @@ fn every_metric_that_is_declared_has_its_value_and_its_dimensions() {
         meter.payments.add(event, 2);
     }
     let line = line(&meter, 200);
-    let figures = ServerFigures { server: ServerId::new(4), oldest_ready: Some(7), silence: Some(8), unknown: 9 };
+    let figures = ServerFigures { server: ServerId::new(4), oldest_ready: Some(7), silence: Some(8), undecided: 9 };
     let all: Vec<&str> = METRICS.iter().map(|metric| metric.name).collect();
     let mut declared = [declared(&line), declared(&server_line(&figures))].concat();
     declared.sort_by_key(|name| all.iter().position(|metric| metric == name));
@@ -55,7 +55,7 @@ fn every_metric_that_is_declared_has_its_value_and_its_dimensions() {
 
 #[test]
 fn figures_of_a_game_server_name_it_and_are_of_one_metric_for_all() {
-    let figures = ServerFigures { server: ServerId::new(4), oldest_ready: None, silence: Some(1_900), unknown: 0 };
+    let figures = ServerFigures { server: ServerId::new(4), oldest_ready: None, silence: Some(1_900), undecided: 0 };
     let line = server_line(&figures);
     assert_eq!(line["_aws"]["CloudWatchMetrics"][0]["Dimensions"], json!([["Stack", "Function"]]));
     assert_eq!(declared(&line), ["ServerSilence", "UnknownCommands"]);
@@ -66,7 +66,8 @@ fn figures_of_a_game_server_name_it_and_are_of_one_metric_for_all() {
 #[test]
 fn what_waits_for_the_owner_is_one_number_and_a_sweep_that_finds_nothing_says_zero() {
     let needs = |meter: &Meter| line(meter, 200)["NeedsPerson"].clone();
-    let figures = ServerFigures { server: ServerId::new(4), oldest_ready: Some(900), silence: Some(1_800), unknown: 0 };
+    let figures =
+        ServerFigures { server: ServerId::new(4), oldest_ready: Some(900), silence: Some(1_800), undecided: 0 };
     let meter = Meter::default();
     meter.payments.add(PaymentEvent::ProviderError, 3);
     meter.servers.borrow_mut().push(figures);
@@ -77,7 +78,7 @@ fn what_waits_for_the_owner_is_one_number_and_a_sweep_that_finds_nothing_says_ze
     for worse in [
         ServerFigures { oldest_ready: Some(901), ..figures },
         ServerFigures { silence: Some(1_801), ..figures },
-        ServerFigures { unknown: 1, ..figures },
+        ServerFigures { undecided: 1, ..figures },
     ] {
         meter.servers.borrow_mut().push(worse);
     }

@@ -85,22 +85,23 @@ pub enum DeliveryCommand {
     /// List commands on their way to game servers, the longest due first; looks through the whole table.
     #[command(after_help = "Examples:\n  storectl delivery list --state unknown --stack storefront\n  \
                             storectl delivery list --player Thornwick --stack storefront\n  \
+                            storectl delivery list --waiting --stack storefront\n  \
                             storectl delivery list --server Survival --state ready --older 15m --stack storefront\n  \
                             storectl delivery list --order xihrrpwsa7d4vdj2 --json --stack storefront")]
     List(ListDelivery),
     /// Send commands again under new ids: they run once more, whether or not they ran before.
     #[command(after_help = "Examples:\n  storectl delivery retry 1042 1043 --stack storefront\n  \
                             storectl delivery retry --order xihrrpwsa7d4vdj2 --stack storefront\n\n\
-                            With --order those whose state is unknown. If the game server asks about the old id again, \
+                            With --order those that are unknown or refused. If the game server asks about the old id again, \
                             the response is not to run it.")]
     Retry(DecideDelivery),
     /// Cancel commands that have not run.
     #[command(after_help = "Example:\n  storectl delivery cancel --order xihrrpwsa7d4vdj2 --stack storefront\n\n\
-                            With --order those that wait, are ready or kept, or whose state is unknown.")]
+                            With --order those that wait, are ready, kept, unknown or refused.")]
     Cancel(DecideDelivery),
     /// Note that you have done by hand what commands do.
     #[command(after_help = "Example:\n  storectl delivery done 1042 --stack storefront\n\n\
-                            With --order those that are kept, or whose state is unknown.")]
+                            With --order those that are kept, unknown or refused.")]
     Done(DecideDelivery),
     /// After a table was restored to a point in time, before functions use it: what may have run since becomes unknown.
     #[command(after_help = "Example:\n  storectl delivery restored --table store-restored --region eu-central-1\n\n\
@@ -129,12 +130,15 @@ pub struct ListDelivery {
     /// Only commands for this player; case does not matter.
     #[arg(long, value_name = "PLAYER")]
     pub player: Option<String>,
-    /// Only commands in this state, such as `ready`, `kept` or `unknown`.
+    /// Only commands in this state, such as `ready`, `kept`, `unknown` or `refused`.
     #[arg(long, value_name = "STATE", value_parser = state)]
     pub state: Option<CommandState>,
     /// Only commands that have been due for this long, such as 15m or 2d.
     #[arg(long, value_name = "TIME", value_parser = seconds)]
     pub older: Option<i64>,
+    /// Only commands that have waited for their player for more than three days.
+    #[arg(long)]
+    pub waiting: bool,
 }
 
 /// `delivery retry`, `cancel` and `done`.

@@ -26,9 +26,15 @@ impl Decision {
     /// The states of an order's commands that `--order` is about.
     const fn states(self) -> &'static [CommandState] {
         match self {
-            Self::Retry => &[CommandState::Unknown],
-            Self::Cancel => &[CommandState::Waiting, CommandState::Ready, CommandState::Kept, CommandState::Unknown],
-            Self::Done => &[CommandState::Kept, CommandState::Unknown],
+            Self::Retry => &[CommandState::Unknown, CommandState::Refused],
+            Self::Cancel => &[
+                CommandState::Waiting,
+                CommandState::Ready,
+                CommandState::Kept,
+                CommandState::Unknown,
+                CommandState::Refused,
+            ],
+            Self::Done => &[CommandState::Kept, CommandState::Unknown, CommandState::Refused],
         }
     }
 
@@ -51,6 +57,7 @@ pub(super) async fn list(target: &Target, options: &ListDelivery) -> Result<Answ
         player: options.player.clone(),
         state: options.state,
         due_until: options.older.map(|older| now.saturating_sub(older)),
+        waits_long: options.waiting,
     };
     let commands = matching(&target.db, &filter, now).await?.ok_or_else(no_order)?;
     let text =
@@ -104,6 +111,7 @@ pub(super) fn times(command: &Command) -> String {
         ("asked", delivery.validated_at),
         ("ran", delivery.executed_at),
         ("began", delivery.unknown_at),
+        ("refused", delivery.refused_at),
     ];
     let shown = known.into_iter().filter_map(|(word, at)| Some(format!("{word} {}", shown_time(at?))));
     shown.collect::<Vec<_>>().join(", ")
@@ -121,7 +129,8 @@ pub(super) fn facts(command: &Command, active: &ActiveVersion, now: i64) -> Valu
         "delivered_at": delivery.delivered_at.map(shown_time), "validated_at": delivery.validated_at.map(shown_time),
         "executed_at": delivery.executed_at.map(shown_time), "retried_as": command.retried_as,
         "standing": delivery.entitlement, "output": command.output, "retry_of": command.retry_of,
-        "player_id": command.player_id, "unknown_at": delivery.unknown_at.map(shown_time), "by_agent": delivery.by_agent,
+        "player_id": command.player_id, "unknown_at": delivery.unknown_at.map(shown_time),
+        "refused_at": delivery.refused_at.map(shown_time), "by_agent": delivery.by_agent,
     })
 }
 

@@ -27,9 +27,11 @@ pub(super) async fn waiting(target: &Target, server: ServerId, until: i64) -> Re
     Ok(due.into_iter().chain(kept).map(|queued| queued.command).collect())
 }
 
-/// How many commands of a server may have run or not.
-pub(super) async fn unknown(target: &Target, server: ServerId) -> Result<usize, Failure> {
-    Ok(queue::open(&target.db, server, CommandState::Unknown, FOREVER, MOST).await?.len())
+/// How many commands of a server may have run or not, and how many it refused.
+pub(super) async fn undecided(target: &Target, server: ServerId) -> Result<[usize; 2], Failure> {
+    let open = |state| queue::open(&target.db, server, state, FOREVER, MOST);
+    let (unknown, refused) = tokio::try_join!(open(CommandState::Unknown), open(CommandState::Refused))?;
+    Ok([unknown.len(), refused.len()])
 }
 
 /// Cancels the commands that [`waiting`] finds, however many; returns how many. One that a poll was just served stays: it may

@@ -258,9 +258,9 @@ pub(super) async fn list(target: &Target) -> Result<Answer, Failure> {
     let (mut rows, mut entries) = (Vec::new(), Vec::new());
     for (id, name) in names {
         let waiting = queues::waiting(target, id, queues::FOREVER).await?.len();
-        let unknown = queues::unknown(target, id).await?;
+        let [unknown, refused] = queues::undecided(target, id).await?;
         let own: Vec<&Key> = keys.iter().filter(|key| key.stored.server == id).collect();
-        let counts = [waiting.to_string(), unknown.to_string()];
+        let counts = [waiting, unknown, refused].map(|count| count.to_string());
         let row = |key: [String; 3]| [vec![id.to_string(), name.clone()], key.to_vec(), counts.to_vec()].concat();
         let seen = |key: &Key| key.stored.seen.map(shown_time);
         let of_key = |key: &&Key| {
@@ -274,9 +274,9 @@ pub(super) async fn list(target: &Target) -> Result<Answer, Failure> {
         let of_key = |key: &&Key| json!({ "hash": key.shown(), "created_at": shown_time(key.stored.created_at), "seen": seen(key) });
         entries.push(json!({
             "id": id, "name": name, "keys": own.iter().map(of_key).collect::<Vec<_>>(), "waiting": waiting,
-            "unknown": unknown,
+            "unknown": unknown, "refused": refused,
         }));
     }
-    let text = columns(&["ID", "NAME", "KEY", "MADE", "LAST POLL", "WAITING", "UNKNOWN"], &rows);
+    let text = columns(&["ID", "NAME", "KEY", "MADE", "LAST POLL", "WAITING", "UNKNOWN", "REFUSED"], &rows);
     Ok(Answer::new(text, json!({ "servers": entries })))
 }

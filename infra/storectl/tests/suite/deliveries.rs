@@ -3,11 +3,11 @@
 use crate::bench::Bench;
 use serde_json::Value;
 use shared::clock::{Clock as _, SystemClock};
-use shared::model::{CommandId, InternalId, ServerId};
+use shared::model::{CommandId, CommandState, InternalId, ServerId};
 use shared::store::leases::Lease;
 use shared::store::transaction::{Sent, Write, send};
 use shared::store::{commands, keys, orders};
-use shared::usecases::delivery::{Report, ServerKey, add_key, delivered, executed, place_of, poll};
+use shared::usecases::delivery::{Report, ReportedOutcome, ServerKey, add_key, delivered, executed, place_of, poll};
 use std::collections::BTreeSet;
 use tests::{Calls, Faults};
 
@@ -321,4 +321,32 @@ async fn a_refund_ends_a_gift_although_its_recipient_has_another_name() {
     bench.ok(&["order", "set-status", &order, "REFUNDED"]).await;
     assert_eq!(expiries(&bench).await, [("EXPIRY#wren".to_owned(), 0, 0)]);
     assert_eq!(listed(&bench, &["--state", "waiting"]).await.len(), 0);
+}
+
+#[tokio::test]
+async fn what_was_refused_or_waits_for_more_than_three_days_is_named_and_listed() {
+    let (bench, order, key) = sold().await;
+    poll(&bench.db, bench.clock.as_ref(), &key, None).await.unwrap();
+    let all = ids(&listed(&bench, &["--order", &order]).await);
+    let output = "Unknown or incomplete command, see below for error".to_owned();
+    let report = Report { id: all[0], outcome: ReportedOutcome::Refused, output: output.clone() };
+    executed(&bench.db, bench.clock.as_ref(), &key, &[report]).await.unwrap();
+    let refused = listed(&bench, &["--state", "refused"]).await;
+    assert_eq!((ids(&refused), refused[0]["output"].as_str()), (vec![all[0]], Some(output.as_str())));
+    let said = "game servers refused 1: they did nothing".to_owned();
+    assert_eq!(finding(&bench, &[], "refused commands").await, ("note".into(), said));
+    assert_eq!(bench.ok(&["server", "list"]).await["servers"][0]["refused"], 1);
+    // As if a plugin had kept another one for three days and a minute.
+    let before = commands::get(&bench.db, all[1]).await.unwrap().unwrap();
+    let mut after = before.clone();
+    let kept_at = Some(bench.clock.seconds() - 3 * 86_400 - 60);
+    (after.delivery.state, after.delivery.delivered_at) = (CommandState::Kept, kept_at);
+    assert_eq!(listed(&bench, &["--waiting"]).await, [""; 0]);
+    write(&bench, commands::change(&before, &after, place_of(&before), place_of(&after).as_ref()).unwrap()).await;
+    let said = "1 have waited for their player for more than three days".to_owned();
+    assert_eq!(finding(&bench, &[], "waiting commands").await, ("note".into(), said));
+    assert_eq!(ids(&listed(&bench, &["--waiting"]).await), [all[1]]);
+    bench.ok(&["delivery", "done", "--order", &order, "--yes"]).await;
+    assert_eq!(findings(&bench, &[], "refused commands").await, []);
+    assert_eq!(findings(&bench, &[], "waiting commands").await, []);
 }

@@ -9,7 +9,8 @@ mod tests;
 
 use crate::model::{CommandState, Delivery, Entitlement};
 use CommandState::{
-    Cancelled, Delivered, Done, Executed, Kept, Ready, Recalled, Retried, Served, Stopped, Unknown, Validated, Waiting,
+    Cancelled, Delivered, Done, Executed, Kept, Ready, Recalled, Refused, Retried, Served, Stopped, Unknown, Validated,
+    Waiting,
 };
 
 /// How many seconds one poll keeps what it was served.
@@ -18,6 +19,8 @@ pub const LEASE: i64 = 60;
 pub const FRESH: i64 = 60;
 /// After how many seconds without a word a command that may run is no longer expected to.
 pub const SILENCE: i64 = 300;
+/// After how many seconds the owner is told that a command waits for its player.
+pub const WAITS_LONG: i64 = 3 * 86_400;
 /// How often a command is served without a word.
 const MOST_SERVED: u8 = 3;
 
@@ -44,6 +47,10 @@ pub enum Word {
     Executed,
     /// An agent has begun it, and does not know whether it ran.
     Begun,
+    /// The game server told an agent that it did nothing, or the agent did not send it.
+    Refused,
+    /// The player has joined, and the game server asked about what it keeps for the player, and not about this.
+    LeftOut,
     /// The order, or the player, is no longer what it was.
     Recall(Entitlement),
     /// The sweep has looked at it, and nothing was said.
@@ -88,12 +95,14 @@ pub fn decide(before: &Delivery, word: Word, now: i64) -> Outcome {
             to(Executed, Delivery { executed_at, ..found })
         }
         Word::Begun => begun(found, now),
+        Word::Refused => refused(found, now),
+        Word::LeftOut => left_out(found, now),
         Word::Recall(entitlement) => recall(found, entitlement),
         Word::Silence => silence(found, now),
-        Word::Cancel => owners(found, Cancelled, &[Waiting, Ready, Kept, Unknown]),
-        Word::Done => owners(found, Done, &[Waiting, Ready, Kept, Delivered, Validated, Unknown]),
+        Word::Cancel => owners(found, Cancelled, &[Waiting, Ready, Kept, Unknown, Refused]),
+        Word::Done => owners(found, Done, &[Waiting, Ready, Kept, Delivered, Validated, Unknown, Refused]),
         Word::Retry => {
-            let from = [Kept, Delivered, Validated, Executed, Unknown, Recalled, Stopped, Cancelled, Done];
+            let from = [Kept, Delivered, Validated, Executed, Unknown, Refused, Recalled, Stopped, Cancelled, Done];
             owners(found, Retried, &from)
         }
     }
@@ -108,7 +117,7 @@ pub fn state_at(command: &Delivery, now: i64) -> CommandState {
 pub const fn place(state: CommandState) -> Place {
     match state {
         Waiting | Ready | Served => Place::Queue,
-        Kept | Validated | Unknown => Place::Open(state),
+        Kept | Validated | Unknown | Refused => Place::Open(state),
         Delivered | Executed | Recalled | Stopped | Cancelled | Done | Retried => Place::Gone,
     }
 }
@@ -122,6 +131,7 @@ pub fn is_fresh<'a>(mut commands: impl Iterator<Item = &'a Delivery>, now: i64) 
 /// Whether it may have run, so that it has to be taken back.
 pub const fn may_have_run(command: &Delivery) -> bool {
     match command.state {
+        Cancelled | Retried if command.refused_at.is_some() => false,
         Served | Delivered | Validated | Executed | Unknown | Done | Retried => true,
         Waiting | Ready => command.served > 0,
         // One that was unknown before.
@@ -129,8 +139,19 @@ pub const fn may_have_run(command: &Delivery) -> bool {
             let is_silent = command.served > 0 && command.delivered_at.is_none();
             command.validated_at.is_some() || command.unknown_at.is_some() || is_silent
         }
-        Kept | Recalled | Stopped => false,
+        Kept | Refused | Recalled | Stopped => false,
     }
+}
+
+/// Whether a command has waited for its player for longer than [`WAITS_LONG`].
+pub fn waits_long(command: &Delivery, now: i64) -> bool {
+    command.state == Kept && command.delivered_at.is_some_and(|delivered| delivered + WAITS_LONG < now)
+}
+
+/// Whether the game server keeps a command since a poll of before: a question with it is that of a player who joins, and one
+/// without it has left it out. The rows of the last poll may still be on their way to its disk.
+pub fn is_on_disk(command: &Delivery, now: i64) -> bool {
+    command.state == Kept && !command.by_agent && command.delivered_at.is_some_and(|delivered| delivered + FRESH <= now)
 }
 
 /// Whether a command that was recalled, or has to be taken back, can still run after `now`.
@@ -141,7 +162,7 @@ pub fn can_still_run(command: &Delivery, now: i64) -> bool {
     };
     match command.state {
         Waiting | Ready | Served | Kept | Validated => true,
-        Delivered | Executed | Done => false,
+        Delivered | Executed | Refused | Done => false,
         Unknown | Retried | Cancelled => !quiet(SILENCE),
         // The question about it may be on its way, and is answered true as long as it is fresh.
         Recalled | Stopped => !quiet(FRESH),
@@ -215,15 +236,19 @@ fn delivered(found: Delivery, now: i64) -> Outcome {
         Unknown if found.validated_at.is_some() && !found.by_agent => unchanged(found, true),
         Waiting | Ready | Served | Unknown if found.entitlement == Entitlement::Good => to(Kept, found),
         Waiting | Ready | Served | Unknown => Outcome { answer: true, ..withdrawn(found) },
-        Recalled | Stopped | Cancelled | Kept | Delivered | Validated | Executed | Done | Retried => {
+        // An agent says so again of what it began and has not run: the player was not there.
+        Validated if found.by_agent && found.online && found.entitlement == Entitlement::Good => to(Kept, found),
+        Validated if found.by_agent && found.online => Outcome { answer: true, ..withdrawn(found) },
+        Recalled | Stopped | Cancelled | Kept | Delivered | Validated | Executed | Refused | Done | Retried => {
             unchanged(found, true)
         }
     }
 }
 
 fn validated(found: Delivery, is_fresh: bool, ids: u32, now: i64) -> Outcome {
-    let is_over =
-        found.unknown_at.is_some() || matches!(found.state, Executed | Recalled | Stopped | Cancelled | Done | Retried);
+    let has_ended_with_word =
+        matches!(found.state, Executed | Refused | Recalled | Stopped | Cancelled | Done | Retried);
+    let is_over = found.unknown_at.is_some() || has_ended_with_word;
     let is_second = found.once && found.validated_at.is_some() && !found.by_agent;
     let is_refused = is_over || is_second || found.entitlement != Entitlement::Good || has_ended(&found, now);
     // An agent loses nothing by a refusal.
@@ -248,6 +273,24 @@ fn begun(found: Delivery, now: i64) -> Outcome {
     }
 }
 
+fn refused(found: Delivery, now: i64) -> Outcome {
+    match found.state {
+        Delivered | Executed | Recalled | Stopped | Cancelled | Done | Retried => unchanged(found, true),
+        _ => {
+            let found = Delivery { refused_at: found.refused_at.or(Some(now)), by_agent: true, ..found };
+            if found.entitlement == Entitlement::Good {
+                to(Refused, found)
+            } else {
+                Outcome { answer: true, ..withdrawn(found) }
+            }
+        }
+    }
+}
+
+fn left_out(found: Delivery, now: i64) -> Outcome {
+    if is_on_disk(&found, now) { to(Unknown, found) } else { unchanged(found, false) }
+}
+
 fn recall(found: Delivery, entitlement: Entitlement) -> Outcome {
     if found.entitlement != Entitlement::Good {
         return unchanged(found, false);
@@ -255,7 +298,7 @@ fn recall(found: Delivery, entitlement: Entitlement) -> Outcome {
     let found = Delivery { entitlement, ..found };
     match found.state {
         Waiting | Ready => unserved(found),
-        Kept => withdrawn(found),
+        Kept | Refused => withdrawn(found),
         _ => unchanged(found, false),
     }
 }

@@ -15,6 +15,8 @@ pub enum LineState {
     Join,
     /// All of it was delivered.
     Delivered,
+    /// A game server refused some of it; the owner looks at it. Only an agent knows what a game server responds.
+    Refused,
     /// Not all of it was delivered, or that is not known; the owner looks at it.
     Unknown,
     /// It will not be delivered, or is taken back because the payment was.
@@ -34,6 +36,7 @@ pub fn line_state(
         CommandState::Kept => LineState::Join,
         CommandState::Delivered | CommandState::Validated | CommandState::Executed | CommandState::Done => ran,
         CommandState::Unknown => LineState::Unknown,
+        CommandState::Refused => LineState::Refused,
         CommandState::Recalled | CommandState::Stopped | CommandState::Cancelled | CommandState::Retried => {
             LineState::Withdrawn
         }
@@ -41,7 +44,14 @@ pub fn line_state(
     // The command that was sent in place of a retried one is among them.
     let found: Vec<LineState> = states.filter(|state| *state != CommandState::Retried).map(of_command).collect();
     // The first that any command is in.
-    let order = [LineState::Unknown, LineState::Waiting, LineState::Join, LineState::Withdrawn, LineState::Delivered];
+    let order = [
+        LineState::Unknown,
+        LineState::Refused,
+        LineState::Waiting,
+        LineState::Join,
+        LineState::Withdrawn,
+        LineState::Delivered,
+    ];
     let none = if is_on_its_way { LineState::Waiting } else { LineState::None };
     match order.into_iter().find(|state| found.contains(state)).unwrap_or(none) {
         // A part of it never comes.
@@ -53,7 +63,7 @@ pub fn line_state(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use CommandState::{Executed, Kept, Ready, Recalled, Retried, Unknown};
+    use CommandState::{Executed, Kept, Ready, Recalled, Refused, Retried, Unknown};
 
     #[test]
     fn a_line_shows_what_is_left_to_do() {
@@ -63,6 +73,8 @@ mod tests {
         assert_eq!(shown(&[Executed, Retried, Executed]), LineState::Delivered);
         assert_eq!(shown(&[Executed, Recalled]), LineState::Unknown);
         assert_eq!(shown(&[Executed, Unknown]), LineState::Unknown);
+        assert_eq!(shown(&[Executed, Refused, Kept]), LineState::Refused);
+        assert_eq!(shown(&[Refused, Unknown]), LineState::Unknown);
         assert_eq!(shown(&[Recalled]), LineState::Withdrawn);
         assert_eq!(shown(&[]), LineState::None);
         assert_eq!(line_state([].into_iter(), Entitlement::Good, true), LineState::Waiting);

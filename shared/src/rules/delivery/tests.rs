@@ -55,7 +55,7 @@ fn says(before: &Delivery, word: Word) -> (CommandState, bool) {
 #[test]
 fn a_refund_recalls_what_has_not_run() {
     let expected = |state| match state {
-        Waiting | Ready | Kept => Recalled,
+        Waiting | Ready | Kept | Refused => Recalled,
         state => state,
     };
     for state in CommandState::ALL {
@@ -118,7 +118,7 @@ fn delivered_is_the_end_only_without_a_player() {
         assert_eq!(says(&online(state), Word::Delivered), (Kept, true), "{state:?}");
         assert_eq!(says(&refunded(state), Word::Delivered), (Recalled, true), "{state:?}");
     }
-    for state in [Kept, Delivered, Validated, Executed, Recalled, Stopped, Cancelled, Done, Retried] {
+    for state in [Kept, Delivered, Validated, Executed, Refused, Recalled, Stopped, Cancelled, Done, Retried] {
         assert_eq!(says(&online(state), Word::Delivered), (state, true), "it never moves back");
     }
     let lost = Delivery { state: Unknown, ..online(Validated) };
@@ -144,7 +144,7 @@ fn a_later_question_is_refused_when_it_must_not_run() {
         assert_eq!(says(&refunded(state), LATER), (expected, false), "{state:?}");
         assert_eq!(says(&ended(state), LATER), (expected, false), "{state:?}");
     }
-    for state in [Executed, Recalled, Stopped, Cancelled, Done, Retried] {
+    for state in [Executed, Refused, Recalled, Stopped, Cancelled, Done, Retried] {
         assert_eq!(says(&online(state), LATER), (state, false), "{state:?}");
     }
     assert_eq!(says(&once(Kept), LATER), (Validated, true));
@@ -177,6 +177,51 @@ fn what_an_agent_has_begun_is_unknown_and_never_repeated_by_itself() {
 }
 
 #[test]
+fn what_the_game_server_refused_has_nothing_to_be_taken_back_and_waits_for_the_owner() {
+    for state in CommandState::ALL {
+        let has_outcome = matches!(state, Delivered | Executed | Recalled | Stopped | Cancelled | Done | Retried);
+        let after = decide(&online(state), Word::Refused, NOW);
+        assert_eq!((after.next.state, after.answer), (if has_outcome { state } else { Refused }, true));
+        let after_refund = says(&refunded(state), Word::Refused);
+        assert_eq!(after_refund, (if has_outcome { state } else { Recalled }, true), "it has not run and will not");
+    }
+    let refused = decide(&agents(online(Validated)), Word::Refused, NOW).next;
+    assert_eq!(refused.refused_at, Some(NOW));
+    assert!(!may_have_run(&refused) && !can_still_run(&refused, NOW));
+    assert_eq!(place(refused.state), Place::Open(Refused));
+    for word in [LATER, AT_ONCE, POLLED] {
+        assert_eq!(says(&refused, word), (Refused, false), "it never runs by itself");
+    }
+    let cancelled = decide(&refused, Word::Cancel, NOW).next;
+    assert!(cancelled.state == Cancelled && !may_have_run(&cancelled));
+    assert!(!may_have_run(&decide(&refused, Word::Retry, NOW).next));
+    let begun = decide(&agents(online(Served)), Word::Begun, NOW).next;
+    assert_eq!(says(&begun, Word::Refused), (Refused, true), "the agent has read its journal again");
+}
+
+#[test]
+fn what_an_agent_says_again_that_it_keeps_was_begun_in_vain() {
+    let validated = agents(online(Validated));
+    assert_eq!(says(&validated, Word::Delivered), (Kept, true));
+    assert_eq!(says(&Delivery { entitlement: Entitlement::Refunded, ..validated }, Word::Delivered), (Recalled, true));
+    assert_eq!(says(&online(Validated), Word::Delivered), (Validated, true), "a plugin's has left the disk");
+}
+
+#[test]
+fn what_a_join_leaves_out_is_lost_if_it_was_on_the_disk() {
+    let kept = |seconds_ago| Delivery { delivered_at: Some(NOW - seconds_ago), ..online(Kept) };
+    assert_eq!(says(&kept(60), Word::LeftOut), (Unknown, true));
+    assert_eq!(says(&kept(59), Word::LeftOut), (Kept, false), "it may be on its way to the disk");
+    assert_eq!(says(&agents(kept(600)), Word::LeftOut), (Kept, false), "an agent loses nothing");
+    let lost = decide(&kept(600), Word::LeftOut, NOW).next;
+    assert_eq!(says(&lost, LATER), (Validated, true), "it was not lost after all");
+    for state in CommandState::ALL.into_iter().filter(|state| !matches!(state, Kept | Waiting)) {
+        assert_eq!(says(&Delivery { state, ..kept(600) }, Word::LeftOut), (state, false));
+    }
+    assert!(waits_long(&kept(WAITS_LONG + 1), NOW) && !waits_long(&kept(WAITS_LONG), NOW));
+}
+
+#[test]
 fn an_agent_is_told_of_each_command_and_what_it_has_not_begun_is_recalled() {
     for state in [Ready, Served, Kept, Validated, Unknown] {
         for command in [refunded(state), ended(state)] {
@@ -188,7 +233,7 @@ fn an_agent_is_told_of_each_command_and_what_it_has_not_begun_is_recalled() {
     }
     let banned = Delivery { entitlement: Entitlement::Stopped, ..online(Served) };
     assert_eq!(says(&agents(banned), LATER), (Stopped, false));
-    for state in [Delivered, Executed, Recalled, Stopped, Cancelled, Done, Retried] {
+    for state in [Delivered, Executed, Refused, Recalled, Stopped, Cancelled, Done, Retried] {
         assert_eq!(says(&agents(refunded(state)), AT_ONCE), (state, false), "{state:?}");
     }
     let lost = Delivery { state: Unknown, ..online(Validated) };
@@ -216,9 +261,9 @@ fn silence_makes_unknown_what_was_validated_or_is_not_served_again() {
 fn the_owner_decides_about_what_is_not_on_its_way() {
     let allowed =
         |word, to| CommandState::ALL.into_iter().filter(move |from| says(&command(*from), word) == (to, true));
-    assert!(allowed(Word::Cancel, Cancelled).eq([Waiting, Ready, Kept, Unknown]));
-    assert!(allowed(Word::Done, Done).eq([Waiting, Ready, Kept, Delivered, Validated, Unknown]));
-    let retried = [Kept, Delivered, Validated, Executed, Unknown, Recalled, Stopped, Cancelled, Done];
+    assert!(allowed(Word::Cancel, Cancelled).eq([Waiting, Ready, Kept, Unknown, Refused]));
+    assert!(allowed(Word::Done, Done).eq([Waiting, Ready, Kept, Delivered, Validated, Unknown, Refused]));
+    let retried = [Kept, Delivered, Validated, Executed, Unknown, Refused, Recalled, Stopped, Cancelled, Done];
     assert!(allowed(Word::Retry, Retried).eq(retried));
 }
 
@@ -244,7 +289,7 @@ fn a_take_back_waits_for_what_can_still_run() {
     for state in [Waiting, Ready, Served, Kept, Validated] {
         assert!(can_still_run(&command(state), NOW), "{state:?}");
     }
-    for state in [Delivered, Executed, Done, Unknown, Recalled, Stopped, Cancelled, Retried] {
+    for state in [Delivered, Executed, Done, Unknown, Refused, Recalled, Stopped, Cancelled, Retried] {
         assert!(!can_still_run(&command(state), NOW), "{state:?}");
     }
     let recalled = |seconds_ago| Delivery { state: Recalled, ..served(1, seconds_ago) };
@@ -273,7 +318,7 @@ fn words() -> impl Strategy<Value = Word> {
         1 => Just(Word::GivenBack),
         2 => Just(Word::Delivered),
         2 => (any::<bool>(), 1_u32..100).prop_map(|(is_fresh, ids)| Word::Validated { is_fresh, ids }),
-        1 => prop_oneof![Just(Word::Executed), Just(Word::Begun)],
+        1 => prop_oneof![Just(Word::Executed), Just(Word::Begun), Just(Word::Refused), Just(Word::LeftOut)],
         1 => prop_oneof![Just(Entitlement::Refunded), Just(Entitlement::ChargedBack), Just(Entitlement::Stopped)]
             .prop_map(Word::Recall),
         2 => Just(Word::Silence),
@@ -283,7 +328,7 @@ fn words() -> impl Strategy<Value = Word> {
 
 fn rank(state: CommandState) -> u8 {
     match state {
-        Waiting | Ready | Served | Unknown | Recalled | Stopped | Cancelled | Done | Retried => 0,
+        Waiting | Ready | Served | Unknown | Refused | Recalled | Stopped | Cancelled | Done | Retried => 0,
         Kept => 1,
         Delivered | Validated => 2,
         Executed => 3,
@@ -312,9 +357,10 @@ proptest! {
             prop_assert!(!is_served || next.ends_at.is_none_or(|end| now < end));
             prop_assert!(!(has_begun && answer && matches!(word, Word::Validated { .. })), "it may run twice");
             has_begun |= word == Word::Begun && next.state == Unknown;
-            has_word |= matches!(word, Word::Delivered | Word::Executed | Word::Begun) || (matches!(word, Word::Validated { .. }) && answer);
+            has_word |= matches!(word, Word::Delivered | Word::Executed | Word::Begun | Word::Refused) || (matches!(word, Word::Validated { .. }) && answer);
             if matches!(word, Word::Delivered | Word::Validated { .. } | Word::Executed) {
-                prop_assert!(rank(next.state) >= rank(command.state) || next.state == Recalled || next.state == Stopped);
+                let waits_again = word == Word::Delivered && next.state == Kept && command.by_agent;
+                prop_assert!(waits_again || rank(next.state) >= rank(command.state) || next.state == Recalled || next.state == Stopped);
             }
             if matches!(word, Word::Validated { .. }) {
                 let may_run = matches!(next.state, Validated | Executed) && next.validated_at == Some(now);

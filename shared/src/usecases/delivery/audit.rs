@@ -2,7 +2,7 @@
 
 use super::write::place_of;
 use crate::model::{Command, CommandId, CommandState, Delivery, Entitlement, InternalId, OrderStatus, ServerId};
-use crate::rules::delivery::state_at;
+use crate::rules::delivery::waits_long;
 use crate::store::bulk::each;
 use crate::store::codec::{Item, Row, decode_live, key_of};
 use crate::store::keys::{self, Key, prefix};
@@ -38,6 +38,10 @@ pub struct DeliveryAudit {
     pub silent: Vec<Silent>,
     /// How many commands may have run or not.
     pub unknown: usize,
+    /// How many commands game servers refused.
+    pub refused: usize,
+    /// How many commands wait for their player for longer than three days.
+    pub waiting_long: usize,
     /// Paid orders with commands that were stopped or cancelled without the owner, and how many.
     pub withdrawn: BTreeMap<InternalId, usize>,
     /// The servers that the places of commands are in the queues of.
@@ -62,7 +66,9 @@ impl Found {
         let key = key_of(&item)?;
         if key.pk.starts_with(prefix::COMMAND) {
             let command: Command = decode_live(&key, item)?;
-            self.audit.unknown += usize::from(state_at(&command.delivery, now) == CommandState::Unknown);
+            self.audit.unknown += usize::from(command.delivery.state == CommandState::Unknown);
+            self.audit.refused += usize::from(command.delivery.state == CommandState::Refused);
+            self.audit.waiting_long += usize::from(waits_long(&command.delivery, now));
             let Delivery { state, entitlement, due, .. } = command.delivery;
             let is_withdrawn = entitlement == Entitlement::Stopped
                 && matches!(state, CommandState::Stopped | CommandState::Cancelled)

@@ -26,14 +26,15 @@ pub use follow::{follow, follow_or_leave};
 pub(in crate::usecases) use freeze::freeze;
 pub use key::{ServerKey, add_key, revoke_key, server_of};
 pub use owner::{
-    Filter, OwnerOutcome, StopReason, cancel, commands_of, done, lines_of, matching, retry, stop, stop_banned,
+    Filter, LineDelivery, OwnerOutcome, StopReason, cancel, commands_of, done, lines_of, matching, retry, stop,
+    stop_banned,
 };
 pub(in crate::usecases) use period::{move_end, withdraw};
 pub use poll::{MOST_ROWS, PollError, paynow, poll};
 pub use redeliver::{RedeliverError, redeliver};
 pub use restored::{Doubts, Restored, RestoredTable, ids_after_restore, restored};
 pub use sweep::{READY_TOO_LONG, SILENT_TOO_LONG, ServerHealth, measure, sweep_servers};
-pub use words::{Answer, Report, delivered, executed, validated};
+pub use words::{Answer, Report, ReportedOutcome, delivered, executed, validated};
 pub use write::place_of;
 
 use crate::store::servers::{self, StoredKey};

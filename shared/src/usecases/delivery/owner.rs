@@ -9,13 +9,14 @@ use crate::model::{
     ServerId, UserName,
 };
 use crate::rules::delivery::shown::{LineState, line_state};
-use crate::rules::delivery::{Word, state_at};
+use crate::rules::delivery::{Word, state_at, waits_long};
 use crate::store::bulk::each;
 use crate::store::codec::{decode_live, key_of};
 use crate::store::keys::prefix;
 use crate::store::orders::{self, StoredOrder};
 use crate::store::transaction::{Sent, Write, send};
 use crate::store::{Db, RETRIES, StoreError, commands, pause_before, queue};
+use std::collections::BTreeSet;
 
 /// The commands of an order by id, those that take it back last.
 pub async fn commands_of(db: &Db, stored: &StoredOrder) -> Result<Vec<Command>, StoreError> {
@@ -23,21 +24,33 @@ pub async fn commands_of(db: &Db, stored: &StoredOrder) -> Result<Vec<Command>, 
     Ok(commands::read(db, all_ids(delivery)).await?.into_values().collect())
 }
 
-/// The delivery of each line of an order: the item's name, and its state as the buyer is shown it.
-pub async fn lines_of(
-    db: &Db,
-    clock: &dyn Clock,
-    stored: &StoredOrder,
-) -> Result<Vec<(String, LineState)>, StoreError> {
+/// The delivery of a line of an order, as its buyer is shown it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LineDelivery {
+    /// The item's name when it was sold; empty if it was recorded without.
+    pub name: String,
+    pub state: LineState,
+    /// Of a line that waits for its player to join: the player's name, and the servers.
+    pub waits_for: Option<(String, Vec<ServerId>)>,
+}
+
+/// The delivery of each line of an order.
+pub async fn lines_of(db: &Db, clock: &dyn Clock, stored: &StoredOrder) -> Result<Vec<LineDelivery>, StoreError> {
     let ids = stored.effects.delivery.as_ref().map(given_ids).unwrap_or_default();
     let commands: Vec<Command> = commands::read(db, ids.into_iter()).await?.into_values().collect();
     let is_on_its_way = stored.order.status == OrderStatus::Paid && stored.delivery_due();
     let entitlement = stored.effects.delivery.as_ref().map(|delivery| delivery.entitlement).unwrap_or_default();
     let lines = (0_u16..).zip(&stored.order.lines).map(|(place, line)| {
-        let own = commands.iter().filter(|command| command.line == place && command.event == CommandEvent::Bought);
-        let states = own.map(|command| state_at(&command.delivery, clock.seconds()));
+        let is_own = |command: &&Command| command.line == place && command.event == CommandEvent::Bought;
+        let own = || commands.iter().filter(is_own);
+        let states = own().map(|command| state_at(&command.delivery, clock.seconds()));
         let name = line.chosen.as_ref().map_or_else(String::new, |chosen| chosen.name.clone());
-        (name, line_state(states, entitlement, is_on_its_way))
+        let state = line_state(states, entitlement, is_on_its_way);
+        let kept: Vec<&Command> = own().filter(|command| command.delivery.state == CommandState::Kept).collect();
+        let servers: BTreeSet<ServerId> = kept.iter().map(|command| command.server).collect();
+        let first = kept.first().filter(|command| state == LineState::Join && !command.player.is_empty());
+        let waits_for = first.map(|command| (command.player.clone(), servers.into_iter().collect()));
+        LineDelivery { name, state, waits_for }
     });
     Ok(lines.collect())
 }
@@ -52,6 +65,8 @@ pub struct Filter {
     pub state: Option<CommandState>,
     /// Those that became due at this second (since 1970 UTC) or before.
     pub due_until: Option<i64>,
+    /// Only those that wait for their player for longer than three days.
+    pub waits_long: bool,
 }
 
 impl Filter {
@@ -64,6 +79,7 @@ impl Filter {
             && self.player.as_ref().is_none_or(is_player)
             && self.state.is_none_or(|state| state == state_at(&command.delivery, now))
             && self.due_until.is_none_or(|until| command.delivery.due <= until)
+            && (!self.waits_long || waits_long(&command.delivery, now))
     }
 }
 

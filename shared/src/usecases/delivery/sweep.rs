@@ -26,8 +26,8 @@ pub struct ServerHealth {
     pub oldest_ready: i64,
     /// Seconds since the last poll, to five minutes; `None` if it never polled, or has no key any more.
     pub silent_for: Option<i64>,
-    /// How many commands the owner has to decide about, at most 300.
-    pub unknown: usize,
+    /// How many commands the owner has to decide about, because they may have run or were refused: at most 300 of each.
+    pub undecided: usize,
 }
 
 impl ServerHealth {
@@ -39,12 +39,12 @@ impl ServerHealth {
 
     /// Notes the figures for the metrics, unless the server was never connected.
     fn note(&self) {
-        if self.silent_for.is_some() || self.unknown > 0 {
+        if self.silent_for.is_some() || self.undecided > 0 {
             server_figures(ServerFigures {
                 server: self.server,
                 oldest_ready: self.stuck_for(),
                 silence: self.silent_for,
-                unknown: self.unknown,
+                undecided: self.undecided,
             });
         }
     }
@@ -76,13 +76,14 @@ async fn read_lease(db: &Db, server: ServerId) -> Result<Lease, StoreError> {
 
 async fn health(db: &Db, now: i64, server: ServerId, lease: &Lease) -> Result<ServerHealth, StoreError> {
     let unknown = queue::open(db, server, CommandState::Unknown, now, MOST);
-    let (due, unknown) = tokio::try_join!(queue::due(db, server, now, 1), unknown)?;
+    let refused = queue::open(db, server, CommandState::Refused, now, MOST);
+    let (due, unknown, refused) = tokio::try_join!(queue::due(db, server, now, 1), unknown, refused)?;
     let oldest = due.iter().find_map(|queued| keys::due_second(&queued.key));
     Ok(ServerHealth {
         server,
         oldest_ready: oldest.map_or(0, |oldest| now.saturating_sub(oldest)),
         silent_for: lease.seen.map(|seen| now.saturating_sub(seen)),
-        unknown: unknown.len(),
+        undecided: unknown.len() + refused.len(),
     })
 }
 

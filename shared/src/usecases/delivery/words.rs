@@ -2,20 +2,22 @@
 
 use super::expiry;
 use super::key::ServerKey;
-use super::write::{AT_ONCE, Decided, in_transactions};
+use super::write::{AT_ONCE, Decided, in_transactions, write_all};
 use super::{CallError, known};
 use crate::clock::Clock;
-use crate::model::{Command, CommandId};
-use crate::rules::delivery::{Word, is_fresh};
+use crate::model::{Command, CommandId, CommandState};
+use crate::rules::delivery::{FRESH, Word, is_fresh, is_on_disk};
 use crate::store::leases::Lease;
 use crate::store::transaction::{Sent, Write, send};
-use crate::store::{Db, StoreError, commands, keys, pause_before};
+use crate::store::{Db, StoreError, commands, keys, pause_before, queue};
 use crate::telemetry;
 use futures_util::future::try_join_all;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// How often words about the same commands are read again: two of them may come together.
 const ROUNDS: u32 = 6;
+/// The most commands that a game server keeps of which one is noted as lost.
+const MOST_KEPT: usize = 10_000;
 
 /// The answer about an id, in the order of the call, each id once.
 pub type Answer = (CommandId, bool);
@@ -24,16 +26,24 @@ pub type Answer = (CommandId, bool);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Report {
     pub id: CommandId,
-    /// Whether it is known to have run.
-    pub is_done: bool,
+    pub outcome: ReportedOutcome,
     /// The game server's answer; empty if it is not known.
     pub output: String,
+}
+
+/// The outcome of a command that an agent began.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReportedOutcome {
+    Ran,
+    Unknown,
+    /// It did nothing, as the game server says, or was not sent.
+    Refused,
 }
 
 impl Report {
     /// The report about a command that ran, without its output.
     pub const fn done(id: CommandId) -> Self {
-        Self { id, is_done: true, output: String::new() }
+        Self { id, outcome: ReportedOutcome::Ran, output: String::new() }
     }
 }
 
@@ -69,7 +79,11 @@ pub async fn executed(
     }
     let decide = |command: Command, now| {
         let report = by_id.get(&command.id);
-        let word = if report.is_some_and(|report| report.is_done) { Word::Executed } else { Word::Begun };
+        let word = match report.map_or(ReportedOutcome::Unknown, |report| report.outcome) {
+            ReportedOutcome::Ran => Word::Executed,
+            ReportedOutcome::Unknown => Word::Begun,
+            ReportedOutcome::Refused => Word::Refused,
+        };
         Decided::new(command, word, now).with_output(report.map_or("", |report| &report.output))
     };
     Call::read(db, key, &ids).await?.hear(db, clock, decide).await
@@ -88,9 +102,32 @@ pub async fn validated(
     let now = clock.seconds();
     let call = Call::read(db, key, ids).await?;
     let is_fresh = is_fresh(call.found.values().map(|command| &command.delivery), now);
+    if !is_fresh {
+        // Before the answer: a game server that gets none asks again at the next join.
+        left_out(db, &call, now).await?;
+    }
     let word = Word::Validated { is_fresh, ids: count };
     let call = Call { asks: true, ..call };
     call.hear(db, clock, |command, now| Decided::new(command, word, now)).await
+}
+
+/// Notes what the game server has lost: a player who joins is asked about with everything that it keeps for the player.
+async fn left_out(db: &Db, call: &Call, now: i64) -> Result<(), StoreError> {
+    let on_disk = call.found.values().filter(|command| is_on_disk(&command.delivery, now));
+    let players: BTreeSet<String> = on_disk.map(|command| command.player.to_lowercase()).collect();
+    if players.is_empty() {
+        return Ok(());
+    }
+    let kept = queue::open(db, call.key.server(), CommandState::Kept, now - FRESH, MOST_KEPT).await?;
+    let is_left_out =
+        |command: &Command| players.contains(&command.player.to_lowercase()) && !call.ids.contains(&command.id);
+    let ids: Vec<CommandId> =
+        kept.into_iter().map(|queued| queued.command).filter(is_left_out).map(|command| command.id).collect();
+    let found = commands::read(db, ids.into_iter()).await?;
+    let decided = found.into_values().map(|command| Decided::new(command, Word::LeftOut, now)).collect();
+    // If it conflicts, another word has come.
+    write_all(db, decided).await?;
+    Ok(())
 }
 
 /// A call about commands.

@@ -18,6 +18,7 @@ pub fn place_of(command: &Command) -> Option<Key> {
             let since = match state {
                 CommandState::Kept => delivery.delivered_at,
                 CommandState::Validated => delivery.silent_at,
+                CommandState::Refused => delivery.refused_at,
                 _ => None,
             };
             Some(keys::open_command(command.server, state, since.unwrap_or(delivery.due), command.id))

@@ -4,9 +4,10 @@
 use super::game_server::{Run, Trouble};
 use super::shop::{BUYER, Shop, bought, on, online};
 use futures_util::future::join_all;
-use shared::model::{AgentId, Command, CommandEvent, CommandId, CommandState, OrderStatus};
+use shared::model::{AgentId, Command, CommandEvent, CommandId, CommandState, InternalId, OrderStatus};
+use shared::telemetry::noted_servers;
 use shared::usecases::delivery::{
-    OwnerOutcome, PollError, Report, ServerKey, delivered, executed, poll, retry, validated,
+    OwnerOutcome, PollError, Report, ReportedOutcome, ServerKey, delivered, executed, poll, retry, validated,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -133,7 +134,7 @@ impl Agent {
             entry.allowed_at = None;
             if entry.fate == Fate::Begun {
                 entry.fate = Fate::Over;
-                self.reports.push(Report { is_done: false, ..Report::done(entry.command.id) });
+                self.reports.push(Report { outcome: ReportedOutcome::Unknown, ..Report::done(entry.command.id) });
             }
         }
     }
@@ -234,21 +235,71 @@ async fn what_an_agent_says_is_kept_as_evidence_and_what_it_does_not_know_is_rep
     let (output, unknown) = (&commands[1].output, &commands[0]);
     assert_eq!((output.as_deref(), unknown.output.as_deref()), (Some("ok"), None));
     let key = agent.key.clone();
-    let say = async |is_done, output: &str| {
-        let report = Report { id: unknown.id, is_done, output: output.to_owned() };
+    let say = async |outcome, output: &str| {
+        let report = Report { id: unknown.id, outcome, output: output.to_owned() };
         executed(shop.db(), shop.clock(), &key, &[report]).await.unwrap();
         shop.commands(&order).await.remove(0)
     };
-    assert_eq!(say(false, "cut o").await.output.as_deref(), Some("cut o"));
-    assert_eq!(say(false, "other").await.output.as_deref(), Some("cut o"), "the first stays");
+    assert_eq!(say(ReportedOutcome::Unknown, "cut o").await.output.as_deref(), Some("cut o"));
+    assert_eq!(say(ReportedOutcome::Unknown, "other").await.output.as_deref(), Some("cut o"), "the first stays");
     let OwnerOutcome::SentAgain(again) = retry(&shop.store.db, shop.clock(), unknown.id).await.unwrap() else {
         panic!()
     };
     assert_eq!((again.retry_of, again.output, again.delivery.unknown_at), (Some(unknown.id), None, None));
     agent.round(&shop, Trouble::default()).await;
     assert_eq!(agent.ran.len(), 2);
-    let told = say(true, "given").await;
+    let told = say(ReportedOutcome::Ran, "given").await;
     assert_eq!((told.delivery.state, told.output.as_deref()), (CommandState::Executed, Some("given")));
     assert_eq!(shop.stored(&order).await.order.status, OrderStatus::Paid);
     assert_eq!(again.player, BUYER.1);
+}
+
+#[tokio::test]
+async fn what_the_console_refused_is_not_taken_back_is_counted_and_runs_again_if_the_owner_says_so() {
+    let take_back = on(CommandEvent::Refunded, "take");
+    let shop = Shop::open(vec![bought("give"), take_back]).await;
+    let agent = open(&shop).await;
+    let refuse = async |order: &InternalId| {
+        poll(shop.db(), shop.clock(), &agent.key, Some(&agent_id(0))).await.unwrap();
+        let id = shop.commands(order).await.last().unwrap().id;
+        let output = "Unknown or incomplete command, see below for errorgive<--[HERE]".to_owned();
+        let report = Report { id, outcome: ReportedOutcome::Refused, output };
+        executed(shop.db(), shop.clock(), &agent.key, &[report]).await.unwrap();
+        id
+    };
+    let order = shop.buy("a").await;
+    let id = refuse(&order).await;
+    assert_eq!(shop.states(&order).await, ["refused"]);
+    let figures = Box::pin(noted_servers(shop.sweep())).await.1;
+    assert_eq!(figures[0].undecided, 1, "the alarm goes off");
+    let OwnerOutcome::SentAgain(again) = retry(&shop.store.db, shop.clock(), id).await.unwrap() else { panic!() };
+    assert_eq!(refuse(&order).await, again.id);
+    shop.refund(&order).await;
+    shop.sweep_for(8).await;
+    assert_eq!(shop.states(&order).await, ["retried", "recalled"], "nothing ran, and nothing is taken back");
+    // What the refund finds on its way is refused after it.
+    let order = shop.buy("b").await;
+    poll(shop.db(), shop.clock(), &agent.key, Some(&agent_id(0))).await.unwrap();
+    shop.refund(&order).await;
+    refuse(&order).await;
+    shop.sweep_for(8).await;
+    assert_eq!(shop.states(&order).await, ["recalled"]);
+}
+
+#[tokio::test]
+async fn what_was_begun_in_vain_is_kept_again_and_a_refund_recalls_it() {
+    let shop = Shop::open(vec![online(bought("give"))]).await;
+    let agent = open(&shop).await;
+    let order = shop.buy("a").await;
+    poll(shop.db(), shop.clock(), &agent.key, Some(&agent_id(0))).await.unwrap();
+    let id = shop.commands(&order).await[0].id;
+    for _ in 0..2 {
+        validated(shop.db(), shop.clock(), &agent.key, &[id]).await.unwrap();
+        delivered(shop.db(), shop.clock(), &agent.key, &[id]).await.unwrap();
+        assert_eq!(shop.states(&order).await, ["kept"]);
+    }
+    shop.sweep_for(8).await;
+    assert_eq!(shop.states(&order).await, ["kept"], "silence is no word about it");
+    shop.refund(&order).await;
+    assert_eq!(shop.states(&order).await, ["recalled"]);
 }

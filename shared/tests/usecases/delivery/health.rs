@@ -25,7 +25,7 @@ async fn a_server_that_polls_and_gets_nothing_is_stuck_and_one_that_does_not_pol
     let shop = Shop::open(vec![bought("say {player}")]).await;
     let mut server = shop.game_server(1).await;
     server.round(&shop, Trouble::default()).await;
-    let sound = ServerFigures { server: SERVER, oldest_ready: Some(0), silence: Some(0), unknown: 0 };
+    let sound = ServerFigures { server: SERVER, oldest_ready: Some(0), silence: Some(0), undecided: 0 };
     assert_eq!(figures(&shop).await, [sound]);
     shop.buy("a").await;
     shop.wait(1_000);
@@ -62,7 +62,7 @@ async fn what_may_have_run_is_counted_until_the_owner_decides() {
     let rows = poll(shop.db(), shop.clock(), &server.key, None).await.unwrap();
     let ids: Vec<_> = rows.iter().map(|row| row.id).collect();
     validated(shop.db(), shop.clock(), &server.key, &ids).await.unwrap();
-    assert_eq!(figures(&shop).await[0].unknown, 0);
+    assert_eq!(figures(&shop).await[0].undecided, 0);
     shop.wait(400);
-    assert_eq!(figures(&shop).await[0].unknown, 2);
+    assert_eq!(figures(&shop).await[0].undecided, 2);
 }

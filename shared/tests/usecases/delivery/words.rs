@@ -1,9 +1,10 @@
 //! The words of game servers, and the answers to them.
 
+use super::agent::Agent;
 use super::game_server::Trouble;
 use super::shop::{BUYER, Shop, bought, online};
 use shared::model::{CommandId, OrderStatus};
-use shared::usecases::delivery::{OwnerOutcome, StopReason, cancel, poll, retry, stop, validated};
+use shared::usecases::delivery::{OwnerOutcome, StopReason, cancel, delivered, poll, retry, stop, validated};
 
 #[tokio::test]
 async fn what_waits_for_a_player_runs_when_the_player_joins() {
@@ -85,4 +86,42 @@ async fn a_stop_leaves_nothing_of_the_player() {
     assert_eq!(shop.states(&order).await, ["stopped", "stopped"]);
     assert!(shop.commands(&order).await.iter().all(|command| command.text.is_empty() && command.player.is_empty()));
     assert_eq!(server.round(&shop, Trouble::default()).await, 0);
+}
+
+#[tokio::test]
+async fn what_the_server_lost_while_the_store_was_away_is_unknown_when_its_player_joins_and_the_owner_sends_it_again() {
+    let shop = Shop::open(vec![online(bought("b {player}"))]).await;
+    let mut server = shop.game_server(1).await;
+    let first = shop.buy("a").await;
+    server.round(&shop, Trouble::default()).await;
+    let lost = shop.buy("b").await;
+    // Served to a player who is online: the plugin says that it has it, its question has no answer, and it forgets it.
+    let rows = poll(shop.db(), shop.clock(), &server.key, None).await.unwrap();
+    let ids: Vec<CommandId> = rows.iter().map(|command| command.id).collect();
+    delivered(shop.db(), shop.clock(), &server.key, &ids).await.unwrap();
+    assert_eq!(shop.states(&lost).await, ["kept"]);
+    shop.wait(59);
+    let foreign = CommandId::new(CommandId::LARGEST).unwrap();
+    validated(shop.db(), shop.clock(), &server.key, &[foreign]).await.unwrap();
+    assert_eq!(shop.states(&lost).await, ["kept"], "this is no join of the player");
+    shop.wait(1);
+    server.join(&shop, BUYER.1).await;
+    assert_eq!((shop.states(&first).await, shop.states(&lost).await), (vec!["validated"], vec!["unknown"]));
+    let OwnerOutcome::SentAgain(_) = retry(&shop.store.db, shop.clock(), ids[0]).await.unwrap() else { panic!() };
+    server.round(&shop, Trouble::default()).await;
+    server.run_slow();
+    assert_eq!(server.texts(), ["b Thornwick", "b Thornwick"]);
+    // An agent's questions leave out what it need not ask about.
+    let mut agent = Agent::new(shop.game_server(1).await.key);
+    let kept = shop.buy("c").await;
+    shop.wait(300);
+    agent.round(&shop, Trouble::default()).await;
+    assert_eq!(shop.states(&kept).await, ["kept"]);
+    shop.wait(120);
+    let later = shop.buy("d").await;
+    agent.round(&shop, Trouble::default()).await;
+    shop.wait(120);
+    let asked = shop.commands(&later).await[0].id;
+    validated(shop.db(), shop.clock(), &agent.key, &[asked]).await.unwrap();
+    assert_eq!((shop.states(&kept).await, shop.states(&later).await), (vec!["kept"], vec!["validated"]));
 }

@@ -9,11 +9,12 @@ import { needsLogin } from "./login.js";
 const PAUSE = 4;
 /** Seconds until a delivery is looked up again: at first, and at most. Each time it takes half as long again. */
 const DELIVERY = { first: 4, most: 60 };
-/** What the delivery of a line means to its buyer: a mark, a class, and a text for whoever gets it. */
+/** What the delivery of a line means to its buyer: a mark, a class, and a text. */
 const DELIVERIES = {
   waiting: ["→", "soft", () => t("delivery.waiting")],
-  join: ["…", "soft", (who) => (who ? t("delivery.join", who) : t("delivery.join_you"))],
+  join: ["…", "soft", ({ player, servers }) => t("delivery.join", player, servers.join(", "))],
   delivered: ["✓", "good", () => t("delivery.delivered")],
+  refused: ["!", "bad", () => t("delivery.refused")],
   unknown: ["?", "bad", () => t("delivery.unknown")],
   withdrawn: ["✕", "soft", (_, isRefunded) => t(isRefunded ? "delivery.taken_back" : "delivery.not")],
 };
@@ -113,9 +114,9 @@ const note = (text) => h("p", { class: "note" }, text);
 async function delivered({ internal_id: id, status }) {
   const { lines = [] } = await call("/payments/delivery", { order_id: id }, { isOptional: true });
   const known = [...(purchase(id)?.lines ?? [])];
-  const rows = lines.map(({ name, state }) => {
+  const rows = lines.map(({ name, state, player, servers }) => {
     const at = known.findIndex((one) => one.name === name);
-    return { name, state, ...(at >= 0 && known.splice(at, 1)[0]) };
+    return { name, state, player, servers, ...(at >= 0 && known.splice(at, 1)[0]) };
   });
   const states = rows.map(({ state }) => state);
   return { rows, isRefunded: status === "REFUNDED", key: states.join(), isOpen: states.some((state) => state === "waiting" || state === "join") };
@@ -123,11 +124,11 @@ async function delivered({ internal_id: id, status }) {
 
 /** What was bought, and how far its delivery is. It is hidden until something is known of it. */
 const bought = ({ rows, isRefunded }) =>
-  h("ul", { class: "bought panel narrow", "aria-label": t("bought"), hidden: rows.length === 0 }, rows.map(({ name, state, count = 1, image, giftTo }) => {
+  h("ul", { class: "bought panel narrow", "aria-label": t("bought"), hidden: rows.length === 0 }, rows.map(({ name, state, count = 1, image, giftTo, ...waits }) => {
     const [mark, kind, text] = DELIVERIES[state] ?? [];
     return h("li", {}, picture(image, 48),
       h("span", {}, h("strong", {}, count > 1 ? `${count} × ${name}` : name), giftTo && h("span", { class: "soft" }, t("cart.gift", giftTo)),
-        text && h("span", { class: `delivery ${kind}` }, h("span", { "aria-hidden": "true" }, mark), text(giftTo, isRefunded))));
+        text && h("span", { class: `delivery ${kind}` }, h("span", { "aria-hidden": "true" }, mark), text(waits, isRefunded))));
   }));
 
 function summary(found, order, delivery, isReturn) {

@@ -38,7 +38,25 @@ async fn look(target: &Target, repairs: bool) -> Result<Vec<Finding>, Failure> {
         let next = "`storectl delivery list --state unknown` shows them; `delivery retry` or `done` decides";
         findings.push(Finding::note("commands", said, next));
     }
+    findings.extend(refused(found.refused));
+    findings.extend(waiting_long(found.waiting_long));
     Ok(findings)
+}
+
+/// Commands of which game servers said that they did nothing.
+fn refused(count: usize) -> Option<Finding> {
+    let said = format!("game servers refused {count}: they did nothing");
+    let next =
+        "`storectl delivery list --state refused` shows the responses; then `delivery retry`, `done` or `cancel`";
+    (count > 0).then(|| Finding::note("refused commands", said, next))
+}
+
+/// Commands whose player has not joined, who may be another one than the buyer meant.
+fn waiting_long(count: usize) -> Option<Finding> {
+    let said = format!("{count} have waited for their player for more than three days");
+    let next =
+        "`storectl delivery list --waiting` shows them: ask whether the name is right, or whether the plugin lost them";
+    (count > 0).then(|| Finding::note("waiting commands", said, next))
 }
 
 /// Some of them, for a finding.

@@ -19,7 +19,8 @@ use shared::usecases::delivery::commands_of;
 const MEANING: &str = "`received` is when the game server confirmed that it had the command, `asked` when it asked whether it may \
                        still run, and `ran` when it reported that it handed the command to its console. None of them says \
                        what the command did there. `responded` is what the server's console responded to an agent, and \
-                       `began` when an agent reported that it sent the command and had no response.";
+                       `began` when an agent reported that it sent the command and had no response, `refused` when it \
+                       reported that the console did nothing.";
 
 pub(in crate::commands) async fn evidence(target: &Target, id: &str) -> Result<Answer, Failure> {
     let active = published(target).await?;
