@@ -24,6 +24,18 @@ pub(super) fn with_customer(error: &Error) -> ProviderError {
     failed(error)
 }
 
+/// The failure of an attempt to refund. A server error ends nothing, also if Stripe repeats it from its memory: the next
+/// attempt has another key.
+pub(super) fn of_attempt(error: &Error) -> ProviderError {
+    match error {
+        Error::Failed(_) => {
+            payment_event(PaymentEvent::ProviderError, 1);
+            ProviderError::Unavailable(error.to_string())
+        }
+        _ => failed(error),
+    }
+}
+
 pub(super) fn failed(error: &Error) -> ProviderError {
     let text = match error {
         Error::NoResponse(OutgoingError::Connect(source) | OutgoingError::Broken(source)) => {

@@ -1,6 +1,6 @@
 //! Stripe as a payment provider.
 
-use super::failure::{about, failed, with_customer};
+use super::failure::{about, failed, of_attempt, with_customer};
 use super::pace::Pace;
 use super::paid::Paid;
 use crate::config::{Config, StripeKeys};
@@ -14,7 +14,7 @@ use crate::rules::subscription::ProviderSubscription;
 use crate::store::connector;
 use crate::store::orders::StoredOrder;
 use crate::usecases::checkouts::{
-    DisputeState, PaymentPage, Provider, ProviderError, Session, WebhookEvent, WebhookEventPage,
+    DisputeState, PaymentPage, PaymentSubject, Provider, ProviderError, Session, WebhookEvent, WebhookEventPage,
 };
 use std::sync::Arc;
 use std::time::Duration;
@@ -247,12 +247,15 @@ impl Provider for Stripe {
             order: order.internal_id.as_str(),
             attempt: attempt.number,
         };
-        self.send(Refund::create(&new, key(&attempt.key(&order.internal_id))?)).await.map(|_| ())
+        let create = Refund::create(&new, key(&attempt.key(&order.internal_id))?);
+        self.send_or(create, of_attempt).await.map(|_| ())
     }
 
-    async fn order_of(&self, intent: &str) -> Result<Option<InternalId>, ProviderError> {
+    async fn subject_of(&self, intent: &str) -> Result<Option<PaymentSubject>, ProviderError> {
         let intent = self.send_about(PaymentIntent::retrieve(&id(intent)?)).await?;
-        Ok(intent.metadata.order.as_deref().map(InternalId::new))
+        let order = intent.metadata.order.as_deref().map(InternalId::new).map(PaymentSubject::Order);
+        // The payment of an invoice has no metadata of ours.
+        Ok(order.or_else(|| intent.invoice.map(|invoice| PaymentSubject::Invoice(invoice.to_string()))))
     }
 
     async fn dispute(&self, dispute: &str) -> Result<DisputeState, ProviderError> {

@@ -14,7 +14,7 @@ pub const SETTLED: i64 = 600;
 pub enum NextStep {
     /// The total is reached.
     Done,
-    /// A new attempt is written and sent.
+    /// A new attempt is written and sent: there is none that is open, or the provider will never make it.
     Begin(RefundAttempt),
     /// The open attempt is sent, again or for the first time.
     Resume(RefundAttempt),
@@ -41,8 +41,8 @@ pub enum RefundRefusal {
     },
 }
 
-/// The next step towards `total` of a payment, in the payment's minor units, by what the provider says now. `now` is in
-/// seconds since 1970 UTC.
+/// The next step towards `total` of a payment, in the payment's minor units, by what the provider says. It was not asked
+/// before `now`, in seconds since 1970 UTC.
 pub fn next_step(
     effects: &OrderEffects,
     state: &PaymentState,
@@ -54,10 +54,15 @@ pub fn next_step(
         if open.after != total {
             return Err(RefundRefusal::Unfinished { total: open.after });
         }
-        if open.before == state.refunded {
-            return Ok(NextStep::Resume(RefundAttempt { at: now, ..open.clone() }));
-        }
         let seconds = open.at.saturating_add(SETTLED).saturating_sub(now);
+        if open.before == state.refunded {
+            // What the provider has not made by then it never will: it may repeat an error for the attempt's key instead.
+            return Ok(if seconds > 0 {
+                NextStep::Resume(RefundAttempt { at: now, ..open.clone() })
+            } else {
+                NextStep::Begin(RefundAttempt { number: open.number.saturating_add(1), at: now, ..open.clone() })
+            });
+        }
         return if seconds > 0 { Err(RefundRefusal::Unclear { seconds }) } else { Ok(NextStep::Abandon(open.clone())) };
     }
     if total <= Money::ZERO || total > state.amount {

@@ -26,10 +26,14 @@ fn number(money: Money) -> AttributeValue {
 
 impl StoredOrder {
     /// The writes that begin an attempt to refund the payment, on the condition that status and last attempt are as
-    /// they were read. The row of the payment comes with it.
+    /// they were read, and that one which is open was not about to be sent again. The row of the payment comes with it.
     pub fn begin_refund(&self, attempt: &RefundAttempt, intent: &str) -> Result<Vec<Write>, StoreError> {
         let mut values = Item::from([(":refund".to_owned(), encode(&self.key(), attempt)?)]);
-        let as_read = self.attempt_as_read(&mut values);
+        let mut as_read = self.attempt_as_read(&mut values);
+        if let Some(open) = self.effects.refund.as_ref().filter(|attempt| attempt.is_open()) {
+            as_read.push_str(" AND refund.sent_at = :sent_at");
+            values.insert(":sent_at".to_owned(), AttributeValue::N(open.at.to_string()));
+        }
         let write = Write::update(self.key(), "SET refund = :refund, provider.intent = :intent")
             .only_if(format!("#status = :status AND {as_read}"))
             .name("#status", "status")

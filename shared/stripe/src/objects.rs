@@ -94,6 +94,9 @@ pub struct PaymentIntent {
     pub livemode: bool,
     #[serde(default)]
     pub metadata: Metadata,
+    /// The invoice of a subscription that it pays.
+    #[serde(default)]
+    pub invoice: Option<ObjectId>,
     /// The last attempt to charge: whole after [`PaymentIntent::retrieve`], an id within a session.
     pub latest_charge: Option<Expandable<Charge>>,
 }

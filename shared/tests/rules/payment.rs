@@ -247,6 +247,8 @@ fn the_next_step_towards_a_total_is_never_a_second_refund() {
     let open = with(Some(attempt(100, None)));
     let resumed = RefundAttempt { at: 5, ..attempt(100, None) };
     assert_eq!(step(&open, 0, 100, 5), Ok(NextStep::Resume(resumed)));
+    let Ok(NextStep::Begin(next)) = step(&open, 0, 100, 600) else { panic!("not begun again") };
+    assert_eq!((next.number, next.before, next.after, next.at), (2, Money::ZERO, money(100), 600));
     for total in [99, 101, 300] {
         assert_eq!(step(&open, 0, total, 5), Err(RefundRefusal::Unfinished { total: money(100) }));
     }

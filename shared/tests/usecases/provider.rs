@@ -5,7 +5,7 @@ use shared::rules::payment::{PaymentState, Progress};
 use shared::rules::subscription::ProviderSubscription;
 use shared::store::orders::StoredOrder;
 use shared::usecases::checkouts::{
-    DisputeState, PaymentPage, Provider, ProviderError, Session, WebhookEvent, WebhookEventPage,
+    DisputeState, PaymentPage, PaymentSubject, Provider, ProviderError, Session, WebhookEvent, WebhookEventPage,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
@@ -244,9 +244,13 @@ impl Provider for TestProvider {
         })
     }
 
-    async fn order_of(&self, intent: &str) -> Result<Option<InternalId>, ProviderError> {
+    async fn subject_of(&self, intent: &str) -> Result<Option<PaymentSubject>, ProviderError> {
         let is_of = |state: &&PaymentState| state.intent.as_deref() == Some(intent);
-        self.call("order_of", |books| Ok(books.sessions.values().find(is_of).and_then(|state| state.order.clone())))
+        let subject = |state: &PaymentState| match &state.period {
+            Some(_) => Some(PaymentSubject::Invoice(state.session.clone())),
+            None => state.order.clone().map(PaymentSubject::Order),
+        };
+        self.call("subject_of", |books| Ok(books.sessions.values().find(is_of).and_then(subject)))
     }
 
     async fn dispute(&self, dispute: &str) -> Result<DisputeState, ProviderError> {

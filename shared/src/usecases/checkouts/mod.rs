@@ -46,7 +46,9 @@ pub use gone::STRANDED;
 pub use open::Checkout;
 pub use operator::{OperatorError, RefundKind, Refunded, accept, cancel, refund, settle_now};
 pub use paid_session::{NotPaid, PaidCheckout, paid_checkout};
-pub use provider::{DisputeState, PaymentPage, Provider, ProviderError, Session, WebhookEvent, WebhookEventPage};
+pub use provider::{
+    DisputeState, PaymentPage, PaymentSubject, Provider, ProviderError, Session, WebhookEvent, WebhookEventPage,
+};
 pub use retry::OVERDUE;
 pub use settle::{ask, settle, settle_with};
 pub use status::{SettleError, Settled};

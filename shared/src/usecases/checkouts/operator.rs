@@ -8,6 +8,7 @@ use super::settle::{end, settle_or_end, settle_with};
 use super::status::{ChangeOutcome, SettleError, Settled, unknown_intent, write_paid};
 use crate::clock::Clock;
 use crate::model::{InternalId, Money, OrderStatus, RefundAttempt, RefundOutcome, ReviewOutcome, Reviewed};
+use crate::rules::dispute::takes_back;
 use crate::rules::payment::{Origin, PaymentState, Progress, origin};
 use crate::rules::refund::{NextStep, RefundRefusal, next_step};
 use crate::store::orders::{self, StoredOrder};
@@ -41,6 +42,9 @@ pub enum OperatorError {
     Foreign,
     #[error("the order does not need an operator")]
     NoReview,
+    /// A dispute takes the order back; its state in the provider's words.
+    #[error("its payment is disputed ({0})")]
+    Disputed(String),
     #[error("what it sells cannot be taken any more")]
     SoldOut,
     /// The provider has no such checkout. Unless it was deleted there, it can still be paid.
@@ -118,9 +122,11 @@ pub async fn refund<P: Provider>(
     let (mut sent, mut lost) = (None, 0);
     for round in 0..ROUNDS {
         pause_before(round.min(RETRIES)).await;
+        // The time before the provider is asked: it may have made a refund since it has responded.
+        let asked_at = clock.seconds();
         let (stored, state) = settle_and_fetch(db, clock, provider, id).await?;
         let (intent, total) = payment(&stored, &state, total)?;
-        let step = next_step(&stored.effects, &state, total, clock.seconds())?;
+        let step = next_step(&stored.effects, &state, total, asked_at)?;
         if step == NextStep::Done {
             let refunded = refunded(stored, &state, begun.as_ref(), sent.as_ref());
             return Ok(Refunded { stored: read_counted(db, id).await?, ..refunded });
@@ -204,6 +210,10 @@ pub async fn accept<P: Provider>(
         };
         if state.progress != Progress::Paid || order.status == OrderStatus::Refunded {
             return Err(OperatorError::Status(order.status));
+        }
+        let disputed = effects.dispute.as_ref().filter(|dispute| takes_back(dispute));
+        if let Some(dispute) = disputed.filter(|_| order.status != OrderStatus::Paid) {
+            return Err(OperatorError::Disputed(dispute.clone()));
         }
         if let Some(open) = effects.refund.as_ref().filter(|attempt| attempt.is_open()) {
             return Err(RefundRefusal::Unfinished { total: open.after }.into());

@@ -31,8 +31,8 @@ pub trait Provider: Debug + Sync {
         attempt: &RefundAttempt,
     ) -> impl Future<Output = Result<(), ProviderError>> + Send;
 
-    /// The order that a payment names; `None` if it is not ours.
-    fn order_of(&self, intent: &str) -> impl Future<Output = Result<Option<InternalId>, ProviderError>> + Send;
+    /// What a payment is for; `None` if it is not ours.
+    fn subject_of(&self, intent: &str) -> impl Future<Output = Result<Option<PaymentSubject>, ProviderError>> + Send;
 
     fn dispute(&self, dispute: &str) -> impl Future<Output = Result<DisputeState, ProviderError>> + Send;
 
@@ -74,6 +74,15 @@ pub trait Provider: Debug + Sync {
 
     /// Refunds all that is left of a payment that no order has. It is done once.
     fn return_payment(&self, payment: &PaymentState) -> impl Future<Output = Result<(), ProviderError>> + Send;
+}
+
+/// What a payment is for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PaymentSubject {
+    /// The order that it names.
+    Order(InternalId),
+    /// An invoice of a subscription, by its id. It may not be ours.
+    Invoice(String),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

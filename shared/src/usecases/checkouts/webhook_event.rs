@@ -1,7 +1,7 @@
 //! Acting on a provider's webhook event.
 
 use super::dispute::note_dispute;
-use super::provider::{DisputeState, Provider, WebhookEvent};
+use super::provider::{DisputeState, PaymentSubject, Provider, WebhookEvent};
 use super::renew::{settle_invoice, without_order};
 use super::settle::{settle, settle_known};
 use super::status::SettleError;
@@ -78,9 +78,20 @@ async fn order_of<P: Provider>(
     if known.is_some() {
         return Ok(known);
     }
-    let Some(named) = provider.order_of(intent).await? else { return Ok(None) };
-    let Some(stored) = orders::get(db, &named).await? else { return Ok(None) };
-    settle(db, clock, provider, &stored).await?;
+    match provider.subject_of(intent).await? {
+        None => return Ok(None),
+        Some(PaymentSubject::Order(named)) => {
+            let Some(stored) = orders::get(db, &named).await? else { return Ok(None) };
+            settle(db, clock, provider, &stored).await?;
+        }
+        Some(PaymentSubject::Invoice(invoice)) => {
+            let state = provider.fetch(&invoice).await?;
+            if state.order.is_none() {
+                return Ok(None);
+            }
+            settle_invoice(db, clock, provider, &state).await?;
+        }
+    }
     // The payment of an open order is known as soon as the order is paid: Stripe sends the warning again.
     orders::of_payment(db, intent).await?.map(Some).ok_or(SettleError::Conflict)
 }

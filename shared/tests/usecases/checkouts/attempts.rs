@@ -90,14 +90,15 @@ async fn assert_refunded_once(till: &Till, order: &InternalId, total: i64, note:
     assert_refunded(till, order, total, 1, note).await;
 }
 
-/// Fails unless so many attempts were made, each of them once.
-async fn assert_refunded(till: &Till, order: &InternalId, total: i64, number: u32, note: &str) {
+/// Fails unless the provider has made so many attempts. One that it had not made after ten minutes it never makes.
+async fn assert_refunded(till: &Till, order: &InternalId, total: i64, made: u32, note: &str) {
     let (mut said, stored) = (till.says(order).await, till.order(order).await);
     said.attempts.sort_by_key(|(attempt, _)| *attempt);
-    let made: Vec<_> = (1..=number).map(|attempt| (attempt, RefundOutcome::Refunded)).collect();
-    assert_eq!((said.refunded, said.attempts), (money(total), made), "{note}");
+    let count = u32::try_from(said.attempts.len()).unwrap();
+    assert_eq!((said.refunded, count), (money(total), made), "{note}");
     let attempt = stored.effects.refund.unwrap();
-    assert_eq!((attempt.number, attempt.outcome), (number, Some(RefundOutcome::Refunded)), "{note}");
+    assert_eq!(said.attempts.last(), Some(&(attempt.number, RefundOutcome::Refunded)), "{note}");
+    assert_eq!(attempt.outcome, Some(RefundOutcome::Refunded), "{note}");
     let refunded = if stored.order.status == OrderStatus::Refunded { money(total) } else { stored.effects.refunded };
     assert_eq!(refunded, money(total), "{note}");
 }
@@ -211,6 +212,43 @@ async fn a_refund_in_the_dashboard_meanwhile_counts_towards_the_total() {
     assert_eq!((refunded.amount, refunded.total), (money(TO - 50), money(TO)));
     let attempt = refunded.stored.effects.refund.unwrap();
     assert_eq!((attempt.number, attempt.before), (2, money(50)));
+}
+
+#[tokio::test]
+async fn a_refund_that_the_provider_has_failed_is_made_by_the_next_attempt() {
+    let till = Till::open().await;
+    for refund_is_late in [false, true] {
+        let (order, _) = if refund_is_late { till.late().await } else { till.paid().await };
+        till.stand_in.inject(Fault::before(FaultKind::Status(500)).on("/v1/refunds"));
+        let failed =
+            |till: &Till| till.stand_in.received().iter().filter(|sent| sent.route == "POST /v1/refunds").count();
+        let before = failed(&till);
+        for _ in 0..2 {
+            let stored = till.order(&order).await;
+            let tried = if refund_is_late {
+                settle(till.db(), &till.market.clock, &till.stripe, &stored)
+                    .await
+                    .map(|_| ())
+                    .map_err(OperatorError::from)
+            } else {
+                till.refund(&order, Some(TO)).await.map(|_| ())
+            };
+            // The provider repeats the error for the same key.
+            assert!(matches!(tried, Err(OperatorError::Settle(_))), "{tried:?}");
+            let attempt = till.order(&order).await.effects.refund.unwrap();
+            assert_eq!((attempt.number, attempt.outcome), (1, None));
+        }
+        assert!(failed(&till) > before + 1);
+        till.wait(Duration::from_mins(10));
+        if refund_is_late {
+            till.settle(&order).await;
+        } else {
+            till.refund(&order, Some(TO)).await.unwrap();
+        }
+        let said = till.says(&order).await;
+        assert_eq!(said.attempts, [(2, RefundOutcome::Refunded)]);
+        assert_eq!(said.refunded, if refund_is_late { said.amount } else { money(TO) });
+    }
 }
 
 #[tokio::test]

@@ -91,6 +91,19 @@ async fn what_cannot_be_taken_any_more_is_not_accepted() {
 }
 
 #[tokio::test]
+async fn an_order_whose_payment_is_disputed_meanwhile_is_not_accepted() {
+    let (market, order) = in_review(other_amount).await;
+    let disputed = |words: &str| vec![("dp_1".to_owned(), words.to_owned())];
+    market.provider.set(&order, |state| state.disputes = disputed("needs_response"));
+    let refused = accepted(&market, &order).await;
+    assert!(matches!(&refused, Err(OperatorError::Disputed(state)) if state == "needs_response"), "{refused:?}");
+    assert_eq!(market.status(&order).await, OrderStatus::Pending);
+    market.provider.set(&order, |state| state.disputes = disputed("won"));
+    assert!(accepted(&market, &order).await.unwrap());
+    assert_eq!(market.status(&order).await, OrderStatus::Paid);
+}
+
+#[tokio::test]
 async fn a_refund_ends_a_review_in_every_status() {
     for (progress, status) in [(None, OrderStatus::Cancelled), (Some(Progress::Failed), OrderStatus::Failed)] {
         let changes: [fn(&mut PaymentState); 2] = [other_amount, |state| state.currency = "usd".to_owned()];

@@ -193,6 +193,11 @@ pub(super) fn failed(error: OperatorError, what: &str) -> Failure {
         OperatorError::SoldOut => {
             Failure::refused(text, "Raise the limit and publish, or refund the buyer: `storectl order refund`.")
         }
+        OperatorError::Disputed(_) => {
+            let next =
+                "Wait for the dispute's end: one that is won can be accepted, one that is lost has returned the money.";
+            Failure::refused(text, next)
+        }
         OperatorError::Status(_) | OperatorError::NoReview | OperatorError::Refund(_) => {
             Failure::refused(text, "Look at it with `storectl order show`.")
         }
