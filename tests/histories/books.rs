@@ -72,8 +72,8 @@ pub async fn read(bench: &Bench, buyer: &str, codes: &[String; 3]) -> (Vec<Made>
         three_uses: usize::try_from(three).unwrap(),
         three_uses_by_user: usize::try_from(by_user).unwrap(),
         balance,
-        owned: [0, 1, 2, 3, 4, 5].map(|place| i64::from(of(place).units)),
-        paid: (0..ITEMS.len()).map(|place| of(place).paid.minor()).sum(),
+        owned: [0, 1, 2, 3, 4, 5].map(|place| i64::from(of(place).all.units)),
+        paid: (0..ITEMS.len()).map(|place| of(place).all.paid.minor()).sum(),
         given: given.map_or(0, |donor| donor.amount.minor()),
     };
     (made, books)

@@ -8,11 +8,11 @@ use serde::Serialize;
 use shared::endpoint::{Cache, Endpoint, Error, Json, PathParameter, Refusal, RoundTrips};
 use shared::http::reply::Rendered;
 use shared::model::{
-    ActiveVersion, ItemId, Ledger, Money, PublishedItem, Settings, Sold, Staff, StaffMember, StoreConfig, User,
-    UserName, UserNameError,
+    ActiveVersion, ItemId, Money, PublishedItem, Settings, Sold, Staff, StaffMember, StoreConfig, User, UserName,
+    UserNameError,
 };
 use shared::money::{self, CurrencyFormat, Decimal};
-use shared::rules::pricing::availability;
+use shared::rules::pricing::{Buyer, availability};
 use shared::store::{Rows, StoreError, keys, ledgers, names, statistics};
 use std::str::FromStr;
 use std::sync::Arc;
@@ -104,7 +104,8 @@ impl Endpoint for GetProfile {
         let user: Option<User> = rows.take(&keys::user(id)).map(|row| row.live(&keys::user(id))).transpose()?;
         let user = user.filter(|user| !user.banned).ok_or(Error::Refused(NoProfile))?;
         let (ledger, spent) = (ledgers::take(&mut rows, id)?, statistics::take_sum(&mut rows, id)?);
-        let (shown, sold) = bought(state, &active, &ledger).await?;
+        let buyer = Buyer { ledger: &ledger, subscriptions: &user.subscriptions, now: state.base.clock.seconds() };
+        let (shown, sold) = bought(state, &active, buyer).await?;
         let group = group_of(&staff, &user.username);
         let body = body(&user, group, &shown, &sold, spent, &active.config);
         Ok(Json::kept(Arc::new(Rendered::new(&body))))
@@ -122,9 +123,10 @@ async fn load(state: &State, active: Arc<ActiveVersion>) -> Result<(Arc<Settings
 type Bought = Vec<(Arc<PublishedItem>, Money)>;
 
 /// The published ones of the items that a player paid most for, and the units sold of those with a global limit.
-async fn bought(state: &State, active: &ActiveVersion, ledger: &Ledger) -> Result<(Bought, Sold), StoreError> {
+async fn bought(state: &State, active: &ActiveVersion, buyer: Buyer<'_>) -> Result<(Bought, Sold), StoreError> {
+    let owned = buyer.ledger.iter().map(|(item, _)| (item, buyer.owned(item)));
     let mut held: Vec<(Money, ItemId)> =
-        ledger.iter().filter(|(_, held)| held.units > 0).map(|(item, held)| (held.paid, item)).collect();
+        owned.filter(|(_, owned)| owned.units > 0).map(|(item, owned)| (owned.paid, item)).collect();
     held.sort_by(|(paid, item), (other, other_item)| other.cmp(paid).then(item.cmp(other_item)));
     held.truncate(MOST_ITEMS);
     let ids = || held.iter().map(|(_, item)| *item);
@@ -134,7 +136,7 @@ async fn bought(state: &State, active: &ActiveVersion, ledger: &Ledger) -> Resul
     let keys: Vec<_> = items.keys().chain(counters.keys()).collect();
     let mut rows = if keys.is_empty() { Rows::default() } else { state.base.db.batch_get(keys).await? };
     let items = state.bought.complete(items, &mut rows, |_| true)?;
-    let mut shown: Bought = items.into_iter().map(|(id, published)| (published, ledger.of(id).paid)).collect();
+    let mut shown: Bought = items.into_iter().map(|(id, published)| (published, buyer.owned(id).paid)).collect();
     shown.sort_by_key(|(published, _)| published.item.id);
     Ok((shown, state.counters.complete(counters, &mut rows)?))
 }

@@ -147,6 +147,13 @@ pub struct PublishedItem {
     pub delivery: ItemDelivery,
 }
 
+impl PublishedItem {
+    /// How many seconds a unit that is bought once lasts; `None` if it does not end by itself.
+    pub fn unit_lasts(&self) -> Option<u32> {
+        self.delivery.expires_after.filter(|_| !self.item.is_subscription)
+    }
+}
+
 /// The featured deals: active items of reachable categories, in catalog order.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(transparent)]

@@ -3,12 +3,45 @@
 use super::{ItemId, Money};
 use std::collections::BTreeMap;
 
+/// Units of an item, and the sum paid for them: line totals after coupon, less refunds and what is disputed (rules.md,
+/// "Cumulative categories").
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Owned {
+    pub units: u32,
+    pub paid: Money,
+}
+
+/// The entry of an item in a user's ledger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Holding {
-    /// Units bought, less units refunded.
-    pub units: u32,
-    /// Line totals after coupon, less refunds and what is disputed (rules.md, "Cumulative categories").
-    pub paid: Money,
+    /// Everything that counts until the last run ends: what lasts, and the run.
+    pub all: Owned,
+    /// `None` if everything lasts.
+    pub run: Option<Run>,
+}
+
+/// Purchases of an item that ends, each made before the ones before it had ended. They end together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Run {
+    /// When the first of them was paid, seconds since 1970 UTC.
+    pub begun: i64,
+    /// When they end, seconds since 1970 UTC.
+    pub ends_at: i64,
+    /// What is owned after that: purchases that do not end.
+    pub lasting: Owned,
+}
+
+impl Run {
+    pub const fn has_ended(&self, now: i64) -> bool {
+        self.ends_at <= now
+    }
+}
+
+impl Holding {
+    /// What is owned at `now`, seconds since 1970 UTC.
+    pub fn at(&self, now: i64) -> Owned {
+        self.run.filter(|run| run.has_ended(now)).map_or(self.all, |run| run.lasting)
+    }
 }
 
 /// A user's ledger: one entry per distinct item bought, however often (rules.md, "The table").

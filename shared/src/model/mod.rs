@@ -57,7 +57,7 @@ pub use item::{
     ComparisonValue, Deals, Item, ItemType, Items, PriceTier, Promotion, Promotions, PublishedItem, Sold, Variable,
     VariableKind,
 };
-pub use ledger::{Holding, Ledger};
+pub use ledger::{Holding, Ledger, Owned, Run};
 pub use line::{Line, LineVariable, PaymentType};
 pub use link::Link;
 pub use local_addresses::LocalAddresses;
@@ -65,6 +65,7 @@ pub use login::{Login, LoginId, NotALoginId};
 pub use money::{Money, Percent, Rate};
 pub use order::{
     Chosen, GiftCardPayment, LoginKind, Order, OrderEffects, OrderLine, OrderReferral, OrderStatus, ProviderCheckout,
+    Term,
 };
 pub use order_delivery::{DeliveryStep, Expiry, FrozenCommand, FrozenCommands, FrozenLine, Holder, OrderDelivery};
 pub use player_name::{NotAPlayerName, PlayerName};

@@ -56,6 +56,24 @@ pub struct OrderLine {
     /// Whether it pays a further period of a subscription: it counts money and no units.
     #[serde(default, skip_serializing_if = "super::is_default")]
     pub renewal: bool,
+    /// How many seconds a unit lasts, as the item said when the order was created; `None` if it does not end by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lasts: Option<u32>,
+    /// The line's part in a run of purchases that end together, once the order is paid; `None` of what lasts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub term: Option<Term>,
+}
+
+/// The part of a paid line in a [`super::Run`] of its item.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Term {
+    /// When the run began, seconds since 1970 UTC.
+    pub begun: i64,
+    /// How many seconds later the run ends because of the line.
+    pub seconds: i64,
+    /// Whether the line began it: then a renewal gives the unit as well.
+    #[serde(default, skip_serializing_if = "super::is_default")]
+    pub first: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -76,7 +94,17 @@ pub struct Chosen {
 impl OrderLine {
     /// A one-off line that is not a gift.
     pub const fn new(item: ItemId, count: u32, total: Money) -> Self {
-        Self { item, count, total, payment_type: PaymentType::OneOff, recipient: None, chosen: None, renewal: false }
+        Self {
+            item,
+            count,
+            total,
+            payment_type: PaymentType::OneOff,
+            recipient: None,
+            chosen: None,
+            renewal: false,
+            lasts: None,
+            term: None,
+        }
     }
 
     /// The same line as a gift.
@@ -88,6 +116,11 @@ impl OrderLine {
     /// The units that it counts: a renewal has none.
     pub const fn units(&self) -> u32 {
         if self.renewal { 0 } else { self.count }
+    }
+
+    /// The units that its beneficiary owns by it.
+    pub fn owned_units(&self) -> u32 {
+        if self.term.is_some_and(|term| term.first) { self.count } else { self.units() }
     }
 
     /// The user whose limits and ownership the line counts for: the recipient of a gift, otherwise the order's owner

@@ -245,6 +245,7 @@ fn order_line(line: &PricedLine<'_>, off: Money) -> OrderLine {
             server: chosen.server,
             gift_to: chosen.gift_to.clone(),
         }),
+        lasts: line.published.unit_lasts(),
         ..OrderLine::new(item.id, line.count, total)
     }
 }

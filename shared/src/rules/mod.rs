@@ -16,6 +16,7 @@ pub mod game_login;
 pub mod held;
 pub mod missing;
 pub mod order;
+pub mod ownership;
 pub mod patrons;
 pub mod payment;
 pub mod pricing;

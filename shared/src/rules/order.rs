@@ -38,30 +38,9 @@ pub fn by_item(order: &Order) -> BTreeMap<ItemId, UnitsAndSum> {
     merged(&order.lines, |line| (!line.renewal).then_some(line.item))
 }
 
-/// Units and sums by item, for each user that they count for (rules.md, "Gifts").
-pub fn holdings(order: &Order) -> BTreeMap<UserId, BTreeMap<ItemId, UnitsAndSum>> {
-    let mut holdings: BTreeMap<UserId, BTreeMap<ItemId, UnitsAndSum>> = BTreeMap::new();
-    let lines = merged(&order.lines, |line| Some((line.beneficiary(order.owner)?, line.item)));
-    for ((user, item), held) in lines {
-        holdings.entry(user).or_default().insert(item, held);
-    }
-    holdings
-}
-
 /// The parts of `amount` by line, in proportion to the lines' totals; they add up to it exactly.
 pub fn spread(lines: &[OrderLine], amount: Money) -> Vec<Money> {
     amount.spread(&lines.iter().map(|line| line.total).collect::<Vec<_>>())
-}
-
-/// A sum for each line, by the user that the line counts for and by item.
-pub fn by_beneficiary(order: &Order, sums: &[Money]) -> BTreeMap<UserId, BTreeMap<ItemId, Money>> {
-    let mut all: BTreeMap<UserId, BTreeMap<ItemId, Money>> = BTreeMap::new();
-    for (line, sum) in order.lines.iter().zip(sums) {
-        let Some(user) = line.beneficiary(order.owner) else { continue };
-        let of_item = all.entry(user).or_default().entry(line.item).or_default();
-        *of_item = *of_item + *sum;
-    }
-    all
 }
 
 /// The order with its price, and its lines' totals, less what was refunded of it.

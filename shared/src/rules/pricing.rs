@@ -1,7 +1,7 @@
 //! The price of an item for a caller, and whether the caller can buy it: the same in the catalog, the deals, the
 //! promotions and the cart (rules.md, "Limits and availability").
 
-use crate::model::{Item, ItemId, Ledger, Money, PriceTier, Sold, UserSubscription};
+use crate::model::{Item, ItemId, Ledger, Money, Owned, PriceTier, Sold, UserSubscription};
 use serde::Serialize;
 
 /// A buyer, as far as that decides about prices and about what they can buy.
@@ -14,6 +14,12 @@ pub struct Buyer<'a> {
 }
 
 impl Buyer<'_> {
+    /// What the buyer owns of an item. A subscription lasts as long as it is not over, also while a renewal is awaited.
+    pub fn owned(&self, item: ItemId) -> Owned {
+        let holding = self.ledger.of(item);
+        if self.subscribes_to(item) { holding.all } else { holding.at(self.now) }
+    }
+
     /// Whether the buyer has a subscription of the item that is not over.
     pub fn subscribes_to(&self, item: ItemId) -> bool {
         self.subscriptions.iter().any(|subscription| subscription.item == item && !subscription.is_over(self.now))
@@ -60,7 +66,7 @@ pub struct Limits {
     /// Units that the caller may buy. Null if there is no limit or the caller is not logged in.
     #[serde(rename = "quantityUserLimit")]
     pub user: Option<u32>,
-    /// Units that the caller has bought. Null exactly if `quantityUserLimit` is null.
+    /// Units that the caller has bought, without those that have ended. Null exactly if `quantityUserLimit` is null.
     #[serde(rename = "quantityUserCurrentLimit")]
     pub user_current: Option<u64>,
 }
@@ -69,7 +75,7 @@ impl Limits {
     /// The limits of an item for a caller.
     pub fn of(item: &Item, sold: &Sold, buyer: Option<Buyer<'_>>) -> Self {
         let user = item.user_limit.filter(|_| buyer.is_some());
-        let bought = buyer.map(|buyer| u64::from(buyer.ledger.of(item.id).units));
+        let bought = buyer.map(|buyer| u64::from(buyer.owned(item.id).units));
         Self {
             global: item.global_limit,
             global_current: item.global_limit.map(|_| sold.get(&item.id).copied().unwrap_or_default()),
@@ -109,11 +115,11 @@ pub struct UpgradeCredit {
 impl UpgradeCredit {
     /// The credit of `buyer` for these price tiers; `None` if there are no tiers or the caller is anonymous.
     pub fn of(tiers: &[PriceTier], buyer: Option<Buyer<'_>>) -> Option<Self> {
-        let ledger = buyer.filter(|_| !tiers.is_empty())?.ledger;
+        let buyer = buyer.filter(|_| !tiers.is_empty())?;
         Some(tiers.iter().fold(Self::default(), |credit, tier| {
-            let holding = ledger.of(tier.item);
-            let owned = (holding.units > 0).then_some(tier.price);
-            Self { paid: credit.paid + holding.paid, highest: credit.highest.max(owned) }
+            let owned = buyer.owned(tier.item);
+            let highest = (owned.units > 0).then_some(tier.price);
+            Self { paid: credit.paid + owned.paid, highest: credit.highest.max(highest) }
         }))
     }
 }

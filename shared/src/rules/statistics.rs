@@ -1,8 +1,7 @@
 //! The sums of orders. Only paid orders count; a refunded order does not.
 
-use crate::model::{
-    Donations, Donor, Goal, Holding, ItemId, Ledger, Money, Order, OrderStatus, RecentDonation, User, UserId,
-};
+use crate::model::{Donations, Donor, Goal, ItemId, Ledger, Money, Order, OrderStatus, RecentDonation, User, UserId};
+use crate::rules::ownership::Ownership;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
@@ -22,6 +21,10 @@ pub struct Derived {
 /// 1970 UTC.
 pub fn derive(orders: &[Order], users: &BTreeMap<UserId, &User>, goals: &[Goal], now: i64) -> Derived {
     let paid: Vec<&Order> = orders.iter().filter(|order| order.status == OrderStatus::Paid).collect();
+    let mut ownership = Ownership::default();
+    for order in orders {
+        ownership.add(order);
+    }
     let this_month = Donations::month_of(now);
     let of_month = paid.iter().copied().filter(|order| Donations::month_of(order.created_at) == this_month);
     let mut top = donors(of_month, users);
@@ -29,7 +32,7 @@ pub fn derive(orders: &[Order], users: &BTreeMap<UserId, &User>, goals: &[Goal],
     top.truncate(Donations::TOP);
     let given: Money = paid.iter().map(|order| order.total()).sum();
     Derived {
-        ledgers: ledgers(&paid),
+        ledgers: ownership.ledgers(),
         sold: sold(&paid),
         donations: Donations {
             goals: goals.iter().map(|goal| (goal.id.to_string(), given)).collect(),
@@ -39,19 +42,6 @@ pub fn derive(orders: &[Order], users: &BTreeMap<UserId, &User>, goals: &[Goal],
         },
         patrons: donors(paid.iter().copied(), users),
     }
-}
-
-fn ledgers(paid: &[&Order]) -> BTreeMap<UserId, Ledger> {
-    let mut ledgers: BTreeMap<UserId, Ledger> = BTreeMap::new();
-    for order in paid {
-        for line in &order.lines {
-            let Some(user) = line.beneficiary(order.owner) else { continue };
-            let holding: &mut Holding = ledgers.entry(user).or_default().entry(line.item);
-            holding.units = holding.units.saturating_add(line.units());
-            holding.paid = holding.paid + line.total;
-        }
-    }
-    ledgers
 }
 
 fn sold(paid: &[&Order]) -> BTreeMap<ItemId, u64> {

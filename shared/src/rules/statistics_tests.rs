@@ -78,7 +78,7 @@ proptest! {
     #[test]
     fn ledgers_and_patrons_agree_and_stay_within_the_goals(orders in prop::collection::vec(some_order(), 0..20)) {
         let sums = sums(&orders, NOW);
-        let held: Money = sums.ledgers.values().flat_map(Ledger::iter).map(|(_, held)| held.paid).sum();
+        let held: Money = sums.ledgers.values().flat_map(Ledger::iter).map(|(_, held)| held.all.paid).sum();
         let given: Money = sums.patrons.iter().map(|donor| donor.amount).sum();
         prop_assert_eq!(held, given);
         prop_assert!(given <= sums.donations.goals["1"]);

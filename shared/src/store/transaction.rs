@@ -162,6 +162,12 @@ impl Write {
         self.only_if("attribute_exists(#pk)").name("#pk", PK)
     }
 
+    /// Adds to the condition that the item exists.
+    #[must_use]
+    pub fn and_if_present(self) -> Self {
+        self.and_if("attribute_exists(#pk)").name("#pk", PK)
+    }
+
     /// On the condition that the item does not exist.
     #[must_use]
     pub fn only_if_absent(self) -> Self {

@@ -5,8 +5,8 @@ use proptest::option;
 use proptest::prelude::*;
 use serde_json::json;
 use shared::model::{
-    CategoryId, Code, Coupon, Discount, GiftCard, Item, ItemId, Items, Ledger, Line, LineId, Money, Order, OrderLine,
-    OrderStatus, PaymentType, Percent, PriceTier, Promotion, PublishedItem, Scope, Sold,
+    CategoryId, Code, Coupon, Discount, GiftCard, Holding, Item, ItemId, Items, Ledger, Line, LineId, Money, Order,
+    OrderLine, OrderStatus, Owned, PaymentType, Percent, PriceTier, Promotion, PublishedItem, Run, Scope, Sold,
 };
 use shared::rules::cart::PricedLine;
 use shared::rules::checkout::Payer;
@@ -112,12 +112,14 @@ pub fn arb_lines() -> impl Strategy<Value = Vec<Line>> {
 }
 
 pub fn arb_ledger() -> impl Strategy<Value = Ledger> {
-    vec((0_u64..8, 0_u32..3, 0_i64..10_000), 0..6).prop_map(|rows| {
+    // Some of it ends, or has ended.
+    let ends_at = option::of(NOW - 1..=NOW + 1);
+    vec((0_u64..8, 0_u32..3, 0_i64..10_000, ends_at), 0..6).prop_map(|rows| {
         let mut ledger = Ledger::default();
-        for (id, units, paid) in rows {
-            let holding = ledger.entry(ItemId::new(id));
-            holding.units = units;
-            holding.paid = Money::from_minor(if units == 0 { 0 } else { paid });
+        for (id, units, paid, ends_at) in rows {
+            let paid = Money::from_minor(if units == 0 { 0 } else { paid });
+            let run = ends_at.map(|ends_at| Run { begun: ends_at - 1, ends_at, lasting: Owned::default() });
+            *ledger.entry(ItemId::new(id)) = Holding { all: Owned { units, paid }, run };
         }
         ledger
     })

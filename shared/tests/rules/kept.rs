@@ -10,7 +10,8 @@ use shared::model::{
     OrderStatus, PlayerName, UserId,
 };
 use shared::rules::erase::ErasedPlayer;
-use shared::rules::order::{by_item, holdings};
+use shared::rules::order::by_item;
+use shared::rules::ownership::shares;
 use shared::rules::referral::Credits;
 
 const PLAYER: UserId = UserId::new(1);
@@ -73,7 +74,7 @@ proptest! {
                 || named.is_some_and(|name| name.as_str().eq_ignore_ascii_case("pebble"));
             prop_assert!(is_theirs || line == before, "another line has changed");
         }
-        prop_assert_eq!((by_item(&after), holdings(&after)), (by_item(&order), holdings(&order)));
+        prop_assert_eq!((by_item(&after), shares(&after)), (by_item(&order), shares(&order)));
         prop_assert_eq!(erased.without_in_order(&after, &OrderEffects::default()), None, "once is enough");
         prop_assert_eq!(lines.is_some(), after != order);
     }

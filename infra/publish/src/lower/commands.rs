@@ -305,7 +305,7 @@ fn forgotten(item: &ItemFile, of_store: &[CommandFile], has_any: bool) -> Vec<No
         notes.push((bought.run.line, "commands", problem.to_owned()));
     }
     if let Some(written) = item.expires_after.as_ref().filter(|_| !runs(CommandEvent::Expired)) {
-        let problem = "nothing ends when it expires: add a command with on: expired";
+        let problem = "it can be bought again then, and nothing is taken away: add a command with on: expired";
         notes.push((written.line, "expires_after", problem.to_owned()));
     }
     notes

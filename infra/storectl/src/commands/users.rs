@@ -119,7 +119,7 @@ pub(super) async fn show(target: &Target, which: &WhichUser) -> Result<Answer, F
     let credits = additions::of(&target.db, &keys::credits(user.id)).await?;
     let ledger = ledgers::take(&mut rows, user.id)?;
     let cart = carts::take(&mut rows, user.id)?;
-    let held: Vec<(ItemId, Holding)> = ledger.iter().collect();
+    let (held, now): (Vec<(ItemId, Holding)>, i64) = (ledger.iter().collect(), target.clock.seconds());
     let mut lines = vec![
         format!("{} (user {}), since {}", user.username, user.id, shown_time(user.created_at)),
         format!("uuid {}, virtual currency {}", user.uuid, amount(user.virtual_currency, digits)),
@@ -134,9 +134,11 @@ pub(super) async fn show(target: &Target, which: &WhichUser) -> Result<Answer, F
     }
     if !held.is_empty() {
         let row = |(item, held): &(ItemId, Holding)| {
-            vec![item.to_string(), held.units.to_string(), amount(held.paid, digits)]
+            let ends = held.run.map_or_else(String::new, |run| shown_time(run.ends_at));
+            let owned = held.at(now);
+            vec![item.to_string(), owned.units.to_string(), amount(owned.paid, digits), ends]
         };
-        lines.push(columns(&["ITEM", "UNITS", "PAID"], &held.iter().map(row).collect::<Vec<_>>()));
+        lines.push(columns(&["ITEM", "UNITS", "PAID", "UNTIL"], &held.iter().map(row).collect::<Vec<_>>()));
     }
     if !credits.is_empty() {
         let row = |credit: &Addition| {
@@ -145,9 +147,10 @@ pub(super) async fn show(target: &Target, which: &WhichUser) -> Result<Answer, F
         lines.push(columns(&["CREDITED AT", "AMOUNT", "NOTE", "KEY"], &credits.iter().map(row).collect::<Vec<_>>()));
     }
     let format = CurrencyFormat::new(digits);
-    let bought = held.iter();
-    let bought =
-        bought.map(|(item, held)| json!({ "item": item, "units": held.units, "paid": format.money(held.paid) }));
+    let bought = held.iter().map(|(item, held)| {
+        let (owned, ends) = (held.at(now), held.run.map(|run| shown_time(run.ends_at)));
+        json!({ "item": item, "units": owned.units, "paid": format.money(owned.paid), "ends_at": ends })
+    });
     let json = json!({
         "user": facts(&user, format), "bought": bought.collect::<Vec<_>>(), "cart_lines": cart.lines.len(),
         "ban": ban.as_ref().map(bans::facts), "credits": common::additions(&credits, format),

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::model::{
-    CategoryId, ItemDelivery, Items, Ledger, PriceTier, PublishedItem, Sold, StoreDelivery, SubscriptionStatus,
+    CategoryId, ItemDelivery, Items, Ledger, Owned, PriceTier, PublishedItem, Sold, StoreDelivery, SubscriptionStatus,
     UserSubscription,
 };
 use crate::rules::cart::{PricedLine, price_lines, sums};
@@ -146,8 +146,7 @@ prop_compose! {
     fn some_ledger()(rows in vec((0_u64..8, 1_u32..3, 0_i64..1_000), 0..4)) -> Ledger {
         let mut ledger = Ledger::default();
         for (id, units, paid) in rows {
-            let entry = ledger.entry(ItemId::new(id));
-            (entry.units, entry.paid) = (units, Money::from_minor(paid));
+            ledger.entry(ItemId::new(id)).all = Owned { units, paid: Money::from_minor(paid) };
         }
         ledger
     }

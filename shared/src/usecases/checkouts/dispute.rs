@@ -57,7 +57,11 @@ async fn note(db: &Db, clock: &dyn Clock, stored: &StoredOrder, dispute: &Disput
     let begun = begun.map(|next| stored.begin_delivery(next, clock.seconds())).transpose()?;
     let (with, others) = begun.map_or((None, Vec::new()), |(own, others)| (Some(own), others));
     let after = OrderEffects { dispute: Some(decides.to_owned()), ..stored.effects.clone() };
-    let paid = if stored.order.status == OrderStatus::Paid { take_off(db, stored, &after).await? } else { Vec::new() };
+    let paid = if stored.order.status == OrderStatus::Paid {
+        take_off(db, stored, &after, clock.seconds()).await?
+    } else {
+        Vec::new()
+    };
     let ended = if takes_back { end(db, stored, true, clock.seconds()).await? } else { Vec::new() };
     let writes: Vec<Write> =
         [stored.set_disputes(&disputes, decides, with)].into_iter().chain(others).chain(paid).chain(ended).collect();

@@ -136,7 +136,7 @@ pub(super) fn inputs(loaded: &LoadedCart, lines: &[PricedLine<'_>], recipients: 
     let accounts = recipients.values().filter_map(|recipient| recipient.user);
     OrderInputs {
         users: accounts.chain([loaded.context.user]).collect::<BTreeSet<UserId>>(),
-        ledgers: BTreeSet::new(),
+        ledgers: BTreeMap::new(),
         items: lines.iter().map(|line| (line.item().id, line.published.clone())).collect(),
         counted: BTreeMap::new(),
         coupon: loaded.coupon().cloned(),

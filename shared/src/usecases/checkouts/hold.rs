@@ -4,6 +4,7 @@ use crate::model::{Cart, Held, Ledger, OpenCheckout, PlayerName, UserId};
 use crate::rules::cart::PricedLine;
 use crate::rules::checkout::{Beneficiary, MayOwn, may_own};
 use crate::rules::held::held;
+use crate::rules::pricing::Buyer;
 use crate::store::keys::{self, Key};
 use crate::store::orders::StoredOrder;
 use crate::store::reservations::Reservation;
@@ -101,11 +102,13 @@ pub(super) fn writes(
     }));
     let mut judged = BTreeSet::new();
     for (who, limits) in may_own(lines) {
+        let now = order.order.created_at;
         let (user, read, is_buyer) = match &who {
-            Beneficiary::Buyer => (order.order.owner, Some(&context.ledger), true),
+            Beneficiary::Buyer => (order.order.owner, Some(context.owner(now)), true),
             Beneficiary::Player(name) => {
                 let recipient = recipients.get(name);
                 let read = recipient.and_then(|recipient| recipient.ledger.as_ref());
+                let read = read.map(|ledger| Buyer { ledger, subscriptions: &[], now });
                 (recipient.and_then(|recipient| recipient.user), read, false)
             }
         };
@@ -114,7 +117,7 @@ pub(super) fn writes(
         if let (Some(item), true) = (limits.first(), user.is_some_and(|user| !judged.insert(user))) {
             return Err(OrderRefusal::Recipient { item: item.sold }.into());
         }
-        writes.extend(user.map(|user| ownership(user, &limits, read, is_buyer)).transpose()?);
+        writes.extend(user.map(|user| ownership(user, &limits, read, is_buyer, now)).transpose()?);
     }
     let bans = recipients.values().map(|recipient| keys::ban(recipient.name.key()));
     writes.extend(bans.map(|ban| Write::check(ban).only_if_absent().guarded_by(Limit::Ban)));
@@ -134,18 +137,24 @@ fn with_checkout(cart: &Cart, order: &StoredOrder) -> Cart {
 
 /// The condition that a user does not own more than the checkout allows. A ledger that was read must allow it, and
 /// still be the same.
-fn ownership(user: UserId, limits: &[MayOwn], read: Option<&Ledger>, is_buyer: bool) -> Result<Guarded, OrderRefusal> {
+fn ownership(
+    user: UserId,
+    limits: &[MayOwn],
+    read: Option<Buyer<'_>>,
+    is_buyer: bool,
+    now: i64,
+) -> Result<Guarded, OrderRefusal> {
     let most: Vec<ledgers::AtMost> = limits.iter().map(|limit| (limit.item, limit.most)).collect();
     let refusal = |limit: &MayOwn| match limit.limit {
         _ if !is_buyer => OrderRefusal::Recipient { item: limit.sold },
         Some(most) => OrderRefusal::UserLimit { item: limit.sold, limit: most },
         None => OrderRefusal::Owned { item: limit.sold },
     };
-    let owns_more = |limit: &&MayOwn| read.is_some_and(|read| u64::from(read.of(limit.item).units) > limit.most);
+    let owns_more = |limit: &&MayOwn| read.is_some_and(|read| u64::from(read.owned(limit.item).units) > limit.most);
     if let Some(limit) = limits.iter().find(owns_more) {
         return Err(refusal(limit));
     }
     let limits = limits.iter().map(|limit| OwnedLimit { item: limit.item, most: limit.most, refusal: refusal(limit) });
-    let write = ledgers::check(user, &most, read.map(|read| read.version));
-    Ok(write.guarded_by(Limit::Ownership(limits.collect())))
+    let write = ledgers::check(user, &most, read.map(|read| read.ledger.version), now);
+    Ok(write.guarded_by(Limit::Ownership { limits: limits.collect(), now }))
 }

@@ -1,15 +1,14 @@
 //! The refunds of a payment: noted on the order, and taken off what ledgers call paid, or added again.
 
 use crate::clock::Clock;
-use crate::model::{Money, OrderEffects, Refunds, UserId};
-use crate::rules::dispute::returned;
-use crate::rules::order::{by_beneficiary, spread};
-use crate::store::ledgers::{self, LedgerChange};
+use crate::model::{ItemId, OrderEffects, Refunds};
+use crate::rules::dispute::less_returned;
+use crate::rules::ownership::{Share, shares};
 use crate::store::orders::StoredOrder;
 use crate::store::transaction::{Sent, Write, send};
-use crate::store::{Db, StoreError, keys};
+use crate::store::{Db, StoreError, keys, ledgers};
 use crate::telemetry::{PaymentEvent, payment_event};
-use std::collections::BTreeSet;
+use crate::usecases::orders::effects::{change_existing, take_from_entry};
 
 /// Notes what of a paid order is refunded by now, and takes the increase off what the ledgers call paid; if a refund
 /// has failed, what it took off is added again. The statistics follow at the next sweep. `false` if the order has
@@ -21,7 +20,8 @@ pub(super) async fn refund_in_part(
     refunds: &Refunds,
 ) -> Result<bool, StoreError> {
     let mut writes: Vec<Write> = stored.set_refunded(refunds, clock.seconds())?;
-    writes.extend(take_off(db, stored, &OrderEffects { refunded: refunds.refunded, ..stored.effects.clone() }).await?);
+    let after = OrderEffects { refunded: refunds.refunded, ..stored.effects.clone() };
+    writes.extend(take_off(db, stored, &after, clock.seconds()).await?);
     let is_written = send(db, writes).await? == Sent::Written;
     if is_written {
         report(stored, refunds);
@@ -29,22 +29,29 @@ pub(super) async fn refund_in_part(
     Ok(is_written)
 }
 
-/// The writes that take off what ledgers call paid, or add again, what is returned of a paid order with `after` and was not before.
-pub(super) async fn take_off(db: &Db, stored: &StoredOrder, after: &OrderEffects) -> Result<Vec<Write>, StoreError> {
+/// The writes that take off what ledgers call paid, or add again, what is returned of a paid order with `after` and was not
+/// before. What has ended and was followed by another purchase counts no more.
+pub(super) async fn take_off(
+    db: &Db,
+    stored: &StoredOrder,
+    after: &OrderEffects,
+    now: i64,
+) -> Result<Vec<Write>, StoreError> {
     let order = &stored.order;
-    let [before, after] = [&stored.effects, after].map(|effects| returned(order, effects).min(order.total()));
+    let [before, after] = [&stored.effects, after].map(|effects| shares(&less_returned(order, effects)));
     if before == after {
         return Ok(Vec::new());
     }
-    let parts = spread(&order.lines, before).into_iter().zip(spread(&order.lines, after));
-    // A line's part may be a minor unit less than before: the parts are rounded so that they add up.
-    let sums = by_beneficiary(order, &parts.map(|(before, after)| after - before).collect::<Vec<_>>());
-    let known = with_ledger(db, sums.keys().copied()).await?;
-    let of_known = sums.into_iter().filter(|(user, _)| known.contains(user));
-    let writes = of_known.map(|(user, lines)| {
-        let change = |(item, paid): (_, Money)| LedgerChange { item, units: 0, paid: -paid.minor(), at_most: None };
-        let changes: Vec<LedgerChange> = lines.into_iter().map(change).collect();
-        ledgers::add(user, &changes).only_if_present()
+    // Of a user who was erased nothing is written again.
+    let mut rows = db.batch_get(before.keys().map(|user| keys::ledger(*user)).collect()).await?;
+    let ledgers = ledgers::take_existing(&mut rows, before.keys().copied())?;
+    let writes = before.iter().filter_map(|(user, items)| {
+        let (ledger, after) = (ledgers.get(user)?, after.get(user)?);
+        let change = |(item, share): (&ItemId, &Share)| {
+            let paid = after.get(item)?.owned.paid.minor() - share.owned.paid.minor();
+            take_from_entry(*item, &Share { seconds: 0, ..*share }, ledger, 0, paid).filter(|_| paid != 0)
+        };
+        change_existing(*user, &items.iter().filter_map(change).collect::<Vec<_>>(), now)
     });
     Ok(writes.collect())
 }
@@ -67,10 +74,4 @@ fn report(stored: &StoredOrder, refunds: &Refunds) {
         tracing::error!(order = %stored.order.internal_id, unreturned, "a refund has failed");
         payment_event(PaymentEvent::FailedRefund, 1);
     }
-}
-
-/// The users who have a ledger. Of a user who was erased nothing is written again.
-async fn with_ledger(db: &Db, users: impl Iterator<Item = UserId> + Clone) -> Result<BTreeSet<UserId>, StoreError> {
-    let mut rows = db.batch_get(users.clone().map(keys::ledger).collect()).await?;
-    Ok(users.filter(|user| rows.take(&keys::ledger(*user)).is_some()).collect())
 }

@@ -126,7 +126,8 @@ fn draft(
     now: i64,
 ) -> StoredOrder {
     let lines = before.order.lines.iter().take(1);
-    let lines = lines.map(|line| OrderLine { total: subscription.price, renewal: true, ..line.clone() }).collect();
+    let lines =
+        lines.map(|line| OrderLine { total: subscription.price, renewal: true, term: None, ..line.clone() }).collect();
     let order = Order {
         internal_id: InternalId::of_invoice(&state.session),
         price: subscription.price,

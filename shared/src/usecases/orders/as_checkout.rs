@@ -52,7 +52,7 @@ pub(super) async fn check(
     let (virtual_currency, now) = (*virtual_currency, clock.seconds());
     let payer = Payer { is_proven: true, has_chat: false, virtual_currency, subscriptions, now };
     sale(&priced, &AppliedCodes::default(), &payments, payer)?;
-    check_recipients(db, lines, &priced).await
+    check_recipients(db, lines, &priced, now).await
 }
 
 /// Checks that a gift card can be used at `at` (seconds since 1970 UTC).
@@ -115,13 +115,18 @@ fn check_bans(rows: &mut Rows, lines: &[LineRequest]) -> Result<(), PriceError> 
 }
 
 /// Recipients must not own what is given, nor have reached its limit.
-async fn check_recipients(db: &Db, lines: &[LineRequest], priced: &[PricedLine<'_>]) -> Result<(), PriceError> {
+async fn check_recipients(
+    db: &Db,
+    lines: &[LineRequest],
+    priced: &[PricedLine<'_>],
+    now: i64,
+) -> Result<(), PriceError> {
     let accounts = lines.iter().filter_map(|line| Some((Beneficiary::player(line.gift_to.as_ref()?), line.recipient?)));
     let accounts: BTreeMap<Beneficiary, UserId> = accounts.collect();
     for (who, limits) in may_own(priced) {
         let Some(user) = accounts.get(&who) else { continue };
         let ledger = read_ledger(db, *user).await?;
-        if let Some(over) = limits.iter().find(|limit| u64::from(ledger.of(limit.item).units) > limit.most) {
+        if let Some(over) = limits.iter().find(|limit| u64::from(ledger.of(limit.item).at(now).units) > limit.most) {
             let line = priced.iter().find(|line| line.item().id == over.sold);
             let name = line.map_or_else(|| over.sold.to_string(), |line| line.item().name.clone());
             return Err(CheckoutRefusal::Recipient { name }.into());

@@ -11,6 +11,7 @@ use super::waiting::{Counter, Waiting};
 use crate::model::{Donor, Goal, InternalId, Money, Order, OrderStatus, User, UserId};
 use crate::rules::dispute::less_returned;
 use crate::rules::order::without_refunded;
+use crate::rules::ownership::Ownership;
 use crate::rules::statistics::derive;
 use crate::store::codec::{Item, Row, encode_live, key_of};
 use crate::store::counters::SOLD;
@@ -142,6 +143,7 @@ pub struct TableSums {
     users: BTreeSet<UserId>,
     /// Rows of users who may have been erased.
     of_users: BTreeMap<Key, UserId>,
+    ownership: Ownership,
     has_donations: bool,
     has_counted: bool,
     digits: BTreeSet<u8>,
@@ -201,20 +203,16 @@ impl TableSums {
         }
         let is_paid = order.status == OrderStatus::Paid;
         if !is_paid && !stored.effects.held {
+            self.ownership.add(order);
             return;
         }
         // A refund in part and a dispute are taken off what ledgers call paid.
         let paid = Order { status: OrderStatus::Paid, ..less_returned(order, &stored.effects) };
-        let derived = sums(paid);
-        for (item, sold) in derived.sold {
-            self.expect(keys::count(item), SOLD.to_owned(), i64::try_from(sold).unwrap_or(i64::MAX));
+        if is_paid {
+            self.ownership.add(&paid);
         }
-        for (user, ledger) in derived.ledgers.into_iter().filter(|_| is_paid) {
-            self.of_users.insert(keys::ledger(user), user);
-            for (item, held) in ledger.iter() {
-                self.expect(keys::ledger(user), format!("u{item}"), i64::from(held.units));
-                self.expect(keys::ledger(user), format!("p{item}"), held.paid.minor());
-            }
+        for (item, sold) in sums(paid).sold {
+            self.expect(keys::count(item), SOLD.to_owned(), i64::try_from(sold).unwrap_or(i64::MAX));
         }
     }
 
@@ -225,6 +223,12 @@ impl TableSums {
 
     /// The differences. A missing number counts as zero, and an erased user has no rows.
     pub fn into_audit(mut self) -> Audit {
+        for (user, ledger) in self.ownership.ledgers() {
+            self.of_users.insert(keys::ledger(user), user);
+            for (attribute, number) in ledger.iter().flat_map(|(item, holding)| ledgers::entries(item, holding)) {
+                self.expect(keys::ledger(user), attribute, number);
+            }
+        }
         let erased = |key: &Key| self.of_users.get(key).is_some_and(|user| !self.users.contains(user));
         self.expected.retain(|(key, _), _| !erased(key));
         let mut stray: BTreeMap<Key, BTreeSet<InternalId>> = BTreeMap::new();

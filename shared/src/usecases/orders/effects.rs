@@ -6,10 +6,11 @@
 
 use super::inputs::OrderInputs;
 use super::refusal::{Guarded, Limit, OrderRefusal, UserLimit};
-use crate::model::{Code, Coupon, ItemId, Money, UserId};
+use crate::model::{Code, Coupon, ItemId, Ledger, Money, UserId};
 use crate::rules::dispute::{is_taken_back, less_returned};
-use crate::rules::order::{UnitsAndSum, by_item, holdings};
-use crate::store::ledgers::{self, LedgerChange};
+use crate::rules::order::by_item;
+use crate::rules::ownership::{Share, shares};
+use crate::store::ledgers::{self, Ends, LedgerChange};
 use crate::store::orders::StoredOrder;
 use crate::store::transaction::Write;
 use crate::store::{codes, counters, keys, users};
@@ -80,15 +81,16 @@ pub(in crate::usecases) fn take_codes(order: &StoredOrder, inputs: &OrderInputs)
 }
 
 /// The writes that add `order` to the ledgers of its owner and its recipients, guarded by their limits. Fails with
-/// [`OrderRefusal::UserLimit`] if the order has more units than a limit allows at all.
+/// [`OrderRefusal::UserLimit`] if the order has more units than a limit allows at all. Its lines have their terms.
 pub(in crate::usecases) fn add_to_ledgers(
     order: &StoredOrder,
     inputs: &OrderInputs,
     limits: Limits,
+    now: i64,
 ) -> Result<Vec<Guarded>, OrderRefusal> {
-    let holdings = holdings(&less_returned(&order.order, &order.effects));
-    let known = holdings.iter().filter(|(user, _)| inputs.users.contains(user));
-    known.map(|(user, lines)| add_to_ledger(*user, lines, inputs, limits)).collect()
+    let shares = shares(&less_returned(&order.order, &order.effects));
+    let known = shares.iter().filter(|(user, _)| inputs.users.contains(user));
+    known.map(|(user, items)| add_to_ledger(*user, items, inputs, limits, now)).collect()
 }
 
 /// The users of `order` must not be erased in the meantime. `written` is one whose account another write changes, and
@@ -132,21 +134,40 @@ pub(in crate::usecases) fn give_back_stock(order: &StoredOrder, inputs: &OrderIn
 }
 
 /// The writes that take a refund of `order` out of the ledgers. A ledger that no longer exists prevents nothing. What
-/// was refunded in part before, or is disputed, is out of them already.
-pub(in crate::usecases) fn take_from_ledgers(order: &StoredOrder, inputs: &OrderInputs) -> Vec<Guarded> {
-    let holdings = holdings(&less_returned(&order.order, &order.effects));
-    let known = holdings.iter().filter(|(user, _)| inputs.ledgers.contains(user));
-    let changes = known.map(|(user, lines)| {
-        let change = |(item, (count, total)): (&ItemId, &UnitsAndSum)| LedgerChange {
-            item: *item,
-            units: -i128::from(*count),
-            paid: -total.minor(),
-            at_most: None,
+/// was refunded in part before, or is disputed, is out of them already, and what has ended and was followed by another
+/// purchase counts no more.
+pub(in crate::usecases) fn take_from_ledgers(order: &StoredOrder, inputs: &OrderInputs, now: i64) -> Vec<Guarded> {
+    let shares = shares(&less_returned(&order.order, &order.effects));
+    let known = shares.iter().filter_map(|(user, items)| Some((*user, items, inputs.ledgers.get(user)?)));
+    let writes = known.filter_map(|(user, items, ledger)| {
+        let take = |(item, share): (&ItemId, &Share)| {
+            take_from_entry(*item, share, ledger, -i128::from(share.owned.units), -share.owned.paid.minor())
         };
-        let changes: Vec<LedgerChange> = lines.iter().map(change).collect();
-        ledgers::add(*user, &changes).only_if_present().into()
+        change_existing(user, &items.iter().filter_map(take).collect::<Vec<_>>(), now)
     });
-    changes.collect()
+    writes.map(Guarded::from).collect()
+}
+
+/// The change of an item's entry by a share that counts in it already; `None` if it counts no more.
+pub(in crate::usecases) fn take_from_entry(
+    item: ItemId,
+    share: &Share,
+    ledger: &Ledger,
+    units: i128,
+    paid: i64,
+) -> Option<LedgerChange> {
+    let read = ledger.of(item).run;
+    let ends = match share.begun {
+        None => Ends::Never,
+        Some(begun) if read.is_some_and(|run| run.begun == begun) => Ends::WithRun { seconds: -share.seconds },
+        Some(_) => return None,
+    };
+    Some(LedgerChange { item, units, paid, at_most: None, ends, read })
+}
+
+/// The write that changes a ledger which must exist; `None` without changes.
+pub(in crate::usecases) fn change_existing(user: UserId, changes: &[LedgerChange], now: i64) -> Option<Write> {
+    (!changes.is_empty()).then(|| ledgers::add(user, changes, now).and_if_present())
 }
 
 /// Whether limits per user are part of a condition.
@@ -166,23 +187,38 @@ fn add_sold_within(item: ItemId, count: u64, limit: u32) -> Result<Guarded, Orde
 /// Adds lines to the ledger of the user that they count for, guarded by every limit per user.
 fn add_to_ledger(
     user: UserId,
-    lines: &BTreeMap<ItemId, UnitsAndSum>,
+    items: &BTreeMap<ItemId, Share>,
     inputs: &OrderInputs,
     guarded: Limits,
+    now: i64,
 ) -> Result<Guarded, OrderRefusal> {
     let published = |item: &ItemId| inputs.items.get(item).filter(|_| guarded == Limits::Guarded);
     let limit_of = |item: &ItemId| published(item).and_then(|published| published.item.user_limit);
-    let (mut limits, mut changes) = (Vec::new(), Vec::with_capacity(lines.len()));
-    for (item, (count, total)) in lines {
-        let mut change = LedgerChange { item: *item, units: i128::from(*count), paid: total.minor(), at_most: None };
+    let run_of = |item: &ItemId| inputs.ledgers.get(&user).and_then(|ledger| ledger.of(*item).run);
+    let (mut limits, mut changes) = (Vec::new(), Vec::with_capacity(items.len()));
+    for (item, share) in items {
+        let (count, read) = (u64::from(share.owned.units), run_of(item));
+        let ends = match (share.begun, read) {
+            (None, _) => Ends::Never,
+            (Some(begun), Some(run)) if run.begun == begun => Ends::WithRun { seconds: share.seconds },
+            (Some(begun), _) => Ends::NewRun { begun, seconds: share.seconds },
+        };
+        let mut change = LedgerChange {
+            item: *item,
+            units: i128::from(share.owned.units),
+            paid: share.owned.paid.minor(),
+            at_most: None,
+            ends,
+            read,
+        };
         if let Some(limit) = limit_of(item) {
-            let before = u64::from(limit).checked_sub(*count);
+            let before = u64::from(limit).checked_sub(count);
             change.at_most = Some(before.ok_or(OrderRefusal::UserLimit { item: *item, limit })?);
-            limits.push(UserLimit { item: *item, count: *count, limit });
+            limits.push(UserLimit { item: *item, count, limit });
         }
         changes.push(change);
     }
-    Ok(ledgers::add(user, &changes).guarded_by(Limit::Ledger(limits)))
+    Ok(ledgers::add(user, &changes, now).guarded_by(Limit::Ledger { limits, now }))
 }
 
 /// Uses a coupon, in all and by the owner. The limit per user is stored on the coupon, not on the use: the coupon's

@@ -1,17 +1,18 @@
 //! Everything that decides about an order, read together.
 
 use super::active_version;
-use crate::model::{ActiveVersion, Code, InternalId, ItemId, PublishedItem, StoreDelivery, UserId};
+use crate::model::{ActiveVersion, Code, InternalId, ItemId, Ledger, PublishedItem, StoreDelivery, UserId};
 use crate::rules::order::users;
 use crate::store::orders::StoredOrder;
-use crate::store::{Db, StoreError, carts, codes, counters, keys};
+use crate::store::{Db, StoreError, carts, codes, counters, keys, ledgers};
 use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Debug)]
 pub(in crate::usecases) struct OrderInputs {
     /// The order's users, owner and recipients, who have an account.
     pub(in crate::usecases) users: BTreeSet<UserId>,
-    pub(in crate::usecases) ledgers: BTreeSet<UserId>,
+    /// The ledgers of those who have one.
+    pub(in crate::usecases) ledgers: BTreeMap<UserId, Ledger>,
     pub(in crate::usecases) items: BTreeMap<ItemId, PublishedItem>,
     /// Units sold of the order's items that have a counter.
     pub(in crate::usecases) counted: BTreeMap<ItemId, i64>,
@@ -53,12 +54,9 @@ impl OrderInputs {
             Some((code, user)) => codes::take_uses(&mut rows, code, user)?,
             None => 0,
         };
-        let mut with = |key: fn(UserId) -> keys::Key| -> BTreeSet<UserId> {
-            of_order.iter().copied().filter(|user| rows.take(&key(*user)).is_some()).collect()
-        };
         Ok(Self {
-            users: with(keys::user),
-            ledgers: with(keys::ledger),
+            users: of_order.iter().copied().filter(|user| rows.take(&keys::user(*user)).is_some()).collect(),
+            ledgers: ledgers::take_existing(&mut rows, of_order.iter().copied())?,
             items,
             counted,
             has_use: uses > 0,

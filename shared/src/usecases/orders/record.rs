@@ -9,9 +9,10 @@ use super::{new_internal_id, next_number};
 use crate::clock::Clock;
 use crate::model::{
     CodeText, GiftCardPayment, InternalId, ItemId, Money, Order, OrderEffects, OrderLine, OrderNumber, OrderStatus,
-    PaymentType, ProviderAccount, ProviderCheckout, UserId,
+    PaymentType, ProviderAccount, ProviderCheckout, PublishedItem, UserId,
 };
 use crate::rules::order::{merged, users};
+use crate::rules::ownership::with_terms;
 use crate::store::orders::{self, Payment, StoredOrder};
 use crate::store::transaction::{Sent, send};
 use crate::store::unfinished::Unfinished;
@@ -117,7 +118,15 @@ pub async fn record(db: &Db, clock: &dyn Clock, new: NewOrder) -> Result<Recorde
             return Err(OrderRefusal::Banned.into());
         }
         check_codes(&draft, &inputs)?;
-        let (mut writes, unguarded) = effects(&draft, &inputs)?;
+        for line in &mut draft.order.lines {
+            line.lasts = inputs.items.get(&line.item).and_then(PublishedItem::unit_lasts);
+        }
+        if draft.order.status == OrderStatus::Paid {
+            // What was sold before ends as long after that.
+            let since = if delivers { clock.seconds() } else { draft.order.created_at };
+            draft.order.lines = with_terms(&draft.order, &inputs.ledgers, None, since);
+        }
+        let (mut writes, unguarded) = effects(&draft, &inputs, clock.seconds())?;
         if !numbered {
             draft.order.id = next_number(db).await?;
             numbered = true;
@@ -153,14 +162,14 @@ async fn deliver(db: &Db, clock: &dyn Clock, stored: &StoredOrder) {
 }
 
 /// The writes that a new order needs in addition to its own, and the items whose limits are not known.
-fn effects(draft: &StoredOrder, inputs: &OrderInputs) -> Result<(Vec<Guarded>, Vec<ItemId>), OrderRefusal> {
+fn effects(draft: &StoredOrder, inputs: &OrderInputs, now: i64) -> Result<(Vec<Guarded>, Vec<ItemId>), OrderRefusal> {
     if draft.order.status != OrderStatus::Paid {
         return Ok((users_exist(inputs, None), Vec::new()));
     }
     let taken = take_stock(draft, inputs)?;
     let mut writes = taken.writes;
     writes.extend(users_exist(inputs, draft.order.owner.filter(|_| spent(draft).is_some())));
-    writes.extend(add_to_ledgers(draft, inputs, Limits::Guarded)?);
+    writes.extend(add_to_ledgers(draft, inputs, Limits::Guarded, now)?);
     Ok((writes, taken.unguarded))
 }
 

@@ -59,7 +59,11 @@ pub(in crate::usecases) struct UserLimit {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::usecases) enum Limit {
     /// A user's limits, in the user's ledger.
-    Ledger(Vec<UserLimit>),
+    Ledger {
+        limits: Vec<UserLimit>,
+        /// When the write was made, seconds since 1970 UTC.
+        now: i64,
+    },
     /// An item's global limit, in its counter.
     Sold {
         item: ItemId,
@@ -78,7 +82,11 @@ pub(in crate::usecases) enum Limit {
         amount: Money,
     },
     /// The most that a user may own before a checkout, in the user's ledger.
-    Ownership(Vec<OwnedLimit>),
+    Ownership {
+        limits: Vec<OwnedLimit>,
+        /// When the write was made, seconds since 1970 UTC.
+        now: i64,
+    },
     /// The ban of a name.
     Ban,
     /// The account that uses a chat login.
@@ -107,8 +115,8 @@ impl Guard for Limit {
 
     fn refusal(&self, old: Option<&Item>) -> Option<OrderRefusal> {
         match self {
-            Self::Ledger(limits) => {
-                let held = |item: ItemId| old.map_or(0, |old| ledgers::units(old, item));
+            Self::Ledger { limits, now } => {
+                let held = |item: ItemId| old.map_or(0, |old| ledgers::units(old, item, *now));
                 let exceeded =
                     |limit: &&UserLimit| held(limit.item) + i128::from(limit.count) > i128::from(limit.limit);
                 let limit = limits.iter().find(exceeded)?;
@@ -130,8 +138,8 @@ impl Guard for Limit {
                 // Of an erased user nothing is left.
                 users::balance(old?).is_none_or(|balance| balance < *amount).then_some(OrderRefusal::VirtualCurrency)
             }
-            Self::Ownership(limits) => {
-                let held = |item: ItemId| old.map_or(0, |old| ledgers::units(old, item));
+            Self::Ownership { limits, now } => {
+                let held = |item: ItemId| old.map_or(0, |old| ledgers::units(old, item, *now));
                 let exceeded = limits.iter().find(|limit| held(limit.item) > i128::from(limit.most))?;
                 Some(exceeded.refusal)
             }

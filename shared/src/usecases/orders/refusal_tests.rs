@@ -12,7 +12,7 @@ fn guards() -> Vec<Option<Limit>> {
         vec![UserLimit { item: ItemId::new(6), count: 1, limit: 9 }, UserLimit { item: LEDGER, count: 2, limit: 3 }];
     vec![
         None,
-        Some(Limit::Ledger(limits)),
+        Some(Limit::Ledger { limits, now: 0 }),
         Some(Limit::Sold { item: ItemId::new(5), limit: 4 }),
         Some(Limit::CouponUses),
         Some(Limit::UserUses),

@@ -9,6 +9,7 @@ use super::refusal::{Guarded, OrderRefusal};
 use super::subscription;
 use crate::model::{InternalId, ItemId, OrderLine, OrderStatus, Reviewed, UserId};
 use crate::rules::order::may_become;
+use crate::rules::ownership::with_terms;
 use crate::rules::payment::PaidPeriod;
 use crate::store::orders::{Payment, StatusChange, StoredOrder};
 use crate::store::transaction::Write;
@@ -83,6 +84,11 @@ pub(in crate::usecases) async fn plan(
         OrderStatus::Paid => subscription::begin(db, &order, step.period, step.now).await?,
         _ => None,
     };
+    if step.to == OrderStatus::Paid {
+        let period = begun.as_ref().map(|begun| &begun.period);
+        order.order.lines = with_terms(&order.order, &inputs.ledgers, period, step.now);
+    }
+    let has_new_lines = order.order.lines != before.order.lines;
     let Taken { mut writes, unguarded } = effects(&order, &inputs, step, begun.as_ref().and_then(|begun| begun.user))?;
     if from == OrderStatus::Paid {
         let ended = subscription::end(db, &order, false, step.now).await?;
@@ -95,7 +101,7 @@ pub(in crate::usecases) async fn plan(
     let change = StatusChange {
         to: step.to,
         clears_cart,
-        lines: step.lines,
+        lines: has_new_lines.then_some(order.order.lines.as_slice()),
         due,
         intent: step.intent,
         over_limit: step.limits == Limits::Ignored,
@@ -142,11 +148,11 @@ fn effects(
                 written = changed.or_else(|| order.order.owner.filter(|_| spent(order).is_some()));
             }
             taken.writes.extend(users_exist(inputs, written));
-            taken.writes.extend(add_to_ledgers(order, inputs, step.limits)?);
+            taken.writes.extend(add_to_ledgers(order, inputs, step.limits, step.now)?);
         }
         (OrderStatus::Paid, _) => {
             taken.writes = give_back_stock(order, inputs);
-            taken.writes.extend(take_from_ledgers(order, inputs));
+            taken.writes.extend(take_from_ledgers(order, inputs, step.now));
         }
         _ if order.effects.held => taken.writes = give_back_stock(order, inputs),
         _ => {}

@@ -3,6 +3,7 @@
 mod attempts;
 mod create;
 mod disputes;
+mod ends;
 mod failed_refunds;
 mod faults;
 mod flash;

@@ -1,10 +1,12 @@
 //! Subscriptions: what is paid gives access, what is not paid ends, and every paid invoice has one order.
 
 use crate::subscribers::{DAY, GRACE, MONTHLY, PRICE, Subscribers};
+use crate::sums::assert_audit;
 use local::stripe::Action;
-use shared::model::{Cancellation, InternalId, ItemId, Money, OrderStatus, SubscriptionStatus, UserId};
+use shared::model::{Cancellation, InternalId, ItemId, Money, OrderStatus, Owned, SubscriptionStatus, UserId};
+use shared::rules::dispute::FRAUD_WARNING;
 use shared::rules::subscription::access_until;
-use shared::store::keys;
+use shared::store::{keys, ledgers};
 use shared::usecases::checkouts::{Provider as _, WebhookEvent, act, cancel_subscription};
 use std::time::Duration;
 
@@ -298,4 +300,54 @@ async fn a_request_to_cancel_is_repeated_until_the_provider_has_done_it() {
     assert_eq!(shop.till.stripe.subscription(&read.id).await.unwrap().status, SubscriptionStatus::Ended);
     assert_eq!(shop.ran, ["give user-1", "take user-1"]);
     assert!(shop.entries().await.is_empty());
+}
+
+#[tokio::test]
+async fn a_fraud_warning_of_a_subscriptions_payment_is_noted_also_before_its_order_is_paid() {
+    let mut shop = Subscribers::open().await;
+    let warning = |events: Vec<WebhookEvent>| {
+        events.into_iter().find(|event| matches!(event, WebhookEvent::FraudWarning(_))).unwrap()
+    };
+    let (first, session) = shop.begin().await;
+    shop.till.stand_in.act(&session, &Action::Pay).unwrap();
+    shop.till.stand_in.act(&session, &Action::WarnOfFraud).unwrap();
+    act(shop.db(), &shop.till.market.clock, &shop.till.stripe, &warning(shop.events().await)).await.unwrap();
+    shop.wait(30);
+    shop.till.stand_in.act(&session, &Action::Renew).unwrap();
+    let invoice = shop.till.stand_in.invoices().pop().unwrap();
+    shop.till.stand_in.act(&invoice, &Action::WarnOfFraud).unwrap();
+    act(shop.db(), &shop.till.market.clock, &shop.till.stripe, &warning(shop.events().await)).await.unwrap();
+    for order in [first, InternalId::of_invoice(&invoice)] {
+        let stored = shop.till.order(&order).await;
+        assert_eq!((stored.order.status, stored.effects.dispute.as_deref()), (OrderStatus::Paid, Some(FRAUD_WARNING)));
+    }
+    shop.run().await;
+    assert!(shop.has_access());
+}
+
+#[tokio::test]
+async fn a_subscription_that_is_over_counts_for_no_limit_and_a_renewal_keeps_it_owned() {
+    let (mut shop, first, session) = renewed().await;
+    let owned = async |shop: &Subscribers| {
+        let mut rows = shop.db().batch_get(vec![keys::ledger(UserId::new(1))]).await.unwrap();
+        let ledger = ledgers::take(&mut rows, UserId::new(1)).unwrap();
+        ledger.of(ItemId::new(MONTHLY)).at(shop.now())
+    };
+    let both = Owned { units: 1, paid: Money::from_minor(2 * PRICE) };
+    assert_eq!(owned(&shop).await, both);
+    cancel(&mut shop, &first).await;
+    shop.wait(40);
+    shop.sweep().await;
+    assert_eq!(owned(&shop).await, Owned::default());
+    let (again, _) = shop.subscribe().await;
+    assert_ne!(again, first);
+    assert_eq!(owned(&shop).await, Owned { units: 1, paid: Money::from_minor(PRICE) });
+    assert_eq!((shop.till.market.sold(MONTHLY).await, session.is_empty()), (2, false));
+    assert_audit(shop.db()).await;
+}
+
+async fn cancel(shop: &mut Subscribers, order: &InternalId) {
+    let subscription = shop.subscription(order).await.id;
+    let (db, clock) = (shop.db(), &shop.till.market.clock);
+    cancel_subscription(db, clock, &shop.till.stripe, &subscription, Cancellation::AtPeriodEnd).await.unwrap();
 }

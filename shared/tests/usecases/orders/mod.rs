@@ -1,6 +1,7 @@
 //! Orders: what they take, what follows from them, and what is given back.
 
 mod between;
+mod ends;
 mod faults;
 mod gifts;
 mod patrons;
