@@ -1,6 +1,6 @@
 //! POST /payments/delivery: how far the lines of an order are delivered.
 
-use super::support::{act, add, begin, call, create, login};
+use super::support::{act, add, begin, call, create, enter, login};
 use crate::support::{fields, item, republish};
 use local::stripe::Action;
 use serde_json::{Value, json};
@@ -125,4 +125,53 @@ async fn an_order_without_an_owner_is_shown_to_all_and_one_that_does_not_exist_t
         assert_eq!((fields(&body), &body["status"]), (vec!["status", "message"], &json!("not_found")));
     }
     assert_eq!(store.send(Call::get(PATH)).await.status, 404);
+}
+
+/// What only the buyer sees of an order.
+async fn own(store: &TestStore, token: &str, order: &str) -> Value {
+    lines(store, token, order).await["own"].clone()
+}
+
+#[tokio::test]
+async fn only_the_login_that_began_an_order_and_a_proven_one_can_pay_it_and_see_its_codes() {
+    let store = TestStore::open().await;
+    let (token, begun) = begin(&store).await;
+    let seen = own(&store, &token, &begun.order).await;
+    assert!(seen["pay_url"].as_str().unwrap().ends_with(&begun.session), "{seen}");
+    assert_eq!((&seen["coupon"], &seen["gift_card"]), (&Value::Null, &Value::Null));
+    let same_name = login(&store, "Buyer").await;
+    let shown = lines(&store, &same_name, &begun.order).await;
+    assert_eq!((&shown["player"], &shown["own"]), (&json!("Buyer"), &Value::Null), "a name is not a proof");
+    let user = call(&store, &token, "/user", &json!({})).await.json()["id"].as_u64().unwrap();
+    let proven = store.token_of(shared::model::UserId::new(user));
+    assert_eq!(own(&store, &proven, &begun.order).await, seen);
+    act(&store, &begun, &Action::Pay).await;
+    assert_eq!(own(&store, &token, &begun.order).await["pay_url"], Value::Null, "it is paid");
+}
+
+#[tokio::test]
+async fn codes_are_masked_for_their_own_buyer_too() {
+    let store = TestStore::open().await;
+    let token = login(&store, "Buyer").await;
+    add(&store, &token, 302, 5).await;
+    assert!(enter(&store, &token, "EIGHTH").await.0 && enter(&store, &token, "GLOW-7QXM-2K4D").await.0);
+    let begun = create(&store, &token).await;
+    let seen = own(&store, &token, &begun.order).await;
+    assert_eq!((&seen["coupon"], &seen["gift_card"]), (&json!("****"), &json!("****2k4d")));
+}
+
+#[tokio::test]
+async fn a_refund_says_how_much_and_a_checkout_that_ended_that_nothing_was_charged() {
+    let store = TestStore::open().await;
+    let (token, begun) = begin(&store).await;
+    let shown = lines(&store, &token, &begun.order).await;
+    assert_eq!((&shown["is_uncharged"], shown["lines"][0]["total"].as_f64()), (&json!(false), Some(3.0)), "{shown}");
+    act(&store, &begun, &Action::Pay).await;
+    act(&store, &begun, &Action::Refund(Some(100))).await;
+    let shown = lines(&store, &token, &begun.order).await;
+    assert_eq!((shown["refunded"].as_f64(), &shown["is_uncharged"]), (Some(1.0), &json!(false)));
+    add(&store, &token, 302, 1).await;
+    let left = create(&store, &token).await;
+    act(&store, &left, &Action::Expire).await;
+    assert_eq!(lines(&store, &token, &left.order).await["is_uncharged"], true);
 }

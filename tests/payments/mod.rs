@@ -9,6 +9,7 @@ mod codes;
 mod create;
 mod delivery;
 mod list_methods;
+mod list_orders;
 mod logins;
 mod open_limited;
 mod paused;

@@ -121,3 +121,18 @@ async fn an_address_has_sixty_requests_in_ten_minutes() {
     assert_eq!((reply.status.as_u16(), reply.header("retry-after")), (429, "600"));
     assert_eq!(ask(&store, &store.token("Grimble")).await.status, 401, "the token comes first");
 }
+
+#[tokio::test]
+async fn a_name_is_sent_to_the_page_on_which_the_provider_mails_a_code() {
+    let store = TestStore::open().await;
+    store.payments.set_up_portal();
+    let token = login(&store, "Buyer").await;
+    become_customer(&store, id_of(&store, &token).await, ACCOUNT).await;
+    let reply = ask(&store, &token).await;
+    assert_eq!((reply.status.as_u16(), &reply.json()["by_email"]), (200, &json!(true)), "{}", reply.text);
+    assert!(reply.json()["url"].as_str().unwrap().contains("/p/login/"), "{}", reply.text);
+    assert_eq!(asked(&store), 0, "no page of the account is opened");
+    // Without the right to read the portal's settings the refusal says where else a buyer cancels.
+    store.payments.inject(Fault::before(FaultKind::Status(403)).on("/v1/billing_portal/configurations").for_ever());
+    assert_eq!(ask(&store, &token).await.status, 403);
+}

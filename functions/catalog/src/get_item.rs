@@ -5,7 +5,7 @@ use crate::get_category::{CatalogItemBody, item_body};
 use lambda_http::http::StatusCode;
 use serde::Serialize;
 use shared::endpoint::{Endpoint, Error, Json, PathId, Refusal, RoundTrips, Visitor};
-use shared::model::{ActiveVersion, ItemId, PublishedItem, Sold};
+use shared::model::{ActiveVersion, ItemId, PeriodUnit, PublishedItem, Sold};
 use shared::rules::pricing::availability;
 use shared::store::{StoreError, keys};
 use std::sync::Arc;
@@ -21,8 +21,19 @@ pub struct Reply<'a> {
     gifting: bool,
     /// Whether the item is sold as a subscription only; the same as `is_subs`.
     is_subs_only: bool,
+    /// How often a subscription is paid; null for any other item.
+    plan: Option<PlanBody>,
     /// Whether the caller's cart holds it; false without a token.
     in_cart: bool,
+}
+
+/// How often a subscription is paid: every so many units.
+#[derive(Serialize, schemars::JsonSchema)]
+pub struct PlanBody {
+    /// The number of units, such as 3 for every three months.
+    every: u16,
+    /// The unit.
+    unit: PeriodUnit,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -81,6 +92,7 @@ impl Endpoint for GetItem {
             item: item_body(item, availability, &active.config),
             gifting: item.gifting,
             is_subs_only: item.is_subscription,
+            plan: item.is_subscription.then_some(PlanBody { every: item.plan.every, unit: item.plan.unit }),
             in_cart: buyer.is_some_and(|buyer| buyer.has_in_cart(item.id)),
         }))
     }

@@ -5,7 +5,7 @@ use crate::{DEADLINE, State};
 use serde::{Deserialize, Serialize};
 use shared::endpoint::{Endpoint, Error, ErrorBody, Json, JsonBody, RoundTrips};
 use shared::http::body;
-use shared::model::{InternalId, Order, OrderNumber, OrderStatus, UserId};
+use shared::model::{InternalId, Order, OrderNumber, OrderStatus, User};
 use shared::money::{self, CurrencyFormat, Decimal};
 use shared::rules::visibility::{OrderVisibility, visibility_of};
 use shared::store::limiter::RateLimit;
@@ -126,6 +126,7 @@ impl Endpoint for CheckStatus {
         let id = &body.order_id;
         let (version, found) = tokio::join!(state.base.published.active_version(), read(state, id, claim));
         let (mut order, caller) = found?;
+        let caller = caller.map(|user| user.id);
         let digits = version?.config.digits;
         let is_shown =
             matches!(visibility_of(order.as_ref().map(|stored| &stored.order), caller), OrderVisibility::Shown(_));
@@ -172,12 +173,12 @@ pub async fn read(
     state: &State,
     id: &InternalId,
     claim: Option<Claim>,
-) -> Result<(Option<StoredOrder>, Option<UserId>), StoreError> {
+) -> Result<(Option<StoredOrder>, Option<User>), StoreError> {
     let mut wanted = vec![keys::order(id)];
     wanted.extend(claim.map(|claim| keys::user(claim.user)));
     let mut rows = state.base.db.batch_get(wanted).await?;
     let caller = match claim {
-        Some(claim) => users::admit(&mut rows, claim)?.map(|user| user.id),
+        Some(claim) => users::admit(&mut rows, claim)?,
         None => None,
     };
     Ok((StoredOrder::take(&mut rows, id)?, caller))

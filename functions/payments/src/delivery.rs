@@ -1,14 +1,19 @@
-//! POST /payments/delivery: how far the lines of an order are delivered (api.md, "POST /payments/delivery").
+//! POST /payments/delivery: what was bought with an order, for whom, and how far it is delivered and paid back (api.md,
+//! "POST /payments/delivery").
 
 use crate::State;
 use crate::check_status::{FORBIDDEN, NOT_FOUND, read};
 use serde::{Deserialize, Serialize};
 use shared::endpoint::{Endpoint, Error, ErrorBody, Json, JsonBody, RoundTrips};
 use shared::http::body;
-use shared::model::{ActiveVersion, InternalId, Items, Order, ServerId};
+use shared::model::{
+    ActiveVersion, CodeText, InternalId, Items, Money, Order, OrderLine, OrderStatus, RefundOutcome, ServerId,
+};
+use shared::money::{self, CurrencyFormat, Decimal};
 use shared::rules::delivery::shown::LineState;
 use shared::rules::visibility::{OrderVisibility, visibility_of};
 use shared::store::StoreError;
+use shared::store::orders::StoredOrder;
 use shared::token::Claim;
 use shared::usecases::delivery::{LineDelivery, lines_of};
 use std::convert::Infallible;
@@ -39,10 +44,36 @@ pub enum DeliveryReply {
     },
     /// The caller may see the order.
     #[serde(untagged)]
-    Shown {
-        /// The order's lines.
-        lines: Vec<LineBody>,
-    },
+    Shown(Box<ShownBody>),
+}
+
+/// An order that the caller may see.
+#[derive(Serialize, schemars::JsonSchema)]
+pub struct ShownBody {
+    /// The order's lines.
+    lines: Vec<LineBody>,
+    /// The name of the account that it belongs to; null after a guest checkout.
+    player: Option<String>,
+    /// Money: the part of the price that was refunded, in the order's currency.
+    refunded: Decimal,
+    /// When the store sent the last refund: `YYYY-MM-DD HH:MM:SS` in UTC. Null without one, and if it was made in the payment
+    /// provider's dashboard.
+    refunded_at: Option<String>,
+    /// Whether the payment ended without a charge.
+    is_uncharged: bool,
+    /// What only the login that began the order sees, and one that proves the account; null for all others.
+    own: Option<OwnBody>,
+}
+
+/// What an order's buyer sees of it.
+#[derive(Serialize, schemars::JsonSchema)]
+pub struct OwnBody {
+    /// The payment provider's page, while the order can be paid there; otherwise null.
+    pay_url: Option<String>,
+    /// The coupon: `****` and its last four characters, or `****` alone if it has fewer than 12. Null without one.
+    coupon: Option<String>,
+    /// The gift card, shown as the coupon is. Null without one.
+    gift_card: Option<String>,
 }
 
 /// A line of an order.
@@ -56,6 +87,12 @@ pub struct LineBody {
     player: Option<String>,
     /// The names of the servers that the player has to join; empty unless `state` is `join`.
     servers: Vec<String>,
+    /// The number of units.
+    count: u32,
+    /// Money: what all of them cost after the coupon, in the order's currency.
+    total: Decimal,
+    /// The player that a gift is for, as the buyer typed the name; null on other lines, and if it is not known.
+    gift_to: Option<String>,
 }
 
 impl Endpoint for Delivery {
@@ -66,7 +103,7 @@ impl Endpoint for Delivery {
     type Refusal = Infallible;
 
     const ROUTES: &'static [&'static str] = &["POST /payments/delivery"];
-    const SUMMARY: &'static str = "returns how far the lines of an order are delivered";
+    const SUMMARY: &'static str = "returns what was bought with an order, and how far it is delivered";
     const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 2, cold: 2 };
     const ERRORS: ErrorBody = ErrorBody::Status;
     const UNAUTHORIZED: Option<&'static str> =
@@ -76,12 +113,23 @@ impl Endpoint for Delivery {
         let base = &state.base;
         let (active, found) = tokio::join!(base.published.active_version(), read(state, &body.order_id, claim));
         let (stored, caller) = found?;
-        let reply = match (visibility_of(stored.as_ref().map(|stored| &stored.order), caller), &stored) {
+        let caller_id = caller.as_ref().map(|user| user.id);
+        let reply = match (visibility_of(stored.as_ref().map(|stored| &stored.order), caller_id), &stored) {
             (OrderVisibility::Shown(order), Some(stored)) => {
                 let lines = lines_of(&base.db, base.clock.as_ref(), stored);
                 let active = active?;
-                let (lines, items) = tokio::try_join!(lines, unnamed(state, &active, order))?;
-                DeliveryReply::Shown { lines: named(lines, order, &items, &active) }
+                let (lines, items) = tokio::try_join!(lines, unnamed(state, &active, std::iter::once(order)))?;
+                let format = CurrencyFormat::new(order.digits.unwrap_or(active.config.digits));
+                let is_own = order.owner.is_some() && may_act(stored, claim);
+                let now = base.clock.seconds();
+                DeliveryReply::Shown(Box::new(ShownBody {
+                    lines: bodies(lines, order, &items, &active, format),
+                    player: order.owner.and(caller).map(|user| user.username),
+                    refunded: format.money(stored.effects.refunded),
+                    refunded_at: refunded_at(stored).map(money::date_and_time),
+                    is_uncharged: is_uncharged(stored),
+                    own: is_own.then(|| own(stored, now)),
+                }))
             }
             (OrderVisibility::Unauthorized, _) => return Err(Error::Unauthorized),
             (OrderVisibility::Forbidden, _) => DeliveryReply::Forbidden { message: FORBIDDEN },
@@ -93,24 +141,77 @@ impl Endpoint for Delivery {
     }
 }
 
+/// Whether the caller's login is the one that began the order, or proves the account.
+fn may_act(stored: &StoredOrder, claim: Option<Claim>) -> bool {
+    let login = claim.and_then(|claim| claim.login());
+    login.is_some_and(|login| login.is_proven() || stored.effects.login == Some(login))
+}
+
+/// When the store sent the last refund that the provider has; seconds since 1970 UTC.
+fn refunded_at(stored: &StoredOrder) -> Option<i64> {
+    let sent = stored.effects.refund.as_ref()?;
+    (sent.outcome == Some(RefundOutcome::Refunded) && stored.effects.refunded > Money::ZERO).then_some(sent.at)
+}
+
+/// Whether the payment ended without one: no payment of the provider's is known.
+fn is_uncharged(stored: &StoredOrder) -> bool {
+    let has_payment = stored.effects.provider.as_ref().is_some_and(|provider| provider.intent.is_some());
+    matches!(stored.order.status, OrderStatus::Failed | OrderStatus::Cancelled)
+        && !has_payment
+        && stored.effects.refunded == Money::ZERO
+}
+
+fn own(stored: &StoredOrder, now: i64) -> OwnBody {
+    let StoredOrder { order, effects } = stored;
+    let is_open = order.status == OrderStatus::Pending && stored.is_open(now);
+    let url = effects.provider.as_ref().and_then(|provider| provider.url.clone());
+    OwnBody {
+        pay_url: url.filter(|_| is_open),
+        coupon: effects.coupon.as_ref().map(CodeText::masked),
+        gift_card: effects.gift_card.as_ref().map(|card| card.code.masked()),
+    }
+}
+
 /// The published items of the lines that were recorded without a name.
-async fn unnamed(state: &State, active: &ActiveVersion, order: &Order) -> Result<Items, StoreError> {
-    let lines = order.lines.iter().filter(|line| line.chosen.is_none());
+pub async fn unnamed<'a>(
+    state: &State,
+    active: &ActiveVersion,
+    orders: impl Iterator<Item = &'a Order>,
+) -> Result<Items, StoreError> {
+    let lines = orders.flat_map(|order| &order.lines).filter(|line| line.chosen.is_none());
     let plan = state.items.plan(&active.version, lines.map(|line| line.item));
     let mut rows = state.base.db.batch_get(plan.keys().collect()).await?;
     state.items.complete(plan, &mut rows, |_| false)
 }
 
-fn named(lines: Vec<LineDelivery>, order: &Order, items: &Items, active: &ActiveVersion) -> Vec<LineBody> {
-    let published = |item| items.get(item).map(|published| published.item.name.clone()).unwrap_or_default();
+/// The name of a line's item: the one that was sold, or else the published one.
+pub fn name_of(line: &OrderLine, items: &Items) -> String {
+    let sold = line.chosen.as_ref().map(|chosen| chosen.name.clone()).filter(|name| !name.is_empty());
+    sold.or_else(|| Some(items.get(&line.item)?.item.name.clone())).unwrap_or_default()
+}
+
+fn bodies(
+    deliveries: Vec<LineDelivery>,
+    order: &Order,
+    items: &Items,
+    active: &ActiveVersion,
+    format: CurrencyFormat,
+) -> Vec<LineBody> {
     let servers = |ids: Vec<ServerId>| {
         let known = active.config.delivery.servers.iter().filter(|server| ids.contains(&server.id));
         known.map(|server| server.name.clone()).collect()
     };
-    let named = lines.into_iter().zip(&order.lines).map(|(LineDelivery { name, state, waits_for }, line)| {
-        let name = if name.is_empty() { published(&line.item) } else { name };
+    let lines = deliveries.into_iter().zip(&order.lines).map(|(LineDelivery { state, waits_for, .. }, line)| {
         let (player, ids) = waits_for.map_or((None, Vec::new()), |(player, ids)| (Some(player), ids));
-        LineBody { name, state, player, servers: servers(ids) }
+        LineBody {
+            name: name_of(line, items),
+            state,
+            player,
+            servers: servers(ids),
+            count: line.count,
+            total: format.money(line.total),
+            gift_to: line.chosen.as_ref().and_then(|chosen| chosen.gift_to.as_ref()).map(ToString::to_string),
+        }
     });
-    named.collect()
+    lines.collect()
 }

@@ -8,6 +8,7 @@ mod check_status;
 mod create;
 mod delivery;
 mod list_methods;
+mod list_orders;
 mod portal;
 mod stripe_webhook;
 mod sweep;
@@ -26,6 +27,7 @@ pub static ENDPOINTS: &[Route<State>] = &[
     Route::to::<create::Create>(),
     Route::to::<delivery::Delivery>(),
     Route::to::<list_methods::ListMethods>(),
+    Route::to::<list_orders::ListOrders>(),
     Route::to::<portal::Portal>(),
     Route::to::<stripe_webhook::StripeWebhook>(),
     Route::to::<sweep::Sweep>(),

@@ -17,9 +17,12 @@ pub struct Portal;
 /// The page to send the buyer to.
 #[derive(Serialize, schemars::JsonSchema)]
 pub struct PortalReply {
-    /// The payment provider's page, which is valid for a few minutes. From it the buyer returns to the storefront's
-    /// `/subscriptions`.
+    /// The payment provider's page. A page of the buyer's own is valid for a few minutes; from it the buyer returns to the
+    /// storefront's `/subscriptions`.
     url: String,
+    /// Whether it is the page of all buyers, on which a buyer logs in with a code that the provider mails to the address that
+    /// they paid with: after a login by name, which is not a proof.
+    by_email: bool,
 }
 
 /// The reason why there is no page.
@@ -58,7 +61,10 @@ impl Refusal for PortalRefusal {
                 "This address has sent 60 requests to payments/create and payments/portal in 10 minutes",
                 Self::TooManyAttempts { retry_seconds: 600 },
             ),
-            ("The login is one by name, which is not a proof", Self::NameOnly),
+            (
+                "The login is one by name, which is not a proof, and the provider's account has no page to log in",
+                Self::NameOnly,
+            ),
             ("No login that proves the account has begun a subscription", Self::NoCustomer),
         ]
     }
@@ -94,11 +100,28 @@ impl Endpoint for Portal {
             return Err(Error::Refused(PortalRefusal::TooManyAttempts { retry_seconds: hit.reset_seconds }));
         }
         if !claim.login().is_some_and(|login| Login::is_proven(&login)) {
-            return Err(Error::Refused(PortalRefusal::NameOnly));
+            let url = login_page(state).await?;
+            return Ok(Json::of(&PortalReply { url, by_email: true }));
         }
         let return_url = format!("{}/subscriptions", active.config.storefront_url);
         let url = open(state, &user, &return_url).await?;
-        Ok(Json::of(&PortalReply { url }))
+        Ok(Json::of(&PortalReply { url, by_email: false }))
+    }
+}
+
+/// The provider's page on which a buyer logs in by e-mail. It shows nothing of an account before that.
+async fn login_page(state: &State) -> Result<String, Failure> {
+    let page = match &state.stripe {
+        Some(provider) => provider.login_page().await,
+        None => Ok(None),
+    };
+    match page {
+        Ok(page) => page.ok_or(Error::Refused(PortalRefusal::NameOnly)),
+        // A key of before needs no right to read the portal's settings.
+        Err(ProviderError::Refused(_) | ProviderError::Key(_) | ProviderError::NoCheckout(_)) => {
+            Err(Error::Refused(PortalRefusal::NameOnly))
+        }
+        Err(ProviderError::Unavailable(reason)) => Err(Error::Provider(reason)),
     }
 }
 

@@ -30,6 +30,7 @@ impl PaymentProvider {
         let (movable, webhook_url) = (Some(Arc::clone(&clock)), Some(webhook_url));
         let options = stripe::Options { port, webhook_url, kept, clock, movable, ..stripe::Options::default() };
         let stand_in = stripe::start(options).await?;
+        stand_in.set_up_portal();
         let (keys, base_url) = (stripe::payment_keys(), Some(stand_in.base_url()));
         Ok(Self { keys, base_url, stand_in: Some(stand_in) })
     }

@@ -22,7 +22,7 @@ use stripe::SubscriptionStatus as StripeStatus;
 use stripe::webhook::{SignatureError, verify};
 use stripe::{
     ApiBase, Call, Charge, Client, Dispute, DisputeStatus, Event, EventKind, Expandable, IdempotencyKey, Invalid,
-    Invoice, Line, NewRefund, NewSession, NewSubscription, ObjectId, PaymentIntent, PortalSession, Refund,
+    Invoice, Line, NewRefund, NewSession, NewSubscription, ObjectId, PaymentIntent, PortalConfiguration, PortalSession, Refund,
     WebhookSecret,
 };
 
@@ -327,6 +327,12 @@ impl Provider for Stripe {
 
     async fn portal(&self, customer: &str, return_url: &str) -> Result<String, ProviderError> {
         Ok(self.send_about(PortalSession::create(&id(customer)?, return_url)).await?.url)
+    }
+
+    async fn login_page(&self) -> Result<Option<String>, ProviderError> {
+        let configurations = self.send(PortalConfiguration::list()).await?.data;
+        let default = configurations.into_iter().find(|configuration| configuration.is_default);
+        Ok(default.map(|default| default.login_page).filter(|page| page.enabled).and_then(|page| page.url))
     }
 
     async fn return_payment(&self, payment: &PaymentState) -> Result<(), ProviderError> {

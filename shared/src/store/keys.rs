@@ -28,6 +28,7 @@
 //! | what the owner added to a gift card | `TOPUP#code` | *key* | Query, Put |
 //! | a referral code by its text | `REFERRAL#code` | `REFERRAL` | BatchGet |
 //! | an order by its internal id | `ORDER#id` | `ORDER` | BatchGet, Put |
+//! | the orders of an account, newest last | `ORDERS#user` | *seconds*`#`*number* | Query; Put in transactions |
 //! | open checkouts of an address with limited items | `RATE#hold#address` | `RATE` | Update |
 //! | requests of an address in its window | `RATE#address`, `RATE#kind#address` | `RATE` | BatchGet, Update, also in transactions |
 //! | units of an item sold in total | `COUNT#item` | `COUNT` | BatchGet, Update |
@@ -217,6 +218,16 @@ pub fn order(id: &InternalId) -> Key {
     key(format!("ORDER#{id}"), "ORDER")
 }
 
+/// Partition of the orders of an account.
+pub fn orders_of(user: UserId) -> String {
+    format!("ORDERS#{user}")
+}
+
+/// An order of an account, sorted by the second it was made and then by its number.
+pub fn order_of(user: UserId, created_at: i64, number: OrderNumber) -> Key {
+    key(orders_of(user), &place_of(created_at, number))
+}
+
 /// The requests counted for a client address (rules.md, "Rate limits"). `kind` is what is counted, empty for
 /// payments/checkStatus.
 pub fn rate(kind: &str, address: &str) -> Key {
@@ -263,7 +274,7 @@ pub fn paid() -> String {
 
 /// A paid order with an owner, sorted by the second it was made and then by its number.
 pub fn paid_order(created_at: i64, number: OrderNumber) -> Key {
-    key(paid(), &format!("{}#{:016}", second_text(created_at), number.get()))
+    key(paid(), &place_of(created_at, number))
 }
 
 /// Partition of the orders with something left to do.
@@ -273,7 +284,7 @@ pub fn unfinished() -> String {
 
 /// An order with something left to do, sorted by the second it is due (since 1970 UTC) and then by its number.
 pub fn unfinished_order(due: i64, number: OrderNumber) -> Key {
-    key(unfinished(), &format!("{}#{:016}", second_text(due), number.get()))
+    key(unfinished(), &place_of(due, number))
 }
 
 /// A reservation of units for an order, sorted as [`unfinished_order`]: the order may be due at the same second.
@@ -303,6 +314,11 @@ pub fn due_until(now: i64) -> String {
 /// The second since when a row of [`unfinished`] is due; `None` if it is not a key of such a row.
 pub fn due_second(row: &Key) -> Option<i64> {
     row.sk.split_once('#')?.0.parse().ok()
+}
+
+/// The sort key of an order by a second (since 1970 UTC), and then by its number.
+fn place_of(second: i64, number: OrderNumber) -> String {
+    format!("{}#{:016}", second_text(second), number.get())
 }
 
 /// A second since 1970 UTC as text that sorts like the number.
@@ -340,6 +356,8 @@ pub mod prefix {
     pub const LEDGER: &str = "LEDGER#";
     pub const CART: &str = "CART#";
     pub const ORDER: &str = "ORDER#";
+    /// The orders of accounts.
+    pub const ORDERS: &str = "ORDERS#";
     /// Subscriptions by the provider's ids.
     pub const SUBSCRIPTION: &str = "SUBSCRIPTION#";
     /// Commands of orders.

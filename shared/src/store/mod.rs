@@ -25,6 +25,7 @@ pub mod logins;
 pub mod names;
 pub mod open_limited;
 pub mod orders;
+pub mod owned_orders;
 pub mod published;
 pub mod queue;
 mod refunds;

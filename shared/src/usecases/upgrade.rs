@@ -2,14 +2,14 @@
 //! number last. What is there stays, so that functions of the earlier version go on. Every step looks at the table and not
 //! at the number: interrupted, it continues, and on data of today's format it does nothing.
 
-use crate::model::{ActiveVersion, SCHEMA};
+use crate::model::{ActiveVersion, Order, SCHEMA};
 use crate::store::bulk::OnProgress;
 use crate::store::history::{begin_history, read_history};
 use crate::store::published::{raise_schema, read_active_version};
 use crate::store::versions::read_record;
 use crate::store::{Db, StoreError, keys};
 use crate::usecases::name_index;
-use crate::usecases::orders::{self, Audit, audit, behind, finish_statistics, repair_table};
+use crate::usecases::orders::{self, Audit, audit, behind, finish_statistics, list_orders, repair_table, unlisted};
 use serde::Serialize;
 
 /// How often the table is looked at, if others are writing to it.
@@ -40,6 +40,8 @@ pub struct Lacking {
     /// How many orders goals and donators do not show.
     pub uncounted: usize,
     pub patrons: bool,
+    /// Orders that are not in the list of their owner.
+    pub unlisted: Vec<Order>,
     /// Whether the list of what was published when is not begun.
     pub history: bool,
 }
@@ -54,6 +56,8 @@ pub struct Rows {
     /// Orders that goals and donators show now.
     pub uncounted: usize,
     pub patrons: usize,
+    /// Orders that are in the list of their owner now.
+    pub listed: usize,
     /// The list of what was published when.
     pub history: usize,
 }
@@ -68,6 +72,7 @@ impl Rows {
         self.sums += more.sums;
         self.uncounted += more.uncounted;
         self.patrons += more.patrons;
+        self.listed += more.listed;
         self.history += more.history;
     }
 }
@@ -99,6 +104,7 @@ impl Lacking {
             sums: audit(db, progress).await?,
             uncounted: behind(db, progress).await?.len(),
             patrons: orders::patrons_differ(db).await?,
+            unlisted: unlisted(db, progress).await?,
             history: !begun,
         })
     }
@@ -110,6 +116,7 @@ impl Lacking {
             sums: self.sums.differences.len() + usize::from(self.sums.no_donations),
             uncounted: self.uncounted,
             patrons: usize::from(self.patrons),
+            listed: self.unlisted.len(),
             history: usize::from(self.history),
         }
     }
@@ -151,6 +158,7 @@ async fn write(db: &Db, lacking: &Lacking, progress: OnProgress<'_>) -> Result<(
         finish_statistics(db).await?;
         progress(1);
     }
+    list_orders(db, &lacking.unlisted, progress).await?;
     if lacking.history
         && let Some(ActiveVersion { version, .. }) = read_active_version(db).await?
     {

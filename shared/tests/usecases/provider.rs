@@ -288,6 +288,10 @@ impl Provider for TestProvider {
         self.call("portal", |_| Err(unknown(customer)))
     }
 
+    async fn login_page(&self) -> Result<Option<String>, ProviderError> {
+        self.call("login_page", |_| Ok(None))
+    }
+
     async fn return_payment(&self, payment: &PaymentState) -> Result<(), ProviderError> {
         self.call("return", |books| {
             let state = books.sessions.get_mut(&payment.session).ok_or_else(|| unknown(&payment.session))?;

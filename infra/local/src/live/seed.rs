@@ -9,6 +9,7 @@ use shared::store::codes::USES;
 use shared::store::counters::SOLD;
 use shared::store::keys;
 use shared::store::names::{self, Ban};
+use shared::store::owned_orders::OwnedOrder;
 use shared::store::sequences::{CODES, NEXT, ORDERS, USERS};
 use shared::store::{Db, StoreError, ledgers};
 use std::collections::BTreeMap;
@@ -33,6 +34,7 @@ fn items(live: &Live) -> Vec<Result<Item, StoreError>> {
     );
     items.extend(live.referrals.iter().map(|found| codec::encode_live(&keys::referral(&found.code), found)));
     items.extend(live.orders.iter().map(|order| codec::encode_live(&keys::order(&order.internal_id), order)));
+    items.extend(live.orders.iter().filter_map(OwnedOrder::item).map(|found| found.map(|(_, item)| item)));
     let derived = &live.derived;
     items.extend(derived.ledgers.iter().map(|(user, ledger)| Ok(ledgers::row(*user, ledger))));
     items.extend(derived.sold.iter().map(|(item, sold)| Ok(codec::numbered(&keys::count(*item), SOLD, *sold))));

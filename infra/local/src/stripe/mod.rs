@@ -189,6 +189,12 @@ impl StandIn {
         self.shared.state().billing.invoices.keys().cloned().collect()
     }
 
+    /// Gives the portal the settings that `storectl payments connect` gives it.
+    pub fn set_up_portal(&self) {
+        let now = self.shared.now();
+        self.shared.state().set_up_portal(now);
+    }
+
     /// The requests to the API so far, with those that were refused; without those that a fault cut before their effect.
     pub fn received(&self) -> Vec<Received> {
         self.shared.state().received.clone()

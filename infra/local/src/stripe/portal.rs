@@ -65,6 +65,14 @@ impl State {
         found.unwrap_or_else(|| self.new_configuration(true, &Map::new(), now))
     }
 
+    pub(super) fn set_up_portal(&mut self, now: i64) {
+        let default = self.default_configuration(now);
+        if let Some(found) = self.billing.configurations.get_mut(&default) {
+            (found.login_page, found.cancel) = (true, true);
+            (found.invoice_history, found.payment_method_update) = (true, true);
+        }
+    }
+
     fn new_configuration(&mut self, is_default: bool, tree: &Map<String, Value>, now: i64) -> String {
         let id = self.id("bpc");
         let mut configuration = Configuration {

@@ -95,6 +95,7 @@ fn listed(rows: &Rows, what: &str) -> String {
         (rows.sums, "sums of orders: units sold, what users own, what patrons gave"),
         (rows.uncounted, "orders for goals and donators"),
         (rows.patrons, "list of patrons"),
+        (rows.listed, "orders in the lists of their owners"),
         (rows.history, "list of what was published when"),
     ];
     let lines = kinds.iter().filter(|(count, _)| *count > 0).map(|(count, kind)| format!("\n  {count} {kind}"));

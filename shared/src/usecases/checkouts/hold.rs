@@ -7,6 +7,7 @@ use crate::rules::held::held;
 use crate::rules::pricing::Buyer;
 use crate::store::keys::{self, Key};
 use crate::store::orders::StoredOrder;
+use crate::store::owned_orders::OwnedOrder;
 use crate::store::reservations::Reservation;
 use crate::store::transaction::Write;
 use crate::store::unfinished::Unfinished;
@@ -81,6 +82,7 @@ pub(super) fn writes(
     reservation: Option<&Reservation>,
 ) -> Result<Vec<Guarded>, HoldError> {
     let mut writes = vec![order.put_new()?.into()];
+    writes.extend(OwnedOrder::put(&order.order)?.map(Guarded::from));
     writes.extend(order.effects.due.map(|due| Unfinished::put(&order.order, due)).transpose()?.map(Guarded::from));
     writes.push(carts::write(&with_checkout(&context.cart, order))?.into());
     // A subscription is checked against the others that were read.

@@ -72,6 +72,10 @@ pub trait Provider: Debug + Sync {
     /// The URL of a page on which a customer of the provider changes and cancels their subscriptions, and then returns.
     fn portal(&self, customer: &str, return_url: &str) -> impl Future<Output = Result<String, ProviderError>> + Send;
 
+    /// The URL of a page on which any customer logs in, with a code that the provider mails to them, and does the same; `None`
+    /// if the account has none.
+    fn login_page(&self) -> impl Future<Output = Result<Option<String>, ProviderError>> + Send;
+
     /// Refunds all that is left of a payment that no order has. It is done once.
     fn return_payment(&self, payment: &PaymentState) -> impl Future<Output = Result<(), ProviderError>> + Send;
 }

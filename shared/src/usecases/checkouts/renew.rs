@@ -10,6 +10,7 @@ use crate::model::{
 };
 use crate::rules::payment::{PaidPeriod, PaymentState, Progress};
 use crate::store::orders::{self, StoredOrder};
+use crate::store::owned_orders::OwnedOrder;
 use crate::store::transaction::{Sent, Write, send};
 use crate::store::unfinished::Unfinished;
 use crate::store::{Db, StoreError, deliveries, keys, published, read_published, subscriptions};
@@ -110,7 +111,8 @@ async fn create<P: Provider>(
     order.order.id = next_number(db).await?;
     let commands = commands(db, &mut order, &before).await?;
     let due = Unfinished::put(&order.order, now)?;
-    let writes: Vec<Write> = [order.put_new()?, due].into_iter().chain(commands).collect();
+    let owned = OwnedOrder::put(&order.order)?;
+    let writes: Vec<Write> = [order.put_new()?, due].into_iter().chain(owned).chain(commands).collect();
     // If it conflicts, another request has made the same order.
     let _: Sent<_> = send(db, writes).await?;
     Ok(())

@@ -14,6 +14,7 @@ use crate::model::{
 use crate::rules::order::{merged, users};
 use crate::rules::ownership::with_terms;
 use crate::store::orders::{self, Payment, StoredOrder};
+use crate::store::owned_orders::OwnedOrder;
 use crate::store::transaction::{Sent, send};
 use crate::store::unfinished::Unfinished;
 use crate::store::{Db, RETRIES, StoreError, pause_before};
@@ -139,6 +140,7 @@ pub async fn record(db: &Db, clock: &dyn Clock, new: NewOrder) -> Result<Recorde
         let due = draft.effects.due.map(|due| Unfinished::put(&draft.order, due)).transpose()?;
         writes.extend(due.map(Guarded::from));
         writes.insert(0, draft.put_new()?.into());
+        writes.extend(OwnedOrder::put(&draft.order)?.map(Guarded::from));
         let intent = draft.effects.provider.as_ref().and_then(|provider| provider.intent.as_deref());
         writes.extend(intent.map(|intent| Payment::put(&draft.order, intent)).transpose()?.map(Guarded::from));
         match send(db, writes).await? {
