@@ -92,8 +92,8 @@ async function aPurchaseByKeyboard() {
   await settled(page);
   await tabTo(page, /^Pay €/);
   await page.keyboard.press("Enter");
-  await announced("alert", "2 things are left to do. They are marked.");
-  for (const box of [/I accept the terms/, /I have read the privacy/]) {
+  await announced("alert", "3 things are left to do. They are marked.");
+  for (const box of [/is my name in the game/, /I accept the terms/, /I have read the privacy/]) {
     if (!box.test(await page.evaluate(() => document.activeElement.labels?.[0]?.textContent ?? ""))) await tabTo(page, box);
     await page.keyboard.press("Space");
   }

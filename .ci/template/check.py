@@ -42,7 +42,9 @@ PATHS = {
     "/assets/1f/app.css": "/assets/1f/app.css", "/img/9c-320.webp": "/img/9c-320.webp",
     **dict.fromkeys(["/api/plugin/api/getVersion", "/api/plugin", "/api/%70lugin/api/getVersion", "/api//plugin/x", "/api/shop/x",
                      "/api/plugin%2Fx", "/api/../user", "/api/%2e%2e/user", "/img/..%2Fassets/x", "/img/../api/user", "/..", "/a/.",
-                     "/%", "/%ff"]),
+                     "/api/%ff", "/img/%"]),
+    # A page that says so.
+    **dict.fromkeys(["/%", "/%ff", "/item/%"], "/shop/not-found"),
 }
 # Mistakes that have to be found, each in a template or samconfig.toml: a text and what replaces it.
 MISTAKES = [

@@ -250,3 +250,30 @@ async fn head_of_a_page_has_the_response_of_get_without_its_body() {
     let head = Call::get("/shop/index").method(Method::HEAD).header("if-none-match", &unchanged);
     assert_eq!(store.send(head).await.status, 304);
 }
+
+#[tokio::test]
+async fn an_item_says_what_it_needs_before_it_is_in_the_cart() {
+    let store = TestStore::open().await;
+    for (path, said) in [
+        ("item/301", "You choose in the cart: Name of the fox, Colour"),
+        ("item/403", "You link your chat account in the cart"),
+        ("item/511", "Can only be paid after a login from within the game"),
+        ("item/602", "every month, until you cancel"),
+    ] {
+        let shown = page(&store, path).await.text;
+        assert!(shown.contains(said), "{path}: {shown}");
+        assert_eq!(shown.matches(" id=\"count\"").count(), 1, "{path}: the cart's count in the header");
+        let plain = page(&store, "item/201").await.text;
+        assert!(!plain.contains(said), "{path}");
+    }
+}
+
+#[tokio::test]
+async fn the_port_of_a_server_is_shown_and_copied_if_it_is_not_the_games_own() {
+    let store = TestStore::open().await;
+    for (port, address) in [(25565, "play.emberfall.example"), (25570, "play.emberfall.example:25570")] {
+        republish(&store, |files| files.store.content.game_server.port = port).await;
+        let home = page(&store, "index").await.text;
+        assert!(home.contains(&format!("data-copy=\"{address}\"><code>{address}</code>")), "{home}");
+    }
+}

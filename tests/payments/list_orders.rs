@@ -78,7 +78,10 @@ async fn a_cursor_continues_where_the_page_before_ended_and_nothing_else_is_one(
     let id = |page: &Value, place: usize| page["orders"][place]["internal_id"].as_str().unwrap_or_default().to_owned();
     assert_eq!((page["orders"].as_array().unwrap().len(), id(&page, 0)), (50, "copy-050".to_owned()));
     let rest = list(&store, &token, &page["next"]).await.json();
-    assert_eq!((rest["orders"].as_array().unwrap().len(), id(&rest, 0), &rest["next"]), (1, first.order.internal_id.to_string(), &Value::Null));
+    assert_eq!(
+        (rest["orders"].as_array().unwrap().len(), id(&rest, 0), &rest["next"]),
+        (1, first.order.internal_id.to_string(), &Value::Null)
+    );
     for wrong in ["", "x", "1", "1#", "#1", "1#2#3", &"1".repeat(200), "1#x"] {
         let reply = list(&store, &token, &json!(wrong)).await;
         assert_eq!(reply.status, 400, "{wrong}");
@@ -100,6 +103,8 @@ async fn the_row_under_the_user_is_written_with_the_order_or_not_at_all() {
     let order = keys::order(&stored.order.internal_id).pk;
     let row = OwnedOrder::key(&stored.order).unwrap().pk;
     let needs = store.calls.needs();
-    let together = needs.iter().filter(|need| need.keys.contains(&order) && need.actions.iter().any(|action| action.contains("Put")));
+    let together = needs
+        .iter()
+        .filter(|need| need.keys.contains(&order) && need.actions.iter().any(|action| action.contains("Put")));
     assert!(together.clone().count() >= 1 && together.into_iter().all(|need| need.keys.contains(&row)), "{needs:?}");
 }

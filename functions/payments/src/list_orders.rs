@@ -82,7 +82,10 @@ impl Refusal for OrdersRefusal {
     }
 
     fn documented() -> Vec<(&'static str, Self)> {
-        vec![("The login is one by name, which is not a proof", Self::NameOnly), ("The cursor is not one", Self::Cursor)]
+        vec![
+            ("The login is one by name, which is not a proof", Self::NameOnly),
+            ("The cursor is not one", Self::Cursor),
+        ]
     }
 }
 
@@ -106,7 +109,9 @@ impl Endpoint for ListOrders {
         let is_proven = claim.login().is_some_and(|login| Login::is_proven(&login));
         let cursor = body.cursor.as_deref();
         let is_readable = is_proven && cursor.is_none_or(is_cursor);
-        let page = async { if is_readable { owned_orders::page(db, claim.user, cursor).await } else { Ok(OwnedPage::default()) } };
+        let page = async {
+            if is_readable { owned_orders::page(db, claim.user, cursor).await } else { Ok(OwnedPage::default()) }
+        };
         let user = db.batch_get(vec![keys::user(claim.user)]);
         let (active, user, page) = tokio::join!(state.base.published.active_version(), user, page);
         users::admit(&mut user?, claim)?.ok_or(Error::Unauthorized)?;

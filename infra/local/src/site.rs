@@ -2,6 +2,7 @@
 //! files, the store's pictures and the API on one origin, and adds the demo's script to the pages. No deployment has that.
 
 use crate::api::Api;
+use crate::event;
 use crate::options::repository;
 use crate::pictures::Pictures;
 use crate::ready::{RefusedCode, Try};
@@ -197,7 +198,12 @@ impl Site {
 
     /// The page of the content function, without what the edge does not forward.
     async fn page(&self, mut request: Request<Incoming>, path: &str, peer: SocketAddr) -> Page {
-        let page = if path == "/" { "/index" } else { path };
+        let page = match path {
+            "/" => "/index",
+            // Which the gateway would refuse as JSON: no page has this path.
+            _ if event::decode_path(path).is_none() => "/not-found",
+            _ => path,
+        };
         let page = format!("{}/shop{page}", self.base_path);
         *request.method_mut() = Method::GET;
         *request.uri_mut() = path.parse().unwrap_or_default();

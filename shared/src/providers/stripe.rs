@@ -22,8 +22,8 @@ use stripe::SubscriptionStatus as StripeStatus;
 use stripe::webhook::{SignatureError, verify};
 use stripe::{
     ApiBase, Call, Charge, Client, Dispute, DisputeStatus, Event, EventKind, Expandable, IdempotencyKey, Invalid,
-    Invoice, Line, NewRefund, NewSession, NewSubscription, ObjectId, PaymentIntent, PortalConfiguration, PortalSession, Refund,
-    WebhookSecret,
+    Invoice, Line, NewRefund, NewSession, NewSubscription, ObjectId, PaymentIntent, PortalConfiguration, PortalSession,
+    Refund, WebhookSecret,
 };
 
 /// How many calls a second [`Stripe::for_many_calls`] makes. Stripe refuses above 25 in test mode; buyers need some,

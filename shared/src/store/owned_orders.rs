@@ -48,8 +48,7 @@ pub struct OwnedPage {
 pub async fn page(db: &Db, user: UserId, cursor: Option<&str>) -> Result<OwnedPage, StoreError> {
     let text = |text: &str| AttributeValue::S(text.to_owned());
     let partition = keys::orders_of(user);
-    let start =
-        cursor.map(|place| Item::from([(PK.to_owned(), text(&partition)), (SK.to_owned(), text(place))]));
+    let start = cursor.map(|place| Item::from([(PK.to_owned(), text(&partition)), (SK.to_owned(), text(place))]));
     let (rows, next) = db.query_descending(&partition, PAGE, start).await?;
     let rows = rows.into_iter().map(|row| Ok(row.live_found::<OwnedOrder>()?.order));
     let next = next.and_then(|mut item| item.remove(SK)).and_then(|place| place.as_s().ok().cloned());

@@ -10,6 +10,8 @@ use shared::model::{Shop, StoreConfig, Tree};
 use shared::money::{self, CurrencyFormat, Decimal};
 use std::borrow::Borrow;
 
+/// The game's own port, with which a player need not type one.
+const GAME_PORT: u16 = 25565;
 /// How many recent buyers are shown.
 const RECENT: usize = 6;
 /// The longest description for search engines in characters.
@@ -204,6 +206,17 @@ impl<'a> Frame<'a> {
             Goal { name: &goal.name, given, wanted: goal.goal_amount, share: percent.unwrap_or(100).clamp(0, 100) }
         };
         self.settings.goals.iter().map(goal).collect()
+    }
+
+    /// Whether players log in by typing a name, which proves nothing.
+    pub fn is_by_name(&self) -> bool {
+        self.settings.auth_type == AuthType::Username
+    }
+
+    /// The address of the game server as a player types it: with the port if that is not the game's own.
+    pub fn server_address(&self) -> String {
+        let GameServer { ip, port } = &self.settings.server;
+        if [0, GAME_PORT].contains(port) { ip.clone() } else { format!("{ip}:{port}") }
     }
 
     /// The month's largest donator.

@@ -84,6 +84,11 @@ impl<'a> Offer<'a> {
         period(self.item.plan, texts)
     }
 
+    /// The names of what a buyer chooses in the cart.
+    pub fn variables(&self) -> String {
+        self.item.variables.iter().map(|variable| variable.name.as_str()).collect::<Vec<_>>().join(", ")
+    }
+
     /// The item's cell in a row of its category's comparison table.
     #[expect(clippy::trivially_copy_pass_by_ref, reason = "templates pass references")]
     pub fn cell(&self, row: &u64) -> &str {

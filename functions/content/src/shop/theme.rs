@@ -13,12 +13,14 @@ pub fn is_plain(shop: &Shop) -> bool {
 }
 
 pub fn css(shop: &Shop) -> String {
-    let mut css = String::from(":root {\n");
+    let (mut css, mut fallback) = (String::from(":root {\n"), String::new());
     if shop.light.is_some() || shop.dark.is_some() {
         let light = Scheme::of(&shop.light.unwrap_or(LIGHT));
         let dark = Scheme::of(&shop.dark.unwrap_or(DARK));
+        let mut plain = String::new();
         let mut pair = |name: &str, of: fn(&Scheme) -> Colour| {
             _ = writeln!(css, "  --{name}: light-dark({}, {});", hex(of(&light)), hex(of(&dark)));
+            _ = write!(plain, " --{name}: {};", hex(of(&light)));
         };
         pair("page", |scheme| scheme.page);
         pair("card", |scheme| scheme.card);
@@ -28,6 +30,8 @@ pub fn css(shop: &Shop) -> String {
         pair("line", |scheme| scheme.line);
         pair("accent", |scheme| scheme.accent);
         pair("on-accent", |scheme| scheme.on_accent);
+        // Browsers without light-dark() have the light half, as of the shop's own colours.
+        fallback = format!("@supports not (color: light-dark(#000, #fff)) {{ :root {{{plain} }} }}\n");
         // The large picture is dark by day as well.
         _ = writeln!(css, "  --hero-accent: {}; --on-hero-accent: {};", hex(dark.accent), hex(dark.on_accent));
     }
@@ -37,6 +41,7 @@ pub fn css(shop: &Shop) -> String {
         Font::Round => "  --head: var(--round-font);\n  --text: var(--round-font);\n",
     };
     css += "}\n";
+    css += &fallback;
     css += &shop.css;
     css
 }

@@ -8,7 +8,7 @@ const API = "/api";
 /** A response that is not 2xx. Its message is the API's. */
 export class Refused extends Error {
   constructor(response, data) {
-    super(messageOf(data) || t("status", response.status));
+    super(words(response.status, messageOf(data)));
     this.status = response.status;
     this.retrySeconds = Number(response.headers.get("retry-after")) || 0;
   }
@@ -17,12 +17,40 @@ export class Refused extends Error {
 /** There was no response. */
 export class Offline extends Error {}
 
+/** What a visitor is told of a refusal: the API's words, but of a fault of the store's the shop's own. */
+function words(status, message) {
+  if (status < 500) return message || t("status", status);
+  return t(status === 500 ? "fault" : "busy");
+}
+
 const messageOf = (data) => (data && (data.message || data.error)) || "";
 const remaining = (response) => response.headers.get("ratelimit-remaining");
+
+/** What a token says of its login; empty without one that can be read. */
+function claims(token) {
+  try {
+    return JSON.parse(atob(token.split(".")[1].replaceAll("-", "+").replaceAll("_", "/"))) ?? {};
+  } catch {
+    return {};
+  }
+}
 
 export const session = {
   get token() {
     return kept.get("token");
+  },
+  /** The login's id, which no other login of the account has. */
+  get login() {
+    const { sub, sid } = claims(this.token);
+    return sub && `${sub}-${sid ?? ""}`;
+  },
+  /** Whether the visitor only typed a name, which proves nothing. */
+  get isByName() {
+    return claims(this.token).via === "name";
+  },
+  /** When the login was, in milliseconds. */
+  get since() {
+    return claims(this.token).iat * 1000;
   },
   set(token) {
     kept.set("token", token);
@@ -103,17 +131,17 @@ export const optional = (path, otherwise, body) => call(path, body, { isOptional
 /** Whether an error is one that a page shows, and not a fault of a script. */
 export const isShown = (error) => error instanceof Refused || error instanceof Offline;
 
-/** Makes a change. Returns the body if it was made; otherwise says why, and returns null. */
+/** Makes a change. Returns the body if it was made; otherwise says why, and returns null. `complain` is also given the error, if it was one. */
 export async function accepted(path, body, complain = (text) => text && say(text, "bad"), options = {}) {
   let data = null;
-  let problem = "";
+  let [problem, reason] = ["", null];
   try {
     data = await call(path, body, options);
     if (data?.success === false || data?.status === false) problem = messageOf(data);
   } catch (error) {
     if (!isShown(error)) throw error;
-    problem = error.message;
+    [problem, reason] = [error.message, error];
   }
-  complain(problem);
+  complain(problem, reason);
   return problem ? null : data;
 }

@@ -190,6 +190,10 @@ for (const box of document.querySelectorAll(".scroll-box")) {
   new ResizeObserver(measure).observe(table);
 }
 
+// On a phone the menu is wider than the screen: its current entry is in sight.
+const here = document.querySelector("#menu [aria-current]");
+if (here) here.parentElement.scrollLeft = here.offsetLeft - (here.parentElement.clientWidth - here.offsetWidth) / 2;
+
 // A page that a browser kept is from before a logout, or before what was bought.
 addEventListener("pageshow", ({ persisted }) => persisted && location.reload());
 

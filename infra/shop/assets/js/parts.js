@@ -1,8 +1,11 @@
 // Parts that several pages show: prices, limits, adding to the cart.
-import { accepted, session } from "./api.js";
-import { byId, h, hidden, say, t } from "./dom.js";
+import { Offline, accepted, session } from "./api.js";
+import { byId, h, hidden, picture, say, t } from "./dom.js";
 import { kept, tab } from "./kept.js";
 import { charged, money, refreshUser, virtual } from "./store.js";
+
+/** Who gets what is bought: the player's head and name. */
+export const who = ({ username, avatar }) => h("p", { class: "who" }, picture(avatar, 48), h("span", {}, h("span", { class: "soft" }, t("who")), " ", h("strong", {}, username)));
 
 const isFull = (limit, now) => limit !== null && limit !== undefined && now >= limit;
 
@@ -72,9 +75,13 @@ export const wanted = {
   clear: () => tab.remove("wanted"),
 };
 
-/** Puts an item into the cart and says what the API says. */
-export async function put(item, choices, complain) {
-  const added = await accepted(`/cart/add/${item.id}`, { payment_type: item.is_subs ? 1 : 0, ...choices }, complain);
+/** Puts an item into the cart and says what the API says. Without a response nobody knows whether it is there, and it is not sent twice. */
+export async function put(item, choices, complain = (text) => text && say(text, "bad")) {
+  const told = (text, error) => {
+    if (error instanceof Offline) complain(t("add.unsure", item.name));
+    else complain(error?.status >= 500 ? t("add.not", item.name) : text);
+  };
+  const added = await accepted(`/cart/add/${item.id}`, { payment_type: item.is_subs ? 1 : 0, ...choices }, told);
   if (!added) return false;
   say(added.message);
   await refreshUser();

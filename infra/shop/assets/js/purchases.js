@@ -1,18 +1,22 @@
-// What was bought in this browser. The API says how far an order is, and not what is in it.
+// What was bought in this browser: the list of a login by name, which the API shows no orders, and pictures for every order's page.
+import { session } from "./api.js";
 import { kept } from "./kept.js";
 
 const KEY = "purchases";
 const MOST = 20;
 
-export const purchases = () => kept.read(KEY) ?? [];
+/** The purchases of the present login: of another player's, and of another login by the same name, it is not told. */
+export const purchases = () => all().filter((one) => session.login && one.login === session.login);
 
-/** What is known of an order; undefined if it was not made here. */
+const all = () => kept.read(KEY) ?? [];
+
+/** What is known of an order; undefined if this login did not make it here. */
 export const purchase = (order) => purchases().find((one) => one.order === order);
 
 export function remember(order, lines) {
   const bought = lines.filter((line) => !line.is_unavailable);
   const names = bought.map(({ name, count, image, gift }) => ({ name, count, image, giftTo: gift?.gifted_to ?? null }));
-  const others = purchases().filter((one) => one.order !== order);
-  const all = [{ order, at: new Date().toISOString(), lines: names }, ...others];
-  kept.write(KEY, all.slice(0, MOST));
+  const others = all().filter((one) => one.order !== order);
+  const newest = { order, login: session.login, at: new Date().toISOString(), lines: names };
+  kept.write(KEY, [newest, ...others].slice(0, MOST));
 }

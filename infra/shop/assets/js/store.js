@@ -1,6 +1,6 @@
 // What every page shows from: what the page says of the store, the player, the currency.
 import { call, isShown, optional, session } from "./api.js";
-import { byId } from "./dom.js";
+import { byId, t } from "./dom.js";
 import { kept } from "./kept.js";
 
 /** What the page says of the store, of the same version as the page. */
@@ -69,6 +69,14 @@ export function money(amount) {
 export const convert = () => {
   for (const element of document.querySelectorAll("[data-money]")) element.textContent = money(Number(element.dataset.money));
 };
+
+/** The game's own port, with which a player need not type one. */
+const GAME_PORT = 25565;
+/** The address of the game server, as a player types it. */
+export const serverAddress = shop.server.ip && ![0, GAME_PORT].includes(shop.server.port) ? `${shop.server.ip}:${shop.server.port}` : shop.server.ip;
+
+/** The name of a payment method, in words for buyers. */
+export const methodName = (name) => (name === "Stripe" ? t("method.card") : name);
 
 export const virtual = (amount) => `${new Intl.NumberFormat(lang).format(amount)} ${shop.virtual_currency}`;
 export const date = (time, style = "long") => new Date(time).toLocaleDateString(lang, { dateStyle: style });

@@ -1,4 +1,4 @@
-// The player's account: the public profile, the orders that were begun in this browser, and the subscriptions.
+// The player's account: the public profile, the orders, and the subscriptions.
 import { get, isShown } from "../api.js";
 import { h, picture, t } from "../dom.js";
 import { charged, date, shop, store, virtual } from "../store.js";
@@ -22,7 +22,7 @@ export default async function account(again) {
       found && section("bought", found.items.length > 0
         ? h("ul", { class: "people" }, found.items.map((item) => h("li", { class: "person" }, picture(item.image, 64), h("a", { href: `/item/${item.id}` }, item.name))))
         : h("p", { class: "soft" }, t("bought.none"))),
-      section("orders.title", listed()),
+      section("orders.title", await listed()),
       section("subscriptions.title", list(user.subscriptions ?? [])),
     ],
   };

@@ -2,9 +2,9 @@
 import { accepted, call, get, optional, session } from "../api.js";
 import { count as plural, field, h, hidden, parts, picture, say, select, t } from "../dom.js";
 import { kept } from "../kept.js";
-import { put, works } from "../parts.js";
+import { put, who, works } from "../parts.js";
 import { remember } from "../purchases.js";
-import { charged, currency, money, shop, store, virtual } from "../store.js";
+import { charged, currency, methodName, money, shop, store, virtual } from "../store.js";
 import { needsLogin } from "./login.js";
 
 /** `changed` shows the page again, after a change. */
@@ -13,21 +13,33 @@ export default async function cart(changed) {
   const [{ cart: sums, items }, promoted, methods] = await Promise.all([call("/cart/get"), optional("/cart/getPromoted", []), call("/payments/get")]);
   const isEmpty = items.length === 0;
   const required = [];
+  const subscribed = items.find(isSubscription);
+  const every = subscribed && (await period(subscribed.id));
+  // A subscription is bought alone.
+  const offered = subscribed ? [] : promoted;
   return {
     view: [
       h("h1", {}, t("cart.title")),
       isEmpty && h("p", { class: "note" }, t("cart.empty"), " ", h("a", { href: "/" }, t("cart.look"))),
       h("div", { class: "cart" },
         h("div", { class: "stack" },
-          !isEmpty && h("ul", { class: "lines" }, items.map((line) => cartLine(line, changed, required))),
-          promoted.length > 0 && h("section", { "aria-labelledby": "promoted" },
+          !isEmpty && h("ul", { class: "lines" }, items.map((line) => cartLine(line, changed, required, every))),
+          offered.length > 0 && h("section", { "aria-labelledby": "promoted" },
             h("h2", { id: "promoted" }, t("promoted")),
-            h("ul", { class: "promoted" }, promoted.map((item) => offer(item, changed))))),
+            h("ul", { class: "promoted" }, offered.map((item) => offer(item, changed))))),
         h("div", { class: "stack side" },
           codes(sums, changed),
-          !isEmpty && checkout(sums, items, methods, changed, required))),
+          !isEmpty && checkout(sums, items, methods, changed, required, every))),
     ],
   };
+}
+
+const isSubscription = (line) => line.payment_type === 1;
+
+/** How often a subscription is paid, in words; only "subscription" if the item cannot be looked up. */
+async function period(item) {
+  const { plan } = await optional(`/items/get/${item}`, {});
+  return plan ? plural(`every.${plan.unit}`, plan.every) : "";
 }
 
 /** The changes that are being made, which a checkout waits for. */
@@ -74,7 +86,7 @@ function setting(label, control, path, body, changed) {
 const AS_TYPED = { autocapitalize: "none", autocorrect: "off", spellcheck: "false", autocomplete: "off" };
 
 /** A line; what has to be chosen, and sent, before it can be paid is added to `required`. */
-function cartLine(line, changed, required) {
+function cartLine(line, changed, required, every) {
   const { cid } = line;
   const label = (text) => [text, hidden(` – ${line.name}`)];
   const remove = async () => {
@@ -107,7 +119,7 @@ function cartLine(line, changed, required) {
       h("h2", {}, h("a", { href: `/item/${line.id}` }, line.name)),
       line.is_unavailable && h("p", { class: "note" }, t("cart.unavailable")),
       line.gift && h("p", { class: "soft" }, t("cart.gift", line.gift.gifted_to)),
-      line.payment_type === 1 && h("p", { class: "soft" }, t("badge.subscription")),
+      isSubscription(line) && h("p", { class: "soft" }, every ? t("subscription.terms", charged(line.price), every) : t("badge.subscription")),
       h("div", { class: "settings" },
         choice(t("units"), count, "reload", (value) => ({ count: Number(value) })),
         line.is_any_price && choice(t("your_price.line"), paid, "changePrice", (value) => ({ price: value.replace(",", ".") }), t("missing.price")),
@@ -199,15 +211,21 @@ const seen = (sums, items) => {
   return JSON.stringify([sumOf(sums), sums.referral_code, items.map(line)]);
 };
 
-function checkout(sums, items, methods, changed, required) {
+function checkout(sums, items, methods, changed, required, every) {
   const { virtual_currency: balance } = store.user;
   const row = (label, text, kind = "") => h("div", { class: kind }, h("dt", {}, label), h("dd", {}, text));
-  const method = select({ name: "paymentMethod" }, methods.map(({ name }) => [name, name]), methods[0]?.name);
+  const off = items.filter((line) => line.is_unavailable);
+  const without = off.length > 0 && h("p", { class: "note" }, t("cart.without", off.map(({ name }) => name).join(", ")));
+  if (off.length === items.length) return h("section", { class: "panel", "aria-labelledby": "sum" }, h("h2", { id: "sum" }, t("total")), h("p", {}, t("cart.nothing")), without);
+  const method = select({ name: "paymentMethod" }, methods.map(({ name }) => [name, methodName(name)]), methods[0]?.name);
+  const name = isNewName() && askName(required);
   const terms = tick("terms", parts("accept_terms", linked(t("terms"), shop.terms)));
   const privacy = tick("privacy", parts("accept_privacy", linked(t("privacy_policy"), shop.privacy)));
   for (const box of [terms, privacy]) required.push({ box, problem: () => (box.control.checked ? "" : t("missing.tick")) });
   const message = h("p", { class: "message", role: "alert" });
-  const button = h("button", { name: "pay", class: "primary big wide" }, t("pay", sumOf(sums)));
+  const isFree = sums.price === 0 && sums.virtual_price === 0;
+  const paid = every ? t("pay.every", sumOf(sums), every) : t("pay", sumOf(sums));
+  const button = h("button", { name: "pay", class: "primary big wide" }, isFree ? t("pay.free") : paid);
   const submit = async (event) => {
     event.preventDefault();
     if (button.ariaBusy === "true") return;
@@ -257,8 +275,25 @@ function checkout(sums, items, methods, changed, required) {
       row(t("sum.to_pay"), money(sums.price), "total")),
     currency.isConverted && h("p", { class: "soft" }, t("charged", charged(sums.price))),
     sums.chat_sync === 1 && chat(changed),
-    h("form", { onsubmit: submit, novalidate: true }, field(t("method"), method), terms, privacy, message, button),
+    h("form", { onsubmit: submit, novalidate: true }, field(t("method"), method), who(store.user), name, terms, privacy,
+      every && h("p", { class: "soft" }, t("subscription.until", charged(items.find(isSubscription).price), every)), without, message, button),
     methods.length === 0 && h("p", { class: "note" }, t("method.none")));
+}
+
+/** Whether the account was made by this login, of a name that nobody has logged in with before, and the visitor was not asked about it. */
+const isNewName = () => session.isByName && Math.abs(session.since - Date.parse(store.user.created_at)) < 5000 && kept.get("name") !== store.user.username;
+
+/** Asks once whether a new name is that of the player: what is bought for a name that is misspelt arrives nowhere. */
+function askName(required) {
+  const { username } = store.user;
+  const yes = tick("name", parts("who.yes", h("strong", {}, username)));
+  yes.control.addEventListener("change", () => (yes.control.checked ? kept.set("name", username) : kept.remove("name")));
+  required.push({ box: yes, problem: () => (yes.control.checked ? "" : t("missing.tick")) });
+  const other = () => {
+    session.clear();
+    location.reload();
+  };
+  return h("div", { class: "note" }, h("p", {}, t("who.new")), yes, h("button", { type: "button", class: "link", onclick: other }, t("who.no")));
 }
 
 /** The login at the chat platform, in a window of its own. The API posts the account back to this page's origin. */

@@ -3,7 +3,7 @@ import { accepted, call, isShown, session } from "../api.js";
 import { field, h, parts, sayNext, t } from "../dom.js";
 import { tab } from "../kept.js";
 import { wanted } from "../parts.js";
-import { refreshUser, shop, store } from "../store.js";
+import { refreshUser, serverAddress, shop, store } from "../store.js";
 
 /** Milliseconds between two questions whether the player has confirmed. */
 const PAUSE = 5000;
@@ -19,6 +19,9 @@ const begun = {
   set: (login) => tab.write("login", login),
   clear: () => tab.remove("login"),
 };
+
+/** A refusal at the field of the name, which says what a name is. */
+const refused = (box) => (text) => box.complain(/^Incorrect username/.test(text) ? t("login.name_is") : text);
 
 const gameAuth = (step, name) => `/game_auth/${step}/${encodeURIComponent(name)}`;
 const command = () => h("code", {}, "/ms auth");
@@ -66,9 +69,9 @@ function form(after, message) {
       // The keyboard of a phone adds a space to a word that it completes.
       const player = name.value.trim();
       if (!isInGame) {
-        const token = await accepted("/auth/username", { username: player }, box.complain);
+        const token = await accepted("/auth/username", { username: player }, refused(box));
         if (token) await enter(token);
-      } else if (await accepted(gameAuth("init", player), undefined, box.complain)) {
+      } else if (await accepted(gameAuth("init", player), undefined, refused(box))) {
         begun.set({ name: player, until: Date.now() + TIME });
         if (!panel.isConnected) return;
         wait(begun.get());
@@ -115,7 +118,7 @@ function form(after, message) {
       message && h("p", { class: "note", role: "status" }, message),
       h("p", { class: "state", role: "status" }, h("span", { "aria-hidden": "true" }, "…"), h("strong", {}, t("login.waiting", name))),
       h("ol", { class: "steps" },
-        h("li", {}, parts("login.join", h("code", {}, shop.server.ip), h("strong", {}, name))),
+        h("li", {}, parts("login.join", h("code", {}, serverAddress), h("strong", {}, name))),
         h("li", {}, parts("login.type", command())),
         h("li", {}, t("login.back"))),
       trouble,

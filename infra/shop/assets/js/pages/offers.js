@@ -28,6 +28,8 @@ async function items() {
 
 export default async function offers() {
   if (!session.token) return null;
+  // What only a login from within the game can spend.
+  if (!session.isByName) for (const note of main.querySelectorAll("[data-by-name]")) note.remove();
   const own = new Map((await items()).map((item) => [item.id, item]));
   for (const { box, item, everyone, more } of boxes) if (own.has(item.id)) change(box, forVisitor({ ...more, ...own.get(item.id) }, everyone));
   await afterLogin();
@@ -72,7 +74,7 @@ function bind({ box, item }) {
 
 function change(box, item) {
   const shownPrice = box.querySelector("[data-price]");
-  shownPrice.replaceChildren(...price(item), ...shownPrice.querySelectorAll("[data-every]"));
+  shownPrice.replaceChildren(...price(item), ...shownPrice.querySelectorAll("[data-keep]"));
   box.querySelector("[data-badges]").replaceChildren(...badges(item));
   hinder(box, item, hindrance(item));
   const step = main.querySelector(`[data-step="${item.id}"]`);

@@ -1,8 +1,9 @@
 // The state of an order, asked again until it is final. The API allows 18 look-ups in a minute from one address.
-import { Offline, call, isShown } from "../api.js";
-import { decoded, field, h, parts, picture, t } from "../dom.js";
+import { Offline, call, isShown, session } from "../api.js";
+import { decoded, field, h, parts, picture, say, t } from "../dom.js";
+import { who, works } from "../parts.js";
 import { purchase, purchases } from "../purchases.js";
-import { date, moneyIn, refreshUser, shop } from "../store.js";
+import { date, methodName, moneyIn, refreshUser, serverAddress, shop, store } from "../store.js";
 import { needsLogin } from "./login.js";
 
 /** Seconds between two look-ups: 15 in a minute. */
@@ -19,21 +20,20 @@ const DELIVERIES = {
   withdrawn: ["✕", "soft", (_, isRefunded) => t(isRefunded ? "delivery.taken_back" : "delivery.not")],
 };
 
-/** The page of an order, to which a buyer also comes back from the payment page. Without an id: the orders of this browser. */
-export default function order(again) {
+/** The page of an order, to which a buyer also comes back from the payment page. Without an id: the visitor's orders. */
+export default async function order(again) {
   const [, kind, last = ""] = location.pathname.split("/");
   const query = new URLSearchParams(location.search);
   const isReturn = kind === "payment";
   const [id, checkoutId] = isReturn ? [query.get("order_id"), query.get("checkout_id")] : [decoded(last), null];
   const title = h("h1", {}, t(id ? "order" : "orders.title"));
   const state = h("div", { class: "order", "aria-live": "polite", "aria-busy": id ? "true" : null });
-  // What is announced, and a countdown, which is not.
-  const refusal = h("p", { class: "soft", role: "status" });
-  const limit = h("p", { class: "soft" });
-  const view = [title, state, h("div", {}, refusal, limit), !isReturn && lookup(id)];
+  const waits = h("p", { class: "soft", role: "status" });
+  const view = [title, state, waits, !isReturn && lookup(id)];
   let timer;
   let deliveryTimer;
   let shown;
+  let known;
   const stop = () => {
     clearTimeout(timer);
     clearTimeout(deliveryTimer);
@@ -44,22 +44,23 @@ export default function order(again) {
     shown = key;
     state.replaceChildren(...children());
   };
-  const later = (seconds, why = "") => {
-    const left = (remaining) => {
-      limit.textContent = t("order.next_look_up", why, remaining).trim();
-      timer = setTimeout(() => (remaining > 1 ? left(remaining - 1) : ask()), 1000);
-    };
-    left(seconds);
+  const wait = (text) => {
+    if (waits.textContent !== text) waits.textContent = text;
+  };
+  const later = (seconds, text) => {
+    wait(text);
+    timer = setTimeout(ask, seconds * 1000);
   };
   /** Shows the delivery as it goes on. A page that nobody looks at asks nothing. */
-  const follow = (details, last, seconds) => {
+  const follow = (found, details, last, seconds) => {
     deliveryTimer = setTimeout(async () => {
       const next = document.hidden ? last : await delivered(details).catch(() => last);
-      if (next.key !== last.key) {
-        state.querySelector(".bought")?.replaceWith(bought(next));
+      if (next.key !== last.key && last.key === "") display(next.key, () => summary(found, details, next, isReturn));
+      else if (next.key !== last.key) {
+        state.querySelector(".bought")?.replaceWith(bought(next, details));
         state.querySelector(".next")?.replaceWith(whatIsNext(next, details));
       }
-      if (next.isOpen) follow(details, next, Math.min(seconds * 1.5, DELIVERY.most));
+      if (next.isOpen) follow(found, details, next, Math.min(seconds * 1.5, DELIVERY.most));
     }, seconds * 1000);
   };
   const ask = async () => {
@@ -69,17 +70,16 @@ export default function order(again) {
       const found = await call("/payments/checkStatus", { order_id: id, ...(checkoutId && { checkout_id: checkoutId }) }, { seen });
       const details = found.order_data;
       if (details?.status === "PAID" && isReturn) title.textContent = t("order.thanks");
-      const delivery = ["PAID", "REFUNDED"].includes(details?.status) ? await delivered(details).catch(() => UNKNOWN) : NOTHING;
+      // Of a payment that goes on, nothing else changes.
+      if (details && details.status !== known?.status) known = await delivered(details).catch(() => null);
+      const delivery = known ?? UNKNOWN;
       const key = JSON.stringify([details?.status, found.message, delivery.key]);
       display(key, () => (details ? summary(found, details, delivery, isReturn) : [note(found.message)]));
       clearTimeout(deliveryTimer);
-      if (delivery.isOpen) follow(details, delivery, DELIVERY.first);
-      limit.textContent = "";
-      refusal.textContent = "";
-      if (details?.status === "PENDING") {
-        const spare = remaining === null ? "" : t("order.spare", remaining);
-        later(remaining === "0" ? 60 : PAUSE, spare);
-      } else if (details) {
+      if (delivery.isOpen && details) follow(found, details, delivery, DELIVERY.first);
+      if (details?.status !== "PENDING") wait("");
+      if (details?.status === "PENDING") later(remaining === "0" ? 60 : PAUSE, t("order.looks_again"));
+      else if (details) {
         await refreshUser();
         // What was bought is taken out of the cart right after the order is paid, which can be a moment later.
         if (details.status === "PAID") timer = setTimeout(refreshUser, 2500);
@@ -87,64 +87,82 @@ export default function order(again) {
     } catch (error) {
       if (!isShown(error)) throw error;
       if (error.status === 429) {
-        refusal.textContent = error.message;
-        later(error.retrySeconds || 60);
+        later(error.retrySeconds || 60, t("order.looks_later"));
       } else {
-        limit.textContent = "";
-        refusal.textContent = "";
+        wait("");
         display(error.message, () => [error.status === 401 ? needsLogin(again, t("order.login")).view[1] : note(error.message)]);
-        if (error instanceof Offline || error.status >= 500) later(error.retrySeconds || PAUSE);
+        if (error instanceof Offline || error.status >= 500) later(error.retrySeconds || PAUSE, "");
       }
     } finally {
       state.removeAttribute("aria-busy");
     }
   };
   if (id) ask();
-  else state.append(...listed());
+  else state.append(...(await listed()));
   return { view, leave: stop };
 }
 
-const NOTHING = { rows: [], key: "", isOpen: false };
 /** The delivery could not be looked up, and is asked for again. */
-const UNKNOWN = { ...NOTHING, isOpen: true };
+const UNKNOWN = { rows: [], key: "", isOpen: true };
 
 const note = (text) => h("p", { class: "note" }, text);
 
-/** How far the lines of an order are, with what this browser knows of them. */
+/** What was bought and how far it is, with the pictures that this browser knows. */
 async function delivered({ internal_id: id, status }) {
-  const { lines = [] } = await call("/payments/delivery", { order_id: id }, { isOptional: true });
+  const { lines = [], ...found } = await call("/payments/delivery", { order_id: id }, { isOptional: true });
   const known = [...(purchase(id)?.lines ?? [])];
-  const rows = lines.map(({ name, state, player, servers }) => {
-    const at = known.findIndex((one) => one.name === name);
-    return { name, state, player, servers, ...(at >= 0 && known.splice(at, 1)[0]) };
+  const rows = lines.map((line) => {
+    const at = known.findIndex((one) => one.name === line.name);
+    return { ...line, image: at >= 0 ? known.splice(at, 1)[0].image : "" };
   });
   const states = rows.map(({ state }) => state);
-  return { rows, isRefunded: status === "REFUNDED", key: states.join(), isOpen: states.some((state) => state === "waiting" || state === "join") };
+  const isPaid = ["PAID", "REFUNDED"].includes(status);
+  const isOpen = isPaid && states.some((state) => state === "waiting" || state === "join");
+  return { ...found, rows, status, key: JSON.stringify([states, found.refunded]), isOpen };
 }
 
 /** What was bought, and how far its delivery is. It is hidden until something is known of it. */
-const bought = ({ rows, isRefunded }) =>
-  h("ul", { class: "bought panel narrow", "aria-label": t("bought"), hidden: rows.length === 0 }, rows.map(({ name, state, count = 1, image, giftTo, ...waits }) => {
+const bought = ({ rows, status }, { currency }) =>
+  h("ul", { class: "bought panel narrow", "aria-label": t("bought"), hidden: rows.length === 0 }, rows.map(({ name, state, count, total, image, gift_to: giftTo, ...waits }) => {
     const [mark, kind, text] = DELIVERIES[state] ?? [];
     return h("li", {}, picture(image, 48),
       h("span", {}, h("strong", {}, count > 1 ? `${count} × ${name}` : name), giftTo && h("span", { class: "soft" }, t("cart.gift", giftTo)),
-        text && h("span", { class: `delivery ${kind}` }, h("span", { "aria-hidden": "true" }, mark), text(waits, isRefunded))));
+        text && h("span", { class: `delivery ${kind}` }, h("span", { "aria-hidden": "true" }, mark), text(waits, status === "REFUNDED"))),
+      h("span", { class: "price" }, moneyIn(total, currency)));
   }));
+
+/** What is said of the money besides the amount: what came back, when, and that nothing was taken. */
+function refund({ refunded, refunded_at: at, is_uncharged: isUncharged }, order) {
+  if (isUncharged) return [t("order.charged"), t("order.nothing_charged")];
+  if (!(refunded > 0)) return null;
+  const sum = moneyIn(refunded, order.currency);
+  return [t(refunded < order.price ? "order.refunded_part" : "order.refunded"), at ? t("order.refunded_on", sum, date(utc(at), "medium")) : sum];
+}
+
+/** A time of the API, which is UTC. */
+const utc = (time) => `${time.replace(" ", "T")}Z`;
 
 function summary(found, order, delivery, isReturn) {
   const isPaid = order.status === "PAID";
+  const { player, own } = delivery;
+  const avatar = store.user?.username === player ? store.user.avatar : "";
   return [
     h("p", { class: `state ${order.status.toLowerCase()}` }, h("span", { "aria-hidden": "true" }, { PAID: "✓", PENDING: "…" }[order.status] ?? "✕"), h("strong", {}, t(`order.state.${order.status}`))),
     h("p", { class: "lead" }, found.message),
-    bought(delivery),
+    own?.pay_url && h("p", {}, h("a", { class: "button primary", href: own.pay_url }, t("order.pay"))),
+    player && who({ username: player, avatar }),
+    bought(delivery, order),
     isPaid && whatIsNext(delivery, order),
     h("dl", { class: "sums panel narrow" }, [
       [t("order.number"), t("order.number_of", order.id)],
       [t("order.id"), order.internal_id],
-      [t("order.method"), order.gateway],
-      [t("order.date"), order.created_at],
+      [t("order.method"), methodName(order.gateway)],
+      [t("order.date"), `${date(utc(order.created_at), "medium")}, ${new Date(utc(order.created_at)).toLocaleTimeString(document.documentElement.lang, { timeStyle: "short" })}`],
+      own?.coupon && [t("code.coupon"), own.coupon],
+      own?.gift_card && [t("code.gift"), own.gift_card],
       [t("order.amount"), moneyIn(order.price, order.currency)],
-    ].map(([name, text]) => h("div", {}, h("dt", {}, name), h("dd", {}, text)))),
+      refund(delivery, order),
+    ].filter(Boolean).map(([name, text]) => h("div", {}, h("dt", {}, name), h("dd", {}, text)))),
     isPaid && h("p", { class: "chips" }, h("a", { class: "button primary", href: "/" }, t("back")), isReturn && h("a", { class: "button", href: `/orders/${encodeURIComponent(order.internal_id)}` }, t("order.own_page"))),
     ["FAILED", "CANCELLED"].includes(order.status) && h("p", {}, h("a", { class: "button", href: "/cart" }, t("cart.back"))),
   ].filter(Boolean);
@@ -152,9 +170,8 @@ function summary(found, order, delivery, isReturn) {
 
 /** What happens after a payment. */
 function whatIsNext({ rows }, order) {
-  const { server } = shop;
   const waits = (state) => rows.some((row) => row.state === state);
-  const address = server.ip && [": ", h("code", {}, server.ip)];
+  const address = serverAddress && [": ", h("code", {}, serverAddress)];
   const now = () => {
     if (waits("join")) return [t("order.joins"), address, "."];
     if (waits("waiting")) return t("order.coming");
@@ -168,13 +185,37 @@ function whatIsNext({ rows }, order) {
     h("p", {}, parts("order.help", h("code", {}, order.internal_id)), " ", shop.refunds && h("a", { href: shop.refunds }, t("order.refunds"))));
 }
 
-/** The orders that were made in this browser. */
-export function listed() {
-  const all = purchases();
-  if (all.length === 0) return [h("p", { class: "soft" }, t("orders.none"))];
-  const names = (lines) => lines.map((line) => (line.count > 1 ? `${line.count} × ${line.name}` : line.name)).join(", ");
-  return [h("ul", { class: "ranking panel orders" }, all.map((one) =>
-    h("li", {}, h("a", { href: `/orders/${encodeURIComponent(one.order)}` }, names(one.lines) || one.order), h("span", { class: "soft" }, date(one.at, "medium")))))];
+/** A list of orders: what was bought, by its order, and when. */
+const list = (orders) => orders.map(({ order, lines, at, state }) => {
+  const names = lines.map(({ count, name }) => (count > 1 ? `${count} × ${name}` : name)).join(", ");
+  return h("li", {}, h("a", { href: `/orders/${encodeURIComponent(order)}` }, names || order), h("span", { class: "soft" }, [state && t(`order.state.${state}`), date(at, "medium")].filter(Boolean).join(", ")));
+});
+
+/** Says why there is no list, or lets the login be shown. */
+function refusal(error, complain) {
+  if (!isShown(error) || error.status === 401) throw error;
+  return complain(error.message);
+}
+
+/** The orders of the account, of a login that proves it; otherwise those that this login made in this browser. */
+export async function listed() {
+  if (!store.user) return [h("p", { class: "soft" }, t("orders.login"))];
+  if (session.isByName) {
+    const own = purchases();
+    return [own.length > 0 && h("ul", { class: "ranking panel orders" }, list(own)), h("p", { class: "soft" }, t(own.length > 0 ? "orders.here" : "orders.none"))].filter(Boolean);
+  }
+  const found = h("ul", { class: "ranking panel orders" });
+  const more = works(h("button", { type: "button" }, t("orders.more")), () => load().catch((error) => refusal(error, (text) => say(text, "bad"))));
+  let cursor = null;
+  const load = async () => {
+    const page = await call("/payments/orders", { cursor });
+    cursor = page.next;
+    more.hidden = !cursor;
+    found.append(...list(page.orders.map((one) => ({ order: one.internal_id, lines: one.lines, at: utc(one.created_at), state: one.status }))));
+  };
+  const trouble = await load().then(() => "", (error) => refusal(error, (text) => text));
+  if (trouble) return [note(trouble)];
+  return found.children.length > 0 ? [found, more] : [h("p", { class: "soft" }, t("orders.none_yet"))];
 }
 
 function lookup(id) {

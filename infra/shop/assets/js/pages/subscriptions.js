@@ -1,5 +1,5 @@
 // What the player is subscribed to, and the way to the payment provider's page on which it is cancelled.
-import { call, isShown } from "../api.js";
+import { call, isShown, session } from "../api.js";
 import { h, t } from "../dom.js";
 import { charged, date, store } from "../store.js";
 import { needsLogin } from "./login.js";
@@ -19,7 +19,7 @@ export function list(all) {
   const manage = h("button", { type: "button", class: "primary", onclick: () => open(manage, said) }, t("subscriptions.change"));
   return [h("ul", { class: "bought subscriptions panel narrow", "aria-label": t("subscriptions.title") }, all.map(row)),
     h("section", { class: "panel narrow", "aria-labelledby": "manage" }, h("h2", { id: "manage" }, t("subscriptions.manage")),
-      h("p", {}, t("subscriptions.portal")), h("p", {}, manage), said)];
+      h("p", {}, t("subscriptions.portal")), session.isByName && h("p", { class: "soft" }, t("subscriptions.by_email")), h("p", {}, manage), said)];
 }
 
 function row(one) {
