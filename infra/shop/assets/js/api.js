@@ -1,6 +1,5 @@
 // Calls of the API, the token, and what happens while the store does not respond.
-import { byId, say, t } from "./dom.js";
-import { kept } from "./kept.js";
+import { byId, kept, say, t } from "./dom.js";
 
 /** The API is at the shop's own address. */
 const API = "/api";

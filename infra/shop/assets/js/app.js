@@ -1,7 +1,6 @@
 // Brings a page to life: header, currency, theme, and the script of the page's kind.
 import { accepted, connection, isShown, session } from "./api.js";
-import { byId, count, h, hidden, picture, say, sayNext, t } from "./dom.js";
-import { kept, tab } from "./kept.js";
+import { byId, count, h, hidden, kept, picture, say, sayNext, t, tab } from "./dom.js";
 import { convert, currency, loadUser, refreshUser, shop, store, virtual } from "./store.js";
 
 const main = byId("main");

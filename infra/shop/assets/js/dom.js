@@ -1,5 +1,5 @@
-// Elements and texts from JavaScript. Whatever the API sends is inserted as text and never parsed as HTML.
-import { tab } from "./kept.js";
+// What every script is made with: elements, texts, and what the browser keeps. Whatever the API sends is inserted as text and never parsed
+// as HTML.
 
 const { lang, dataset } = document.documentElement;
 const { default: texts } = await import(`../texts/${lang}.js`);
@@ -86,3 +86,53 @@ export function decoded(text) {
     return text;
   }
 }
+
+/**
+ * A storage of the browser; `find` throws if it is blocked. Without it, because a setting blocks it or the disk is full, what is set is kept
+ * for the life of the page.
+ */
+function area(find) {
+  const memory = new Map();
+  let storage = null;
+  try {
+    storage = find();
+    storage.setItem("kept", "");
+    storage.removeItem("kept");
+  } catch {
+    storage = null;
+  }
+  const get = (name) => (memory.has(name) ? memory.get(name) : storage?.getItem(name) ?? null);
+  const remove = (name) => {
+    memory.delete(name);
+    storage?.removeItem(name);
+  };
+  const set = (name, value) => {
+    remove(name);
+    try {
+      storage.setItem(name, value);
+    } catch {
+      memory.set(name, value);
+    }
+  };
+  return {
+    /** Whether what is set outlives the page. */
+    isLasting: storage !== null,
+    get,
+    set,
+    remove,
+    /** A value that is not text; null if there is none, or if it is not what the shop wrote. */
+    read(name) {
+      try {
+        return JSON.parse(get(name));
+      } catch {
+        return null;
+      }
+    },
+    write: (name, value) => set(name, JSON.stringify(value)),
+  };
+}
+
+/** Kept until the visitor clears it. */
+export const kept = area(() => localStorage);
+/** Kept for this tab. */
+export const tab = area(() => sessionStorage);

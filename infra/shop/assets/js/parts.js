@@ -1,7 +1,6 @@
 // Parts that several pages show: prices, limits, adding to the cart.
 import { Offline, accepted, session } from "./api.js";
-import { byId, h, hidden, picture, say, t } from "./dom.js";
-import { kept, tab } from "./kept.js";
+import { byId, h, hidden, kept, picture, say, t, tab } from "./dom.js";
 import { charged, money, refreshUser, virtual } from "./store.js";
 
 /** Who gets what is bought: the player's head and name. */

@@ -1,6 +1,6 @@
 // What was bought in this browser: the list of a login by name, which the API shows no orders, and pictures for every order's page.
 import { session } from "./api.js";
-import { kept } from "./kept.js";
+import { kept } from "./dom.js";
 
 const KEY = "purchases";
 const MOST = 20;

@@ -1,7 +1,6 @@
 // What every page shows from: what the page says of the store, the player, the currency.
 import { call, isShown, optional, session } from "./api.js";
-import { byId, t } from "./dom.js";
-import { kept } from "./kept.js";
+import { byId, kept, t } from "./dom.js";
 
 /** What the page says of the store, of the same version as the page. */
 export const shop = JSON.parse(byId("data").textContent);

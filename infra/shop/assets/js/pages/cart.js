@@ -1,7 +1,6 @@
 // The cart: lines with their choices, codes, promoted items, and the checkout.
 import { accepted, call, get, optional, session } from "../api.js";
-import { count as plural, field, h, hidden, parts, picture, say, select, t } from "../dom.js";
-import { kept } from "../kept.js";
+import { count as plural, field, h, hidden, kept, parts, picture, say, select, t } from "../dom.js";
 import { put, who, works } from "../parts.js";
 import { remember } from "../purchases.js";
 import { charged, currency, methodName, money, shop, store, virtual } from "../store.js";

@@ -1,7 +1,6 @@
 // The login: by name, or confirmed by the player in the game, as the store's `auth_type` says.
 import { accepted, call, isShown, session } from "../api.js";
-import { field, h, parts, sayNext, t } from "../dom.js";
-import { tab } from "../kept.js";
+import { field, h, parts, sayNext, t, tab } from "../dom.js";
 import { wanted } from "../parts.js";
 import { refreshUser, serverAddress, shop, store } from "../store.js";
 
