@@ -138,6 +138,7 @@ async fn every_refusal_is_a_422_with_a_sentence_and_writes_nothing() {
         (204, json!({}), "No more can be bought"),
         (404, json!({ "count": 11 }), "The limit is per buyer"),
         (201, json!({ "count": 998 }), "at most 1000"),
+        (901, json!({ "count": 2 }), "At most 1 of this item"),
         (201, json!({ "payment_type": 1 }), "not a subscription"),
         (602, json!({}), "only be bought as a subscription"),
         (602, json!({ "payment_type": 1 }), "bought separately"),

@@ -67,6 +67,7 @@ impl TestStore {
             player: player.to_owned(),
             player_id: None,
             text: text.to_owned(),
+            lasting: None,
             retried_as: None,
             retry_of: None,
             output: None,

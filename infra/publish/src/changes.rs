@@ -244,6 +244,7 @@ fn command(template: &CommandTemplate) -> String {
         (template.on != CommandEvent::default()).then(|| format!("on {}", template.on.as_str())),
         template.online.then(|| "online".to_owned()),
         template.once.then(|| "once".to_owned()),
+        template.per_unit.then(|| "per unit".to_owned()),
         (template.delay > 0).then(|| format!("after {}", duration::text(template.delay))),
         (!servers.is_empty()).then(|| format!("servers {}", servers.join(" "))),
     ];

@@ -281,6 +281,7 @@ fn commands(templates: &[CommandTemplate]) -> Vec<CommandFile> {
         online: template.online,
         delay: (template.delay > 0).then(|| duration::text(template.delay).into()),
         once: template.once,
+        per_unit: template.per_unit,
         servers: template.servers.iter().map(|server| server.get().into()).collect(),
     };
     templates.iter().map(command).collect()
@@ -354,6 +355,7 @@ fn item(item: &Item, sorting: i64, published: &Published<'_>) -> ItemFile {
         min_price: amount(item.min_price, digits),
         global_limit: item.global_limit.map(At::from),
         user_limit: item.user_limit.map(At::from),
+        most: item.most.map(At::from),
         select_server: item.allow_select_server,
         servers: item.servers.iter().map(|server| server.id.get().into()).collect(),
         virtual_price: if item.virtual_only {

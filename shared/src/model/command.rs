@@ -55,6 +55,9 @@ pub struct CommandTemplate {
     /// Whether it should rather not run at all than run twice.
     #[serde(default, skip_serializing_if = "is_default")]
     pub once: bool,
+    /// Whether it runs once for each unit of the line.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub per_unit: bool,
     /// The servers it is limited to; empty if it runs on every server that the line is delivered to
     /// ([`crate::rules::command_servers::servers`]).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

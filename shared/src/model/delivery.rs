@@ -1,6 +1,6 @@
 //! A command of an order on its way to a game server, in its stored form (rules.md, "Delivery").
 
-use super::{CommandEvent, InternalId, ItemId, ServerId, is_default};
+use super::{CommandEvent, InternalId, ItemId, LastingText, ServerId, is_default};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -15,6 +15,8 @@ pub struct CommandId(u32);
 pub struct NotACommandId;
 
 impl CommandId {
+    /// The smallest id.
+    pub const FIRST: Self = Self(1);
     /// The largest id.
     pub const LARGEST: u32 = (1 << 31) - 1;
 
@@ -245,6 +247,9 @@ pub struct Command {
     pub player_id: Option<String>,
     /// The text that the console runs; empty after an erasure.
     pub text: String,
+    /// The text after whose end it is too late, or that it is itself; `None` if its order alone decides.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lasting: Option<LastingText>,
     /// The id that it was sent again under.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retried_as: Option<CommandId>,

@@ -97,6 +97,9 @@ pub struct Item {
     /// Units that one user may buy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user_limit: Option<u32>,
+    /// Units that one order may have.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub most: Option<u32>,
     #[serde(default)]
     pub allow_select_server: bool,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -67,7 +67,10 @@ pub use order::{
     Chosen, GiftCardPayment, LoginKind, Order, OrderEffects, OrderLine, OrderReferral, OrderStatus, ProviderCheckout,
     Term,
 };
-pub use order_delivery::{DeliveryStep, Expiry, FrozenCommand, FrozenCommands, FrozenLine, Holder, OrderDelivery};
+pub use order_delivery::{
+    DeliveryStep, EarlierExpiry, EarlierHolder, FrozenCommand, FrozenCommands, FrozenLine, Holder, ItemEnds, Lasting,
+    LastingText, Lasts, OrderDelivery,
+};
 pub use player_name::{NotAPlayerName, PlayerName};
 pub use provider_account::ProviderAccount;
 pub use refund::{RefundAttempt, RefundOutcome, Refunds, ReviewOutcome, Reviewed};

@@ -1,6 +1,8 @@
 //! The delivery of an order: the commands that it was created with, and how far it is.
 
-use super::{CommandId, CommandTemplate, Entitlement, FreeNames, ItemId, Server, ServerId, is_default};
+use super::{
+    CommandId, CommandTemplate, Entitlement, FreeNames, InternalId, ItemId, Server, ServerId, UserId, is_default,
+};
 use serde::{Deserialize, Serialize};
 
 /// The next step of an order's delivery.
@@ -33,6 +35,10 @@ pub struct OrderDelivery {
     /// The place in the step's work.
     #[serde(default, skip_serializing_if = "is_default")]
     pub next: u32,
+    /// How many of the texts that take it back it holds ([`Lasting`]), and after them of its items; at least 1 when all is
+    /// done. Orders of before this was stored have 0.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub held: u32,
     /// The reason for which it is taken back, if it is.
     #[serde(default, rename = "standing", skip_serializing_if = "is_default")]
     pub entitlement: Entitlement,
@@ -100,26 +106,89 @@ pub struct FrozenCommands {
     pub lines: Vec<FrozenLine>,
 }
 
-/// When an item of a player expires on a server.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Expiry {
+/// A text that takes something from an account on a server: the lines of orders that keep it from running, and when it
+/// runs by itself (`rules::delivery::lasting`).
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Lasting {
     /// Counts the writes.
     pub version: u32,
+    /// When the time of the holders with [`Lasts::For`] is over, seconds since 1970 UTC.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub ends_at: i64,
+    /// The oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub holders: Vec<Holder>,
+    /// Further holders with [`Lasts::Always`], which are not listed.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub more: u32,
+    /// The command that runs at the end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<CommandId>,
+    /// Whether it did not run although its time had come, because others held it.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub owed: bool,
+}
+
+/// A line of an order that keeps a text from running.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Holder {
+    pub order: InternalId,
+    pub line: u16,
+    pub item: ItemId,
+    pub lasts: Lasts,
+    /// Whether the text is to run when it ends, and not only when it is taken back.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub ends: bool,
+    /// Whether this or another text of the line runs when it ends.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub closes: bool,
+}
+
+/// How long a line gives what it gives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Lasts {
+    Always,
+    /// So many seconds, after what lasts already.
+    For(i64),
+    /// Until a second since 1970 UTC: a subscription, whose next period takes its place.
+    Until(i64),
+}
+
+/// The name of a [`Lasting`] row, without the server.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct LastingText {
+    pub account: UserId,
+    /// A hash of the text.
+    pub text: String,
+}
+
+/// The texts that run when an item of an account ends: what is published later replaces them.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct ItemEnds {
+    /// Counts the writes.
+    pub version: u32,
+    /// Servers with hashes of texts.
+    pub texts: Vec<(ServerId, String)>,
+}
+
+/// When an item of a player expires on a server, as it was stored before there were [`Lasting`] rows.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EarlierExpiry {
     /// Seconds since 1970 UTC.
     pub ends_at: i64,
-    /// The time that each line of an order has added.
-    pub holders: Vec<Holder>,
+    pub holders: Vec<EarlierHolder>,
     /// The commands that run then.
     pub commands: Vec<CommandId>,
 }
 
 /// A line of an order that made an item last longer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Holder {
-    pub order: super::InternalId,
+pub struct EarlierHolder {
+    pub order: InternalId,
     pub line: u16,
     pub seconds: i64,
-    /// Whether it is a subscription's: the next period takes its place.
-    #[serde(default, skip_serializing_if = "is_default")]
+    /// Whether it is a subscription's.
+    #[serde(default)]
     pub renews: bool,
 }

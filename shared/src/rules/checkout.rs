@@ -3,7 +3,7 @@
 use super::add_line::{ALREADY_SUBSCRIBED, SUBSCRIPTION_NOT_ALONE};
 use super::cart::PricedLine;
 use super::code::{Applied, AppliedCodes, taken_off};
-use super::command_servers::{MOST_COMMANDS, are_too_many};
+use super::command_servers::{MOST_COMMANDS, MOST_PER_UNIT, are_too_many, runs_per_unit};
 use super::missing::missing;
 use super::pricing::is_cumulative;
 use crate::model::{
@@ -123,8 +123,12 @@ pub fn sale(
     check_amounts(sale, payments, payer)
 }
 
-/// Whether an order of these lines makes no more commands than one may.
+/// Whether an order of these lines makes no more commands than one may, and no line more for its units.
 pub fn check_commands(lines: &[PricedLine<'_>], delivery: &StoreDelivery) -> Result<(), CheckoutRefusal> {
+    let mut large = lines.iter().filter(|line| line.count > MOST_PER_UNIT);
+    if let Some(line) = large.find(|line| runs_per_unit(line.published, delivery)) {
+        return Err(CheckoutRefusal::AtOnce { name: line.item().name.clone(), most: MOST_PER_UNIT });
+    }
     let are_too_many = are_too_many(lines.iter().map(|line| (line.published, line.line)), delivery);
     if are_too_many { Err(CheckoutRefusal::TooManyCommands) } else { Ok(()) }
 }
@@ -174,6 +178,9 @@ fn check_units(lines: &[PricedLine<'_>], payments: &Payments) -> Result<(), Chec
         let (name, count) = (item.name.clone(), u64::from(line.count));
         let total = all.entry(item.id).or_default();
         *total += count;
+        if let Some(most) = item.most.filter(|most| *total > u64::from(*most)) {
+            return Err(CheckoutRefusal::AtOnce { name, most });
+        }
         let limits = line.availability.limits;
         let left = |limit: Option<u32>, current: Option<u64>| Some(u64::from(limit?).saturating_sub(current?));
         if let Some(left) = left(limits.global, limits.global_current).filter(|left| *total > *left) {

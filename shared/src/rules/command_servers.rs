@@ -33,20 +33,33 @@ pub fn of_line<'a>(
     published.delivery.commands.iter().chain(&store.commands)
 }
 
-/// How many commands a line makes: one on each server for each event. A server that the buyer has still to select counts
-/// as one.
+/// The most units of a line with a command for each unit.
+pub const MOST_PER_UNIT: u32 = 100;
+
+/// Whether a line of an item runs a command for each of its units.
+pub fn runs_per_unit(published: &PublishedItem, store: &StoreDelivery) -> bool {
+    of_line(published, store).any(|template| template.per_unit)
+}
+
+/// How many commands a line makes: one on each server for each event, or for each unit. A server that the buyer has still
+/// to select counts as one.
 pub fn count(published: &PublishedItem, line: &Line, store: &StoreDelivery) -> usize {
     let item = &published.item;
-    let of_one = |template: &CommandTemplate| match (item.kind, line.server) {
-        (ItemType::CmdServer, None) => 1,
-        (_, selected) => servers(template, item, selected, store).len(),
+    let units = usize::try_from(line.count).unwrap_or(usize::MAX);
+    let of_one = |template: &CommandTemplate| {
+        let servers = match (item.kind, line.server) {
+            (ItemType::CmdServer, None) => 1,
+            (_, selected) => servers(template, item, selected, store).len(),
+        };
+        servers.saturating_mul(if template.per_unit { units } else { 1 })
     };
-    of_line(published, store).map(of_one).sum()
+    of_line(published, store).map(of_one).fold(0, usize::saturating_add)
 }
 
 /// Whether an order of these lines makes more than [`MOST_COMMANDS`].
 pub fn are_too_many<'a>(lines: impl IntoIterator<Item = (&'a PublishedItem, &'a Line)>, store: &StoreDelivery) -> bool {
-    lines.into_iter().map(|(published, line)| count(published, line, store)).sum::<usize>() > MOST_COMMANDS
+    let counts = lines.into_iter().map(|(published, line)| count(published, line, store));
+    counts.fold(0, usize::saturating_add) > MOST_COMMANDS
 }
 
 #[cfg(test)]
@@ -106,6 +119,14 @@ mod tests {
         assert_eq!(count(&published("CMD", &[1], 4), &line(None), &store), 6);
         assert_eq!(count(&published("CMD_SERVER", &[1, 2], 4), &line(Some(1)), &store), 6);
         assert_eq!(count(&published("CMD_SERVER", &[1, 2], 4), &line(None), &store), 6, "one is still selected");
+    }
+
+    #[test]
+    fn a_command_for_each_unit_counts_so_often() {
+        let mut item = published("CMD", &[1, 2], 2);
+        item.delivery.commands[0].per_unit = true;
+        assert_eq!(count(&item, &line(None), &store(&[1, 2], 0)), 2 * (7 + 1));
+        assert!(runs_per_unit(&item, &store(&[1], 0)));
     }
 
     #[test]

@@ -1,15 +1,16 @@
-//! The delivery of an order: its frozen commands, how far it is, and when items expire.
+//! The delivery of an order: its frozen commands, how far it is, and the texts that take it back.
 
 use super::StoreError;
-use super::client::Db;
+use super::client::{Db, Rows};
 use super::codec::{Item, Row, encode_live, encode_published};
 use super::keys::{self, Key};
 use super::orders::StoredOrder;
+use super::read_published;
 use super::transaction::Write;
 use super::unfinished::Unfinished;
-use super::{read_live, read_published};
-use crate::model::{DeliveryStep, Expiry, FrozenCommands, InternalId, OrderDelivery, OrderStatus, UserName};
+use crate::model::{DeliveryStep, FrozenCommands, InternalId, ItemEnds, Lasting, OrderDelivery, OrderStatus};
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Serialize)]
@@ -80,36 +81,61 @@ pub async fn frozen(db: &Db, order: &InternalId) -> Result<FrozenCommands, Store
     Ok(read_published(db, &keys::order_commands(order)).await?.unwrap_or_default())
 }
 
-/// The keys of when a player's items expire.
-pub async fn expiries(db: &Db, name: &UserName) -> Result<Vec<Key>, StoreError> {
-    db.query(&keys::expiries(name)).await?.iter().map(Row::key).collect()
-}
-
-/// When an item of a player expires on a server.
-pub async fn expiry(db: &Db, key: &Key) -> Result<Option<Expiry>, StoreError> {
-    read_live(db, key).await
-}
-
-/// When items expire, in seconds since 1970 UTC, by their keys. What does not expire is left out.
-pub async fn ends(db: &Db, keys: BTreeSet<Key>) -> Result<BTreeMap<Key, i64>, StoreError> {
-    if keys.is_empty() {
-        return Ok(BTreeMap::new());
-    }
-    let mut rows = db.batch_get(keys.iter().cloned().collect()).await?;
-    let mut ends = BTreeMap::new();
-    for key in keys {
-        let expiry: Option<Expiry> = rows.take(&key).map(|row| row.live(&key)).transpose()?;
-        ends.extend(expiry.map(|expiry| (key, expiry.ends_at)));
-    }
-    Ok(ends)
-}
-
-/// The write of when an item expires, on the condition that it is as it was read.
-pub fn put_expiry(key: &Key, read: Option<&Expiry>, next: &Expiry) -> Result<Write, StoreError> {
-    let version = read.map_or(0, |read| read.version).wrapping_add(1);
-    let write = Write::put(key.clone(), encode_live(key, &Expiry { version, ..next.clone() })?);
+/// The write of a row with a `version` that counts its writes, on the condition that it is as it was read, at that
+/// version if it was there. `None` deletes it.
+fn counted<T: Serialize>(key: &Key, read: Option<u32>, next: Option<&T>) -> Result<Write, StoreError> {
+    let write = match next {
+        Some(next) => Write::put(key.clone(), encode_live(key, next)?),
+        None => Write::delete(key.clone()),
+    };
     Ok(match read {
-        Some(read) => write.only_if_equal("version", read.version),
+        Some(read) => write.only_if_equal("version", read),
         None => write.only_if_absent(),
     })
+}
+
+/// The write of a text that takes something from an account. A row that says nothing is deleted; `None` if there is none.
+pub fn put_lasting(key: &Key, read: Option<&Lasting>, next: &Lasting) -> Result<Option<Write>, StoreError> {
+    let next = Lasting { version: read.map_or(0, |read| read.version).wrapping_add(1), ..next.clone() };
+    let says = !next.holders.is_empty() || next.more > 0 || next.owed || next.command.is_some();
+    if !says && read.is_none() {
+        return Ok(None);
+    }
+    counted(key, read.map(|read| read.version), says.then_some(&next)).map(Some)
+}
+
+/// The write of the texts that run when an item ends.
+pub fn put_item_ends(key: &Key, read: Option<&ItemEnds>, next: &ItemEnds) -> Result<Write, StoreError> {
+    let next = ItemEnds { version: read.map_or(0, |read| read.version).wrapping_add(1), ..next.clone() };
+    counted(key, read.map(|read| read.version), Some(&next))
+}
+
+/// Takes a row out of those that were read, if the table has it.
+fn take<T: DeserializeOwned>(rows: &mut Rows, key: &Key) -> Result<Option<T>, StoreError> {
+    rows.take(key).map(|row| row.live(key)).transpose()
+}
+
+/// Texts that take something from accounts, strongly consistent, by their keys. Those without a row are missing.
+pub async fn lasting(db: &Db, keys: BTreeSet<Key>) -> Result<BTreeMap<Key, Lasting>, StoreError> {
+    lasting_and_ends(db, keys, BTreeSet::new()).await.map(|(held, _)| held)
+}
+
+/// Texts as [`lasting`] reads them, together with those that run when items end.
+pub async fn lasting_and_ends(
+    db: &Db,
+    keys: BTreeSet<Key>,
+    items: BTreeSet<Key>,
+) -> Result<(BTreeMap<Key, Lasting>, BTreeMap<Key, ItemEnds>), StoreError> {
+    let (mut held, mut ends) = (BTreeMap::new(), BTreeMap::new());
+    if keys.is_empty() && items.is_empty() {
+        return Ok((held, ends));
+    }
+    let mut rows = db.batch_get(keys.iter().chain(&items).cloned().collect()).await?;
+    for key in keys {
+        held.extend(take(&mut rows, &key)?.map(|row| (key, row)));
+    }
+    for key in items {
+        ends.extend(take(&mut rows, &key)?.map(|row| (key, row)));
+    }
+    Ok((held, ends))
 }

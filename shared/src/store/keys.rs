@@ -49,7 +49,9 @@
 //! | commands that are neither served nor finished, by state | `QUEUE#server` | *state*`#`*seconds*`#`*id* | Query, Put and Delete in transactions |
 //! | what a server's last poll was served, and when it polled | `LEASE#server` | `LEASE` | BatchGet, Update |
 //! | a game server by the hash of its key | `SERVER#hash` | `SERVER` | Get, BatchGet, Update; Put and Delete by the operations tool |
-//! | when an item of a player expires on a server | `EXPIRY#name`, lower-cased | *item*`#`*server* | BatchGet, Put in transactions |
+//! | a text that takes something from an account on a server, and which orders hold it | `EXPIRY#user` | `TEXT#`*server*`#`*hash* | BatchGet; Put and Delete in transactions |
+//! | the texts that run when an item of an account ends | `EXPIRY#user` | `ITEM#`*item*`#`*hash* | BatchGet, Put in transactions |
+//! | when an item of a player expires on a server, as it was stored before | `EXPIRY#name`, lower-cased | *item*`#`*server* | BatchGet by the operations tool |
 //! | the next integer id of a kind | `SEQ#kind` | `SEQ` | Update |
 
 mod delivery;
@@ -370,7 +372,7 @@ pub mod prefix {
     pub const SERVER: &str = "SERVER#";
     /// Logins in the game; a backup leaves them out.
     pub const LOGIN: &str = "LOGIN#";
-    /// When items of players expire.
+    /// Texts that take something from accounts, and when they run.
     pub const EXPIRY: &str = "EXPIRY#";
     /// Requests of an address; a backup leaves them out.
     pub const RATE: &str = "RATE#";

@@ -7,7 +7,6 @@ use crate::store::keys::prefix;
 use crate::store::names::{self, Created, NameRow, Renamed};
 use crate::store::transaction::{Sent, Write, send_patiently};
 use crate::store::{Db, RETRIES, StoreError, keys, logins, pause_before, read_live, sequences};
-use crate::usecases::delivery::rename_expiries;
 use crate::usecases::orders;
 
 /// How many ids are tried, if accounts have them already.
@@ -73,8 +72,7 @@ pub enum RenameError {
     Store(#[from] StoreError),
 }
 
-/// Gives an account another name at `now` (seconds since 1970 UTC), also in the statistics, and where it is stored when its
-/// items expire. Its former name is held for it for [`names::HELD_SECONDS`]; its tokens stay valid. Called again with the
+/// Gives an account another name at `now` (seconds since 1970 UTC), also in the statistics. Its former name is held for it for [`names::HELD_SECONDS`]; its tokens stay valid. Called again with the
 /// same name, it finishes what an attempt that was interrupted has begun. Returns the account, and the name that it
 /// had. If the database did not respond, it may be renamed.
 pub async fn rename(
@@ -104,7 +102,6 @@ pub async fn rename(
             }
         }
         for former in former_names(db, id).await?.iter().filter(|former| *former != name) {
-            rename_expiries(db, former, name, now).await?;
             // Whoever has the name next is not to share it with addresses of this player.
             let forget: Vec<Write> = vec![logins::forget(former)];
             if send_patiently(db, forget).await? != Sent::Written {

@@ -50,11 +50,12 @@ pub async fn traces(db: &Db, player: &ErasedPlayer) -> Result<Traces, StoreError
 type Lines = BTreeSet<(InternalId, u16)>;
 
 /// Stops every command for an erased player and removes their names, also from commands for the players of their gifts, and
-/// when the player's items expire: nothing runs then any more. What is known of logins in the game goes, too. Returns how
+/// what the player's orders hold: nothing runs any more. What is known of logins in the game goes, too. Returns how
 /// many it stopped.
 pub async fn stop_commands(db: &Db, clock: &dyn Clock, player: &ErasedPlayer) -> Result<usize, StoreError> {
     let names: BTreeSet<String> = player.names.iter().map(|name| name.to_string().to_lowercase()).collect();
-    let expiries: BTreeSet<String> = player.names.iter().map(keys::expiries).collect();
+    let held = [keys::held_by(player.user)].into_iter();
+    let held: BTreeSet<String> = held.chain(player.names.iter().map(keys::earlier_expiries)).collect();
     let (mut commands, mut own): (Vec<Command>, BTreeSet<InternalId>) = Default::default();
     // A name may have been another player's before, or since.
     let (mut theirs, mut of_others): (Lines, Lines) = Default::default();
@@ -63,7 +64,7 @@ pub async fn stop_commands(db: &Db, clock: &dyn Clock, player: &ErasedPlayer) ->
         let key = key_of(&item)?;
         if key.pk.starts_with(prefix::COMMAND) {
             commands.push(decode_live(&key, item)?);
-        } else if expiries.contains(&key.pk) {
+        } else if held.contains(&key.pk) {
             gone.insert(key);
         } else if keys::is_order(&key) {
             let order = StoredOrder::decode(&key, Row::from(item))?.order;

@@ -2,12 +2,14 @@
 //! number last. What is there stays, so that functions of the earlier version go on. Every step looks at the table and not
 //! at the number: interrupted, it continues, and on data of today's format it does nothing.
 
-use crate::model::{ActiveVersion, Order, SCHEMA};
+use crate::clock::Clock;
+use crate::model::{ActiveVersion, InternalId, Order, SCHEMA};
 use crate::store::bulk::OnProgress;
 use crate::store::history::{begin_history, read_history};
 use crate::store::published::{raise_schema, read_active_version};
 use crate::store::versions::read_record;
 use crate::store::{Db, StoreError, keys};
+use crate::usecases::delivery;
 use crate::usecases::name_index;
 use crate::usecases::orders::{self, Audit, audit, behind, finish_statistics, list_orders, repair_table, unlisted};
 use serde::Serialize;
@@ -42,6 +44,8 @@ pub struct Lacking {
     pub patrons: bool,
     /// Orders that are not in the list of their owner.
     pub unlisted: Vec<Order>,
+    /// Paid orders that do not hold what takes them back.
+    pub unheld: Vec<InternalId>,
     /// Whether the list of what was published when is not begun.
     pub history: bool,
 }
@@ -58,6 +62,8 @@ pub struct Rows {
     pub patrons: usize,
     /// Orders that are in the list of their owner now.
     pub listed: usize,
+    /// Paid orders that hold now what takes them back.
+    pub held: usize,
     /// The list of what was published when.
     pub history: usize,
 }
@@ -73,6 +79,7 @@ impl Rows {
         self.uncounted += more.uncounted;
         self.patrons += more.patrons;
         self.listed += more.listed;
+        self.held += more.held;
         self.history += more.history;
     }
 }
@@ -105,6 +112,7 @@ impl Lacking {
             uncounted: behind(db, progress).await?.len(),
             patrons: orders::patrons_differ(db).await?,
             unlisted: unlisted(db, progress).await?,
+            unheld: delivery::unheld(db, progress).await?,
             history: !begun,
         })
     }
@@ -117,6 +125,7 @@ impl Lacking {
             uncounted: self.uncounted,
             patrons: usize::from(self.patrons),
             listed: self.unlisted.len(),
+            held: self.unheld.len(),
             history: usize::from(self.history),
         }
     }
@@ -125,7 +134,7 @@ impl Lacking {
 /// Upgrades a table. Calls `progress` for what it reads and writes. Fails with [`UpgradeError`] if the database does
 /// not respond, or if others keep writing what an upgrade writes. What was written stays, and the next upgrade
 /// continues.
-pub async fn upgrade(db: &Db, progress: OnProgress<'_>) -> Result<Upgraded, UpgradeError> {
+pub async fn upgrade(db: &Db, clock: &dyn Clock, progress: OnProgress<'_>) -> Result<Upgraded, UpgradeError> {
     let mut upgraded = Upgraded::default();
     for round in 0..ROUNDS {
         let lacking = Lacking::find(db, progress).await?;
@@ -140,14 +149,14 @@ pub async fn upgrade(db: &Db, progress: OnProgress<'_>) -> Result<Upgraded, Upgr
             }
             return Ok(upgraded);
         }
-        write(db, &lacking, progress).await?;
+        write(db, clock, &lacking, progress).await?;
         upgraded.rows.add(&rows);
     }
     Err(UpgradeError::Conflict)
 }
 
 /// Writes what a table lacks. Rows that others change in the meantime are left to the next round.
-async fn write(db: &Db, lacking: &Lacking, progress: OnProgress<'_>) -> Result<(), StoreError> {
+async fn write(db: &Db, clock: &dyn Clock, lacking: &Lacking, progress: OnProgress<'_>) -> Result<(), StoreError> {
     name_index::write(db, &lacking.names.claims, progress).await?;
     if !lacking.sums.is_clean() {
         repair_table(db, &lacking.sums).await?;
@@ -159,6 +168,10 @@ async fn write(db: &Db, lacking: &Lacking, progress: OnProgress<'_>) -> Result<(
         progress(1);
     }
     list_orders(db, &lacking.unlisted, progress).await?;
+    for order in &lacking.unheld {
+        delivery::hold_earlier(db, clock.seconds(), order).await?;
+        progress(1);
+    }
     if lacking.history
         && let Some(ActiveVersion { version, .. }) = read_active_version(db).await?
     {

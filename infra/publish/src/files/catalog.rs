@@ -133,6 +133,9 @@ pub struct ItemFile {
     /// Units that one user may buy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user_limit: Option<At<u32>>,
+    /// Units that one order may have.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub most: Option<At<u32>>,
     /// Whether the buyer selects one of `servers`.
     #[serde(default, skip_serializing_if = "is_default")]
     pub select_server: bool,

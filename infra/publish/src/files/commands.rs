@@ -23,6 +23,9 @@ pub struct CommandFile {
     /// Whether it should rather not run at all than run twice.
     #[serde(default, skip_serializing_if = "is_default")]
     pub once: bool,
+    /// Whether it runs once for each unit: a line then has at most 100 units.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub per_unit: bool,
     /// Ids of the servers it is limited to; all that the item is delivered to if they are left out.
     #[serde(default, skip_serializing_if = "is_default")]
     pub servers: Vec<At<u64>>,

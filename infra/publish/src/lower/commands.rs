@@ -7,7 +7,6 @@ use crate::fault::Report;
 use crate::files::{At, CategoryFile, CommandFile, ItemFile, Source, StoreFile, StoreFiles};
 use shared::model::{CommandEvent, CommandTemplate, FreeNames, ItemDelivery, ServerId};
 use shared::rules::command_text::{CommandText, MOST_PLACEHOLDERS, Placeholder};
-use shared::rules::delivery::frozen::MOST_EXPIRED;
 use std::collections::BTreeSet;
 
 /// The most commands of an item, and of every sale.
@@ -131,6 +130,7 @@ fn lower(files: &[CommandFile], scope: &Scope<'_>) -> Lowered {
             online: file.online,
             delay: delay.unwrap_or_default(),
             once: file.once,
+            per_unit: file.per_unit,
             servers: file.servers.iter().map(|id| ServerId::new(**id)).collect(),
         });
     }
@@ -209,8 +209,8 @@ fn list<'a>(ids: impl IntoIterator<Item = &'a u64>) -> String {
     if ids.is_empty() { "none".to_owned() } else { ids.join(", ") }
 }
 
-/// Refuses items that end with too many commands, and warns of those whose delivery looks forgotten: sold without a command,
-/// not taken back, never ended.
+/// Refuses commands that need a player whom no id names, and warns of items whose delivery looks forgotten: sold without a
+/// command, not taken back, never ended.
 pub(super) fn check_deliveries(files: &StoreFiles, site: &Site, report: &mut Report) {
     let of_store = &files.store.content.commands;
     let has_any =
@@ -226,14 +226,13 @@ pub(super) fn check_deliveries(files: &StoreFiles, site: &Site, report: &mut Rep
         let inner = inner.map(|inner| (format!("subcategories[{}].", *inner.id), inner));
         for (prefix, category) in std::iter::once((String::new(), top)).chain(inner) {
             for item in &category.items {
-                for (line, field, problem) in
-                    unknown_players(item, of_store, site).chain(too_many_expire(item, of_store, site))
-                {
+                for (line, field, problem) in unknown_players(item, of_store, site) {
                     report.fault(line, format!("{prefix}items[{}].{field}", *item.id), problem);
                 }
             }
             for item in category.items.iter().filter(|item| item.active) {
-                for (line, field, problem) in forgotten(item, of_store, has_any) {
+                let notes = forgotten(item, of_store, has_any).into_iter().chain(uncounted(item, category.cumulative));
+                for (line, field, problem) in notes {
                     report.warn(line, format!("{prefix}items[{}].{field}", *item.id), problem);
                 }
             }
@@ -268,24 +267,21 @@ fn unknown_players(item: &ItemFile, of_store: &[CommandFile], site: &Site) -> im
     notes.into_iter()
 }
 
-/// The commands of a line that expire on one server are moved together, in one transaction.
-fn too_many_expire(item: &ItemFile, of_store: &[CommandFile], site: &Site) -> Option<Note> {
-    let (field, line) = match &item.expires_after {
-        Some(written) => ("expires_after", written.line),
-        None if item.subscription.is_some() => ("subscription", item.id.line),
-        None => return None,
+/// Several units of an item whose commands run as if one were bought.
+fn uncounted(item: &ItemFile, is_cumulative: bool) -> Option<Note> {
+    let is_single = [&item.most, &item.user_limit, &item.global_limit].into_iter().flatten().any(|limit| **limit == 1);
+    if is_single || is_cumulative || item.subscription.is_some() || item.expires_after.is_some() {
+        return None;
+    }
+    let mut bought = item.commands.iter().filter(|command| command.on == CommandEvent::Bought);
+    let counts = |command: &CommandFile| {
+        let text = CommandText::parse(&command.run);
+        command.per_unit || text.is_ok_and(|text| text.placeholders().any(|value| value == Placeholder::Count))
     };
-    let expired = |command: &&CommandFile| command.on == CommandEvent::Expired;
-    let count = |server| {
-        item.commands.iter().chain(of_store).filter(expired).filter(|command| runs_on(command, server)).count()
-    };
-    let (server, count) =
-        delivered_to(item, site).into_iter().map(|server| (server, count(server))).max_by_key(|(_, count)| *count)?;
-    let problem = format!(
-        "runs {count} commands on server {server} when the item expires, those of every sale among them; at most \
-         {MOST_EXPIRED} fit"
-    );
-    (count > MOST_EXPIRED).then_some((line, field, problem))
+    let first = bought.clone().next()?;
+    let problem =
+        "runs once for any number of units: write {count}, or per_unit: true on the command, or most: 1 on the item";
+    (!bought.any(counts)).then(|| (first.run.line, "commands", problem.to_owned()))
 }
 
 fn forgotten(item: &ItemFile, of_store: &[CommandFile], has_any: bool) -> Vec<Note> {

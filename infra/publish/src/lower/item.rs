@@ -46,6 +46,7 @@ pub(super) fn item(file: &ItemFile, category: &CategoryContext<'_>, report: &mut
         min_price: prices.min_price,
         global_limit: reader.limit(file.global_limit.as_ref(), "global_limit"),
         user_limit: reader.limit(file.user_limit.as_ref(), "user_limit"),
+        most: reader.limit(file.most.as_ref(), "most"),
         allow_select_server: file.select_server,
         servers: servers(&mut reader),
         virtual_price,

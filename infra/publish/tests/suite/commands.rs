@@ -45,7 +45,6 @@ fn compiled(of_store: &str, items: &[&str]) -> publish::Compiled {
 }
 
 const REFUNDED: &str = "{run: undo, on: refunded}";
-const TIMED: &str = "expires_after: 1 day, ";
 
 #[test]
 fn an_item_has_at_most_20_commands_of_1024_characters_and_4_kib() {
@@ -62,30 +61,14 @@ fn an_item_has_at_most_20_commands_of_1024_characters_and_4_kib() {
 }
 
 #[test]
-fn an_item_that_ends_with_too_many_commands_on_a_server_is_named() {
-    let commands = |count: usize, servers: &str| vec![format!("{{run: a, on: expired{servers}}}"); count].join(", ");
-    let faults = |of_item: &str, of_store: &str, expires: &str| {
-        let of_store = format!("commands: [{of_store}]\n");
-        found(&of_store, &[&format!("{expires}commands: [{of_item}]"), "expires_after: 1 day"]).0
-    };
-    assert_eq!(
-        faults(&commands(15, ""), &commands(10, ", servers: [2]"), TIMED),
-        "categories/a.yaml, line 5, items[1].expires_after: runs 25 commands on server 2 when the item expires, those of \
-         every sale among them; at most 24 fit\n"
-    );
-    assert_eq!(faults(&commands(15, ""), &commands(9, ""), TIMED), "");
-    assert_eq!(faults(&commands(15, ", servers: [1]"), &commands(10, ", servers: [2]"), TIMED), "");
-}
-
-#[test]
 fn a_text_with_too_many_placeholders_is_named() {
     let of = |count: usize| faults_of_item(&format!("commands: [{{run: '{}'}}, {REFUNDED}]", "{item}".repeat(count)));
     assert_eq!(of(25), "");
     assert_eq!(of(26), "commands.run: has 26 placeholders; at most 25 fit\n");
 }
 
-const FULL: &str = "promotion: {price: 1}, featured: true, expires_after: 30 days, commands: [{run: 'give {player} a'}, \
-                    {run: 'b {{}', on: expired, delay: 90 seconds, online: true, once: true, servers: [3, 1]}, \
+const FULL: &str = "promotion: {price: 1}, featured: true, most: 2, expires_after: 30 days, commands: [{run: 'give {player} a'}, \
+                    {run: 'b {{}', on: expired, delay: 90 seconds, online: true, once: true, per_unit: true, servers: [3, 1]}, \
                     {run: c, on: refunded}]";
 
 #[test]
@@ -95,6 +78,7 @@ fn commands_are_in_the_items_own_row_and_in_no_page() {
     assert_eq!(delivery.expires_after, Some(30 * 86_400));
     let second = &delivery.commands[1];
     assert_eq!((second.on, second.delay, second.online, second.once), (CommandEvent::Expired, 90, true, true));
+    assert!(second.per_unit && store.items[0].item.most == Some(2));
     assert_eq!(second.servers.iter().map(|server| server.get()).collect::<Vec<_>>(), [3, 1]);
     assert_eq!(store.config.delivery.commands[0].run, "thanks");
     assert_eq!(store.config.delivery.servers.len(), 3);

@@ -94,20 +94,6 @@ fn a_subscription_costs_something() {
 }
 
 #[test]
-fn a_subscription_that_ends_with_too_many_commands_on_a_server_is_named() {
-    let commands = |count: usize| vec!["{run: a, on: expired}"; count].join(", ");
-    let of = |count| {
-        found(
-            &format!("commands: [{}]\n", commands(count)),
-            &format!("subscription: true\ncommands: [{}]", commands(15)),
-        )
-        .0
-    };
-    let problem = "runs 25 commands on server 1 when the item expires, those of every sale among them; at most 24 fit";
-    assert_eq!((of(9), of(10)), (String::new(), fault(5, &format!("subscription: {problem}"))));
-}
-
-#[test]
 fn a_change_of_the_plan_is_shown_as_its_owner_writes_it() {
     let changed = |before: &str, after: &str| {
         let changes = changes(Some(&compiled(before)), &compiled(after));

@@ -35,7 +35,7 @@ pub(super) async fn run(target: &Target, console: &Console, options: &Upgrade) -
 /// Upgrades the table. A failure says that the same command continues.
 pub(super) async fn bring(target: &Target, console: &Console) -> Result<Upgraded, Failure> {
     let progress = console.progress("Upgrading", None);
-    let outcome = upgrade::upgrade(&target.db, &|rows| progress.advance(rows)).await;
+    let outcome = upgrade::upgrade(&target.db, target.clock.as_ref(), &|rows| progress.advance(rows)).await;
     outcome.map_err(|error| match error {
         UpgradeError::Store(error) => {
             let failure = Failure::from(error);
@@ -96,6 +96,7 @@ fn listed(rows: &Rows, what: &str) -> String {
         (rows.uncounted, "orders for goals and donators"),
         (rows.patrons, "list of patrons"),
         (rows.listed, "orders in the lists of their owners"),
+        (rows.held, "paid orders with what takes them back"),
         (rows.history, "list of what was published when"),
     ];
     let lines = kinds.iter().filter(|(count, _)| *count > 0).map(|(count, kind)| format!("\n  {count} {kind}"));

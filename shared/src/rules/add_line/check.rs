@@ -3,6 +3,7 @@
 use super::inputs::CartInputs;
 use super::refusal::LineRefusal;
 use crate::model::{Item, Line, LineVariable, Money, PaymentType, PlayerName, PublishedItem, ServerId, UserName};
+use crate::rules::command_servers::{MOST_PER_UNIT, runs_per_unit};
 use crate::rules::missing::is_promoted;
 use crate::rules::pricing::{Limits, availability, is_cumulative};
 use crate::rules::variable;
@@ -24,6 +25,9 @@ pub(super) fn check(
     }
     if line.count > Line::MAX_COUNT {
         return Err(LineRefusal::TooManyUnits);
+    }
+    if line.count > MOST_PER_UNIT && runs_per_unit(published, inputs.delivery) {
+        return Err(LineRefusal::AtOnce { most: MOST_PER_UNIT });
     }
     check_payment(inputs, item, line)?;
     check_variables(item, &line.variables)?;
@@ -91,6 +95,9 @@ fn check_limits(
     let single = item.is_subscription || is_cumulative(item, &published.price_tiers);
     if single && alike.saturating_sub(replaced) + count > 1 {
         return Err(LineRefusal::OnlyOne);
+    }
+    if let Some(most) = item.most.filter(|most| in_cart.saturating_sub(replaced) + count > u64::from(*most)) {
+        return Err(LineRefusal::AtOnce { most });
     }
     let buyer = (line.payment_type != PaymentType::Gift).then_some(inputs.owner);
     let limits = Limits::of(item, inputs.sold, buyer);

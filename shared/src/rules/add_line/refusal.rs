@@ -26,6 +26,12 @@ pub enum LineRefusal {
     NoVirtualCurrency,
     #[error("The quantity must be at most {}.", Line::MAX_COUNT)]
     TooManyUnits,
+    /// More units than one order may have of the item.
+    #[error("At most {most} of this item can be bought at once.")]
+    AtOnce {
+        /// The most units.
+        most: u32,
+    },
     #[error("This item is not a subscription.")]
     NotASubscription,
     #[error("This item can only be bought as a subscription.")]

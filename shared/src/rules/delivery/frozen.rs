@@ -1,16 +1,12 @@
 //! The commands of an order: frozen when it is created, expanded and filled when they are queued.
 
 use crate::model::{
-    CommandEvent, CommandTemplate, FreeNames, FrozenCommand, FrozenCommands, FrozenLine, PublishedItem, Server,
-    ServerId, StoreDelivery,
+    CommandEvent, CommandTemplate, FreeNames, FrozenCommand, FrozenCommands, FrozenLine, OrderLine, PublishedItem,
+    Server, ServerId, StoreDelivery,
 };
 use crate::rules::command_servers::{of_line, servers};
 use crate::rules::command_text::{CommandText, LONGEST_FILLED, Placeholder};
 use std::collections::BTreeMap;
-
-/// The most commands of one line that expire on one server: they move together, in one transaction. Further ones are left
-/// out.
-pub const MOST_EXPIRED: usize = 24;
 
 /// A line of an order, as far as it decides which commands it makes: its place, its item and the selected server.
 pub type LineToFreeze<'a> = (u16, &'a PublishedItem, Option<ServerId>);
@@ -55,36 +51,36 @@ pub struct Expanded<'a> {
 }
 
 impl Expanded<'_> {
-    /// Whether another command expires together with this one.
+    /// Whether the text depends on the purchase, so that it is of its order alone.
     #[must_use]
-    pub fn expires_with(&self, other: &Self) -> bool {
-        let is_expired = |expanded: &Self| expanded.template.on == CommandEvent::Expired;
-        is_expired(self) && is_expired(other) && (self.line.line, self.server) == (other.line.line, other.server)
+    pub fn is_of_purchase(&self) -> bool {
+        is_of_purchase(self.template)
     }
 }
 
-/// The commands that are queued when the order is paid: first what expires, by line and server, then those of `given`, a
-/// purchase or a renewal, in its order.
-pub fn when_paid(frozen: &FrozenCommands, given: CommandEvent) -> Vec<Expanded<'_>> {
-    let mut expired: Vec<Expanded<'_>> = on(frozen, CommandEvent::Expired);
-    expired.retain(|expanded| expanded.line.expires());
-    expired.sort_by_key(|expanded| (expanded.line.line, expanded.server));
-    let mut all: Vec<Expanded<'_>> = Vec::new();
-    for entry in expired {
-        // More would not fit into one transaction, and the order would never be delivered.
-        if all.iter().rev().take_while(|other| entry.expires_with(other)).count() < MOST_EXPIRED {
-            all.push(entry);
-        }
-    }
-    all.extend(on(frozen, given));
+/// Whether a command's text depends on the purchase: on its units, its price or its order.
+pub fn is_of_purchase(template: &CommandTemplate) -> bool {
+    let names = [Placeholder::Count, Placeholder::Price, Placeholder::Order];
+    let text = CommandText::parse(&template.run);
+    template.per_unit || text.is_ok_and(|text| text.placeholders().any(|placeholder| names.contains(&placeholder)))
+}
+
+/// The commands that are queued when an order with these lines is paid: first what expires, by line and server, then
+/// those of `given`, a purchase or a renewal, in its order.
+pub fn when_paid<'a>(frozen: &'a FrozenCommands, lines: &[OrderLine], given: CommandEvent) -> Vec<Expanded<'a>> {
+    let mut all: Vec<Expanded<'_>> = on(frozen, lines, CommandEvent::Expired);
+    all.retain(|expanded| expanded.line.expires());
+    all.sort_by_key(|expanded| (expanded.line.line, expanded.server));
+    all.extend(on(frozen, lines, given));
     all
 }
 
-/// The commands that take an order back after a refund or a dispute. A line without commands for a dispute has those for a refund.
-pub fn when_taken_back(frozen: &FrozenCommands, is_dispute: bool) -> Vec<Expanded<'_>> {
-    let disputed = on(frozen, CommandEvent::ChargedBack);
+/// The commands that take an order with these lines back after a refund or a dispute. A line without commands for a dispute
+/// has those for a refund.
+pub fn when_taken_back<'a>(frozen: &'a FrozenCommands, lines: &[OrderLine], is_dispute: bool) -> Vec<Expanded<'a>> {
+    let disputed = on(frozen, lines, CommandEvent::ChargedBack);
     let has_own = |expanded: &Expanded<'_>| disputed.iter().any(|own| own.line.line == expanded.line.line);
-    let mut refunded = on(frozen, CommandEvent::Refunded);
+    let mut refunded = on(frozen, lines, CommandEvent::Refunded);
     if is_dispute {
         refunded.retain(|expanded| !has_own(expanded));
         refunded.extend(disputed);
@@ -92,13 +88,17 @@ pub fn when_taken_back(frozen: &FrozenCommands, is_dispute: bool) -> Vec<Expande
     refunded
 }
 
-fn on(frozen: &FrozenCommands, event: CommandEvent) -> Vec<Expanded<'_>> {
+fn on<'a>(frozen: &'a FrozenCommands, lines: &[OrderLine], event: CommandEvent) -> Vec<Expanded<'a>> {
     let mut all = Vec::new();
     for line in &frozen.lines {
+        let units = lines.get(usize::from(line.line)).map_or(1, |line| line.count);
         for command in &line.commands {
             let template = frozen.templates.get(usize::from(command.template));
             let Some(template) = template.filter(|template| template.on == event) else { continue };
-            all.extend(command.servers.iter().map(|server| Expanded { line, template, server: *server }));
+            let times = if template.per_unit { usize::try_from(units).unwrap_or(usize::MAX) } else { 1 };
+            for server in &command.servers {
+                all.extend(std::iter::repeat_n(Expanded { line, template, server: *server }, times));
+            }
         }
     }
     all

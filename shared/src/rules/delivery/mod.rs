@@ -3,6 +3,8 @@
 //! knows what the states mean.
 
 pub mod frozen;
+pub mod lasting;
+
 pub mod shown;
 #[cfg(test)]
 mod tests;

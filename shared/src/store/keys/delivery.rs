@@ -1,7 +1,7 @@
 //! Keys of what is delivered to game servers.
 
 use super::{Key, key, second_text};
-use crate::model::{AuthId, CommandId, CommandState, InternalId, ItemId, ServerId, UserName};
+use crate::model::{AuthId, CommandId, CommandState, InternalId, ItemId, ServerId, UserId, UserName};
 
 /// The commands of an order, as they were published when it was created.
 pub fn order_commands(id: &InternalId) -> Key {
@@ -54,14 +54,34 @@ pub fn server_key(hash: &str) -> Key {
     key(format!("SERVER#{hash}"), "SERVER")
 }
 
-/// Partition of when a player's items expire.
-pub fn expiries(name: &UserName) -> String {
+/// Partition of the texts that take something from an account. The id of an account is no name.
+pub fn held_by(account: UserId) -> String {
+    format!("EXPIRY#{account}")
+}
+
+/// A text that takes something from an account on a server, by its hash.
+pub fn held(account: UserId, server: ServerId, text: &str) -> Key {
+    key(held_by(account), &format!("TEXT#{server}#{text}"))
+}
+
+/// The texts that run when an item of an account ends, by a hash of what was chosen with it.
+pub fn item_ends(account: UserId, item: ItemId, choice: &str) -> Key {
+    key(held_by(account), &format!("ITEM#{item}#{choice}"))
+}
+
+/// A text of the account that a key of [`item_ends`] is of.
+pub fn held_beside(item: &Key, server: ServerId, text: &str) -> Key {
+    key(item.pk.clone(), &format!("TEXT#{server}#{text}"))
+}
+
+/// Partition of when a player's items expire, as it was stored before.
+pub fn earlier_expiries(name: &UserName) -> String {
     format!("EXPIRY#{name}")
 }
 
-/// When an item of a player expires on a server.
-pub fn expiry(name: &UserName, item: ItemId, server: ServerId) -> Key {
-    key(expiries(name), &format!("{item}#{server}"))
+/// When an item of a player expires on a server, as it was stored before.
+pub fn earlier_expiry(name: &UserName, item: ItemId, server: ServerId) -> Key {
+    key(earlier_expiries(name), &format!("{item}#{server}"))
 }
 
 pub fn game_login(name: &UserName) -> Key {

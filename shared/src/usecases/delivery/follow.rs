@@ -1,24 +1,22 @@
 //! The delivery of an order after it was paid, refunded or disputed. It is done in steps, which are marked on
 //! the order: each is one transaction with the mark, so that any caller continues where another one stopped.
 
-use super::expiry;
 use super::making::{Access, Making};
 use super::players::Players;
-use super::write::{AT_ONCE, Decided, place_of, write_all};
+use super::write::{Decided, write_all};
 use crate::clock::Clock;
 use crate::model::{
     Command, CommandEvent, CommandId, DeliveryStep, Entitlement, FrozenCommands, OrderDelivery, OrderStatus,
     OrderSubscription, Server,
 };
-use crate::rules::delivery::frozen::{Expanded, when_paid, when_taken_back};
-use crate::rules::delivery::{Word, can_still_run, may_have_run};
+use crate::rules::delivery::frozen::{Expanded, when_paid};
+use crate::rules::delivery::{Word, can_still_run};
 use crate::rules::subscription::access_until;
 use crate::store::orders::{self, StoredOrder};
 use crate::store::published::read_active_version;
 use crate::store::transaction::{Sent, Write, send};
 use crate::store::{Db, RETRIES, StoreError, commands, deliveries, pause_before, subscriptions};
 use crate::telemetry;
-use std::collections::{BTreeMap, BTreeSet};
 
 /// The most steps of one call. A thousand commands take 25 of them.
 const MOST_STEPS: u32 = 200;
@@ -26,7 +24,7 @@ const MOST_STEPS: u32 = 200;
 const RECALLED_AT_ONCE: usize = 30;
 
 /// The outcome of a step.
-enum Step {
+pub(super) enum Step {
     /// This mark is written.
     Marked(OrderDelivery),
     /// Something has changed since it was read.
@@ -82,23 +80,23 @@ pub async fn follow_or_leave(db: &Db, clock: &dyn Clock, known: &StoredOrder) {
 }
 
 /// An order whose delivery has something to do.
-struct Following<'a> {
-    db: &'a Db,
-    now: i64,
-    stored: &'a StoredOrder,
-    delivery: &'a OrderDelivery,
-    frozen: &'a FrozenCommands,
+pub(super) struct Following<'a> {
+    pub(super) db: &'a Db,
+    pub(super) now: i64,
+    pub(super) stored: &'a StoredOrder,
+    pub(super) delivery: &'a OrderDelivery,
+    pub(super) frozen: &'a FrozenCommands,
 }
 
 /// The inputs of new commands that are read for them.
-struct Inputs {
-    players: Players,
+pub(super) struct Inputs {
+    pub(super) players: Players,
     /// The servers that are published; `None` if nothing is.
-    servers: Option<Vec<Server>>,
-    access: Option<Access>,
+    pub(super) servers: Option<Vec<Server>>,
+    pub(super) access: Option<Access>,
     /// The first of their ids, and how many there are.
-    first: CommandId,
-    made: u32,
+    pub(super) first: CommandId,
+    pub(super) made: u32,
 }
 
 impl Following<'_> {
@@ -117,12 +115,12 @@ impl Following<'_> {
     }
 
     /// The mark at the beginning of a step.
-    fn begin(&self, step: DeliveryStep) -> OrderDelivery {
+    pub(super) fn begin(&self, step: DeliveryStep) -> OrderDelivery {
         OrderDelivery { step, next: 0, ..self.delivery.clone() }
     }
 
     /// The mark at a place of the step's work; at its end that of the following step.
-    fn at(&self, place: usize, end: usize, following: DeliveryStep) -> OrderDelivery {
+    pub(super) fn at(&self, place: usize, end: usize, following: DeliveryStep) -> OrderDelivery {
         match u32::try_from(place) {
             Ok(next) if place < end => OrderDelivery { next, ..self.delivery.clone() },
             _ => self.begin(following),
@@ -130,65 +128,23 @@ impl Following<'_> {
     }
 
     /// Writes a mark, on the condition that it and the order's status are as they were read, and what it marks.
-    async fn mark(&self, next: OrderDelivery, writes: Vec<Write>) -> Result<Step, StoreError> {
+    pub(super) async fn mark(&self, next: OrderDelivery, writes: Vec<Write>) -> Result<Step, StoreError> {
         let (mark, next) = self.stored.set_delivery(next)?;
         let sent: Sent<_> = send(self.db, [mark].into_iter().chain(writes).collect()).await?;
         Ok(if sent == Sent::Written { Step::Marked(next) } else { Step::Conflict })
     }
 
-    fn place(&self) -> usize {
+    pub(super) fn place(&self) -> usize {
         usize::try_from(self.delivery.next).unwrap_or(usize::MAX)
     }
 
-    /// Queues a part of the commands of a paid order.
-    async fn queue(&self) -> Result<Step, StoreError> {
-        let all = when_paid(self.frozen, self.given_event());
-        let mut place = self.place();
-        let Some(entry) = all.get(place) else {
-            return self.mark(self.begin(DeliveryStep::Queued), Vec::new()).await;
-        };
-        let Inputs { players, servers, access, first, made } = self.inputs(self.delivery.first, all.len()).await?;
-        let making = self.making(&players, servers.as_deref(), access);
-        let unit = together(&all[place..]);
-        let mut writes = Vec::new();
-        if unit > 0 {
-            if let Some(player) = making.player(entry).filter(|_| access.is_none_or(|access| access.is_newest)) {
-                writes =
-                    expiry::extend(self.db, &making, &all[place..place + unit], id(first, place)?, &player).await?;
-            }
-            place += unit;
-        } else {
-            let (mut checked, mut ends) = (BTreeSet::new(), BTreeMap::new());
-            while let Some(entry) = all.get(place).filter(|_| writes.len() + 3 < AT_ONCE) {
-                if let Some(player) = making.player(entry) {
-                    let mut command = making.command(id(first, place)?, entry, &player);
-                    let unit = (entry.line.line, entry.server);
-                    let end = match ends.get(&unit) {
-                        Some(end) => *end,
-                        None => self.ends_at(&making, entry, &player).await?,
-                    };
-                    ends.insert(unit, end);
-                    command.delivery.ends_at = end;
-                    writes.extend(commands::put_new(&command, place_of(&command).as_ref())?);
-                    // One player may be written in several ways.
-                    let ban =
-                        Players::ban(&player).filter(|ban| !players.is_banned(&player) && checked.insert(ban.clone()));
-                    writes.extend(ban.map(|ban| Write::check(ban).only_if_absent()));
-                }
-                place += 1;
-            }
-        }
-        let next = self.at(place, all.len(), DeliveryStep::Queued);
-        self.mark(OrderDelivery { first: Some(first), made, ..next }, writes).await
-    }
-
     /// The inputs of `count` new commands. Their ids are reserved if they are not yet: the first part that is written marks them.
-    async fn inputs(&self, first: Option<CommandId>, count: usize) -> Result<Inputs, StoreError> {
+    pub(super) async fn inputs(&self, first: Option<CommandId>, count: usize) -> Result<Inputs, StoreError> {
         let made = u32::try_from(count).unwrap_or(u32::MAX);
         let first = async {
             match first {
                 Some(first) => Ok(first),
-                None => commands::reserve(self.db, made).await,
+                None => commands::reserve(self.db, made.max(1)).await,
             }
         };
         let players = Players::read(self.db, &self.stored.order);
@@ -208,76 +164,54 @@ impl Following<'_> {
         }))
     }
 
-    fn making<'a>(&'a self, players: &'a Players, servers: Option<&'a [Server]>, access: Option<Access>) -> Making<'a> {
+    pub(super) fn making<'a>(
+        &'a self,
+        players: &'a Players,
+        servers: Option<&'a [Server]>,
+        access: Option<Access>,
+    ) -> Making<'a> {
         Making { stored: self.stored, frozen: self.frozen, players, servers, access, now: self.now }
     }
 
-    fn renews(&self) -> bool {
+    pub(super) fn renews(&self) -> bool {
         self.stored.effects.subscription.as_ref().is_some_and(OrderSubscription::only_renews)
     }
 
-    /// The event of the order when it is paid.
-    fn given_event(&self) -> CommandEvent {
-        if self.renews() { CommandEvent::Renewed } else { CommandEvent::Bought }
-    }
-
-    /// From when on a command is too late for what expires; `None` if nothing on its server would end what it gives.
-    async fn ends_at(
-        &self,
-        making: &Making<'_>,
-        entry: &Expanded<'_>,
-        player: &str,
-    ) -> Result<Option<i64>, StoreError> {
-        let Some(seconds) = making.lasts(entry) else { return Ok(None) };
-        let shared = match expiry::key(player, entry.line.item, entry.server) {
-            Some(key) => deliveries::expiry(self.db, &key).await?,
-            None => None,
-        };
-        let own = self.now.saturating_add(seconds);
-        // Its commands for the end are queued before it. What is over already is too late in any case.
-        Ok(shared.map(|shared| shared.ends_at.max(own)).or(Some(own).filter(|own| *own <= self.now)))
+    /// The commands of the order's payment.
+    pub(super) fn paid(&self) -> Vec<Expanded<'_>> {
+        let given = if self.renews() { CommandEvent::Renewed } else { CommandEvent::Bought };
+        when_paid(self.frozen, &self.stored.order.lines, given)
     }
 
     /// Recalls a part of the commands of an order that is taken back.
     async fn recall(&self) -> Result<Step, StoreError> {
-        let all = when_paid(self.frozen, self.given_event());
+        let all = self.paid();
         let further = &self.delivery.further;
         let (mut place, end) = (self.place(), all.len() + further.len());
         let Some(first) = self.delivery.first.filter(|_| place < end) else {
             return self.mark(self.begin(DeliveryStep::Settle), Vec::new()).await;
         };
+        let mut ids = Vec::new();
+        while place < end && ids.len() < RECALLED_AT_ONCE {
+            ids.push(if place < all.len() { id(first, place)? } else { further[place - all.len()] });
+            place += 1;
+        }
+        let mut found = commands::read(self.db, ids.into_iter()).await?;
+        // What others may hold too is left to the step that takes back.
+        found.retain(|_, command| command.lasting.is_none() || is_given(command));
         let mut writes = Vec::new();
-        let unit = all.get(place..).map_or(0, together);
-        if let Some(entry) = all.get(place).filter(|_| unit > 0) {
-            let players = Players::read(self.db, &self.stored.order).await?;
-            let making = self.making(&players, None, None);
-            if let Some(player) = making.player(entry) {
-                writes = expiry::release(self.db, &making, entry, &player, self.delivery.entitlement).await?;
-            }
-            place += unit;
-        } else {
-            let mut ids = Vec::new();
-            while place < end && ids.len() < RECALLED_AT_ONCE {
-                ids.push(if place < all.len() { id(first, place)? } else { further[place - all.len()] });
-                place += 1;
-            }
-            let mut found = commands::read(self.db, ids.into_iter()).await?;
-            // What ends an item belongs to all orders that made it last longer, also under a later id.
-            found.retain(|_, command| command.event != CommandEvent::Expired);
-            for command in found.into_values() {
-                let decided = Decided::new(command, Word::Recall(self.delivery.entitlement), self.now);
-                writes.extend(decided.changes()?);
-            }
+        for command in found.into_values() {
+            let decided = Decided::new(command, Word::Recall(self.delivery.entitlement), self.now);
+            writes.extend(decided.changes()?);
         }
         self.mark(self.at(place, end, DeliveryStep::Settle), writes).await
     }
 
     /// The commands that ran, or may have run, because the order was paid.
-    async fn given(&self) -> Result<Vec<Command>, StoreError> {
+    pub(super) async fn given(&self) -> Result<Vec<Command>, StoreError> {
         let all = given_ids(self.delivery);
         let mut found: Vec<Command> = commands::read(self.db, all.into_iter()).await?.into_values().collect();
-        // What expires belongs to all orders that made it last longer.
-        found.retain(|command| matches!(command.event, CommandEvent::Bought | CommandEvent::Renewed));
+        found.retain(is_given);
         Ok(found)
     }
 
@@ -291,65 +225,15 @@ impl Following<'_> {
         }
         if waits { Ok(Step::Waits) } else { self.mark(self.begin(DeliveryStep::TakeBack), Vec::new()).await }
     }
-
-    /// Queues a part of the commands that take back what may have run.
-    async fn take_back(&self) -> Result<Step, StoreError> {
-        let all = when_taken_back(self.frozen, self.delivery.entitlement == Entitlement::ChargedBack);
-        let (mut place, mut writes) = (self.place(), Vec::new());
-        if place >= all.len() {
-            return self.mark(self.begin(DeliveryStep::Over), writes).await;
-        }
-        let Inputs { players, servers, access, first, made } = self.inputs(self.delivery.back_first, all.len()).await?;
-        let making = self.making(&players, servers.as_deref(), access);
-        let given = self.given().await?;
-        while let Some(entry) = all.get(place).filter(|_| writes.len() + 2 < AT_ONCE) {
-            // Before a restore also what is not queued may have run.
-            // What a renewal prolongs was given by an order before it.
-            let may_have_run = self.delivery.restored || self.renews() || may_have_run_for(entry, &given);
-            // An older period of a subscription gives nothing any more that could be taken back.
-            let is_over = access.is_some_and(|access| !access.is_newest);
-            let may_have_run = if is_over { entry.template.on == CommandEvent::ChargedBack } else { may_have_run };
-            let player = making.player(entry).filter(|_| may_have_run);
-            if let Some(player) = player
-                && !self.lasts_otherwise(entry, &player).await?
-            {
-                let command = making.command(id(first, place)?, entry, &player);
-                writes.extend(commands::put_new(&command, place_of(&command).as_ref())?);
-            }
-            place += 1;
-        }
-        let next = self.at(place, all.len(), DeliveryStep::Over);
-        self.mark(OrderDelivery { back_first: Some(first), back_made: made, ..next }, writes).await
-    }
-
-    /// Whether another purchase of the same item lasts, so that nothing is taken back.
-    async fn lasts_otherwise(&self, entry: &Expanded<'_>, player: &str) -> Result<bool, StoreError> {
-        let Some(key) =
-            expiry::key(player, entry.line.item, entry.server).filter(|_| entry.line.expires_after.is_some())
-        else {
-            return Ok(false);
-        };
-        let shared = deliveries::expiry(self.db, &key).await?;
-        Ok(shared.is_some_and(|shared| !shared.holders.is_empty() && self.now < shared.ends_at))
-    }
 }
 
-/// Whether a command of the line may have run on the server; on any, if it has none there.
-fn may_have_run_for(entry: &Expanded<'_>, given: &[Command]) -> bool {
-    let of_line = || given.iter().filter(|command| command.line == entry.line.line);
-    let has_own = of_line().any(|command| command.server == entry.server);
-    let mut judged = of_line().filter(|command| !has_own || command.server == entry.server);
-    judged.any(|command| may_have_run(&command.delivery))
-}
-
-/// How many of the entries expire together with the first; 0 if it does not expire.
-fn together(entries: &[Expanded<'_>]) -> usize {
-    let Some(first) = entries.first() else { return 0 };
-    entries.iter().take_while(|entry| first.expires_with(entry)).count()
+/// Whether a command gives something, and takes nothing.
+fn is_given(command: &Command) -> bool {
+    matches!(command.event, CommandEvent::Bought | CommandEvent::Renewed)
 }
 
 /// The id at a place of a reserved block.
-fn id(first: CommandId, place: usize) -> Result<CommandId, StoreError> {
+pub(super) fn id(first: CommandId, place: usize) -> Result<CommandId, StoreError> {
     let id = u32::try_from(place).ok().and_then(|place| CommandId::new(first.get().checked_add(place)?).ok());
     id.ok_or_else(StoreError::no_more_ids)
 }

@@ -2,7 +2,8 @@
 
 use super::players::Players;
 use crate::model::{
-    Command, CommandEvent, CommandId, CommandState, Delivery, Entitlement, FrozenCommands, Server, ServerId,
+    Command, CommandEvent, CommandId, CommandState, Delivery, Entitlement, FrozenCommands, FrozenLine, Lasts, Server,
+    ServerId,
 };
 use crate::money::CurrencyFormat;
 use crate::rules::command_text::Placeholder;
@@ -42,13 +43,37 @@ impl Making<'_> {
         self.players.of_line(order, order.lines.get(usize::from(entry.line.line))?)
     }
 
-    /// How long all units of the line last, in seconds.
-    pub(super) fn lasts(&self, entry: &Expanded<'_>) -> Option<i64> {
-        if entry.line.renews {
-            return self.access.map(|access| access.until.saturating_sub(self.now).max(0));
+    /// How long all units of a line last; `None` if that is over, or not known.
+    pub(super) fn lasts(&self, line: &FrozenLine) -> Option<Lasts> {
+        if line.renews {
+            return self.access.filter(|access| access.is_newest).map(|access| Lasts::Until(access.until));
         }
-        let line = self.stored.order.lines.get(usize::from(entry.line.line))?;
-        entry.line.expires_after.map(|after| i64::from(after).saturating_mul(i64::from(line.count)))
+        let count = self.stored.order.lines.get(usize::from(line.line))?.count;
+        let seconds = |after| i64::from(after).saturating_mul(i64::from(count));
+        Some(line.expires_after.map_or(Lasts::Always, |after| Lasts::For(seconds(after))))
+    }
+
+    /// Whether any command of the line runs on the server when the line ends.
+    pub(super) fn ends_on(&self, entry: &Expanded<'_>) -> bool {
+        let mut there = entry.line.commands.iter().filter(|command| command.servers.contains(&entry.server));
+        entry.line.expires()
+            && there.any(|command| {
+                let template = self.frozen.templates.get(usize::from(command.template));
+                template.is_some_and(|template| template.on == CommandEvent::Expired)
+            })
+    }
+
+    /// When what a command of the order alone ends is over, seconds since 1970 UTC; `None` if it does not end.
+    pub(super) fn own_end(&self, entry: &Expanded<'_>) -> Option<i64> {
+        match self.lasts(entry.line)? {
+            Lasts::Always => None,
+            Lasts::Until(end) => Some(end),
+            // Its units are in the text.
+            Lasts::For(_) if entry.is_of_purchase() => {
+                entry.line.expires_after.map(|after| self.now.saturating_add(i64::from(after)))
+            }
+            Lasts::For(seconds) => Some(self.now.saturating_add(seconds)),
+        }
     }
 
     /// A command that runs after its delay.
@@ -98,6 +123,7 @@ impl Making<'_> {
             player: player.to_owned(),
             player_id: self.player_id(entry, player),
             text: text.unwrap_or_default(),
+            lasting: None,
             retried_as: None,
             retry_of: None,
             output: None,
@@ -123,30 +149,43 @@ impl Making<'_> {
     }
 
     fn value(&self, placeholder: Placeholder, entry: &Expanded<'_>, player: &str) -> String {
-        let (order, effects) = (&self.stored.order, &self.stored.effects);
-        let line = order.lines.get(usize::from(entry.line.line));
-        let chosen = line.and_then(|line| line.chosen.as_ref());
-        let text = |text: Option<String>| text.unwrap_or_default();
         match placeholder {
             Placeholder::Player => player.to_owned(),
-            Placeholder::Buyer => text(self.players.buyer(order)),
-            Placeholder::Item => chosen.map_or_else(|| entry.line.name.clone(), |chosen| chosen.name.clone()),
-            Placeholder::Count => text(line.map(|line| line.count.to_string())),
-            Placeholder::Price => {
-                let format = CurrencyFormat::new(order.digits.unwrap_or(DIGITS));
-                text(line.map(|line| format.money(line.total).to_string()))
-            }
-            Placeholder::Currency => order.currency.clone(),
-            Placeholder::Order => order.internal_id.to_string(),
-            Placeholder::Server => {
-                let server = self.frozen.servers.iter().find(|server| server.id == entry.server);
-                text(server.map(|server| server.name.clone()))
-            }
-            Placeholder::ChatId => text(effects.chat.as_ref().map(ToString::to_string)),
-            Placeholder::Variable(id) => {
-                let variables = chosen.map(|chosen| chosen.variables.as_slice()).unwrap_or_default();
-                text(variables.iter().find(|variable| variable.id == id).map(|variable| variable.value.clone()))
-            }
+            Placeholder::Buyer => self.players.buyer(&self.stored.order).unwrap_or_default(),
+            other => value_of_order(self.stored, self.frozen, other, entry),
+        }
+    }
+}
+
+/// The value of a placeholder that names no player.
+pub(super) fn value_of_order(
+    stored: &StoredOrder,
+    frozen: &FrozenCommands,
+    placeholder: Placeholder,
+    entry: &Expanded<'_>,
+) -> String {
+    let (order, effects) = (&stored.order, &stored.effects);
+    let line = order.lines.get(usize::from(entry.line.line));
+    let chosen = line.and_then(|line| line.chosen.as_ref());
+    let text = |text: Option<String>| text.unwrap_or_default();
+    match placeholder {
+        Placeholder::Player | Placeholder::Buyer => String::new(),
+        Placeholder::Item => chosen.map_or_else(|| entry.line.name.clone(), |chosen| chosen.name.clone()),
+        Placeholder::Count => text(line.map(|line| line.count.to_string())),
+        Placeholder::Price => {
+            let format = CurrencyFormat::new(order.digits.unwrap_or(DIGITS));
+            text(line.map(|line| format.money(line.total).to_string()))
+        }
+        Placeholder::Currency => order.currency.clone(),
+        Placeholder::Order => order.internal_id.to_string(),
+        Placeholder::Server => {
+            let server = frozen.servers.iter().find(|server| server.id == entry.server);
+            text(server.map(|server| server.name.clone()))
+        }
+        Placeholder::ChatId => text(effects.chat.as_ref().map(ToString::to_string)),
+        Placeholder::Variable(id) => {
+            let variables = chosen.map(|chosen| chosen.variables.as_slice()).unwrap_or_default();
+            text(variables.iter().find(|variable| variable.id == id).map(|variable| variable.value.clone()))
         }
     }
 }

@@ -5,9 +5,11 @@
 //! The consequences for a command are decided in [`crate::rules::delivery`].
 
 mod audit;
-mod expiry;
+mod earlier;
 mod follow;
 mod freeze;
+mod give;
+mod holding;
 mod key;
 mod making;
 mod owner;
@@ -17,11 +19,13 @@ mod poll;
 mod redeliver;
 mod restored;
 mod sweep;
+mod take_back;
+mod texts;
 mod words;
 mod write;
 
 pub use audit::{DeliveryAudit, Silent, audit, remove_stray, requeue};
-pub(in crate::usecases) use expiry::rename as rename_expiries;
+pub(in crate::usecases) use earlier::{hold_earlier, unheld};
 pub use follow::{follow, follow_or_leave};
 pub(in crate::usecases) use freeze::freeze;
 pub use key::{ServerKey, add_key, revoke_key, server_of};

@@ -1,12 +1,12 @@
 //! Commands as an owner sees them, and the owner's decisions about them.
 
-use super::expiry::{self, Replaced};
 use super::follow::{all_ids, given_ids};
+use super::holding;
 use super::write::{AT_ONCE, Decided, in_transactions, place_of};
 use crate::clock::Clock;
 use crate::model::{
-    Command, CommandEvent, CommandId, CommandState, Delivery, Entitlement, InternalId, OrderDelivery, OrderStatus,
-    ServerId, UserName,
+    Command, CommandEvent, CommandId, CommandState, Delivery, Entitlement, InternalId, Lasting, OrderDelivery,
+    OrderStatus, ServerId, UserName,
 };
 use crate::rules::delivery::shown::{LineState, line_state};
 use crate::rules::delivery::{Word, state_at, waits_long};
@@ -15,7 +15,7 @@ use crate::store::codec::{decode_live, key_of};
 use crate::store::keys::prefix;
 use crate::store::orders::{self, StoredOrder};
 use crate::store::transaction::{Sent, Write, send};
-use crate::store::{Db, RETRIES, StoreError, commands, pause_before, queue};
+use crate::store::{Db, RETRIES, StoreError, commands, deliveries, pause_before, queue};
 use std::collections::BTreeSet;
 
 /// The commands of an order by id, those that take it back last.
@@ -149,7 +149,7 @@ async fn decided(db: &Db, clock: &dyn Clock, id: CommandId, word: Word) -> Resul
     for round in 0..=RETRIES {
         pause_before(round).await;
         let Some(mut command) = commands::get(db, id).await? else { return Ok(OwnerOutcome::Unknown) };
-        expiry::refresh(db, std::iter::once(&mut command)).await?;
+        holding::refresh(db, std::iter::once(&mut command)).await?;
         let now = clock.seconds();
         let mut decided = Decided::new(command, word, now);
         // One whose text was erased cannot run.
@@ -166,11 +166,11 @@ async fn decided(db: &Db, clock: &dyn Clock, id: CommandId, word: Word) -> Resul
                 return Ok(OwnerOutcome::Ended);
             }
             let id = commands::reserve(db, 1).await?;
-            let due = match expiry::replace(db, &decided.before, id, now).await? {
+            let due = match replace(db, &decided.before, id, now).await? {
                 Replaced::Not if decided.before.event == CommandEvent::Expired => decided.before.delivery.due.max(now),
                 Replaced::Not => now,
                 Replaced::By(write, due) => {
-                    writes.push(*write);
+                    writes.extend(write.map(|write| *write));
                     due
                 }
                 Replaced::ByAnother => return Ok(OwnerOutcome::LastsAgain),
@@ -187,6 +187,32 @@ async fn decided(db: &Db, clock: &dyn Clock, id: CommandId, word: Word) -> Resul
         }
     }
     Err(StoreError::Contended)
+}
+
+/// The place of a command that is sent again among those that run a text.
+enum Replaced {
+    /// It runs no text that others can hold, or nothing is known of it.
+    Not,
+    /// The write after which a further purchase moves or recalls it, and when it is due, seconds since 1970 UTC.
+    By(Option<Box<Write>>, i64),
+    /// Another order holds the text, or another command runs it.
+    ByAnother,
+}
+
+/// Replaces a command that takes something back by one under another id, which waits until nobody holds its text.
+async fn replace(db: &Db, command: &Command, by: CommandId, now: i64) -> Result<Replaced, StoreError> {
+    let takes = !matches!(command.event, CommandEvent::Bought | CommandEvent::Renewed);
+    let Some(key) = holding::key_of(command).filter(|_| takes) else { return Ok(Replaced::Not) };
+    let found = deliveries::lasting(db, [key.clone()].into()).await?.remove(&key);
+    let read = found.clone().unwrap_or_default();
+    let lasts = read.lasts(now);
+    if lasts && (read.is_permanent() || read.command != Some(command.id)) {
+        return Ok(Replaced::ByAnother);
+    }
+    // With its delay, as long as the end was not moved since.
+    let due = read.end().filter(|_| lasts).map_or(now, |end| end.max(command.delivery.due));
+    let write = deliveries::put_lasting(&key, found.as_ref(), &Lasting { command: Some(by), ..read })?;
+    Ok(Replaced::By(write.map(Box::new), due))
 }
 
 /// The same command under a new id, ready at `due`.

@@ -1,16 +1,19 @@
 //! The periods of a subscription: moving the end of what it gives, and withdrawing what was never delivered.
 
-use super::expiry;
-use super::follow::given_ids;
-use super::players::Players;
+use super::follow::{given_ids, id};
+use super::holding;
+use super::texts::texts;
 use super::write::{Decided, write_all};
-use crate::model::{Command, CommandEvent, CommandState, DeliveryStep, Entitlement, OrderStatus, Subscription};
+use crate::model::{
+    Command, CommandEvent, CommandId, CommandState, DeliveryStep, Entitlement, OrderStatus, Subscription,
+};
+use crate::rules::delivery::frozen::{Expanded, when_paid};
 use crate::rules::delivery::{Word, may_have_run};
 use crate::rules::subscription::access_until;
 use crate::store::orders::{self, StoredOrder};
 use crate::store::transaction::{Sent, Write, send};
 use crate::store::{Db, RETRIES, StoreError, commands, deliveries, pause_before};
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 /// Moves the commands for the end of a subscription to the present end of access. `false` if its newest order is still being
 /// delivered, so that it has to be done later. After an error the same call may be repeated.
@@ -28,18 +31,14 @@ pub(in crate::usecases) async fn move_end(db: &Db, subscription: &Subscription, 
         // What is taken back no longer waits for its end.
         _ => return Ok(true),
     }
-    let Some(player) = Players::read(db, &stored.order).await?.buyer(&stored.order) else { return Ok(true) };
     let order = &stored.order.internal_id;
     let frozen = deliveries::frozen(db, order).await?;
-    let lines = frozen.lines.iter().filter(|line| line.renews);
-    let servers: BTreeSet<_> = lines
-        .flat_map(|line| line.commands.iter().flat_map(|command| &command.servers).map(|server| (line.item, *server)))
-        .collect();
-    for (item, server) in servers {
-        let Some(key) = expiry::key(&player, item, server) else { continue };
+    let all = when_paid(&frozen, &stored.order.lines, CommandEvent::Bought);
+    let texts = texts(&stored, &frozen, &all);
+    for text in texts.iter().filter(|text| text.entry.line.renews) {
         let mut round = 0;
         loop {
-            let writes: Vec<Write> = expiry::set_end(db, (&key, order), until, now).await?;
+            let writes: Vec<Write> = holding::set_end(db, text, order, until, now).await?;
             if writes.is_empty() || send(db, writes).await? == Sent::Written {
                 break;
             }
@@ -48,6 +47,31 @@ pub(in crate::usecases) async fn move_end(db: &Db, subscription: &Subscription, 
                 return Ok(false);
             }
             pause_before(round).await;
+        }
+    }
+    move_own_ends(db, &stored, &all, until, now).await
+}
+
+/// Moves the commands for the end that are of a subscription's order alone. `false` if they kept changing.
+async fn move_own_ends(
+    db: &Db,
+    stored: &StoredOrder,
+    all: &[Expanded<'_>],
+    until: i64,
+    now: i64,
+) -> Result<bool, StoreError> {
+    let Some(first) = stored.effects.delivery.as_ref().and_then(|delivery| delivery.first) else { return Ok(true) };
+    let is_own = |entry: &Expanded<'_>| entry.template.on == CommandEvent::Expired && entry.line.renews;
+    let own = (0..).zip(all).filter(|(_, entry)| is_own(entry));
+    let delays: BTreeMap<CommandId, i64> =
+        own.filter_map(|(place, entry)| Some((id(first, place).ok()?, i64::from(entry.template.delay)))).collect();
+    for (id, command) in commands::read(db, delays.keys().copied()).await? {
+        if command.lasting.is_none() && holding::waits(&command, now) {
+            let due = delays.get(&id).map_or(until, |delay| until.saturating_add(*delay));
+            let writes = holding::moved(&command, command.delivery.due, due)?;
+            if !writes.is_empty() && send(db, writes).await? != Sent::Written {
+                return Ok(false);
+            }
         }
     }
     Ok(true)

@@ -1,6 +1,6 @@
 //! A poll of a game server, and the question after which its last one is given back.
 
-use super::expiry;
+use super::holding;
 use super::key::ServerKey;
 use super::write::{AT_ONCE, Decided, in_transactions};
 use super::{CallError, known};
@@ -138,7 +138,7 @@ async fn serve(
     let word = Word::Polled { by_agent: agent.is_some() };
     // The places of rows whose command does not exist.
     let mut gone = BTreeSet::new();
-    expiry::refresh(db, due.iter_mut().map(|queued| &mut queued.command)).await?;
+    holding::refresh(db, due.iter_mut().map(|queued| &mut queued.command)).await?;
     for _ in 0..2 {
         let (mut writes, mut owners, mut rows) = (Vec::new(), Vec::new(), Vec::new());
         for (place, queued) in due.iter().enumerate() {

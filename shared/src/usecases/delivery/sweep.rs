@@ -1,6 +1,6 @@
 //! The sweep's part for game servers: it notes what was validated and did not run, and measures what is stuck.
 
-use super::expiry;
+use super::holding;
 use super::write::{Decided, write_all};
 use crate::clock::Clock;
 use crate::model::{CommandId, CommandState, ServerId};
@@ -95,7 +95,7 @@ async fn silence(db: &Db, now: i64, server: ServerId) -> Result<Lease, StoreErro
     let silent = lease.ids.iter().copied().filter(|_| !lease.over && lease.taken_at + LEASE <= now);
     let ids: BTreeSet<CommandId> = validated.iter().map(|queued| queued.command.id).chain(silent).collect();
     let mut found = commands::read(db, ids.into_iter()).await?;
-    expiry::refresh(db, found.values_mut()).await?;
+    holding::refresh(db, found.values_mut()).await?;
     let decided = found.into_values().map(|command| Decided::new(command, Word::Silence, now)).collect();
     // If it conflicts, a word has come.
     write_all(db, decided).await?;

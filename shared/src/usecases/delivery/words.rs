@@ -1,6 +1,6 @@
 //! A game server's words about commands that it was served.
 
-use super::expiry;
+use super::holding;
 use super::key::ServerKey;
 use super::write::{AT_ONCE, Decided, in_transactions, write_all};
 use super::{CallError, known};
@@ -164,7 +164,7 @@ impl Call {
         for round in 0..ROUNDS {
             pause_before(round).await;
             if asks {
-                expiry::refresh(db, found.values_mut()).await?;
+                holding::refresh(db, found.values_mut()).await?;
             }
             let mut parts = Vec::new();
             for (id, command) in std::mem::take(&mut found) {

@@ -3,8 +3,10 @@
 mod agent;
 mod game_server;
 mod health;
+mod holding;
 mod logins;
 mod poll;
+mod possessions;
 mod property;
 mod shop;
 mod steps;

@@ -4,13 +4,14 @@ use super::game_server::GameServer;
 use crate::shop::paid;
 use shared::clock::Clock;
 use shared::model::{
-    Chosen, Command, CommandEvent, CommandTemplate, Expiry, InternalId, ItemDelivery, ItemId, LineId, OrderLine,
-    OrderStatus, PaymentType, PlayerName, PublishedItem, Server, ServerId, StoreDelivery, UserId,
+    Chosen, Command, CommandEvent, CommandTemplate, InternalId, ItemDelivery, ItemId, ItemType, Lasting, LineId,
+    LineVariable, OrderLine, OrderStatus, PaymentType, PlayerName, PublishedItem, Server, ServerId, StoreDelivery,
+    UserId,
 };
 use shared::providers::Stripe;
 use shared::store::orders::{self, StoredOrder};
 use shared::store::published::read_active_version;
-use shared::store::{Db, codec, keys, read_live, read_published};
+use shared::store::{Db, codec, deliveries, keys, read_published};
 use shared::usecases::checkouts::{DisputeState, SettleError, note_dispute, sweep};
 use shared::usecases::delivery::{add_key, commands_of};
 use shared::usecases::orders::{NewOrder, record, set_status};
@@ -19,6 +20,10 @@ use tests::{TestStore, configure};
 
 /// The item that the shop sells.
 pub const ITEM: ItemId = ItemId::new(302);
+/// Another item.
+pub const OTHER: ItemId = ItemId::new(201);
+/// A buyer of gifts.
+pub const STRANGER: UserId = UserId::new(2);
 pub const BUYER: (UserId, &str) = (UserId::new(1), "Thornwick");
 
 /// A shop in a fresh table.
@@ -50,15 +55,23 @@ impl Shop {
 
     /// Publishes the item with these commands on these servers.
     pub async fn publish(&self, servers: &[u64], delivery: ItemDelivery) {
+        self.publish_item(ITEM, servers, delivery).await;
+    }
+
+    pub async fn publish_item(&self, item: ItemId, servers: &[u64], delivery: ItemDelivery) {
         let db = &self.store.db;
         let servers: Vec<Server> =
             servers.iter().map(|id| Server { id: ServerId::new(*id), name: format!("S{id}") }).collect();
-        let all = StoreDelivery { servers: servers.clone(), ..StoreDelivery::default() };
+        let all = (1..=3).map(|id| Server { id: ServerId::new(id), name: format!("S{id}") });
+        let all = if item == ITEM { servers.clone() } else { all.collect() };
+        let all = StoreDelivery { servers: all, ..StoreDelivery::default() };
         configure(db, |config| config.delivery = all).await;
         let version = read_active_version(db).await.unwrap().unwrap().version;
-        let key = keys::item(&version, ITEM);
+        let key = keys::item(&version, item);
         let mut published: PublishedItem = read_published(db, &key).await.unwrap().unwrap();
         published.item.servers = servers;
+        published.item.kind = ItemType::Cmd;
+        published.item.allow_select_server = false;
         published.item.global_limit = None;
         published.item.user_limit = None;
         published.delivery = delivery;
@@ -106,9 +119,41 @@ impl Shop {
         record(&self.store.db, self.clock(), new).await.unwrap().stored.order.internal_id
     }
 
-    /// A paid order with a gift for each of these names.
+    /// An order, not paid yet, of an item, its units and the value of its variable 1, for the owner or as a gift.
+    pub async fn order_of(
+        &self,
+        id: &str,
+        owner: UserId,
+        (item, count, value): (ItemId, u32, &str),
+        gift_to: Option<&str>,
+    ) -> InternalId {
+        let new = Self::new_order(id, OrderStatus::Pending, count);
+        let variables = vec![LineVariable { id: 1, value: value.to_owned() }];
+        let gift_to = gift_to.map(|name| PlayerName::parse(name).unwrap());
+        let payment_type = if gift_to.is_some() { PaymentType::Gift } else { PaymentType::OneOff };
+        let chosen = Chosen { line: LineId::new(1), name: "a thing".to_owned(), variables, server: None, gift_to };
+        let line = OrderLine { item, payment_type, chosen: Some(chosen), ..new.lines[0].clone() };
+        let new = NewOrder { owner: Some(owner), lines: vec![line], ..new };
+        record(&self.store.db, self.clock(), new).await.unwrap().stored.order.internal_id
+    }
+
+    /// A paid order of these lines: an item, its units, and the value of its variable 1.
+    pub async fn buy_lines(&self, id: &str, lines: &[(ItemId, u32, &str)]) -> InternalId {
+        let new = Self::new_order(id, OrderStatus::Paid, 1);
+        let lines = (1..).zip(lines).map(|(line, (item, count, value))| {
+            let variables = vec![LineVariable { id: 1, value: (*value).to_owned() }];
+            let (name, server, gift_to) = ("a thing".to_owned(), None, None);
+            let chosen = Chosen { line: LineId::new(line), name, variables, server, gift_to };
+            OrderLine { item: *item, count: *count, chosen: Some(chosen), ..new.lines[0].clone() }
+        });
+        let new = NewOrder { lines: lines.collect(), ..new.clone() };
+        record(&self.store.db, self.clock(), new).await.unwrap().stored.order.internal_id
+    }
+
+    /// A paid order of a stranger with a gift for each of these names.
     pub async fn give(&self, id: &str, names: &[&str]) -> InternalId {
         let new = Self::new_order(id, OrderStatus::Paid, 1);
+        let new = NewOrder { owner: Some(STRANGER), ..new };
         let lines = (1..).zip(names).map(|(line, name)| {
             let name = PlayerName::parse(name).unwrap();
             let chosen = Chosen {
@@ -172,8 +217,17 @@ impl Shop {
         commands.iter().map(|command| shared::rules::delivery::state_at(&command.delivery, now).as_str()).collect()
     }
 
-    pub async fn expiry(&self, server: u64) -> Option<Expiry> {
-        let name = shared::model::UserName::parse(BUYER.1).unwrap();
-        read_live(&self.store.db, &keys::expiry(&name, ITEM, ServerId::new(server))).await.unwrap()
+    /// The buyer's texts on a server, by their keys.
+    pub async fn texts(&self, server: u64) -> Vec<(keys::Key, Lasting)> {
+        let rows = self.store.db.query(&keys::held_by(BUYER.0)).await.unwrap();
+        let keys = rows.iter().map(|row| row.key().unwrap());
+        let keys = keys.filter(|key| key.sk.starts_with(&format!("TEXT#{server}#")));
+        deliveries::lasting(&self.store.db, keys.collect()).await.unwrap().into_iter().collect()
+    }
+
+    /// When the text ends that a command waits for.
+    pub async fn ends_at(&self, server: u64) -> i64 {
+        let rows = self.texts(server).await;
+        rows.iter().find_map(|(_, row)| row.end().filter(|_| row.command.is_some())).unwrap()
     }
 }
