@@ -29,6 +29,7 @@ mod order_delivery;
 mod player_name;
 mod provider_account;
 mod refund;
+mod returned;
 mod server;
 mod settings;
 mod shop;
@@ -69,7 +70,7 @@ pub use order::{
 };
 pub use order_delivery::{
     DeliveryStep, EarlierExpiry, EarlierHolder, FrozenCommand, FrozenCommands, FrozenLine, Holder, ItemEnds, Lasting,
-    LastingText, Lasts, OrderDelivery,
+    LastingText, Lasts, OrderDelivery, TakenUnits,
 };
 pub use player_name::{NotAPlayerName, PlayerName};
 pub use provider_account::ProviderAccount;

@@ -59,6 +59,12 @@ pub struct OrderLine {
     /// How many seconds a unit lasts, as the item said when the order was created; `None` if it does not end by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lasts: Option<u32>,
+    /// Units of it that were refunded by themselves, while the order stayed PAID.
+    #[serde(default, skip_serializing_if = "super::is_default")]
+    pub returned: u32,
+    /// The line's total in virtual currency.
+    #[serde(default, skip_serializing_if = "super::is_default")]
+    pub virtual_total: Money,
     /// The line's part in a run of purchases that end together, once the order is paid; `None` of what lasts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub term: Option<Term>,
@@ -103,6 +109,8 @@ impl OrderLine {
             chosen: None,
             renewal: false,
             lasts: None,
+            returned: 0,
+            virtual_total: Money::ZERO,
             term: None,
         }
     }
@@ -113,14 +121,20 @@ impl OrderLine {
         Self { payment_type: PaymentType::Gift, recipient: Some(recipient), ..self }
     }
 
-    /// The units that it counts: a renewal has none.
+    /// The units that it counts, without those that were refunded: a renewal has none.
     pub const fn units(&self) -> u32 {
-        if self.renewal { 0 } else { self.count }
+        if self.renewal { 0 } else { self.count.saturating_sub(self.returned) }
     }
 
     /// The units that its beneficiary owns by it.
     pub fn owned_units(&self) -> u32 {
-        if self.term.is_some_and(|term| term.first) { self.count } else { self.units() }
+        if self.renewal && self.term.is_some_and(|term| term.first) { self.count } else { self.units() }
+    }
+
+    /// How many seconds later its run ends because of it.
+    pub fn adds_seconds(&self) -> i64 {
+        let of_units = self.lasts.map(|lasts| i64::from(lasts).saturating_mul(i64::from(self.units())));
+        of_units.or_else(|| self.term.map(|term| term.seconds)).unwrap_or_default()
     }
 
     /// The user whose limits and ownership the line counts for: the recipient of a gift, otherwise the order's owner
@@ -296,6 +310,12 @@ pub struct OrderEffects {
     /// The part of `refunded` that the statistics have taken off, if they count the order.
     #[serde(default, skip_serializing_if = "super::is_default")]
     pub counted_refunded: Money,
+    /// How often units of lines were refunded by themselves.
+    #[serde(default, skip_serializing_if = "super::is_default")]
+    pub line_refunds: u32,
+    /// The total to which the payment is refunded by that, in its minor units: a repeated command finishes it.
+    #[serde(default, skip_serializing_if = "super::is_default")]
+    pub refund_to: Money,
     /// The last attempt to refund the payment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refund: Option<RefundAttempt>,

@@ -1,7 +1,7 @@
 //! The delivery of an order: the commands that it was created with, and how far it is.
 
 use super::{
-    CommandId, CommandTemplate, Entitlement, FreeNames, InternalId, ItemId, Server, ServerId, UserId, is_default,
+    CommandId, CommandTemplate, Entitlement, FreeNames, InternalId, ItemId, Money, Server, ServerId, UserId, is_default,
 };
 use serde::{Deserialize, Serialize};
 
@@ -58,9 +58,28 @@ pub struct OrderDelivery {
     /// The commands of before it was delivered again: the first id of each block, and how many they are.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub earlier: Vec<(CommandId, u32)>,
+    /// Units of lines that were refunded while the order stayed paid, and are still to be taken back; the oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub units: Vec<TakenUnits>,
     /// Whether it was restored before its commands were queued: it is not known whether they ran.
     #[serde(default, skip_serializing_if = "is_default")]
     pub restored: bool,
+}
+
+/// Units of a line that are taken back while the order stays paid.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TakenUnits {
+    /// The place of the line in the order, from 0.
+    pub line: u16,
+    pub count: u32,
+    /// The part of the line's total that they were paid with.
+    pub total: Money,
+    /// The units that the line has then, and their part of its total.
+    pub left: u32,
+    pub left_total: Money,
+    /// The first of the ids that are reserved for what takes them back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first: Option<CommandId>,
 }
 
 /// A command of a line, and the servers that it runs on.

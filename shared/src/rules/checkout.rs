@@ -253,6 +253,7 @@ fn order_line(line: &PricedLine<'_>, off: Money) -> OrderLine {
             gift_to: chosen.gift_to.clone(),
         }),
         lasts: line.published.unit_lasts(),
+        virtual_total: if item.virtual_only { item.virtual_price.times(line.count) } else { Money::ZERO },
         ..OrderLine::new(item.id, line.count, total)
     }
 }

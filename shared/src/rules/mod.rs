@@ -14,6 +14,7 @@ pub mod donations;
 pub mod erase;
 pub mod game_login;
 pub mod held;
+pub mod line_refund;
 pub mod missing;
 pub mod order;
 pub mod ownership;

@@ -43,10 +43,15 @@ pub fn spread(lines: &[OrderLine], amount: Money) -> Vec<Money> {
     amount.spread(&lines.iter().map(|line| line.total).collect::<Vec<_>>())
 }
 
-/// The order with its price, and its lines' totals, less what was refunded of it.
+/// The order with its price, and its lines' totals, less what was refunded: of each line its returned units, and the rest
+/// of `refunded` in proportion to what the lines are then.
 pub fn without_refunded(order: &Order, refunded: Money) -> Order {
-    let mut order = Order { price: order.price.less(refunded), ..order.clone() };
-    let parts = spread(&order.lines, refunded.min(order.total()));
+    let own = order.charged_for_returned();
+    let mut order = Order { price: order.price.less(refunded.max(own)), ..order.clone() };
+    for line in &mut order.lines {
+        line.total = line.total.less(line.returned_total());
+    }
+    let parts = spread(&order.lines, refunded.less(own).min(order.total()));
     for (line, part) in order.lines.iter_mut().zip(parts) {
         line.total = line.total.less(part);
     }

@@ -27,7 +27,7 @@ pub fn shares(order: &Order) -> BTreeMap<UserId, BTreeMap<ItemId, Share>> {
         share.owned = plus(share.owned, line.owned_units(), line);
         if let Some(term) = line.term {
             share.begun = Some(term.begun);
-            share.seconds = share.seconds.saturating_add(term.seconds);
+            share.seconds = share.seconds.saturating_add(line.adds_seconds());
         }
     }
     all

@@ -24,6 +24,7 @@ impl StoredOrder {
         let Some(delivery) = &self.effects.delivery else { return false };
         match (delivery.step, self.order.status) {
             (DeliveryStep::Queue, status) => matches!(status, OrderStatus::Paid | OrderStatus::Refunded),
+            (DeliveryStep::Queued, OrderStatus::Paid) => !delivery.units.is_empty(),
             (DeliveryStep::Queued, status) => status == OrderStatus::Refunded,
             (DeliveryStep::Recall | DeliveryStep::Settle | DeliveryStep::TakeBack, _) => true,
             (DeliveryStep::Over, _) => false,

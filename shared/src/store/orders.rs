@@ -7,7 +7,7 @@ use super::keys::{self, Key};
 use super::read_live;
 use super::transaction::Write;
 use super::unfinished::Unfinished;
-use crate::model::{InternalId, Order, OrderEffects, OrderLine, OrderStatus, OrderSubscription, Reviewed};
+use crate::model::{InternalId, Money, Order, OrderEffects, OrderLine, OrderStatus, OrderSubscription, Reviewed};
 use aws_sdk_dynamodb::types::AttributeValue;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -25,8 +25,14 @@ pub struct StoredOrder {
 impl StoredOrder {
     /// Whether the statistics do not show the order's status, or what was refunded of it, yet.
     pub fn statistics_due(&self) -> bool {
-        let OrderEffects { counted, refunded, counted_refunded, .. } = &self.effects;
-        counted.is_some_and(|counted| counted != self.should_count() || (counted && refunded != counted_refunded))
+        let OrderEffects { counted, counted_refunded, .. } = &self.effects;
+        let is_behind = || self.given_back() != *counted_refunded;
+        counted.is_some_and(|counted| counted != self.should_count() || (counted && is_behind()))
+    }
+
+    /// The part of the order's total that was refunded.
+    pub fn given_back(&self) -> Money {
+        self.order.given_back(self.effects.refunded)
     }
 
     pub fn should_count(&self) -> bool {
@@ -221,7 +227,7 @@ impl StoredOrder {
             .mark("SET counted = :now, counted_refunded = :refunded, #goals = :goals", &[], false)
             .name("#goals", "goals")
             .value(":now", AttributeValue::Bool(true))
-            .number(":refunded", self.effects.refunded.minor())
+            .number(":refunded", self.given_back().minor())
             .value(":goals", AttributeValue::L(goals));
         self.with_row(write)
     }
@@ -229,7 +235,7 @@ impl StoredOrder {
     /// The writes that mark what is refunded of the order as taken off, as [`StoredOrder::mark_counted`] does.
     pub fn mark_refunded(&self) -> Vec<Write> {
         let write = self.mark("SET counted_refunded = :refunded", &[], true);
-        self.with_row(write.number(":refunded", self.effects.refunded.minor()))
+        self.with_row(write.number(":refunded", self.given_back().minor()))
     }
 
     /// The writes that mark the order as no longer counted, as [`StoredOrder::mark_counted`] does.

@@ -6,7 +6,7 @@ use super::keys::Key;
 use super::orders::{Payment, StoredOrder};
 use super::transaction::Write;
 use super::unfinished::Unfinished;
-use crate::model::{Money, OrderStatus, RefundAttempt, RefundOutcome, Refunds, Reviewed};
+use crate::model::{Money, OrderLine, OrderStatus, RefundAttempt, RefundOutcome, Refunds, Reviewed};
 use aws_sdk_dynamodb::types::AttributeValue;
 use serde::Serialize;
 
@@ -111,6 +111,41 @@ impl StoredOrder {
         write.values(values)
     }
 
+    /// The writes that note units of lines as refunded, and the total to which the payment is refunded by that, on the condition
+    /// that the order is PAID, and refunds, disputes and the last attempt are as they were read. `with` is the beginning of a
+    /// step of the delivery, in the same write. The sweep looks at `due` (seconds since 1970 UTC) at what follows from it.
+    pub fn return_lines(
+        &self,
+        lines: &[OrderLine],
+        refund_to: Money,
+        due: i64,
+        with: Option<Write>,
+    ) -> Result<Vec<Write>, StoreError> {
+        let set = "#lines = :lines, line_refunds = :line_refunds, refund_to = :refund_to";
+        let begun = with.is_some();
+        let write = match with {
+            Some(write) => write.also(&format!(", {set}")),
+            None => Write::update(self.key(), format!("SET {set}, due = :due"))
+                .only_if("#status = :status")
+                .name("#status", "status")
+                .text(":status", OrderStatus::Paid.as_str())
+                .number(":due", due),
+        };
+        let mut values = Item::from([
+            (":lines".to_owned(), encode(&self.key(), &lines)?),
+            (":line_refunds".to_owned(), AttributeValue::N(self.effects.line_refunds.saturating_add(1).to_string())),
+            (":refund_to".to_owned(), number(refund_to)),
+        ]);
+        let mut condition: Vec<String> = self.returned_as_read(&mut values).into();
+        condition.push(self.attempt_as_read(&mut values));
+        let write = write.name("#lines", "lines").and_if(&condition.join(" AND ")).values(values);
+        if begun {
+            return Ok(vec![write]);
+        }
+        let earlier = self.unfinished().filter(|_| self.effects.due != Some(due)).map(Write::delete);
+        Ok([write, Unfinished::put(&self.order, due)?].into_iter().chain(earlier).collect())
+    }
+
     /// The write that notes why an operator has to look at the order, if nothing is noted yet, and the provider's
     /// payment, so that it is known before an operator has decided.
     pub fn set_review(&self, reason: &str, intent: Option<&str>) -> Write {
@@ -163,13 +198,15 @@ impl StoredOrder {
         encode(&self.key(), reviewed)
     }
 
-    /// The conditions that as much is refunded, and as much has failed, as was read, and that the same state of the disputes
-    /// decides.
-    pub(super) fn returned_as_read(&self, values: &mut Item) -> [String; 3] {
+    /// The conditions that as much is refunded, and as much has failed, as was read, that no line was refunded since, and that
+    /// the same state of the disputes decides.
+    pub(super) fn returned_as_read(&self, values: &mut Item) -> [String; 4] {
         let sum = |sum: Money| (sum > Money::ZERO).then(|| number(sum));
+        let count = |count: u32| (count > 0).then(|| AttributeValue::N(count.to_string()));
         let read = [
             ("refunded", sum(self.effects.refunded)),
             ("failed_refunds", sum(self.effects.failed_refunds)),
+            ("line_refunds", count(self.effects.line_refunds)),
             ("dispute", self.effects.dispute.clone().map(AttributeValue::S)),
         ];
         read.map(|(name, read)| {

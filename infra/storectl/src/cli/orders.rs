@@ -43,6 +43,10 @@ pub struct RefundOrder {
     /// The total to be refunded, in the order's currency, with what was refunded before; by default the whole payment.
     #[arg(long, value_name = "TOTAL")]
     pub to: Option<String>,
+    /// Units of a line that are refunded afterwards, with those that were before, by the line's number in `order show`; may
+    /// be given several times. Gives back their part of every means of payment, their stock and what they gave.
+    #[arg(long = "line", value_name = "LINE:UNITS", conflicts_with = "to")]
+    pub lines: Vec<String>,
     /// Do not ask.
     #[arg(long, short)]
     pub yes: bool,

@@ -92,6 +92,9 @@ fn on<'a>(frozen: &'a FrozenCommands, lines: &[OrderLine], event: CommandEvent) 
     let mut all = Vec::new();
     for line in &frozen.lines {
         let units = lines.get(usize::from(line.line)).map_or(1, |line| line.count);
+        if units == 0 {
+            continue;
+        }
         for command in &line.commands {
             let template = frozen.templates.get(usize::from(command.template));
             let Some(template) = template.filter(|template| template.on == event) else { continue };

@@ -112,6 +112,15 @@ impl Lasting {
         }
     }
 
+    /// Takes a part of the time of a line of an order off the end; `false` if the line does not hold it for a time.
+    pub fn shorten(&mut self, order: &InternalId, line: u16, less: i64) -> bool {
+        let own = self.holders.iter_mut().find(|holder| holder.order == *order && holder.line == line);
+        let Some(Holder { lasts: Lasts::For(seconds), .. }) = own else { return false };
+        *seconds = seconds.saturating_sub(less);
+        self.ends_at = self.ends_at.saturating_sub(less);
+        true
+    }
+
     /// When its holders but one line of an order end, seconds since 1970 UTC.
     pub fn end_without(&self, order: &InternalId, line: u16) -> Option<i64> {
         let mut others = self.clone();

@@ -24,6 +24,7 @@ mod paid_session;
 mod provider;
 mod reconcile;
 mod refund;
+mod refund_lines;
 mod renew;
 mod reservation;
 mod retry;
@@ -45,6 +46,7 @@ pub use drain::{EndedAll, end_all, is_settled, open_orders, settled_at};
 pub use gone::STRANDED;
 pub use open::Checkout;
 pub use operator::{OperatorError, RefundKind, Refunded, accept, cancel, refund, settle_now};
+pub use refund_lines::{LinesRefunded, refund_lines};
 pub use paid_session::{NotPaid, PaidCheckout, paid_checkout};
 pub use provider::{
     DisputeState, PaymentPage, PaymentSubject, Provider, ProviderError, Session, WebhookEvent, WebhookEventPage,

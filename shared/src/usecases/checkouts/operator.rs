@@ -9,6 +9,7 @@ use super::status::{ChangeOutcome, SettleError, Settled, unknown_intent, write_p
 use crate::clock::Clock;
 use crate::model::{InternalId, Money, OrderStatus, RefundAttempt, RefundOutcome, ReviewOutcome, Reviewed};
 use crate::rules::dispute::takes_back;
+use crate::rules::line_refund::LineRefusal;
 use crate::rules::payment::{Origin, PaymentState, Progress, origin};
 use crate::rules::refund::{NextStep, RefundRefusal, next_step};
 use crate::store::orders::{self, StoredOrder};
@@ -42,6 +43,12 @@ pub enum OperatorError {
     Foreign,
     #[error("the order does not need an operator")]
     NoReview,
+    /// Units of a line cannot be refunded.
+    #[error(transparent)]
+    Line(#[from] LineRefusal),
+    /// No payment provider is connected, and the payment is at one.
+    #[error("no payment provider is connected")]
+    NoProvider,
     /// A dispute takes the order back; its state in the provider's words.
     #[error("its payment is disputed ({0})")]
     Disputed(String),
@@ -147,7 +154,7 @@ pub async fn refund<P: Provider>(
 }
 
 /// The payment's id, and the total that is to be refunded.
-fn payment<'a>(
+pub(super) fn payment<'a>(
     stored: &StoredOrder,
     state: &'a PaymentState,
     total: Option<Money>,
@@ -243,7 +250,7 @@ pub async fn accept<P: Provider>(
 
 /// An order and what the provider says of its payment, with nothing of it still to be written: the order is as it was
 /// before the provider was asked, so that no refund was begun in between which the provider's words do not have.
-async fn settle_and_fetch<P: Provider>(
+pub(super) async fn settle_and_fetch<P: Provider>(
     db: &Db,
     clock: &dyn Clock,
     provider: &P,
@@ -305,6 +312,6 @@ async fn read_counted(db: &Db, id: &InternalId) -> Result<StoredOrder, OperatorE
     read(db, id).await
 }
 
-async fn read(db: &Db, id: &InternalId) -> Result<StoredOrder, OperatorError> {
+pub(super) async fn read(db: &Db, id: &InternalId) -> Result<StoredOrder, OperatorError> {
     orders::get(db, id).await?.ok_or_else(|| OperatorError::Unknown(id.clone()))
 }

@@ -11,6 +11,7 @@ use crate::model::{
 };
 use crate::rules::delivery::frozen::{Expanded, when_paid};
 use crate::rules::delivery::{Word, can_still_run};
+use crate::rules::dispute::is_taken_back;
 use crate::rules::subscription::access_until;
 use crate::store::orders::{self, StoredOrder};
 use crate::store::published::read_active_version;
@@ -48,12 +49,13 @@ pub async fn follow(db: &Db, clock: &dyn Clock, known: &StoredOrder) -> Result<b
             None => orders::get(db, id).await?,
         };
         let Some(mut stored) = stored.filter(StoredOrder::delivery_due) else { return Ok(true) };
-        let Some(delivery) = &stored.effects.delivery else { return Ok(true) };
+        let view = delivered(&stored);
+        let Some(delivery) = &view.effects.delivery else { return Ok(true) };
         let frozen = match &mut frozen {
             Some(frozen) => frozen,
             none => none.insert(deliveries::frozen(db, id).await?),
         };
-        let order = Following { db, now: clock.seconds(), stored: &stored, delivery, frozen };
+        let order = Following { db, now: clock.seconds(), stored: &view, delivery, frozen };
         match order.step().await? {
             Step::Marked(next) => {
                 conflicts = 0;
@@ -79,6 +81,21 @@ pub async fn follow_or_leave(db: &Db, clock: &dyn Clock, known: &StoredOrder) {
     }
 }
 
+/// The order as it is delivered: its lines have the units that are left, and those that are still to be taken back.
+fn delivered(stored: &StoredOrder) -> StoredOrder {
+    let mut order = stored.clone();
+    let pending = order.effects.delivery.as_ref().map(|delivery| delivery.units.clone()).unwrap_or_default();
+    for (place, line) in (0_u16..).zip(&mut order.order.lines).filter(|(_, line)| line.returned > 0) {
+        line.total = line.total.less(line.returned_total());
+        line.count = line.count.saturating_sub(std::mem::take(&mut line.returned));
+        for units in pending.iter().filter(|units| units.line == place) {
+            line.count = line.count.saturating_add(units.count);
+            line.total = line.total + units.total;
+        }
+    }
+    order
+}
+
 /// An order whose delivery has something to do.
 pub(super) struct Following<'a> {
     pub(super) db: &'a Db,
@@ -102,7 +119,15 @@ pub(super) struct Inputs {
 impl Following<'_> {
     async fn step(&self) -> Result<Step, StoreError> {
         match (self.delivery.step, self.stored.order.status) {
+            (DeliveryStep::Queue, OrderStatus::Paid) if is_taken_back(&self.stored.effects) => {
+                let entitlement = Entitlement::ChargedBack;
+                self.mark(OrderDelivery { entitlement, ..self.begin(DeliveryStep::Recall) }, Vec::new()).await
+            }
             (DeliveryStep::Queue, OrderStatus::Paid) => self.queue().await,
+            (DeliveryStep::Queued, OrderStatus::Paid) => match self.delivery.units.first() {
+                Some(units) => self.take_units(units).await,
+                None => Ok(Step::Marked(self.delivery.clone())),
+            },
             (DeliveryStep::Queue | DeliveryStep::Queued, _) => {
                 let entitlement = Entitlement::Refunded;
                 self.mark(OrderDelivery { entitlement, ..self.begin(DeliveryStep::Recall) }, Vec::new()).await
@@ -185,18 +210,13 @@ impl Following<'_> {
 
     /// Recalls a part of the commands of an order that is taken back.
     async fn recall(&self) -> Result<Step, StoreError> {
-        let all = self.paid();
-        let further = &self.delivery.further;
-        let (mut place, end) = (self.place(), all.len() + further.len());
-        let Some(first) = self.delivery.first.filter(|_| place < end) else {
+        let (all, place) = (given_ids(self.delivery), self.place());
+        let part = all.iter().skip(place).take(RECALLED_AT_ONCE).copied();
+        let (end, next) = (all.len(), place.saturating_add(part.len()));
+        if self.delivery.first.is_none() || place >= end {
             return self.mark(self.begin(DeliveryStep::Settle), Vec::new()).await;
-        };
-        let mut ids = Vec::new();
-        while place < end && ids.len() < RECALLED_AT_ONCE {
-            ids.push(if place < all.len() { id(first, place)? } else { further[place - all.len()] });
-            place += 1;
         }
-        let mut found = commands::read(self.db, ids.into_iter()).await?;
+        let mut found = commands::read(self.db, part).await?;
         // What others may hold too is left to the step that takes back.
         found.retain(|_, command| command.lasting.is_none() || is_given(command));
         let mut writes = Vec::new();
@@ -204,7 +224,7 @@ impl Following<'_> {
             let decided = Decided::new(command, Word::Recall(self.delivery.entitlement), self.now);
             writes.extend(decided.changes()?);
         }
-        self.mark(self.at(place, end, DeliveryStep::Settle), writes).await
+        self.mark(self.at(next, end, DeliveryStep::Settle), writes).await
     }
 
     /// The commands that ran, or may have run, because the order was paid.

@@ -248,6 +248,29 @@ impl Rows {
         deliveries::put_item_ends(&ends.key, read, &ItemEnds { version: 0, texts }).map(Some)
     }
 
+    /// The writes after which a line of an order holds a text for so many seconds less.
+    pub(super) fn shorten(
+        &mut self,
+        order: &InternalId,
+        text: &Text<'_>,
+        less: i64,
+        now: i64,
+    ) -> Result<Vec<Write>, StoreError> {
+        let (before, found) = self.before(&text.key);
+        let mut next = before.clone();
+        if !next.shorten(order, text.entry.line.line, less) {
+            return Ok(Vec::new());
+        }
+        let mut writes = Vec::new();
+        if let (Some(command), Some(from), Some(to)) =
+            (found.filter(|command| waits(command, now)), before.end(), next.end())
+        {
+            writes.extend(moved(&command, from, to)?);
+        }
+        writes.extend(self.put(&text.key, next)?);
+        Ok(writes)
+    }
+
     /// The writes after which a line that is taken back no longer holds a text, if it `holds` it, and which run it, let
     /// it wait for the others' end, or leave it to the last of them. `entry` is what runs. It is due if this line `takes` it,
     /// or if an end or a refund before it left it to the last.

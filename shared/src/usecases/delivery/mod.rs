@@ -20,6 +20,7 @@ mod redeliver;
 mod restored;
 mod sweep;
 mod take_back;
+mod take_units;
 mod texts;
 mod words;
 mod write;

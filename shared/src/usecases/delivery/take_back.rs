@@ -14,17 +14,17 @@ use crate::store::{StoreError, commands};
 const READ_AT_ONCE: usize = 40;
 
 /// A part of what takes an order back.
-struct Back<'a> {
+pub(super) struct Back<'a> {
     /// What runs, if anything does.
-    entry: Expanded<'a>,
+    pub(super) entry: Expanded<'a>,
     /// The place of its text, if others may hold it, and whether the order holds it until then.
-    text: Option<(usize, bool)>,
+    pub(super) text: Option<(usize, bool)>,
     /// Whether it is due because the order is taken back, and not only if others have left it to the last.
-    is_due: bool,
+    pub(super) is_due: bool,
 }
 
 /// What takes an order back that holds the first `held` of its texts: its commands, and then the texts that only end.
-fn backs<'a>(
+pub(super) fn backs<'a>(
     commands: Vec<Expanded<'a>>,
     texts: &[Text<'a>],
     held: usize,
@@ -104,7 +104,7 @@ impl Following<'_> {
 }
 
 /// Whether a command of the line may have run on the server; on any, if it has none there.
-fn may_have_run_for(entry: &Expanded<'_>, given: &[Command]) -> bool {
+pub(super) fn may_have_run_for(entry: &Expanded<'_>, given: &[Command]) -> bool {
     let of_line = || given.iter().filter(|command| command.line == entry.line.line);
     let has_own = of_line().any(|command| command.server == entry.server);
     let mut judged = of_line().filter(|command| !has_own || command.server == entry.server);

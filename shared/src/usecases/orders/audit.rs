@@ -8,7 +8,7 @@
 //! counter, and statistics show the orders that are marked as counted. [`Waiting`] names both.
 
 use super::waiting::{Counter, Waiting};
-use crate::model::{Donor, Goal, InternalId, Money, Order, OrderStatus, User, UserId};
+use crate::model::{Donor, Goal, InternalId, Money, Order, OrderLine, OrderStatus, User, UserId};
 use crate::rules::dispute::less_returned;
 use crate::rules::order::without_refunded;
 use crate::rules::ownership::Ownership;
@@ -129,8 +129,14 @@ pub async fn rewrite_donations(
 /// The order as the statistics show it: paid, less what they have taken off; `None` if they do not count it.
 fn as_counted(stored: &StoredOrder) -> Option<Order> {
     let effects = &stored.effects;
-    let refunded = if effects.counted.is_some() { effects.counted_refunded } else { effects.refunded };
-    let order = Order { status: OrderStatus::Paid, ..without_refunded(&stored.order, refunded) };
+    let order = if effects.counted.is_some() && effects.counted_refunded != stored.given_back() {
+        // The statistics do not show yet what was refunded since.
+        let whole = stored.order.lines.iter().map(|line| OrderLine { returned: 0, ..line.clone() });
+        without_refunded(&Order { lines: whole.collect(), ..stored.order.clone() }, effects.counted_refunded)
+    } else {
+        without_refunded(&stored.order, effects.refunded)
+    };
+    let order = Order { status: OrderStatus::Paid, ..order };
     effects.counted.unwrap_or_else(|| stored.should_count()).then_some(order)
 }
 

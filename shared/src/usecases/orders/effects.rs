@@ -6,7 +6,7 @@
 
 use super::inputs::OrderInputs;
 use super::refusal::{Guarded, Limit, OrderRefusal, UserLimit};
-use crate::model::{Code, Coupon, ItemId, Ledger, Money, UserId};
+use crate::model::{Code, Coupon, GiftCardPayment, ItemId, Ledger, Money, Order, UserId};
 use crate::rules::dispute::{is_taken_back, less_returned};
 use crate::rules::order::by_item;
 use crate::rules::ownership::{Share, shares};
@@ -112,7 +112,7 @@ pub(in crate::usecases) fn spent(order: &StoredOrder) -> Option<Money> {
 /// The stock that `order` gives back. A counter or code that no longer exists gets nothing back; that prevents nothing.
 pub(in crate::usecases) fn give_back_stock(order: &StoredOrder, inputs: &OrderInputs) -> Vec<Guarded> {
     let mut writes: Vec<Write> = Vec::new();
-    for (item, (count, _)) in by_item(&order.order) {
+    for (item, (count, _)) in by_item(&order.order).into_iter().filter(|(_, (count, _))| *count > 0) {
         writes.extend(inputs.counted.get(&item).map(|sold| counters::subtract_sold(item, count, *sold)));
     }
     if let Some(coupon) = coupon(inputs) {
@@ -124,50 +124,87 @@ pub(in crate::usecases) fn give_back_stock(order: &StoredOrder, inputs: &OrderIn
     // Who had the bank take a payment back gets nothing else back: a small payment beside a large gift card, disputed again and
     // again, would buy for nothing.
     if !is_taken_back(&order.effects) {
-        if let (Some(payment), Some(Code::Gift(_))) = (&order.effects.gift_card, &inputs.gift_card) {
-            writes.push(codes::refund_gift_card(payment));
-        }
-        let owner = order.order.owner.filter(|owner| inputs.users.contains(owner));
-        writes.extend(owner.zip(spent(order)).map(|(owner, amount)| users::return_spent(owner, amount)));
+        let left = |amount: Money, returned: Money| Some(amount.less(returned)).filter(|left| *left > Money::ZERO);
+        let card = order.effects.gift_card.as_ref().map(|payment| payment.amount).unwrap_or_default();
+        let card = left(card, order.order.card_for_returned(card));
+        let virtual_currency = left(order.effects.virtual_currency, order.order.returned_virtual());
+        writes.extend(give_back_money(order, inputs, card, virtual_currency));
     }
     writes.into_iter().map(Guarded::from).collect()
 }
 
-/// The writes that take a refund of `order` out of the ledgers. A ledger that no longer exists prevents nothing. What
-/// was refunded in part before, or is disputed, is out of them already, and what has ended and was followed by another
-/// purchase counts no more.
-pub(in crate::usecases) fn take_from_ledgers(order: &StoredOrder, inputs: &OrderInputs, now: i64) -> Vec<Guarded> {
-    let shares = shares(&less_returned(&order.order, &order.effects));
-    let known = shares.iter().filter_map(|(user, items)| Some((*user, items, inputs.ledgers.get(user)?)));
-    let writes = known.filter_map(|(user, items, ledger)| {
-        let take = |(item, share): (&ItemId, &Share)| {
-            take_from_entry(*item, share, ledger, -i128::from(share.owned.units), -share.owned.paid.minor())
-        };
-        change_existing(user, &items.iter().filter_map(take).collect::<Vec<_>>(), now)
-    });
-    writes.map(Guarded::from).collect()
+/// The writes that give back an amount of the gift card, and one of virtual currency.
+fn give_back_money(
+    order: &StoredOrder,
+    inputs: &OrderInputs,
+    card: Option<Money>,
+    virtual_currency: Option<Money>,
+) -> impl Iterator<Item = Write> {
+    let payment = order.effects.gift_card.as_ref().filter(|_| matches!(inputs.gift_card, Some(Code::Gift(_))));
+    let card = payment
+        .zip(card)
+        .map(|(payment, amount)| codes::refund_gift_card(&GiftCardPayment { amount, ..payment.clone() }));
+    let owner = order.order.owner.filter(|owner| inputs.users.contains(owner));
+    let owners = owner.zip(virtual_currency).map(|(owner, amount)| users::return_spent(owner, amount));
+    card.into_iter().chain(owners)
 }
 
-/// The change of an item's entry by a share that counts in it already; `None` if it counts no more.
-pub(in crate::usecases) fn take_from_entry(
-    item: ItemId,
-    share: &Share,
-    ledger: &Ledger,
-    units: i128,
-    paid: i64,
-) -> Option<LedgerChange> {
+/// The writes that give back the units of lines that are returned `after` and were not before: their stock, and what a gift
+/// card and virtual currency have paid for them.
+pub(in crate::usecases) fn give_back_units(order: &StoredOrder, after: &Order, inputs: &OrderInputs) -> Vec<Write> {
+    let (before, then) = (by_item(&order.order), by_item(after));
+    let units = |item: &ItemId| then.get(item).map_or(0, |(units, _)| *units);
+    let returned = before.iter().map(|(item, (count, _))| (*item, count.saturating_sub(units(item))));
+    let stock = returned
+        .filter(|(_, count)| *count > 0)
+        .filter_map(|(item, count)| inputs.counted.get(&item).map(|sold| counters::subtract_sold(item, count, *sold)));
+    let more = |before: Money, after: Money| Some(after.less(before)).filter(|more| *more > Money::ZERO);
+    let card = order.effects.gift_card.as_ref().map(|payment| payment.amount).unwrap_or_default();
+    let card = more(order.order.card_for_returned(card), after.card_for_returned(card));
+    let virtual_currency = more(order.order.returned_virtual(), after.returned_virtual());
+    stock.chain(give_back_money(order, inputs, card, virtual_currency)).collect()
+}
+
+/// The writes that take a refund of `order` out of the ledgers. What was refunded in part before, or is disputed, is out of
+/// them already.
+pub(in crate::usecases) fn take_from_ledgers(order: &StoredOrder, inputs: &OrderInputs, now: i64) -> Vec<Guarded> {
+    let before = less_returned(&order.order, &order.effects);
+    let nothing = Order { lines: Vec::new(), ..before.clone() };
+    change_ledgers(&before, &nothing, &inputs.ledgers, now).into_iter().map(Guarded::from).collect()
+}
+
+/// The writes after which ledgers have of an order what it is `after`, and not what it was `before`. A ledger that no longer
+/// exists prevents nothing, and what has ended and was followed by another purchase counts no more.
+pub(in crate::usecases) fn change_ledgers(
+    before: &Order,
+    after: &Order,
+    ledgers: &BTreeMap<UserId, Ledger>,
+    now: i64,
+) -> Vec<Write> {
+    let (before, after) = (shares(before), shares(after));
+    let of_user = |(user, items): (&UserId, &BTreeMap<ItemId, Share>)| {
+        let ledger = ledgers.get(user)?;
+        let left = |item: &ItemId| after.get(user).and_then(|items| items.get(item)).copied().unwrap_or_default();
+        let change = |(item, share): (&ItemId, &Share)| change_entry(*item, share, &left(item), ledger);
+        let changes: Vec<LedgerChange> = items.iter().filter_map(change).collect();
+        (!changes.is_empty()).then(|| ledgers::add(*user, &changes, now).and_if_present())
+    };
+    before.iter().filter_map(of_user).collect()
+}
+
+/// The change of an item's entry by a share of which less or more is left; `None` if it counts no more, or is the same.
+fn change_entry(item: ItemId, before: &Share, left: &Share, ledger: &Ledger) -> Option<LedgerChange> {
     let read = ledger.of(item).run;
-    let ends = match share.begun {
+    let seconds = left.seconds.saturating_sub(before.seconds);
+    let ends = match before.begun {
         None => Ends::Never,
-        Some(begun) if read.is_some_and(|run| run.begun == begun) => Ends::WithRun { seconds: -share.seconds },
+        Some(begun) if read.is_some_and(|run| run.begun == begun) => Ends::WithRun { seconds },
         Some(_) => return None,
     };
-    Some(LedgerChange { item, units, paid, at_most: None, ends, read })
-}
-
-/// The write that changes a ledger which must exist; `None` without changes.
-pub(in crate::usecases) fn change_existing(user: UserId, changes: &[LedgerChange], now: i64) -> Option<Write> {
-    (!changes.is_empty()).then(|| ledgers::add(user, changes, now).and_if_present())
+    let units = i128::from(left.owned.units) - i128::from(before.owned.units);
+    let paid = left.owned.paid.minor() - before.owned.paid.minor();
+    let is_change = units != 0 || paid != 0 || seconds != 0;
+    is_change.then_some(LedgerChange { item, units, paid, at_most: None, ends, read })
 }
 
 /// Whether limits per user are part of a condition.

@@ -197,7 +197,11 @@ fn difference(draft: &StoredOrder, dated: bool, stored: &StoredOrder) -> Option<
         let variables: Vec<_> = chosen.variables.iter().map(|variable| (variable.id, variable.value.clone())).collect();
         (!variables.is_empty() || chosen.server.is_some()).then_some((variables, chosen.server))
     };
-    let lines = |order: &Order| merged(&order.lines, |line| Some((line.item, line.recipient, choices(line))));
+    let lines = |order: &Order| {
+        // Units may have been refunded since.
+        let whole = order.lines.iter().map(|line| OrderLine { returned: 0, ..line.clone() });
+        merged(&whole.collect::<Vec<_>>(), |line| Some((line.item, line.recipient, choices(line))))
+    };
     let fields = [
         ("payment", is_same_payment),
         ("status", status),

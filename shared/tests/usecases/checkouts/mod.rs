@@ -9,6 +9,7 @@ mod faults;
 mod flash;
 mod gone;
 mod ladders;
+mod line_refunds;
 mod open_limited;
 mod races;
 mod refunds;

@@ -10,4 +10,5 @@ mod possessions;
 mod property;
 mod shop;
 mod steps;
+mod units;
 mod words;

@@ -8,6 +8,7 @@ mod provider;
 mod record;
 mod redeliver;
 mod refund;
+mod refund_lines;
 
 pub(super) use evidence::evidence;
 pub(super) use list::list;
@@ -27,6 +28,7 @@ use names::Names;
 use serde_json::{Value, json};
 use shared::model::{InternalId, ItemId, LoginKind, Money, OrderLine, OrderStatus};
 use shared::money::CurrencyFormat;
+use shared::rules::line_refund::line_id;
 use shared::store::StoreError;
 use shared::store::orders::{self as store, StoredOrder};
 use shared::usecases::delivery::commands_of;
@@ -147,12 +149,15 @@ pub(in crate::commands) async fn show(target: &Target, id: &str) -> Result<Answe
     if stored.statistics_due() {
         lines.push(paint(WARN, "goals and donators do not show it yet; `storectl doctor` updates them"));
     }
-    let row = |line: &OrderLine| {
+    let row = |(place, line): (usize, &OrderLine)| {
         let (count, total) = (line.count.to_string(), format.money(line.total).to_string());
-        vec![line.item.to_string(), names.item(line), count, total, names.choices(line)]
+        let returned = (line.returned > 0).then(|| format!("{} refunded", line.returned));
+        let choices = [returned.unwrap_or_default(), names.choices(line)];
+        let note = choices.iter().filter(|part| !part.is_empty()).cloned().collect::<Vec<_>>().join(", ");
+        vec![line_id(place, line).to_string(), line.item.to_string(), names.item(line), count, total, note]
     };
-    let rows: Vec<_> = order.lines.iter().map(row).collect();
-    lines.push(columns(&["ITEM", "NAME", "COUNT", "TOTAL", ""], &rows));
+    let rows: Vec<_> = order.lines.iter().enumerate().map(row).collect();
+    lines.push(columns(&["LINE", "ITEM", "NAME", "COUNT", "TOTAL", ""], &rows));
     let (commands, now) = (commands_of(&target.db, &stored).await?, target.clock.seconds());
     if !commands.is_empty() {
         lines.push(delivery::table(&commands, &active, now));
@@ -232,10 +237,10 @@ pub(in crate::commands) fn format_of(stored: &StoredOrder, digits: u8) -> Curren
 
 fn facts(stored: &StoredOrder, digits: u8) -> Value {
     let (order, effects, format) = (&stored.order, &stored.effects, format_of(stored, digits));
-    let line = |line: &OrderLine| {
+    let line = |(place, line): (usize, &OrderLine)| {
         let chosen = line.chosen.as_ref();
         json!({
-            "item": line.item, "name": chosen.map(|chosen| &chosen.name), "count": line.count,
+            "line": line_id(place, line), "returned": line.returned, "item": line.item, "name": chosen.map(|chosen| &chosen.name), "count": line.count,
             "total": format.money(line.total), "payment_type": line.payment_type, "recipient": line.recipient,
             "gift_to": chosen.and_then(|chosen| chosen.gift_to.as_ref()),
             "variables": chosen.map_or(&[][..], |chosen| &chosen.variables),
@@ -246,7 +251,7 @@ fn facts(stored: &StoredOrder, digits: u8) -> Value {
     json!({
         "id": order.id, "internal_id": order.internal_id, "status": order.status, "price": format.money(order.price),
         "currency": order.currency, "gateway": order.gateway, "created_at": shown_time(order.created_at),
-        "owner": order.owner, "lines": order.lines.iter().map(line).collect::<Vec<_>>(), "coupon": effects.coupon,
+        "owner": order.owner, "lines": order.lines.iter().enumerate().map(line).collect::<Vec<_>>(), "coupon": effects.coupon,
         "gift_card": gift.map(|part| json!({ "code": part.code, "amount": format.money(part.amount) })),
         "virtual_currency": format.money(effects.virtual_currency), "referral": effects.referral,
         "via": effects.via, "chat": effects.chat, "consented_at": effects.consented_at.map(shown_time),

@@ -198,6 +198,12 @@ pub(super) fn failed(error: OperatorError, what: &str) -> Failure {
                 "Wait for the dispute's end: one that is won can be accepted, one that is lost has returned the money.";
             Failure::refused(text, next)
         }
+        OperatorError::Line(_) => {
+            let next = "`storectl order show` has the lines with their units; --line is LINE:UNITS, the units that are refunded \
+                        afterwards.";
+            Failure::refused(text, next)
+        }
+        OperatorError::NoProvider => no_keys(),
         OperatorError::Status(_) | OperatorError::NoReview | OperatorError::Refund(_) => {
             Failure::refused(text, "Look at it with `storectl order show`.")
         }

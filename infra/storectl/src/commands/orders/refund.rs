@@ -1,7 +1,7 @@
 //! `order refund` and `order accept`, and what `order show` says of refunds.
 
 use super::provider::{failed, provider};
-use super::{facts, format_of};
+use super::{facts, format_of, refund_lines};
 use crate::answer::{Answer, GOOD, WARN, paint};
 use crate::cli::{ConfirmedOrder, RefundOrder};
 use crate::commands::common::{published, shown_time};
@@ -16,13 +16,16 @@ use shared::rules::refund::RefundRefusal;
 use shared::store::orders::{self as store, StoredOrder};
 use shared::usecases::checkouts::{self, OperatorError, RefundKind, Refunded};
 
-const NOT_REFUNDED: &str = "The order is not refunded";
+pub(super) const NOT_REFUNDED: &str = "The order is not refunded";
 
 pub(in crate::commands) async fn refund(
     target: &Target,
     console: &Console,
     options: &RefundOrder,
 ) -> Result<Answer, Failure> {
+    if !options.lines.is_empty() {
+        return refund_lines::refund(target, console, options).await;
+    }
     let digits = published(target).await?.config.digits;
     let (provider, id) = (provider(target).await?, InternalId::new(&options.id));
     let stored = read(target, &id, NOT_REFUNDED).await?;
@@ -51,19 +54,23 @@ pub(in crate::commands) async fn give_back(
 ) -> Result<(Refunded, String), Failure> {
     let (id, format) = (&stored.order.internal_id, format_of(stored, digits));
     let refunded = checkouts::refund(&target.db, target.clock.as_ref(), provider, id, total).await;
-    let refunded = refunded.map_err(|error| match error {
-        OperatorError::Refund(refusal) => refused(refusal, stored, format),
-        error => failed(error, NOT_REFUNDED),
-    })?;
+    let refunded = refunded.map_err(|error| not_refunded(error, stored, format))?;
     let text = format!("{}{}", render(&refunded, id, format), after(&refunded.stored, format));
     Ok((refunded, text))
 }
 
-async fn read(target: &Target, id: &InternalId, what: &str) -> Result<StoredOrder, Failure> {
+pub(super) fn not_refunded(error: OperatorError, stored: &StoredOrder, format: CurrencyFormat) -> Failure {
+    match error {
+        OperatorError::Refund(refusal) => refused(refusal, stored, format),
+        error => failed(error, NOT_REFUNDED),
+    }
+}
+
+pub(super) async fn read(target: &Target, id: &InternalId, what: &str) -> Result<StoredOrder, Failure> {
     store::get(&target.db, id).await?.ok_or_else(|| failed(OperatorError::Unknown(id.clone()), what))
 }
 
-fn introduced(stored: &StoredOrder, format: CurrencyFormat) -> String {
+pub(super) fn introduced(stored: &StoredOrder, format: CurrencyFormat) -> String {
     let order = &stored.order;
     let review = stored.effects.review.as_ref().map(|review| format!("; {review}")).unwrap_or_default();
     let price = format.money(order.price);
@@ -71,7 +78,7 @@ fn introduced(stored: &StoredOrder, format: CurrencyFormat) -> String {
 }
 
 /// The outcome of the command, in a sentence.
-fn render(refunded: &Refunded, id: &InternalId, format: CurrencyFormat) -> String {
+pub(super) fn render(refunded: &Refunded, id: &InternalId, format: CurrencyFormat) -> String {
     let (amount, total) = (format.money(refunded.amount), format.money(refunded.total));
     let currency = &refunded.currency;
     match refunded.kind {
@@ -149,6 +156,12 @@ pub(in crate::commands) async fn accept(
 pub(super) fn lines(stored: &StoredOrder, format: CurrencyFormat) -> Vec<String> {
     let effects = &stored.effects;
     let mut lines = Vec::new();
+    let open = effects.refund_to.less(effects.refunded);
+    if stored.order.status == OrderStatus::Paid && open > Money::ZERO {
+        let open = format.money(open);
+        let line = format!("{open} for returned units are still to be refunded: run `storectl order refund --line` again");
+        lines.push(paint(WARN, &line));
+    }
     if let Some(last) = &effects.refund {
         let outcome = last.outcome.map_or("not known to have ended", RefundOutcome::as_str);
         let reason = last.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
