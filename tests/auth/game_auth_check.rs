@@ -1,6 +1,6 @@
 //! POST /game_auth/check/{username}.
 
-use super::game_auth_init::{init, open};
+use super::game_auth_init::{init, init_with_secret, open};
 use crate::payments::support::{agreed, call, refused, stored};
 use crate::support::fill_cart;
 use serde_json::{Value, json};
@@ -56,6 +56,40 @@ async fn a_confirmed_login_gives_one_token_to_the_address_that_began() {
     assert_eq!(check(&store, "Thornwick", "192.0.2.1").await, waiting, "once");
     store.clock.advance(Duration::from_secs(30));
     assert_eq!(store.poll().await, json!([]), "it is not served again");
+}
+
+async fn check_with_secret(store: &TestStore, name: &str, address: &str, secret: &str) -> Value {
+    let call = Call::post(&format!("/game_auth/check/{name}")).from_ip(address).json(&json!({ "secret": secret }));
+    let reply = store.send(call).await;
+    assert_eq!(reply.status, 200, "{}", reply.text);
+    reply.json()
+}
+
+#[tokio::test]
+async fn a_login_that_begins_on_ipv6_ends_on_ipv4_for_the_client_with_its_secret_and_for_nobody_at_its_address() {
+    let (home, mobile) = ("2001:db8:1::7", "198.51.100.7");
+    let store = open().await;
+    let (_, secret) = init_with_secret(&store, "Thornwick", home, "").await;
+    confirm(&store, &auth_id(&store).await).await;
+    let waiting = json!({ "status": false });
+    let (_, other) = init_with_secret(&store, "Pebble", home, "").await;
+    for address in [home, mobile] {
+        assert_eq!(check(&store, "Thornwick", address).await, waiting, "by the address alone");
+        assert_eq!(check_with_secret(&store, "Thornwick", address, &other).await, waiting, "another client");
+        assert_eq!(check_with_secret(&store, "Thornwick", address, "").await, waiting, "a client without its secret");
+    }
+    let done = check_with_secret(&store, "Thornwick", mobile, &secret).await;
+    assert_eq!(store.keys.verify(done["token"].as_str().unwrap(), NOW).unwrap().user, UserId::new(1));
+    assert_eq!(check_with_secret(&store, "Thornwick", mobile, &secret).await, waiting, "once");
+    // It is known now, at any address: no stranger voids its next login, also not one behind the address of the first.
+    store.clock.advance(Duration::from_mins(10));
+    let (again, _) = init_with_secret(&store, "Thornwick", "203.0.113.9", &secret).await;
+    assert_eq!(again["status"], true);
+    for stranger in [home, mobile, "203.0.113.9"] {
+        assert_eq!(init(&store, "Thornwick", stranger).await["status"], false, "{stranger}");
+    }
+    confirm(&store, &auth_id(&store).await).await;
+    assert_eq!(check_with_secret(&store, "Thornwick", home, &secret).await["status"], true);
 }
 
 #[tokio::test]

@@ -37,6 +37,61 @@ async fn a_login_is_served_to_the_game_server_every_30_seconds_until_it_ends() {
     assert!(served.iter().all(|row| row["auth_id"] == login["auth_id"]));
 }
 
+/// A client that keeps a secret begins a login, and the secret that it has then.
+pub async fn init_with_secret(store: &TestStore, name: &str, address: &str, kept: &str) -> (Value, String) {
+    let call = Call::post(&format!("/game_auth/init/{name}")).from_ip(address).json(&json!({ "secret": kept }));
+    let reply = store.send(call).await;
+    assert_eq!(reply.status, 200, "{}", reply.text);
+    let secret = reply.json()["secret"].as_str().unwrap_or(kept).to_owned();
+    (reply.json(), secret)
+}
+
+#[tokio::test]
+async fn a_client_that_keeps_a_secret_is_given_one_and_keeps_it() {
+    let store = open().await;
+    let (begun, secret) = init_with_secret(&store, "Thornwick", "192.0.2.1", "").await;
+    assert_eq!((&begun["status"], secret.len()), (&json!(true), 32));
+    assert_eq!(init_with_secret(&store, "Thornwick", "198.51.100.1", &secret).await.1, secret);
+    let null = Call::post("/game_auth/init/Pebble").json(&json!({ "secret": null }));
+    let other = store.send(null).await.json()["secret"].as_str().unwrap().to_owned();
+    assert!(other.len() == 32 && other != secret);
+    assert_eq!(init(&store, "Quillfeather", "192.0.2.3").await["secret"], json!(null), "it did not ask for one");
+    for bad in [json!("1"), json!("A".repeat(32)), json!("0".repeat(33)), json!(7), json!(["0"])] {
+        for step in ["init", "check"] {
+            let call = Call::post(&format!("/game_auth/{step}/Thornwick")).json(&json!({ "secret": bad }));
+            let reply = store.send(call).await;
+            assert_eq!((reply.status.as_u16(), &reply.json()["status"]), (400, &json!(false)), "{}", reply.text);
+            assert!(reply.json()["message"].as_str().unwrap().contains("secret field"), "{}", reply.text);
+        }
+    }
+}
+
+#[tokio::test]
+async fn another_client_behind_the_same_address_voids_a_login_and_the_text_says_that_it_is_another_device() {
+    let store = open().await;
+    let (begun, secret) = init_with_secret(&store, "Thornwick", "192.0.2.1", "").await;
+    assert_eq!(begun["status"], true);
+    let (voided, _) = init_with_secret(&store, "Thornwick", "192.0.2.1", "").await;
+    let text = voided["message"].as_str().unwrap();
+    assert!(voided["status"] == false && text.starts_with("Another device"), "{text}");
+    store.clock.advance(Duration::from_secs(10));
+    let (waits, _) = init_with_secret(&store, "Thornwick", "192.0.2.1", &secret).await;
+    assert_eq!(waits["message"], "Another device has begun to log this player in. Please try again in 5 minutes.");
+    assert_eq!(store.poll().await, json!([]));
+}
+
+#[tokio::test]
+async fn a_48_of_ipv6_begins_at_most_200_logins_in_ten_minutes() {
+    let store = open().await;
+    for number in 0..200 {
+        let address = format!("2001:db8:1:{number:x}::1");
+        assert_eq!(init(&store, &format!("Player_{number}"), &address).await["status"], true, "{number}");
+    }
+    let refused = init(&store, "Player_201", "2001:db8:1:ffff::1").await;
+    assert!(refused["message"].as_str().unwrap().starts_with("Too many attempts"), "{refused}");
+    assert_eq!(init(&store, "Player_201", "2001:db8:2::1").await["status"], true, "another network");
+}
+
 #[tokio::test]
 async fn an_eleventh_login_of_an_address_in_ten_minutes_is_refused() {
     let store = open().await;

@@ -1,8 +1,13 @@
 //! Requests that no plugin sends: ids and bodies that are wrong, and calls that do not exist.
 
+use crate::support::put;
+use aws_sdk_dynamodb::types::AttributeValue;
 use serde_json::json;
-use shared::model::CommandState;
-use tests::{Call, Fault, SERVER_KEY, TestStore};
+use shared::clock::Clock as _;
+use shared::model::{CommandId, CommandState};
+use shared::store::codec::encode_live;
+use shared::store::keys;
+use tests::{Call, Fault, SERVER, SERVER_KEY, TestStore};
 
 const CALLS: [(&str, &str); 5] =
     [("GET", "queue"), ("GET", "paynow"), ("POST", "delivered"), ("POST", "executed"), ("POST", "validated")];
@@ -116,4 +121,57 @@ async fn while_the_database_is_away_reads_are_empty_and_words_are_refused() {
             assert_eq!(reply.status, 200, "{name}: {}", reply.text);
         }
     }
+}
+
+#[tokio::test]
+async fn rows_of_a_queue_that_cannot_be_read_keep_no_other_from_running() {
+    let store = TestStore::open().await;
+    // More of them than a poll serves, and before what can be read.
+    for _ in 0..200 {
+        let id = CommandId::new(u64::from(store.queue_command("Pebble", "say later", false).await)).unwrap();
+        let key = keys::queued(SERVER, store.clock.seconds(), id);
+        let mut row = store.db.get(&key, true).await.unwrap().unwrap();
+        row.insert("command".to_owned(), AttributeValue::S("of a later version".to_owned()));
+        put(&store, row).await;
+    }
+    let good = store.queue_command("Thornwick", "give Thornwick diamond", false).await;
+    let rows = store.poll().await;
+    assert_eq!(rows.as_array().unwrap().iter().map(|row| &row["id"]).collect::<Vec<_>>(), [&json!(good)]);
+    assert_eq!(store.tell("executed", &[good]).await, [(json!(good), true)]);
+}
+
+#[tokio::test]
+async fn a_command_that_cannot_be_read_keeps_no_word_about_others_from_being_heard() {
+    let store = TestStore::open().await;
+    let bad = store.queue_command("Pebble", "say later", false).await;
+    let good = store.queue_command("Thornwick", "give Thornwick diamond", false).await;
+    let key = keys::command(CommandId::new(u64::from(bad)).unwrap());
+    let mut row = store.db.get(&key, true).await.unwrap().unwrap();
+    row.insert("event".to_owned(), AttributeValue::S("of_a_later_version".to_owned()));
+    row.insert("version".to_owned(), AttributeValue::N("9".to_owned()));
+    put(&store, row.clone()).await;
+    let rows = store.poll().await;
+    assert_eq!(rows.as_array().unwrap().iter().map(|row| &row["id"]).collect::<Vec<_>>(), [&json!(good)]);
+    for name in ["delivered", "executed", "validated"] {
+        assert_eq!(store.tell(name, &[bad, good]).await, [(json!(bad), true), (json!(good), true)], "{name}");
+    }
+    assert_eq!(store.command_state(good).await, CommandState::Executed);
+    assert_eq!(store.db.get(&key, true).await.unwrap(), Some(row), "it stays as it is");
+}
+
+#[tokio::test]
+async fn a_fault_that_does_not_pass_is_no_empty_response() {
+    let store = TestStore::open().await;
+    let lease = encode_live(&keys::lease(SERVER), &json!({ "number": "of a later version" })).unwrap();
+    put(&store, lease).await;
+    let reply = store.server_says("queue", None).await;
+    assert_eq!(reply.status, 500, "{}", reply.text);
+    let store = TestStore::open().await;
+    store
+        .faults
+        .inject(|operation| (operation == "Query").then_some(Fault::Refused("AccessDeniedException", "injected")));
+    assert_eq!(store.server_says("queue", None).await.status, 500);
+    store.faults.inject(|operation| (operation == "Query").then_some(Fault::Throttled));
+    let reply = store.server_says("queue", None).await;
+    assert_eq!((reply.status.as_u16(), reply.text.as_str()), (200, "[]"));
 }

@@ -1,13 +1,13 @@
-//! POST /game_auth/check/{username}: whether the player has confirmed the login that this address began (rules.md,
+//! POST /game_auth/check/{username}: whether the player has confirmed the login that this caller began (rules.md,
 //! "Logins in the game"). The storefront asks every five seconds.
 
 use crate::State;
 use crate::account;
-use crate::game_auth_init::SentName;
+use crate::support::game_login::{Known, SecretRequest, SentName};
 use serde::Serialize;
-use shared::endpoint::{Endpoint, Error, ErrorBody, Json, PathParameter, RoundTrips, WithAddress};
+use shared::endpoint::{Endpoint, Error, ErrorBody, Json, PathParameterAndBody, RoundTrips, WithAddress};
+use shared::http::address::network_of;
 use shared::model::AuthType;
-use shared::rules;
 use shared::store::{logins, names};
 use shared::token::Via;
 use shared::usecases::game_login;
@@ -29,7 +29,7 @@ pub struct EndReply {
 impl Endpoint for EndGameLogin {
     type State = State;
     type Caller = ();
-    type Input = WithAddress<PathParameter<SentName>>;
+    type Input = WithAddress<PathParameterAndBody<SentName, SecretRequest>>;
     type Reply = Json<EndReply>;
     type Refusal = Infallible;
 
@@ -47,8 +47,12 @@ impl Endpoint for EndGameLogin {
     }
 }
 
-async fn token(state: &State, input: WithAddress<PathParameter<SentName>>) -> Result<Option<String>, Error> {
-    let WithAddress(PathParameter(Some(SentName(player))), address) = input else { return Ok(None) };
+async fn token(
+    state: &State,
+    input: WithAddress<PathParameterAndBody<SentName, SecretRequest>>,
+) -> Result<Option<String>, Error> {
+    let WithAddress(PathParameterAndBody(Some(SentName(player)), request), address) = input else { return Ok(None) };
+    let Some(known) = Known::asking(request) else { return Ok(None) };
     let base = &state.base;
     let (active, login, found) = tokio::join!(
         base.published.active_version(),
@@ -56,8 +60,8 @@ async fn token(state: &State, input: WithAddress<PathParameter<SentName>>) -> Re
         logins::of_name(&base.db, player.key()),
     );
     let (active, login, found) = (active?, login?, found?);
-    let (hashed, now) = (game_login::hashed(&player, &address), base.clock.seconds());
-    if active.config.auth_type != AuthType::Ingame || rules::game_login::end(&found.login, &hashed, now).is_none() {
+    let (client, now) = (known.client(&player, (&address, &network_of(&address))), base.clock.seconds());
+    if active.config.auth_type != AuthType::Ingame || !game_login::is_confirmed(&found, &client, now) {
         return Ok(None);
     }
     // The account is made first: a login that has ended cannot be tried again.
@@ -67,7 +71,7 @@ async fn token(state: &State, input: WithAddress<PathParameter<SentName>>) -> Re
         // Banned, renamed or locked.
         Err(_) => return Ok(None),
     };
-    if !game_login::end(&base.db, &player, found, &hashed, now).await? {
+    if !game_login::end(&base.db, &player, found, &client, now).await? {
         return Ok(None);
     }
     Ok(account::token(base, &row, Via::Game).ok())

@@ -1,28 +1,23 @@
 //! POST /game_auth/init/{username}: begins a login that the player confirms in the game (rules.md, "Logins in the game").
 
 use crate::State;
+use crate::support::game_login::{Known, SecretRequest, SentName};
 use serde::Serialize;
-use shared::endpoint::{Endpoint, Error, ErrorBody, Json, PathParameter, RoundTrips, WithAddress, too_many_attempts};
-use shared::model::{AuthType, PlayerName};
-use shared::store::limiter::RateLimit;
+use shared::endpoint::{
+    Endpoint, Error, ErrorBody, Json, PathParameterAndBody, RoundTrips, WithAddress, shown_wait, too_many_attempts,
+};
+use shared::http::address::network_of;
+use shared::model::AuthType;
+use shared::store::limiter::{self, RateLimit};
 use shared::store::names;
+use shared::telemetry;
 use shared::usecases::game_login::{self, Beginning};
 use std::convert::Infallible;
-use std::str::FromStr;
+
+/// How many logins a network may begin: an address of IPv6 costs nothing, and every login is told to every game server.
+const OF_NETWORK: RateLimit = RateLimit { kind: "game", requests: 200, seconds: 600 };
 
 pub struct BeginGameLogin;
-
-/// The player's name in the game, as POST /auth/username takes it.
-#[derive(schemars::JsonSchema)]
-pub struct SentName(#[schemars(with = "String")] pub PlayerName);
-
-impl FromStr for SentName {
-    type Err = shared::model::NotAPlayerName;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        PlayerName::parse(text).map(Self)
-    }
-}
 
 /// The outcome.
 #[derive(Serialize, schemars::JsonSchema)]
@@ -31,12 +26,17 @@ pub struct BeginReply<'a> {
     status: bool,
     /// The outcome, as a text for people.
     message: &'a str,
+    /// The secret by which this client is known from now on, if its request had the field `secret` and the player is asked: 32
+    /// digits from 0 to 9 and a to f. The client sends it with game_auth/check and the next game_auth/init, and shows it to nobody.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String", regex(pattern = "^[0-9a-f]{32}$"))]
+    secret: Option<&'a str>,
 }
 
 impl Endpoint for BeginGameLogin {
     type State = State;
     type Caller = ();
-    type Input = WithAddress<PathParameter<SentName>>;
+    type Input = WithAddress<PathParameterAndBody<SentName, SecretRequest>>;
     type Reply = Json<BeginReply<'static>>;
     type Refusal = Infallible;
 
@@ -48,28 +48,40 @@ impl Endpoint for BeginGameLogin {
     const RATE_LIMIT: Option<RateLimit> = Some(RateLimit { kind: "game", requests: 10, seconds: 600 });
 
     async fn handle(state: &State, (): (), input: Self::Input) -> Result<Self::Reply, Error> {
-        let WithAddress(PathParameter(name), address) = input;
-        let refused = |message: &str| Ok(Json::of(&BeginReply { status: false, message }));
+        let WithAddress(PathParameterAndBody(name, request), address) = input;
+        let refused = |message: &str| Ok(Json::of(&BeginReply { status: false, message, secret: None }));
         let Some(SentName(player)) = name else { return refused("Incorrect username!") };
-        let base = &state.base;
-        let (active, login) = tokio::join!(base.published.active_version(), names::login(&base.db, player.key()));
-        let (active, login) = (active?, login?);
+        let (base, network) = (&state.base, network_of(&address));
+        let (active, login, hit) = tokio::join!(
+            base.published.active_version(),
+            names::login(&base.db, player.key()),
+            limiter::hit(&base.db, OF_NETWORK, &network, base.clock.millis()),
+        );
+        let (active, login, hit) = (active?, login?, hit?);
         if active.config.auth_type != AuthType::Ingame {
             return refused("This store logs players in by their names.");
         }
         if login.is_banned {
             return refused("This player is banned from the store.");
         }
-        let hashed = game_login::hashed(&player, &address);
-        match game_login::begin(&base.db, &player, &hashed, base.clock.seconds()).await? {
+        if !hit.allowed {
+            telemetry::rate_limited();
+            return refused(&too_many_attempts(hit.reset_seconds));
+        }
+        let known = Known::beginning(request)?;
+        let client = known.client(&player, (&address, &network));
+        match game_login::begin(&base.db, &player, &client, base.clock.seconds()).await? {
             Beginning::Pending => {
                 let message = "Please join the game and confirm this login there within 5 minutes.";
-                Ok(Json::of(&BeginReply { status: true, message }))
+                Ok(Json::of(&BeginReply { status: true, message, secret: known.secret() }))
             }
             Beginning::Voided => {
                 refused("Another device logs this player in as well, so that neither counts. Please wait 5 minutes.")
             }
-            Beginning::Wait { seconds } => refused(&too_many_attempts(u64::try_from(seconds).unwrap_or_default())),
+            Beginning::Wait { seconds } => {
+                let when = shown_wait(u64::try_from(seconds).unwrap_or_default());
+                refused(&format!("Another device has begun to log this player in. Please try again in {when}."))
+            }
         }
     }
 }

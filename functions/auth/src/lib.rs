@@ -11,6 +11,7 @@ mod game_auth_check;
 mod game_auth_init;
 mod get_user;
 mod settings;
+mod support;
 mod username;
 
 pub use settings::ChatSettings;

@@ -104,10 +104,15 @@ impl Endpoint for Queue {
             Ok(due) => game_login::take(db, key.server(), due, now).await,
             Err(error) => Err(error),
         };
-        let logins = logins.unwrap_or_else(|error| {
-            tracing::error!(error = %error, causes = fault::causes(&error), "logins could not be served");
-            Vec::new()
-        });
+        let logins = match logins {
+            Ok(logins) => logins,
+            // A fault that does not pass is to be seen, unless commands would be lost with it.
+            Err(error) if commands.is_empty() && !error.may_pass() => return Err(error.into()),
+            Err(error) => {
+                tracing::error!(error = %error, causes = fault::causes(&error), "logins could not be served");
+                Vec::new()
+            }
+        };
         let commands = commands.into_iter().map(|command| QueueRow::of(command, agent));
         let rows: Vec<QueueRow> = commands.chain(logins.into_iter().map(QueueRow::from)).collect();
         if rows.is_empty() {

@@ -12,14 +12,18 @@ use serde::Serialize;
 use std::convert::Infallible;
 use std::fmt;
 
-/// The text of a refusal because of too many attempts. It never names a time that is too early.
+/// The text of a refusal because of too many attempts.
 pub fn too_many_attempts(retry_seconds: u64) -> String {
-    let when = match retry_seconds {
+    format!("Too many attempts. Please try again in {}.", shown_wait(retry_seconds))
+}
+
+/// A time to wait, in words; never too short.
+pub fn shown_wait(seconds: u64) -> String {
+    match seconds {
         0 | 1 => "1 second".to_owned(),
-        2..120 => format!("{retry_seconds} seconds"),
-        _ => format!("{} minutes", retry_seconds.div_ceil(60)),
-    };
-    format!("Too many attempts. Please try again in {when}.")
+        2..120 => format!("{seconds} seconds"),
+        _ => format!("{} minutes", seconds.div_ceil(60)),
+    }
 }
 
 /// A refusal of one endpoint or function. Its [`fmt::Display`] is the text that the caller reads.

@@ -209,3 +209,25 @@ impl<T: FromStr + JsonSchema + Send> Input for PathParameter<T> {
         RequestSchemas { path_parameters: vec![generator.subschema_for::<T>()], ..RequestSchemas::default() }
     }
 }
+
+/// The path parameter, parsed, and a JSON object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PathParameterAndBody<T, B>(pub Option<T>, pub B);
+
+impl<T, B> Input for PathParameterAndBody<T, B>
+where
+    T: FromStr + JsonSchema + Send,
+    B: DeserializeOwned + JsonSchema + Send,
+{
+    const KIND: InputKind = InputKind::PathParameterAndJsonBody;
+
+    fn read(received: Received<'_>) -> Result<Self, BodyFault> {
+        let body = body::object(received.request)?;
+        PathParameter::read(received).map(|PathParameter(found)| Self(found, body))
+    }
+
+    fn schemas(generator: &mut schemars::SchemaGenerator) -> RequestSchemas {
+        let (path, body) = (PathParameter::<T>::schemas(generator), JsonBody::<B>::schemas(generator));
+        RequestSchemas { path_parameters: path.path_parameters, body: body.body, ..RequestSchemas::default() }
+    }
+}

@@ -16,10 +16,11 @@ mod run;
 pub use caller::{Access, Caller, Visitor};
 #[cfg(feature = "schema")]
 pub use describe::{Description, OtherResponse, Schemas};
-pub use error::{Error, ErrorBody, Refusal, failed, too_many_attempts};
+pub use error::{Error, ErrorBody, Refusal, failed, shown_wait, too_many_attempts};
 pub use input::RequestSchemas;
 pub use input::{
-    Input, InputKind, JsonBody, PathId, PathIdAndBody, PathParameter, Received, Signed, TokenCookie, WithAddress,
+    Input, InputKind, JsonBody, PathId, PathIdAndBody, PathParameter, PathParameterAndBody, Received, Signed,
+    TokenCookie, WithAddress,
 };
 pub use reply::Content;
 pub use reply::{Json, Reply, WithCookie};
@@ -77,8 +78,8 @@ pub trait Endpoint: Sized + 'static {
     const RATE_LIMIT: Option<RateLimit> = None;
     /// The largest body in bytes.
     const BODY_LIMIT: usize = body::LARGEST;
-    /// The JSON that is the response, with status 200, if the database fails; `None` if that is an error. A game server's
-    /// plugin ends for good after an error at its start.
+    /// The JSON that is the response, with status 200, if the database is away for a moment; `None` if that is an error. A game
+    /// server's plugin ends for good after an error at its start. A fault that does not pass is an error all the same.
     const WHILE_AWAY: Option<&'static str> = None;
     /// Turns the JSON of a failure into a page, for an endpoint whose responses browsers show.
     const FAILURE: Option<FailurePage> = None;

@@ -78,7 +78,8 @@ async fn observed(endpoint: &Declaration, base: &Base, request: &Request, call: 
 
 fn rendered(endpoint: &Declaration, request_id: &str, result: Result<Response<Body>, Error>) -> Response<Body> {
     result.unwrap_or_else(|error| {
-        let while_away = endpoint.while_away.filter(|_| matches!(error, Error::Store(_)));
+        let is_away = matches!(&error, Error::Store(error) if error.may_pass());
+        let while_away = endpoint.while_away.filter(|_| is_away);
         let response = error.into_response(endpoint.errors, request_id);
         let Some(body) = while_away else { return response };
         let mut empty = reply::text(body.to_owned());

@@ -68,6 +68,22 @@ fn group(address: IpAddr) -> String {
     }
 }
 
+/// The network of a caller that is counted as `counted`: the /24 of an IPv4 address, the /48 of IPv6. One person can have all of
+/// its addresses at no cost.
+pub fn network_of(counted: &str) -> String {
+    match counted.split('/').next().and_then(parse) {
+        Some(IpAddr::V4(address)) => {
+            let [a, b, c, _] = address.octets();
+            format!("{a}.{b}.{c}.0/24")
+        }
+        Some(IpAddr::V6(address)) => {
+            let [a, b, c, ..] = address.segments();
+            format!("{}/48", Ipv6Addr::new(a, b, c, 0, 0, 0, 0, 0))
+        }
+        None => counted.to_owned(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -144,5 +160,17 @@ mod tests {
         assert_eq!(counted("::ffff:10.0.0.1", &["203.0.113.9"], &["10.0.0.0/8"]), "203.0.113.9");
         assert_eq!(counted("fe80::1%eth0", &[], &[]), "fe80::/64");
         assert_eq!(counted("garbage", &[], &[]), "unknown");
+    }
+
+    #[test]
+    fn a_network_is_a_24_or_a_48() {
+        for (counted, network) in [
+            ("198.51.100.7", "198.51.100.0/24"),
+            ("2001:db8:1:2::/64", "2001:db8:1::/48"),
+            ("2001:db8:1:ffff::/64", "2001:db8:1::/48"),
+            ("unknown", "unknown"),
+        ] {
+            assert_eq!(network_of(counted), network);
+        }
     }
 }

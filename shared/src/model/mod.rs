@@ -51,7 +51,9 @@ pub use command::{CommandEvent, CommandTemplate, FreeNames, ItemDelivery, StoreD
 pub use content::{Page, PageUrl, Patronage, Staff, StaffMember};
 pub use decimal::DecimalError;
 pub use delivery::{AgentId, Command, CommandId, CommandState, Delivery, Entitlement, NotACommandId, NotAnAgentId};
-pub use game_login::{AddressHash, Attempt, AuthId, GameLogin, KnownAddress, NotAnAuthId, PendingLogin};
+pub use game_login::{
+    Attempt, AuthId, CallerHash, GameLogin, KnownCaller, LoginSecret, NotALoginSecret, NotAnAuthId, PendingLogin,
+};
 pub use id::{CategoryId, CodeId, ItemId, LARGEST_ID, LineId, OrderNumber, ParseIdError, ServerId, UserId};
 pub use internal_id::InternalId;
 pub use item::{

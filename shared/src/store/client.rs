@@ -65,28 +65,32 @@ impl Db {
         self.query_all(request).await
     }
 
-    /// Reads at most `most` items of a partition whose sort keys are within `first` and `last`, strongly consistent and in
-    /// order.
-    pub async fn query_first(
+    /// Reads the first items of a partition whose sort keys are within `first` and `last`, strongly consistent and in order, until
+    /// `read` has taken `most` of them.
+    pub async fn query_first<T>(
         &self,
         partition: &str,
         (first, last): (&str, &str),
         most: usize,
-    ) -> Result<Vec<Row>, StoreError> {
+        mut read: impl FnMut(Row) -> Option<T>,
+    ) -> Result<Vec<T>, StoreError> {
         let text = |text: &str| AttributeValue::S(text.to_owned());
         let request = partition_request(partition)
             .key_condition_expression("#pk = :pk AND #sk BETWEEN :first AND :last")
             .expression_attribute_names("#sk", SK)
             .expression_attribute_values(":first", text(first))
             .expression_attribute_values(":last", text(last));
-        let (mut found, mut start) = (Vec::new(), None);
+        let (mut found, mut start, mut seen) = (Vec::new(), None, 0_usize);
         loop {
-            let limit = i32::try_from(most - found.len()).unwrap_or(i32::MAX);
+            // The more were not taken, the more are read at once.
+            let limit = i32::try_from((most + seen).saturating_sub(2 * found.len()).max(1)).unwrap_or(i32::MAX);
             let page = self.0.query_page(request.clone().limit(limit).set_exclusive_start_key(start)).await;
             let (rows, next) = page.map_err(|error| StoreError::from_sdk("Query", error))?;
-            found.extend(rows.into_iter().map(Row::from));
+            seen += rows.len();
+            found.extend(rows.into_iter().map(Row::from).filter_map(&mut read));
             start = next;
             if start.is_none() || found.len() >= most {
+                found.truncate(most);
                 return Ok(found);
             }
         }

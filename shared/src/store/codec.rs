@@ -6,6 +6,7 @@
 
 use super::error::StoreError;
 use super::keys::{Key, PK, SK};
+use crate::telemetry;
 use aws_sdk_dynamodb::types::AttributeValue;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -52,6 +53,17 @@ impl Row {
     pub fn key(&self) -> Result<Key, StoreError> {
         key(|name| self.0.text(name))
     }
+}
+
+/// Reads live things of a list one by one. One that cannot be read keeps no other one from being used: it is left out, logged and
+/// counted ([`telemetry::unreadable_row`]), and `storectl doctor` names it.
+pub fn readable<T: DeserializeOwned>(rows: impl IntoIterator<Item = Row>) -> impl Iterator<Item = T> {
+    rows.into_iter().filter_map(|row| noted(row.live_found()))
+}
+
+/// What was read; `None`, logged and counted, if it cannot be read.
+pub fn noted<T>(read: Result<T, StoreError>) -> Option<T> {
+    read.inspect_err(telemetry::unreadable_row).ok()
 }
 
 pub fn key_attributes(key: &Key) -> Item {

@@ -1,7 +1,7 @@
 //! Commands of orders. A command's row is the truth about it; the queue of its server has a copy.
 
 use super::client::Db;
-use super::codec::{Item, decode_live, encode_live};
+use super::codec::{Item, Row, decode_live, encode_live, noted};
 use super::keys::{self, Key};
 use super::queue;
 use super::sequences;
@@ -20,21 +20,38 @@ pub async fn get(db: &Db, id: CommandId) -> Result<Option<Command>, StoreError> 
     read_live(db, &keys::command(id)).await
 }
 
-/// Reads commands, strongly consistent. Those that do not exist are missing.
+/// Reads commands, strongly consistent. Those that do not exist are missing. Fails if one cannot be read: for what decides about
+/// all commands of an order.
 pub async fn read(db: &Db, ids: impl Iterator<Item = CommandId>) -> Result<BTreeMap<CommandId, Command>, StoreError> {
-    let ids: Vec<CommandId> = ids.collect();
-    if ids.is_empty() {
-        return Ok(BTreeMap::new());
-    }
-    let mut rows = db.batch_get(ids.iter().copied().map(keys::command).collect()).await?;
-    let mut found = BTreeMap::new();
-    for id in ids {
-        let key = keys::command(id);
-        if let Some(row) = rows.take(&key) {
-            found.insert(id, row.live(&key)?);
+    rows(db, ids).await?.into_iter().map(|(key, row)| decode_row(&key, row)).collect()
+}
+
+/// Reads commands as [`read`] does, one by one. Those that cannot be read are left out, see [`noted`], and their keys are returned.
+pub async fn read_each(
+    db: &Db,
+    ids: impl Iterator<Item = CommandId>,
+) -> Result<(BTreeMap<CommandId, Command>, Vec<Key>), StoreError> {
+    let (mut found, mut unreadable) = (BTreeMap::new(), Vec::new());
+    for (key, row) in rows(db, ids).await? {
+        match noted(decode_row(&key, row)) {
+            Some((id, command)) => _ = found.insert(id, command),
+            None => unreadable.push(key),
         }
     }
-    Ok(found)
+    Ok((found, unreadable))
+}
+
+async fn rows(db: &Db, ids: impl Iterator<Item = CommandId>) -> Result<Vec<(Key, Row)>, StoreError> {
+    let wanted: Vec<Key> = ids.map(keys::command).collect();
+    if wanted.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut rows = db.batch_get(wanted.clone()).await?;
+    Ok(wanted.into_iter().filter_map(|key| rows.take(&key).map(|row| (key, row))).collect())
+}
+
+fn decode_row(key: &Key, row: Row) -> Result<(CommandId, Command), StoreError> {
+    row.live(key).map(|command: Command| (command.id, command))
 }
 
 /// Reads a command's item that a failed condition returned.

@@ -2,7 +2,7 @@
 
 use super::StoreError;
 use super::client::{Db, Rows};
-use super::codec::{Item, Row, encode_live, encode_published};
+use super::codec::{Item, Row, encode_live, encode_published, noted};
 use super::keys::{self, Key};
 use super::orders::StoredOrder;
 use super::read_published;
@@ -119,6 +119,21 @@ fn take<T: DeserializeOwned>(rows: &mut Rows, key: &Key) -> Result<Option<T>, St
 /// Texts that take something from accounts, strongly consistent, by their keys. Those without a row are missing.
 pub async fn lasting(db: &Db, keys: BTreeSet<Key>) -> Result<BTreeMap<Key, Lasting>, StoreError> {
     lasting_and_ends(db, keys, BTreeSet::new()).await.map(|(held, _)| held)
+}
+
+/// When what texts take from accounts ends, in seconds since 1970 UTC, by their keys. What does not end, and what cannot be read, is
+/// left out.
+pub async fn ends(db: &Db, keys: BTreeSet<Key>) -> Result<BTreeMap<Key, i64>, StoreError> {
+    if keys.is_empty() {
+        return Ok(BTreeMap::new());
+    }
+    let mut rows = db.batch_get(keys.iter().cloned().collect()).await?;
+    let mut ends = BTreeMap::new();
+    for key in keys {
+        let held: Option<Lasting> = rows.take(&key).and_then(|row| noted(row.live(&key)));
+        ends.extend(held.as_ref().and_then(Lasting::until).map(|until| (key, until)));
+    }
+    Ok(ends)
 }
 
 /// Texts as [`lasting`] reads them, together with those that run when items end.

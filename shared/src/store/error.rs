@@ -48,12 +48,22 @@ pub enum StoreError {
 }
 
 impl StoreError {
+    /// Whether the same request may succeed in a moment, here or in another process. Otherwise it is a fault that somebody has to
+    /// mend: a bug, a missing permission, or a row that cannot be read.
+    pub const fn may_pass(&self) -> bool {
+        match self {
+            Self::Unavailable { .. } | Self::Contended | Self::Outdated { .. } | Self::Credentials { .. } => true,
+            Self::Refused { .. } | Self::Internal(_) | Self::Unreadable { .. } => false,
+        }
+    }
+
     /// The operation got no response that counts; the same request may pass in a moment.
     pub fn unavailable(operation: &'static str) -> Self {
         Self::Unavailable { operation, source: None }
     }
 
-    pub(crate) fn no_entropy() -> Self {
+    /// The system gives no random numbers.
+    pub fn no_entropy() -> Self {
         Self::Internal("the system has no random numbers".into())
     }
 

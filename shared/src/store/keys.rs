@@ -78,8 +78,13 @@ pub struct Key {
 }
 
 impl fmt::Display for Key {
-    /// Only the kind of item (the text before the first `#`): a log line never contains a code or an address.
+    /// Only the kind of item (the text before the first `#`): a log line never contains a code or an address. The key itself of
+    /// what has only ids and hashes in it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if [prefix::COMMAND, prefix::QUEUE, prefix::LEASE, prefix::SERVER].iter().any(|kind| self.pk.starts_with(kind))
+        {
+            return write!(f, "{} {}", self.pk, self.sk);
+        }
         f.write_str(self.pk.split('#').next().unwrap_or_default())
     }
 }

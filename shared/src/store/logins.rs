@@ -6,16 +6,19 @@
 )]
 
 use super::client::Db;
-use super::codec::{Row, encode_live};
+use super::codec::{encode_live, key_attributes, readable};
 use super::keys::{self, TTL};
-use super::transaction::{Sent, VERSION, Write, send};
+use super::transaction::{Sent, VERSION, Write, send, send_or_read};
 use super::{StoreError, read_live};
 use crate::model::{AuthId, GameLogin, PendingLogin, ServerId, UserName};
+use crate::random;
 use aws_sdk_dynamodb::types::AttributeValue;
 use serde::Deserialize;
+use std::collections::{BTreeMap, BTreeSet};
 
-/// How many pending logins a poll looks at.
-const MOST_READ: i32 = 500;
+/// How many pending logins a poll reads at once, and how often: of 2,500 it sees each one.
+const PAGE: i32 = 500;
+const PAGES: usize = 6;
 /// How many of those that have ended it removes at once.
 const MOST_REMOVED: usize = 100;
 
@@ -33,7 +36,7 @@ pub async fn of_name(db: &Db, name: &UserName) -> Result<StoredLogin, StoreError
     Ok(read_live(db, &keys::game_login(name)).await?.unwrap_or_default())
 }
 
-/// The write after which no address is known to log in under a name, and no login waits to be confirmed. A known address is
+/// The write after which no caller is known to log in under a name, and no login waits to be confirmed. A known caller is
 /// believed before others, and one that is to be locked out may be known.
 pub fn forget(name: &UserName) -> Write {
     Write::delete(keys::game_login(name))
@@ -79,13 +82,29 @@ pub async fn save(
     Ok(send(db, writes).await? == Sent::Written)
 }
 
-/// The logins that game servers are told of and that have not ended at `now`, in no order. If there are more rows than are
-/// read, those that have ended are removed, and the next call reads others: the table's own expiry can take days.
+/// The logins that game servers are told of and that have not ended at `now`, in no order. If there are more than the most that
+/// are read, the last page begins anywhere, so that none stays unseen. If there is more than one page, some of those that have
+/// ended are removed: the table's own expiry can take days.
 pub async fn all_pending(db: &Db, now: i64) -> Result<Vec<PendingLogin>, StoreError> {
-    let (rows, more) = db.query_descending(&keys::pending_logins(), MOST_READ, None).await?;
-    let found: Result<Vec<PendingLogin>, StoreError> = rows.into_iter().map(Row::live_found).collect();
-    let (live, ended): (Vec<PendingLogin>, Vec<PendingLogin>) = found?.into_iter().partition(|login| now < login.until);
-    if more.is_some() && !ended.is_empty() {
+    let mut found: BTreeMap<String, PendingLogin> = BTreeMap::new();
+    let (mut start, mut pages) = (None, 0);
+    loop {
+        let (rows, next) = db.query_descending(&keys::pending_logins(), PAGE, start).await?;
+        pages += 1;
+        found.extend(readable::<PendingLogin>(rows).map(|login| (login.auth_id.as_str().to_owned(), login)));
+        let anywhere = || random::bits().map(|bits| key_attributes(&keys::pending_login(&AuthId::new(bits))));
+        start = match next {
+            Some(_) if pages + 1 == PAGES => anywhere(),
+            Some(next) if pages < PAGES => Some(next),
+            _ => None,
+        };
+        if start.is_none() {
+            break;
+        }
+    }
+    let (live, ended): (Vec<PendingLogin>, Vec<PendingLogin>) =
+        found.into_values().partition(|login| now < login.until);
+    if pages > 1 && !ended.is_empty() {
         let remove = |login: &PendingLogin| {
             Write::delete(keys::pending_login(&login.auth_id)).only_if_equal("until", login.until)
         };
@@ -97,15 +116,15 @@ pub async fn all_pending(db: &Db, now: i64) -> Result<Vec<PendingLogin>, StoreEr
     Ok(live)
 }
 
-/// Marks that logins are reported to a server at `now`, on the condition that none was changed or reported since `before`.
-/// Returns whether it was written.
+/// Marks that logins are reported to a server at `now`, on the condition that none has ended or was reported since `before`. If it is
+/// not written, returns those for which that is so; there is none if another transaction held one of them.
 pub async fn mark_served(
     db: &Db,
     server: ServerId,
     logins: &[PendingLogin],
     now: i64,
     before: i64,
-) -> Result<bool, StoreError> {
+) -> Result<Result<(), BTreeSet<AuthId>>, StoreError> {
     let mark = |login: &PendingLogin| {
         Write::update(keys::pending_login(&login.auth_id), "SET served.#server = :now")
             .only_if("attribute_exists(#pk) AND (attribute_not_exists(served.#server) OR served.#server <= :before)")
@@ -114,5 +133,6 @@ pub async fn mark_served(
             .number(":now", now)
             .number(":before", before)
     };
-    Ok(send(db, logins.iter().map(mark).collect()).await? == Sent::Written)
+    let sent = send_or_read(db, logins.iter().map(mark).collect()).await?;
+    Ok(sent.map_err(|failed| failed.into_iter().map(|(place, _)| logins[place].auth_id.clone()).collect()))
 }

@@ -2,7 +2,7 @@
 
 use super::StoreError;
 use super::client::Db;
-use super::codec::{Item, Row, encode_live};
+use super::codec::{Item, Row, encode_live, noted};
 use super::keys::{self, Key, prefix};
 use super::transaction::Write;
 use crate::model::{Command, CommandState, ServerId};
@@ -35,13 +35,14 @@ pub fn put(place: &Key, command: &Command) -> Result<Write, StoreError> {
     Ok(Write::put(place.clone(), item(place, command)?))
 }
 
-/// At most `most` rows of a server that are due at `now` (seconds since 1970 UTC), the longest due first.
+/// At most `most` rows of a server that are due at `now` (seconds since 1970 UTC), the longest due first. Those that cannot be read
+/// are left out, see [`noted`].
 pub async fn due(db: &Db, server: ServerId, now: i64, most: usize) -> Result<Vec<Queued>, StoreError> {
-    let rows = db.query_first(&keys::queue(server), ("0", &keys::due_until(now)), most).await?;
-    rows.into_iter().map(decode).collect()
+    let last = keys::due_until(now);
+    db.query_first(&keys::queue(server), ("0", &last), most, |row| noted(decode(row))).await
 }
 
-/// At most `most` commands of a server that are in a state since `until` (seconds since 1970 UTC) or before.
+/// At most `most` commands of a server that are in a state since `until` (seconds since 1970 UTC) or before. As [`due`].
 pub async fn open(
     db: &Db,
     server: ServerId,
@@ -50,11 +51,11 @@ pub async fn open(
     most: usize,
 ) -> Result<Vec<Queued>, StoreError> {
     let (first, last) = keys::open_commands(state, until);
-    let rows = db.query_first(&keys::queue(server), (&first, &last), most).await?;
-    rows.into_iter().map(decode).collect()
+    db.query_first(&keys::queue(server), (&first, &last), most, |row| noted(decode(row))).await
 }
 
-fn decode(row: Row) -> Result<Queued, StoreError> {
+/// Reads a row of a queue.
+pub fn decode(row: Row) -> Result<Queued, StoreError> {
     let key = row.key()?;
     let Attributes { command } = row.live(&key)?;
     Ok(Queued { key, command })

@@ -12,6 +12,7 @@ use payments::Noted;
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 use std::cell::{Cell, RefCell};
+use std::fmt::Display;
 use std::io::Write as _;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -38,6 +39,8 @@ const NEEDS_PERSON: &str = "NeedsPerson";
 /// Metrics that a request has only if they are not 0: each is paid for in the hours in which it is emitted.
 const CONFLICTS: &str = "Conflicts";
 const RATE_LIMITED: &str = "RateLimited";
+/// Counts rows that were left out because they cannot be read. Emitted only with such a row.
+const UNREADABLE_ROWS: &str = "UnreadableRows";
 
 /// A metric that a function may emit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -67,6 +70,7 @@ pub const METRICS: &[Metric] = &[
     count("DatabaseCalls"),
     count(CONFLICTS),
     count(RATE_LIMITED),
+    count(UNREADABLE_ROWS),
     millis("Duration"),
     millis("DatabaseLatency"),
     count(PaymentEvent::BadSignature.metric()),
@@ -106,6 +110,7 @@ struct Meter {
     conflicts: Cell<u32>,
     rate_limited: Cell<bool>,
     routine: Cell<bool>,
+    unreadable_rows: Cell<u32>,
     code_refused: Cell<Option<&'static str>>,
     database_micros: RefCell<Vec<i64>>,
     payments: Noted,
@@ -143,6 +148,12 @@ pub fn rate_limited() {
 /// line, of which a server would write half a million a month.
 pub fn routine() {
     let _ = METER.try_with(|meter| meter.routine.set(true));
+}
+
+/// Notes that a row was left out because it cannot be read, and logs why. The error names it.
+pub fn unreadable_row(error: &impl Display) {
+    tracing::error!(%error, "a row cannot be read and is left out");
+    let _ = METER.try_with(|meter| meter.unreadable_rows.set(meter.unreadable_rows.get() + 1));
 }
 
 /// Notes that a coupon or gift card was refused, and which kind of refusal it was.
@@ -217,6 +228,11 @@ pub async fn payment_events<T>(work: impl Future<Output = T>) -> (T, Vec<(&'stat
     metered(work, |meter| meter.payments.counts().collect()).await
 }
 
+/// As [`payment_events`], for the number of rows that were left out because they cannot be read.
+pub async fn unreadable_rows<T>(work: impl Future<Output = T>) -> (T, u32) {
+    metered(work, |meter| meter.unreadable_rows.get()).await
+}
+
 /// As [`payment_events`], for the figures of game servers.
 pub async fn noted_servers<T>(work: impl Future<Output = T>) -> (T, Vec<ServerFigures>) {
     metered(work, |meter| meter.servers.take()).await
@@ -232,11 +248,12 @@ impl Meter {
         let (events, is_sweep) = self.payments.needs_person();
         let servers = self.servers.borrow().iter().filter(|figures| figures.needs_person()).count();
         let count = events.saturating_add(u32::try_from(servers).unwrap_or(u32::MAX));
+        let count = count.saturating_add(self.unreadable_rows.get());
         (is_sweep || count > 0).then_some(count)
     }
 
     fn is_written(&self, status: u16, cold_start: bool) -> bool {
-        !self.routine.get() || status >= 400 || cold_start
+        !self.routine.get() || status >= 400 || cold_start || self.unreadable_rows.get() > 0
     }
 
     /// The lines of a request; none before [`init`].
@@ -302,6 +319,7 @@ impl Line<'_> {
             RATE_LIMITED => self.meter.rate_limited.get(),
             NEEDS_PERSON => self.meter.needs_person().is_some(),
             servers::OLDEST_READY | servers::SILENCE | servers::UNKNOWN => false,
+            UNREADABLE_ROWS => self.meter.unreadable_rows.get() > 0,
             _ => self.meter.payments.emits(metric),
         }
     }
@@ -329,6 +347,9 @@ impl Serialize for Line<'_> {
         map.serialize_entry("DatabaseCalls", &latencies.len())?;
         map.serialize_entry("Conflicts", &self.meter.conflicts.get())?;
         map.serialize_entry("RateLimited", &u8::from(self.meter.rate_limited.get()))?;
+        if self.emits(UNREADABLE_ROWS) {
+            map.serialize_entry(UNREADABLE_ROWS, &self.meter.unreadable_rows.get())?;
+        }
         map.serialize_entry("Duration", &money::thousandths(self.micros))?;
         map.serialize_entry("DatabaseLatency", &latencies)?;
         for (metric, count) in self.meter.payments.counts() {

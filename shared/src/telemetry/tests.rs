@@ -39,6 +39,7 @@ fn every_metric_that_is_declared_has_its_value_and_its_dimensions() {
     meter.code_refused.set(Some("unknown"));
     meter.conflicts.set(1);
     meter.rate_limited.set(true);
+    meter.unreadable_rows.set(1);
     meter.database_micros.borrow_mut().push(1_500);
     for event in PaymentEvent::ALL {
         meter.payments.add(event, 2);
@@ -101,6 +102,9 @@ fn a_poll_that_is_given_nothing_has_a_line_only_if_it_fails_or_starts_the_proces
     meter.routine.set(true);
     assert!(!written(&meter, 200, false));
     assert!(written(&meter, 200, true) && written(&meter, 401, false) && written(&meter, 503, false));
+    meter.unreadable_rows.set(1);
+    assert!(written(&meter, 200, false), "it left something out");
+    assert_eq!(meter.needs_person(), Some(1));
 }
 
 #[test]

@@ -112,7 +112,7 @@ async fn commands_for_former(
     for former in accounts::former_names(&target.db, id).await?.into_iter().filter(|former| former != present) {
         let filter = Filter { player: Some(former.to_string()), ..Filter::default() };
         let commands = matching(&target.db, &filter, target.clock.seconds()).await?.unwrap_or_default();
-        let count = commands.iter().filter(|command| place_of(command).is_some()).count();
+        let count = commands.commands.iter().filter(|command| place_of(command).is_some()).count();
         found.extend((count > 0).then_some((former, count)));
     }
     Ok(found)

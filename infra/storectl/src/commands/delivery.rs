@@ -10,8 +10,9 @@ use crate::target::Target;
 use serde_json::{Value, json};
 use shared::model::{ActiveVersion, Command, CommandId, CommandState, InternalId};
 use shared::rules::delivery::state_at;
+use shared::store::keys::Key;
 use shared::store::orders;
-use shared::usecases::delivery::{Filter, OwnerOutcome, cancel, commands_of, done, matching, retry};
+use shared::usecases::delivery::{Filter, Listed, OwnerOutcome, cancel, commands_of, done, matching, retry};
 use std::fmt::Write as _;
 
 /// A decision of the owner about commands.
@@ -59,11 +60,25 @@ pub(super) async fn list(target: &Target, options: &ListDelivery) -> Result<Answ
         due_until: options.older.map(|older| now.saturating_sub(older)),
         waits_long: options.waiting,
     };
-    let commands = matching(&target.db, &filter, now).await?.ok_or_else(no_order)?;
-    let text =
+    let Listed { commands, unreadable } = matching(&target.db, &filter, now).await?.ok_or_else(no_order)?;
+    let mut text =
         if commands.is_empty() { "There are no such commands.".to_owned() } else { table(&commands, &active, now) };
+    for line in left_out(&unreadable) {
+        _ = write!(text, "\n{line}");
+    }
     let entries: Vec<Value> = commands.iter().map(|command| facts(command, &active, now)).collect();
-    Ok(Answer::new(text, json!({ "commands": entries })))
+    Ok(Answer::new(text, json!({ "commands": entries, "unreadable": named(&unreadable) })))
+}
+
+/// The keys of rows that cannot be read, as they are in the table.
+pub(super) fn named(unreadable: &[Key]) -> Vec<String> {
+    unreadable.iter().map(|key| format!("{} {}", key.pk, key.sk)).collect()
+}
+
+/// A line for each command that cannot be read.
+pub(super) fn left_out(unreadable: &[Key]) -> impl Iterator<Item = String> {
+    let line = |name| format!("{} {name} cannot be read; `storectl doctor` says why", paint(WARN, "left out:"));
+    named(unreadable).into_iter().map(line)
 }
 
 async fn of_order(target: &Target, id: &InternalId) -> Result<Vec<Command>, Failure> {

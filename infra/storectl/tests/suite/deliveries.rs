@@ -1,12 +1,13 @@
 //! `delivery`, and what `order`, `ban`, `user erase` and `doctor` say and do about commands of game servers.
 
 use crate::bench::Bench;
-use serde_json::Value;
+use aws_sdk_dynamodb::types::AttributeValue;
+use serde_json::{Value, json};
 use shared::clock::{Clock as _, SystemClock};
 use shared::model::{CommandId, CommandState, InternalId, ServerId};
 use shared::store::leases::Lease;
 use shared::store::transaction::{Sent, Write, send};
-use shared::store::{commands, keys, orders};
+use shared::store::{commands, keys, orders, queue};
 use shared::usecases::delivery::{Report, ReportedOutcome, ServerKey, add_key, delivered, executed, place_of, poll};
 use std::collections::BTreeSet;
 use tests::{Calls, Faults};
@@ -350,4 +351,40 @@ async fn what_was_refused_or_waits_for_more_than_three_days_is_named_and_listed(
     bench.ok(&["delivery", "done", "--order", &order, "--yes"]).await;
     assert_eq!(findings(&bench, &[], "refused commands").await, []);
     assert_eq!(findings(&bench, &[], "waiting commands").await, []);
+}
+
+#[tokio::test]
+async fn a_command_that_cannot_be_read_is_named_and_nothing_else_fails_because_of_it() {
+    let (bench, order, _) = sold().await;
+    let all = ids(&listed(&bench, &[]).await);
+    let key = keys::command(all[0]);
+    let mut row = bench.db.get(&key, true).await.unwrap().unwrap();
+    row.insert("event".to_owned(), AttributeValue::S("of_a_later_version".to_owned()));
+    let place = place_of(&commands::get(&bench.db, all[1]).await.unwrap().unwrap()).unwrap();
+    let mut copy = bench.db.get(&place, true).await.unwrap().unwrap();
+    copy.insert("command".to_owned(), AttributeValue::Bool(true));
+    for row in [row, copy] {
+        tests::put(&bench.db, row).await;
+    }
+    let name = format!("{} {}", key.pk, key.sk);
+    let list = bench.ok(&["delivery", "list"]).await;
+    assert_eq!(list["commands"].as_array().unwrap().len(), all.len() - 1);
+    for answer in [list, bench.ok(&["order", "show", &order]).await] {
+        assert_eq!(answer["unreadable"], json!([name]));
+    }
+    for arguments in [&["order", "show", &order][..], &["order", "evidence", &order], &["delivery", "list"]] {
+        let text = bench.run(arguments).await.unwrap().text().to_owned();
+        assert!(text.contains(&format!("{name} cannot be read")), "{text}");
+    }
+    bench.ok(&["server", "list"]).await;
+    for arguments in [&["doctor"][..], &["doctor", "--repair"]] {
+        let sick = bench.run(arguments).await.unwrap();
+        for name in [&name, &format!("{} {}", place.pk, place.sk)] {
+            assert!(sick.text().contains(name.as_str()), "{}", sick.text());
+        }
+    }
+    // The copy was made again of its command, which can be read.
+    assert_eq!(queue::due(&bench.db, ServerId::new(1), i64::MAX / 2, 100).await.unwrap().len(), all.len());
+    let healed = bench.run(&["doctor"]).await.unwrap();
+    assert!(healed.text().contains(&name) && !healed.text().contains(&place.sk), "{}", healed.text());
 }

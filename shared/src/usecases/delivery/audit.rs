@@ -1,7 +1,9 @@
 //! Whether every command is where its game server finds it, and nothing of it is stuck; and the repair of what is not.
 
 use super::write::place_of;
-use crate::model::{Command, CommandId, CommandState, Delivery, Entitlement, InternalId, OrderStatus, ServerId};
+use crate::model::{
+    Command, CommandId, CommandState, Delivery, Entitlement, Expiry, InternalId, OrderStatus, PendingLogin, ServerId,
+};
 use crate::rules::delivery::waits_long;
 use crate::store::bulk::each;
 use crate::store::codec::{Item, Row, decode_live, key_of};
@@ -46,6 +48,8 @@ pub struct DeliveryAudit {
     pub withdrawn: BTreeMap<InternalId, usize>,
     /// The servers that the places of commands are in the queues of.
     pub servers: BTreeSet<ServerId>,
+    /// Rows that cannot be read, with the reason.
+    pub unreadable: Vec<(Key, String)>,
 }
 
 /// The rows of deliveries, as they were found one after another.
@@ -64,8 +68,15 @@ struct Found {
 impl Found {
     fn add(&mut self, item: Item, now: i64) -> Result<(), StoreError> {
         let key = key_of(&item)?;
+        if let Err(error) = self.take(&key, item, now) {
+            self.audit.unreadable.push((key, error.to_string()));
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, key: &Key, item: Item, now: i64) -> Result<(), StoreError> {
         if key.pk.starts_with(prefix::COMMAND) {
-            let command: Command = decode_live(&key, item)?;
+            let command: Command = decode_live(key, item)?;
             self.audit.unknown += usize::from(command.delivery.state == CommandState::Unknown);
             self.audit.refused += usize::from(command.delivery.state == CommandState::Refused);
             self.audit.waiting_long += usize::from(waits_long(&command.delivery, now));
@@ -78,13 +89,18 @@ impl Found {
             }
             self.places.extend(place_of(&command).map(|place| (place, command.id)));
         } else if key.pk.starts_with(prefix::QUEUE) {
-            self.copies.insert(key);
+            queue::decode(Row::from(item))?;
+            self.copies.insert(key.clone());
         } else if let Some(server) = key.pk.strip_prefix(prefix::LEASE) {
             if let Ok(server) = server.parse() {
-                self.leases.push((server, decode_live(&key, item)?));
+                self.leases.push((server, decode_live(key, item)?));
             }
-        } else if keys::is_order(&key) {
-            let stored = StoredOrder::decode(&key, Row::from(item))?;
+        } else if key.pk == keys::pending_logins() {
+            decode_live::<PendingLogin>(key, item)?;
+        } else if key.pk.starts_with(prefix::EXPIRY) {
+            decode_live::<Expiry>(key, item)?;
+        } else if keys::is_order(key) {
+            let stored = StoredOrder::decode(key, Row::from(item))?;
             let is_late = stored.effects.due.is_none_or(|due| due + LATE < now);
             if stored.order.status == OrderStatus::Paid && stored.delivery_due() && is_late {
                 let list = if stored.effects.due.is_none() { &mut self.audit.late } else { &mut self.known };
@@ -102,14 +118,20 @@ pub async fn audit(db: &Db, now: i64) -> Result<DeliveryAudit, StoreError> {
     let Found { places, copies, leases, known, mut audit } = found;
     audit.late.extend(known);
     let missing = places.iter().filter(|(place, _)| !copies.contains(*place)).map(|(_, id)| *id);
-    for command in commands::read(db, missing).await?.into_values() {
+    for command in commands::read_each(db, missing).await?.0.into_values() {
         let Some(place) = place_of(&command) else { continue };
-        if db.get(&place, true).await?.is_none() {
+        // A copy that cannot be read is as good as none.
+        if db.get(&place, true).await?.is_none_or(|item| queue::decode(Row::from(item)).is_err()) {
             audit.lost.push(command);
         }
     }
     for place in copies.iter().filter(|place| !places.contains_key(*place)) {
-        let is_its_place = command_at(db, place).await?.as_ref().and_then(place_of).as_ref() == Some(place);
+        let command = match command_at(db, place).await {
+            // Where it belongs is not known.
+            Err(StoreError::Unreadable { .. }) => continue,
+            found => found?,
+        };
+        let is_its_place = command.as_ref().and_then(place_of).as_ref() == Some(place);
         if !is_its_place && db.get(place, true).await?.is_some() {
             audit.stray.push(place.clone());
         }
@@ -117,12 +139,15 @@ pub async fn audit(db: &Db, now: i64) -> Result<DeliveryAudit, StoreError> {
     // Also the places of commands that are in no queue: a repair puts them there.
     audit.servers = copies.iter().chain(places.keys()).filter_map(queue::server_of).collect();
     for (server, lease) in leases.into_iter().filter(|(_, lease)| !lease.over && lease.taken_at + LATE < now) {
-        let served = commands::read(db, lease.ids.iter().copied()).await?;
+        let (served, _) = commands::read_each(db, lease.ids.iter().copied()).await?;
         let commands = served.values().filter(|command| command.delivery.state == CommandState::Served).count();
         audit.silent.extend((commands > 0).then_some(Silent { server, commands, since: lease.taken_at }));
     }
     for (id, count) in std::mem::take(&mut audit.withdrawn) {
-        let stored = orders::get(db, &id).await?;
+        let stored = match orders::get(db, &id).await {
+            Err(StoreError::Unreadable { .. }) => continue,
+            found => found?,
+        };
         let is_paid = stored.is_some_and(|stored| stored.order.status == OrderStatus::Paid);
         audit.withdrawn.extend(is_paid.then_some((id, count)));
     }

@@ -27,10 +27,9 @@ pub(super) fn key_of(command: &Command) -> Option<Key> {
 pub(super) async fn refresh<'a>(db: &Db, commands: impl Iterator<Item = &'a mut Command>) -> Result<(), StoreError> {
     let timed = commands.filter(|command| command.delivery.ends_at.is_some());
     let timed: Vec<(Key, &mut Command)> = timed.filter_map(|command| Some((key_of(command)?, command))).collect();
-    let held = deliveries::lasting(db, timed.iter().map(|(key, _)| key.clone()).collect()).await?;
+    let ends = deliveries::ends(db, timed.iter().map(|(key, _)| key.clone()).collect()).await?;
     for (key, command) in timed {
-        let until = held.get(&key).and_then(Lasting::until);
-        command.delivery.ends_at = until.or(command.delivery.ends_at);
+        command.delivery.ends_at = ends.get(&key).copied().or(command.delivery.ends_at);
     }
     Ok(())
 }

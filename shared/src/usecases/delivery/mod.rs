@@ -31,8 +31,8 @@ pub use follow::{follow, follow_or_leave};
 pub(in crate::usecases) use freeze::freeze;
 pub use key::{ServerKey, add_key, revoke_key, server_of};
 pub use owner::{
-    Filter, LineDelivery, OwnerOutcome, StopReason, cancel, commands_of, done, lines_of, matching, retry, stop,
-    stop_banned,
+    Filter, LineDelivery, Listed, OwnerOutcome, StopReason, cancel, commands_of, done, lines_of, listed_of, matching,
+    retry, stop, stop_banned,
 };
 pub(in crate::usecases) use period::{move_end, withdraw};
 pub use poll::{MOST_ROWS, PollError, paynow, poll};

@@ -11,17 +11,31 @@ use crate::model::{
 use crate::rules::delivery::shown::{LineState, line_state};
 use crate::rules::delivery::{Word, state_at, waits_long};
 use crate::store::bulk::each;
-use crate::store::codec::{decode_live, key_of};
-use crate::store::keys::prefix;
+use crate::store::codec::{decode_live, key_of, noted};
+use crate::store::keys::{Key, prefix};
 use crate::store::orders::{self, StoredOrder};
 use crate::store::transaction::{Sent, Write, send};
 use crate::store::{Db, RETRIES, StoreError, commands, deliveries, pause_before, queue};
 use std::collections::BTreeSet;
 
+/// Commands that were read one by one.
+#[derive(Debug, Default)]
+pub struct Listed {
+    pub commands: Vec<Command>,
+    /// The keys of those that cannot be read.
+    pub unreadable: Vec<Key>,
+}
+
 /// The commands of an order by id, those that take it back last.
+pub async fn listed_of(db: &Db, stored: &StoredOrder) -> Result<Listed, StoreError> {
+    let Some(delivery) = &stored.effects.delivery else { return Ok(Listed::default()) };
+    let (found, unreadable) = commands::read_each(db, all_ids(delivery)).await?;
+    Ok(Listed { commands: found.into_values().collect(), unreadable })
+}
+
+/// As [`listed_of`], those that can be read.
 pub async fn commands_of(db: &Db, stored: &StoredOrder) -> Result<Vec<Command>, StoreError> {
-    let Some(delivery) = &stored.effects.delivery else { return Ok(Vec::new()) };
-    Ok(commands::read(db, all_ids(delivery)).await?.into_values().collect())
+    listed_of(db, stored).await.map(|listed| listed.commands)
 }
 
 /// The delivery of a line of an order, as its buyer is shown it.
@@ -85,21 +99,24 @@ impl Filter {
 
 /// The commands that a filter lets through at `now` (seconds since 1970 UTC), the longest due first; `None` if there is no
 /// such order.
-pub async fn matching(db: &Db, filter: &Filter, now: i64) -> Result<Option<Vec<Command>>, StoreError> {
-    let mut found = Vec::new();
+pub async fn matching(db: &Db, filter: &Filter, now: i64) -> Result<Option<Listed>, StoreError> {
+    let mut found = Listed::default();
     if let Some(order) = &filter.order {
         let Some(stored) = orders::get(db, order).await? else { return Ok(None) };
-        found = commands_of(db, &stored).await?;
-        found.retain(|command| filter.matches(command, now));
+        found = listed_of(db, &stored).await?;
+        found.commands.retain(|command| filter.matches(command, now));
     } else {
         each(db, prefix::COMMAND, |item| {
-            let command: Command = decode_live(&key_of(&item)?, item)?;
-            found.extend(filter.matches(&command, now).then_some(command));
+            let key = key_of(&item)?;
+            match noted(decode_live::<Command>(&key, item)) {
+                Some(command) => found.commands.extend(filter.matches(&command, now).then_some(command)),
+                None => found.unreadable.push(key),
+            }
             Ok::<(), StoreError>(())
         })
         .await?;
     }
-    found.sort_by_key(|command| (command.delivery.due, command.id));
+    found.commands.sort_by_key(|command| (command.delivery.due, command.id));
     Ok(Some(found))
 }
 
@@ -107,7 +124,7 @@ pub async fn matching(db: &Db, filter: &Filter, now: i64) -> Result<Option<Vec<C
 pub async fn stop_banned(db: &Db, clock: &dyn Clock, name: &UserName) -> Result<usize, StoreError> {
     let filter = Filter { player: Some(name.to_string()), ..Filter::default() };
     let found = matching(db, &filter, clock.seconds()).await?.unwrap_or_default();
-    let ids: Vec<CommandId> = found.iter().map(|command| command.id).collect();
+    let ids: Vec<CommandId> = found.commands.iter().map(|command| command.id).collect();
     stop(db, clock, &ids, StopReason::Banned).await
 }
 

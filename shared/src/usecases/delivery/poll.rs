@@ -7,6 +7,7 @@ use super::{CallError, known};
 use crate::clock::Clock;
 use crate::model::{AgentId, Command, CommandId, CommandState, ServerId};
 use crate::rules::delivery::{LEASE, Word};
+use crate::store::codec::noted;
 use crate::store::leases::{AnotherAgent, Lease};
 use crate::store::queue::{self, Queued};
 use crate::store::servers::StoredKey;
@@ -136,12 +137,12 @@ async fn serve(
     (mut due, now): (Vec<Queued>, i64),
 ) -> Result<Vec<Command>, StoreError> {
     let word = Word::Polled { by_agent: agent.is_some() };
-    // The places of rows whose command does not exist.
-    let mut gone = BTreeSet::new();
+    // The places of rows whose command does not exist, and of those whose command cannot be read.
+    let (mut gone, mut unreadable) = (BTreeSet::new(), BTreeSet::new());
     holding::refresh(db, due.iter_mut().map(|queued| &mut queued.command)).await?;
     for _ in 0..2 {
         let (mut writes, mut owners, mut rows) = (Vec::new(), Vec::new(), Vec::new());
-        for (place, queued) in due.iter().enumerate() {
+        for (place, queued) in due.iter().enumerate().filter(|(place, _)| !unreadable.contains(place)) {
             let found = if gone.contains(&place) { without_command(queued) } else { look_at(queued, word, now)? };
             if writes.len() + found.writes.len() > MOST_WRITES {
                 break;
@@ -166,11 +167,14 @@ async fn serve(
         for (place, item) in failed {
             let command = &mut due[place].command;
             match item {
-                Some(item) => {
-                    let ends_at = command.delivery.ends_at;
-                    *command = commands::decode(command.id, item)?;
-                    command.delivery.ends_at = ends_at;
-                }
+                Some(item) => match noted(commands::decode(command.id, item)) {
+                    Some(present) => {
+                        let ends_at = command.delivery.ends_at;
+                        *command = present;
+                        command.delivery.ends_at = ends_at;
+                    }
+                    None => _ = unreadable.insert(place),
+                },
                 None => _ = gone.insert(place),
             }
         }
@@ -209,7 +213,7 @@ pub async fn paynow(db: &Db, clock: &dyn Clock, key: &ServerKey, agent: Option<&
     if !is_own || !is_held(&lease, now) || lease.refused || lease.taken_at + GIVEN_BACK_WITHIN < now {
         return Ok(());
     }
-    let found = commands::read(db, lease.ids.iter().copied()).await?;
+    let (found, _) = commands::read_each(db, lease.ids.iter().copied()).await?;
     let is_silent = |command: &Command| {
         command.delivery.state == CommandState::Served && command.delivery.served_at == Some(lease.taken_at)
     };

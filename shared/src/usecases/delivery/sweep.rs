@@ -9,8 +9,8 @@ use crate::store::leases::Lease;
 use crate::store::queue;
 use crate::store::{Db, StoreError, commands, keys};
 pub use crate::telemetry::{READY_TOO_LONG, SILENT_TOO_LONG};
-use crate::telemetry::{ServerFigures, server_figures};
-use futures_util::future::try_join_all;
+use crate::telemetry::{ServerFigures, server_figures, unreadable_row};
+use futures_util::future::join_all;
 use std::collections::BTreeSet;
 
 /// How many commands of a state are looked at in one sweep.
@@ -50,17 +50,25 @@ impl ServerHealth {
     }
 }
 
-/// Notes what was validated or served, and did not run in time, and measures each server.
+/// Notes what was validated or served, and did not run in time, and measures each server. One that cannot be measured keeps no
+/// other from it.
 pub async fn sweep_servers(
     db: &Db,
     clock: &dyn Clock,
     servers: impl Iterator<Item = ServerId>,
 ) -> Result<(), StoreError> {
     let sweep = async |server| {
-        let lease = silence(db, clock.seconds(), server).await?;
-        health(db, clock.seconds(), server, &lease).await.map(|health| health.note())
+        sweep_server(db, clock, server).await.inspect_err(|error| match error {
+            StoreError::Unreadable { .. } => unreadable_row(error),
+            _ => tracing::error!(%server, %error, "the game server was not looked at"),
+        })
     };
-    try_join_all(servers.map(sweep)).await.map(drop)
+    join_all(servers.map(sweep)).await.into_iter().collect()
+}
+
+async fn sweep_server(db: &Db, clock: &dyn Clock, server: ServerId) -> Result<(), StoreError> {
+    let lease = silence(db, clock.seconds(), server).await?;
+    health(db, clock.seconds(), server, &lease).await.map(|health| health.note())
 }
 
 /// Measures what is stuck at a game server.
@@ -94,7 +102,7 @@ async fn silence(db: &Db, now: i64, server: ServerId) -> Result<Lease, StoreErro
     // A server that polls again is served them again, as far as that may be.
     let silent = lease.ids.iter().copied().filter(|_| !lease.over && lease.taken_at + LEASE <= now);
     let ids: BTreeSet<CommandId> = validated.iter().map(|queued| queued.command.id).chain(silent).collect();
-    let mut found = commands::read(db, ids.into_iter()).await?;
+    let (mut found, _) = commands::read_each(db, ids.into_iter()).await?;
     holding::refresh(db, found.values_mut()).await?;
     let decided = found.into_values().map(|command| Decided::new(command, Word::Silence, now)).collect();
     // If it conflicts, a word has come.

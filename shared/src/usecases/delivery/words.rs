@@ -123,7 +123,7 @@ async fn left_out(db: &Db, call: &Call, now: i64) -> Result<(), StoreError> {
         |command: &Command| players.contains(&command.player.to_lowercase()) && !call.ids.contains(&command.id);
     let ids: Vec<CommandId> =
         kept.into_iter().map(|queued| queued.command).filter(is_left_out).map(|command| command.id).collect();
-    let found = commands::read(db, ids.into_iter()).await?;
+    let found = commands::read_each(db, ids.into_iter()).await?.0;
     let decided = found.into_values().map(|command| Decided::new(command, Word::LeftOut, now)).collect();
     // If it conflicts, another word has come.
     write_all(db, decided).await?;
@@ -148,7 +148,7 @@ impl Call {
         let mut rows = db.batch_get(vec![keys::server_key(key.hash()), keys::lease(key.server())]).await?;
         known(&mut rows, key)?;
         let lease = Lease::take(&mut rows, key.server())?;
-        let found = of_server(commands::read(db, ids.iter().copied()).await?, key);
+        let found = of_server(commands::read_each(db, ids.iter().copied()).await?.0, key);
         Ok(Self { ids, found, key: key.clone(), lease, asks: false })
     }
 
@@ -192,7 +192,7 @@ impl Call {
                 let answer = |id: CommandId| (id, answers.get(&id).copied().unwrap_or(true));
                 return Ok(ids.into_iter().map(answer).collect());
             }
-            found = of_server(commands::read(db, again.into_iter()).await?, &key);
+            found = of_server(commands::read_each(db, again.into_iter()).await?.0, &key);
         }
         Err(StoreError::Contended.into())
     }

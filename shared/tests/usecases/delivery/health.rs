@@ -2,11 +2,15 @@
 
 use super::game_server::Trouble;
 use super::shop::{Shop, bought};
-use shared::model::ServerId;
+use serde_json::json;
+use shared::model::{CommandId, ServerId};
+use shared::store::bulk::write_each;
+use shared::store::codec::encode_live;
 use shared::store::leases::Lease;
 use shared::store::transaction::{Sent, Write, send};
-use shared::telemetry::{ServerFigures, noted_servers};
-use shared::usecases::delivery::{add_key, poll, revoke_key, validated};
+use shared::store::{StoreError, keys};
+use shared::telemetry::{ServerFigures, noted_servers, unreadable_rows};
+use shared::usecases::delivery::{add_key, poll, revoke_key, sweep_servers, validated};
 
 const SERVER: ServerId = ServerId::new(1);
 
@@ -65,4 +69,21 @@ async fn what_may_have_run_is_counted_until_the_owner_decides() {
     assert_eq!(figures(&shop).await[0].undecided, 0);
     shop.wait(400);
     assert_eq!(figures(&shop).await[0].undecided, 2);
+}
+
+#[tokio::test]
+async fn what_cannot_be_read_keeps_no_server_from_being_measured_and_is_counted() {
+    let shop = Shop::open(vec![bought("say {player}")]).await;
+    let mut server = shop.game_server(1).await;
+    server.round(&shop, Trouble::default()).await;
+    let now = shop.clock().seconds();
+    let lease = encode_live(&keys::lease(ServerId::new(2)), &json!({ "number": "of a later version" })).unwrap();
+    let row = encode_live(&keys::queued(SERVER, now, CommandId::new(77).unwrap()), &json!({ "command": 1 })).unwrap();
+    write_each(&shop.store.db, [lease, row].into_iter().map(Ok), &|_| ()).await.unwrap();
+    let servers = || [2, 1].map(ServerId::new).into_iter();
+    let (swept, noted) = noted_servers(sweep_servers(&shop.store.db, shop.clock(), servers())).await;
+    assert!(matches!(swept, Err(StoreError::Unreadable { .. })), "it is told");
+    assert_eq!(noted, [ServerFigures { server: SERVER, oldest_ready: Some(0), silence: Some(0), undecided: 0 }]);
+    let (_, rows) = unreadable_rows(sweep_servers(&shop.store.db, shop.clock(), servers())).await;
+    assert_eq!(rows, 2);
 }

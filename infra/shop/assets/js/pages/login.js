@@ -1,6 +1,6 @@
 // The login: by name, or confirmed by the player in the game, as the store's `auth_type` says.
 import { accepted, call, isShown, session } from "../api.js";
-import { field, h, parts, sayNext, t, tab } from "../dom.js";
+import { field, h, kept, parts, sayNext, t, tab } from "../dom.js";
 import { wanted } from "../parts.js";
 import { refreshUser, serverAddress, shop, store } from "../store.js";
 
@@ -21,6 +21,18 @@ const begun = {
 
 /** A refusal at the field of the name, which says what a name is. */
 const refused = (box) => (text) => box.complain(/^Incorrect username/.test(text) ? t("login.name_is") : text);
+
+/**
+ * The secret by which the API knows this browser. A phone may begin a login in one network and end it in another, and others behind
+ * its address cannot end it.
+ */
+const secret = {
+  get() {
+    const text = kept.get("login_secret") ?? "";
+    return /^[0-9a-f]{32}$/.test(text) ? text : "";
+  },
+  set: (text) => kept.set("login_secret", text),
+};
 
 const gameAuth = (step, name) => `/game_auth/${step}/${encodeURIComponent(name)}`;
 const command = () => h("code", {}, "/ms auth");
@@ -70,7 +82,10 @@ function form(after, message) {
       if (!isInGame) {
         const token = await accepted("/auth/username", { username: player }, refused(box));
         if (token) await enter(token);
-      } else if (await accepted(gameAuth("init", player), undefined, refused(box))) {
+      } else {
+        const login = await accepted(gameAuth("init", player), { secret: secret.get() }, refused(box));
+        if (!login) return;
+        secret.set(login.secret);
         begun.set({ name: player, until: Date.now() + TIME });
         if (!panel.isConnected) return;
         wait(begun.get());
@@ -101,7 +116,7 @@ function form(after, message) {
     };
     const check = async () => {
       try {
-        const { token } = await call(gameAuth("check", name));
+        const { token } = await call(gameAuth("check", name), { secret: secret.get() });
         trouble.textContent = "";
         // A login that was cancelled meanwhile does not count.
         if (!token || begun.get()?.until !== until) return;

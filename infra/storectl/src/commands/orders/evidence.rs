@@ -4,7 +4,7 @@ use super::names::Names;
 use super::{buyer_lines, checkout_lines, format_of};
 use crate::answer::Answer;
 use crate::commands::common::{published, shown_time};
-use crate::commands::delivery::{facts, shown_state, times};
+use crate::commands::delivery::{facts, left_out, shown_state, times};
 use crate::commands::queues::shown_server;
 use crate::error::Failure;
 use crate::target::Target;
@@ -13,7 +13,7 @@ use shared::model::{Command, InternalId, Settings};
 use shared::rules::delivery::state_at;
 use shared::store::orders::{self as store, StoredOrder};
 use shared::store::{keys, read_published};
-use shared::usecases::delivery::commands_of;
+use shared::usecases::delivery::{Listed, listed_of};
 
 /// The facts that the times of a command prove and do not prove.
 const MEANING: &str = "`received` is when the game server confirmed that it had the command, `asked` when it asked whether it may \
@@ -29,7 +29,7 @@ pub(in crate::commands) async fn evidence(target: &Target, id: &str) -> Result<A
     })?;
     let settings: Option<Settings> = read_published(&target.db, &keys::settings(&active.version)).await?;
     let names = Names::read(target, std::slice::from_ref(&stored)).await?;
-    let commands = commands_of(&target.db, &stored).await?;
+    let Listed { commands, unreadable } = listed_of(&target.db, &stored).await?;
     let now = target.clock.seconds();
     let mut lines = vec![format!("Evidence for order {id}, printed {}", shown_time(now))];
     lines.extend(settings.map(|settings| format!("Store: {}", settings.website_name)));
@@ -47,6 +47,7 @@ pub(in crate::commands) async fn evidence(target: &Target, id: &str) -> Result<A
         lines.push(format!("    {}", times(command)));
         lines.extend(command.output.as_ref().map(|output| format!("    responded: {output}")));
     }
+    lines.extend(left_out(&unreadable));
     if !commands.is_empty() {
         lines.push(MEANING.to_owned());
     }

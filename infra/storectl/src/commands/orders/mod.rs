@@ -31,7 +31,7 @@ use shared::money::CurrencyFormat;
 use shared::rules::line_refund::line_id;
 use shared::store::StoreError;
 use shared::store::orders::{self as store, StoredOrder};
-use shared::usecases::delivery::commands_of;
+use shared::usecases::delivery::{Listed, listed_of};
 use shared::usecases::orders::{self, SetStatusError, Statistics};
 use std::fmt::Write as _;
 
@@ -158,11 +158,13 @@ pub(in crate::commands) async fn show(target: &Target, id: &str) -> Result<Answe
     };
     let rows: Vec<_> = order.lines.iter().enumerate().map(row).collect();
     lines.push(columns(&["LINE", "ITEM", "NAME", "COUNT", "TOTAL", ""], &rows));
-    let (commands, now) = (commands_of(&target.db, &stored).await?, target.clock.seconds());
+    let (Listed { commands, unreadable }, now) = (listed_of(&target.db, &stored).await?, target.clock.seconds());
     if !commands.is_empty() {
         lines.push(delivery::table(&commands, &active, now));
     }
+    lines.extend(delivery::left_out(&unreadable));
     let mut json = facts(&stored, digits);
+    json["unreadable"] = delivery::named(&unreadable).into();
     json["commands"] = commands.iter().map(|command| delivery::facts(command, &active, now)).collect();
     names.add_to(&mut json, &stored);
     Ok(Answer::new(lines.join("\n"), json))

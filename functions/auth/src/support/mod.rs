@@ -1,0 +1,3 @@
+//! Helpers of several endpoints of this function.
+
+pub mod game_login;
