@@ -38,7 +38,7 @@ pub async fn run_on_fifty_servers(store: &TestStore, commands: usize) {
     let servers = (1..=50).map(|id| Server { id: ServerId::new(id), name: format!("S{id}") }).collect();
     let command = CommandTemplate { run: "say {player}".to_owned(), ..CommandTemplate::default() };
     configure(store, |config| {
-        config.delivery = StoreDelivery { servers, commands: vec![command; commands], free_names: Vec::new() }
+        config.delivery = StoreDelivery { servers, commands: vec![command; commands], ..StoreDelivery::default() }
     })
     .await;
 }

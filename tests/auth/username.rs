@@ -2,7 +2,7 @@
 
 use crate::support::{assert_message, configure, put};
 use serde_json::{Value, json};
-use shared::model::{AuthType, UserId, UserName};
+use shared::model::{AuthType, BedrockPrefix, UserId, UserName};
 use shared::store::codec::key_attributes;
 use shared::store::{keys, names};
 use shared::token::Via;
@@ -67,6 +67,42 @@ async fn a_first_login_makes_an_account() {
     assert_eq!(user, made);
     let again = self::token(&store.send(log_in("*quartz_7-ALT")).await);
     assert_eq!(store.keys.verify(&again, NOW).unwrap().user, store.keys.verify(&token, NOW).unwrap().user);
+}
+
+#[tokio::test]
+async fn a_bedrock_player_gets_the_name_that_the_servers_have() {
+    let store = TestStore::open().await;
+    assert_eq!(assert_message(&store.send(log_in("!Thornwick")).await, 400), "Incorrect username!");
+    configure(&store, |config| config.bedrock = BedrockPrefix::parse(".")).await;
+    for (name, kept) in [
+        (".PsychicClover9", ".PsychicClover9"),
+        (".PsychicCloverNine", ".PsychicCloverNi"),
+        (".Psychic Clover 9", ".Psychic_Clover_"),
+        ("PsychicClover9", "PsychicClover9"),
+    ] {
+        let token = token(&store.send(log_in(name)).await);
+        assert_eq!(account(&store, &token).await["username"], kept, "{name}");
+    }
+    let same = [".PsychicCloverNine", ".PsychicCloverNi", ".psychicclovernice"];
+    let mut users = BTreeSet::new();
+    for name in same {
+        let token = token(&store.send(log_in(name)).await);
+        users.insert(store.keys.verify(&token, NOW).unwrap().user.get());
+    }
+    assert_eq!(users.len(), 1, "the servers know one player by all of these");
+    for name in ["*PsychicClover9", "+PsychicClover9", ".Psychic-Clover", ". Psychic", "Psychic Clover"] {
+        assert_eq!(assert_message(&store.send(log_in(name)).await, 400), "Incorrect username!", "{name}");
+    }
+}
+
+#[tokio::test]
+async fn a_ban_of_a_bedrock_players_name_holds_for_every_way_to_write_it() {
+    let store = TestStore::open().await;
+    configure(&store, |config| config.bedrock = BedrockPrefix::parse("+")).await;
+    put(&store, key_attributes(&keys::ban(&key("+Psychic_CloverN")))).await;
+    for name in ["+Psychic_CloverN", "+Psychic CloverNine", "+psychic_clovernine"] {
+        assert_message(&store.send(log_in(name)).await, 403);
+    }
 }
 
 #[tokio::test]

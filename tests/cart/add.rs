@@ -3,11 +3,12 @@
 use super::support::{
     NEW, RICH, ban, cart_of, cents, line, line_of, post, post_text, refusal, refuses_values, stored, view,
 };
-use crate::support::{run_on_fifty_servers, subscribe};
+use crate::support::{configure, run_on_fifty_servers, subscribe};
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 use shared::model::SubscriptionStatus::{Active, Cancelled, PastDue};
-use shared::model::{Cart, ItemId, Line, LineVariable, Money, PaymentType, ServerId};
+use shared::model::{BedrockPrefix, Cart, ItemId, Line, LineVariable, Money, PaymentType, ServerId};
+use std::collections::BTreeSet;
 use tests::{NOW, Reply, TestStore};
 
 async fn add(store: &TestStore, name: &str, item: u64, body: &Value) -> Reply {
@@ -267,4 +268,26 @@ async fn a_line_with_which_an_order_would_run_over_a_thousand_commands_is_refuse
     added(&store, NEW, 302, &json!({})).await;
     let message = "One order can run at most 1000 commands on game servers. Pay for what is in your cart first.";
     assert_eq!(refused(&store, NEW, 303, &json!({})).await, message);
+}
+
+#[tokio::test]
+async fn a_gift_for_a_bedrock_player_is_for_the_name_that_the_servers_have() {
+    let store = TestStore::open().await;
+    configure(&store, |config| config.bedrock = BedrockPrefix::parse(".")).await;
+    let to = |name: &str| json!({ "payment_type": 2, "gift_to": name });
+    let mut lines = BTreeSet::new();
+    for name in [".PsychicCloverNine", ".PsychicCloverNi", ".psychicclovernice"] {
+        let id = added(&store, RICH, 311, &to(name)).await;
+        assert_eq!(line(&store, RICH, id).await.gift_to.unwrap().as_str(), ".PsychicCloverNi", "{name}");
+        lines.insert(id);
+    }
+    assert_eq!(lines.len(), 1, "one player, one line");
+    let id = added(&store, RICH, 311, &to(".Psychic Clover")).await;
+    assert_eq!(line(&store, RICH, id).await.gift_to.unwrap().as_str(), ".Psychic_Clover");
+    let reply = post(&store, "/cart/add/311", RICH, &to("*Quartz")).await;
+    assert_eq!(reply.status, 400, "{}", reply.text);
+    assert!(reply.text.contains("gift_to"), "{}", reply.text);
+    ban(&store, ".Quartz_Quartz_Q").await;
+    let message = refused(&store, RICH, 311, &to(".Quartz Quartz Quartz")).await;
+    assert!(message.contains("cannot receive gifts"), "{message}");
 }

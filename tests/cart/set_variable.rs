@@ -1,9 +1,9 @@
 //! POST /cart/setVariable/{cid}: sets a variable of a line (api.md, "POST /cart/setVariable/{cid}").
 
 use super::changes::{refused, set};
-use super::support::{NEW, RICH, cart_of, line, line_of, post_text, put_cart, refuses_values, stored, view};
+use super::support::{NEW, RICH, cart_of, line, line_of, post_text, put_cart, refuses_values, republish, stored, view};
 use serde_json::json;
-use shared::model::{Cart, LineVariable};
+use shared::model::{Cart, LineVariable, Variable, VariableKind};
 use tests::TestStore;
 
 /// The call that these tests make.
@@ -62,6 +62,60 @@ async fn a_value_that_is_not_right_for_its_variable_is_a_422() {
         refused(&store, CALL, NEW, 3, &json!({ "var_id": 1, "var_value": 1e300 })).await.contains("must be a number")
     );
     assert!(refused(&store, CALL, NEW, 1, &json!({ "var_id": 9, "var_value": "x" })).await.contains("no variable 9"));
+}
+
+#[tokio::test]
+async fn an_id_of_a_player_is_stored_in_one_form_and_what_nobody_has_is_a_422_that_names_the_field() {
+    let store = TestStore::open().await;
+    republish(&store, |compiled| {
+        let entry = compiled.items.iter_mut().find(|entry| entry.item.id.get() == 514).unwrap();
+        let variable =
+            |id, name: &str, kind| Variable { id, name: name.to_owned(), kind, ..entry.item.variables[0].clone() };
+        let hours = Variable { min: Some(1), max: Some(64), ..variable(3, "Hours", VariableKind::Integer) };
+        entry.item.variables = vec![
+            variable(1, "Your SteamID", VariableKind::SteamId),
+            variable(2, "Your UUID", VariableKind::Uuid),
+            hours,
+        ];
+    })
+    .await;
+    put_cart(&store, &cart_of(NEW, &[(514, 1)])).await;
+    let steam = "76561198135242017";
+    for (id, value, kept) in [
+        (1, json!("STEAM_0:1:87488144"), steam),
+        (1, json!("STEAM_1:1:87488144"), steam),
+        (1, json!("[U:1:174976289]"), steam),
+        (1, json!(76_561_198_135_242_017_u64), steam),
+        (2, json!("069A79F444E94726A5BEFCA90E38AAF5"), "069a79f4-44e9-4726-a5be-fca90e38aaf5"),
+        (3, json!("007"), "7"),
+        (3, json!(64), "64"),
+    ] {
+        let reply = set(&store, CALL, NEW, 1, &json!({ "var_id": id, "var_value": value })).await;
+        assert_eq!(reply.status, 200, "{value}: {}", reply.text);
+        let line = line(&store, NEW, 1).await;
+        assert_eq!(line.variables.iter().find(|chosen| chosen.id == id).unwrap().value, kept, "{value}");
+    }
+    for (id, name, value) in [
+        (1, "Your SteamID", "0"),
+        (1, "Your SteamID", "-5"),
+        (1, "Your SteamID", "12.5"),
+        (1, "Your SteamID", "7656119813524201"),
+        (1, "Your SteamID", "765611981352420170"),
+        (1, "Your SteamID", "103582791429521412"),
+        (1, "Your SteamID", "[g:1:4]"),
+        (2, "Your UUID", "069a79f4"),
+        (3, "Hours", "0"),
+        (3, "Hours", "65"),
+        (3, "Hours", "1.5"),
+    ] {
+        let message = refused(&store, CALL, NEW, 1, &json!({ "var_id": id, "var_value": value })).await;
+        assert!(message.starts_with(&format!("\"{name}\" must be")), "{value}: {message}");
+    }
+    let shown = view(&store, NEW).await;
+    let vars = &line_of(&shown, 514)["vars"];
+    let said = |place: usize| (vars[place]["type"].as_u64().unwrap(), vars[place]["description"].as_str().unwrap());
+    assert!(said(0).1.contains("STEAM_0:1:87488144") && said(1).1.contains("UUID"), "{vars}");
+    assert_eq!((said(0).0, said(1).0, said(2)), (1, 1, (2, "A whole number from 1 to 64.")));
 }
 
 #[tokio::test]

@@ -189,6 +189,28 @@ async fn scripts_know_the_digits_of_the_currency_and_whether_referrals_are_on() 
     }
 }
 
+#[tokio::test]
+async fn the_login_knows_the_sign_of_bedrock_players_or_that_its_players_write_it() {
+    let store = TestStore::open().await;
+    for (sign, id, expected) in
+        [(None, None, json!("")), (Some("."), None, json!(".")), (Some("+"), Some("none"), json!(null))]
+    {
+        republish(&store, |files| {
+            let site = &mut files.store.content;
+            site.players.bedrock = sign.map(|sign| sign.to_owned().into());
+            site.servers.iter_mut().for_each(|server| server.players.id = id.map(|id| id.to_owned().into()));
+            for category in &mut files.categories {
+                let all = std::iter::once(&mut category.content.items);
+                let inner = category.content.subcategories.iter_mut().map(|inner| &mut inner.items);
+                all.chain(inner).flatten().for_each(|item| item.commands.clear());
+            }
+        })
+        .await;
+        store.clock.advance(STALE);
+        assert_eq!(page(&store, "login").await.data()["bedrock"], expected, "{sign:?} {id:?}");
+    }
+}
+
 /// Names in the menu, the title and the list change together, and the style sheet of each version stays.
 #[tokio::test]
 async fn a_page_is_all_of_one_version() {

@@ -7,8 +7,8 @@ use proptest::sample::select;
 use shared::config::PaymentKeys;
 use shared::http::cookie;
 use shared::model::{
-    CategoryPath, ChatId, ChatName, CodeText, InternalId, ItemId, Money, Percent, PlayerName, Rate, Slug, UserId,
-    UserName,
+    BedrockPrefix, CategoryPath, ChatId, ChatName, CodeText, InternalId, ItemId, Money, Percent, PlayerName, Rate,
+    Slug, UserId, UserName,
 };
 use shared::token::TokenKeys;
 use shared::usecases::delivery::ServerKey;
@@ -117,7 +117,9 @@ fn server_key(text: &str) -> Outcome {
 
 fn player(text: &str) -> Outcome {
     let Ok(name) = PlayerName::parse(text) else { return Ok(false) };
-    let looks_like_one_name = text.is_ascii() && text.len() <= 50 && !text.contains(char::is_whitespace);
+    let has_spaces = text.contains(' ');
+    let is_bedrock = text.starts_with(BedrockPrefix::SIGNS) && text.trim() == text;
+    let looks_like_one_name = text.is_ascii() && text.len() <= 50 && (!has_spaces || is_bedrock);
     prop_assert!(looks_like_one_name, "a name that another could look like");
     // B and P are prefixes in upper case only.
     for other in
@@ -125,7 +127,12 @@ fn player(text: &str) -> Outcome {
     {
         prop_assert_eq!(other.key(), name.key(), "{} is another player", other);
     }
-    prop_assert_eq!(name.as_str(), text);
+    prop_assert_eq!(name.as_str(), text.replace(' ', "_"));
+    for sign in BedrockPrefix::SIGNS {
+        let on_servers = name.clone().on_servers(BedrockPrefix::try_from(sign).ok());
+        let possible: Vec<_> = name.possible().collect();
+        prop_assert!(on_servers.is_none_or(|name| possible.contains(&name)), "{text:?} {sign}");
+    }
     Ok(true)
 }
 

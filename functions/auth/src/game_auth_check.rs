@@ -36,7 +36,7 @@ impl Endpoint for EndGameLogin {
     const NAME: &'static str = "game_auth/check";
     const ROUTES: &'static [&'static str] = &["POST /game_auth/check/{username}"];
     const SUMMARY: &'static str = "returns a token once the player has confirmed the login in the game";
-    const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 4, cold: 4 };
+    const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 4, cold: 5 };
     const ERRORS: ErrorBody = ErrorBody::StatusFlag;
 
     async fn handle(state: &State, (): (), input: Self::Input) -> Result<Self::Reply, Error> {
@@ -51,15 +51,13 @@ async fn token(
     state: &State,
     input: WithAddress<PathParameterAndBody<SentName, SecretRequest>>,
 ) -> Result<Option<String>, Error> {
-    let WithAddress(PathParameterAndBody(Some(SentName(player)), request), address) = input else { return Ok(None) };
+    let WithAddress(PathParameterAndBody(Some(SentName(written)), request), address) = input else { return Ok(None) };
     let Some(known) = Known::asking(request) else { return Ok(None) };
     let base = &state.base;
-    let (active, login, found) = tokio::join!(
-        base.published.active_version(),
-        names::login(&base.db, player.key()),
-        logins::of_name(&base.db, player.key()),
-    );
-    let (active, login, found) = (active?, login?, found?);
+    let active = base.published.active_version().await?;
+    let Some(player) = written.on_servers(active.config.bedrock) else { return Ok(None) };
+    let (login, found) = tokio::join!(names::login(&base.db, player.key()), logins::of_name(&base.db, player.key()));
+    let (login, found) = (login?, found?);
     let (client, now) = (known.client(&player, (&address, &network_of(&address))), base.clock.seconds());
     if active.config.auth_type != AuthType::Ingame || !game_login::is_confirmed(&found, &client, now) {
         return Ok(None);

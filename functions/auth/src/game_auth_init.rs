@@ -43,21 +43,22 @@ impl Endpoint for BeginGameLogin {
     const NAME: &'static str = "game_auth/init";
     const ROUTES: &'static [&'static str] = &["POST /game_auth/init/{username}"];
     const SUMMARY: &'static str = "begins a login that the player confirms in the game";
-    const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 6, cold: 6 };
+    const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 6, cold: 7 };
     const ERRORS: ErrorBody = ErrorBody::StatusFlag;
     const RATE_LIMIT: Option<RateLimit> = Some(RateLimit { kind: "game", requests: 10, seconds: 600 });
 
     async fn handle(state: &State, (): (), input: Self::Input) -> Result<Self::Reply, Error> {
         let WithAddress(PathParameterAndBody(name, request), address) = input;
         let refused = |message: &str| Ok(Json::of(&BeginReply { status: false, message, secret: None }));
-        let Some(SentName(player)) = name else { return refused("Incorrect username!") };
+        let Some(SentName(written)) = name else { return refused("Incorrect username!") };
         let (base, network) = (&state.base, network_of(&address));
-        let (active, login, hit) = tokio::join!(
-            base.published.active_version(),
+        let active = base.published.active_version().await?;
+        let Some(player) = written.on_servers(active.config.bedrock) else { return refused("Incorrect username!") };
+        let (login, hit) = tokio::join!(
             names::login(&base.db, player.key()),
             limiter::hit(&base.db, OF_NETWORK, &network, base.clock.millis()),
         );
-        let (active, login, hit) = (active?, login?, hit?);
+        let (login, hit) = (login?, hit?);
         if active.config.auth_type != AuthType::Ingame {
             return refused("This store logs players in by their names.");
         }

@@ -14,8 +14,9 @@ pub struct Login;
 /// The name to log in with.
 #[derive(Debug, Deserialize, schemars::JsonSchema)]
 pub struct Credentials {
-    /// The player's name in the game: one of `*`, `_`, `B`, `P`, `.` or nothing, then 3 to 24 ASCII letters, digits or `_`,
-    /// then possibly `-` and 1 to 24 of the same. Not digits only.
+    /// The player's name in the game: one of `*`, `_`, `B`, `P`, `.` or nothing (also `+`, `!` or `-` where it is
+    /// `players.bedrock`), then 3 to 24 ASCII letters, digits or `_`, then possibly `-` and 1 to 24 of the same. Not digits
+    /// only. After a sign, spaces inside the name are read as `_`.
     #[schemars(extend("pattern" = format!("^{}$", PlayerName::pattern()), "not" = {"pattern": "^[0-9]+$"}))]
     username: String,
 }
@@ -29,7 +30,7 @@ impl Endpoint for Login {
 
     const ROUTES: &'static [&'static str] = &["POST /auth/username"];
     const SUMMARY: &'static str = "returns a token for the player with a name";
-    const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 5, cold: 5 };
+    const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 5, cold: 6 };
     const RATE_LIMIT: Option<RateLimit> = Some(RateLimit { kind: "login", requests: 20, seconds: 60 });
 
     async fn handle(
@@ -37,10 +38,12 @@ impl Endpoint for Login {
         (): (),
         JsonBody(credentials): Self::Input,
     ) -> Result<Self::Reply, Error<LoginRefusal>> {
-        let player = PlayerName::parse(&credentials.username).map_err(|_| Error::Refused(LoginRefusal::Incorrect))?;
+        let incorrect = || Error::Refused(LoginRefusal::Incorrect);
+        let written = PlayerName::parse(&credentials.username).map_err(|_| incorrect())?;
         let base = &state.base;
-        let (active, login) = tokio::join!(base.published.active_version(), names::login(&base.db, player.key()));
-        let (active, login) = (active?, login?);
+        let active = base.published.active_version().await?;
+        let player = written.on_servers(active.config.bedrock).ok_or_else(incorrect)?;
+        let login = names::login(&base.db, player.key()).await?;
         if active.config.auth_type == AuthType::Ingame {
             return Err(Error::Refused(LoginRefusal::InGame));
         }

@@ -8,8 +8,8 @@ use crate::support::write;
 use serde::de;
 use serde::{Deserialize, Deserializer, Serialize};
 use shared::endpoint::{Endpoint, Error, ErrorBody, Json, PathIdAndBody, RoundTrips};
-use shared::http::body::{Flag, Written};
-use shared::model::{ItemId, LineId, LineVariable, PaymentType, PlayerName, ServerId};
+use shared::http::body::{BodyFault, Flag, Written};
+use shared::model::{ItemId, LineId, LineVariable, NotAPlayerName, PaymentType, PlayerName, ServerId};
 use shared::rules::add_line::LineToAdd;
 use shared::store::keys;
 use shared::token::Claim;
@@ -83,8 +83,13 @@ async fn attempt(
     item: Option<ItemId>,
     body: &AddRequest,
 ) -> Result<Attempt<Added>, Failure> {
-    let ban = body.gift_to.as_ref().map(|name| keys::ban(name.key()));
-    let mut context = context::load(state, claim, ban.as_slice()).await?.ok_or(Error::Unauthorized)?;
+    let written = body.gift_to.as_ref();
+    // The name on the game servers is known with the store's configuration. It is another one for a few.
+    let bans: Vec<_> = written.into_iter().flat_map(PlayerName::possible).map(|name| keys::ban(name.key())).collect();
+    let mut context = context::load(state, claim, &bans).await?.ok_or(Error::Unauthorized)?;
+    let recipient = written.map(|name| name.clone().on_servers(context.active.config.bedrock).ok_or_else(nobody));
+    let recipient = recipient.transpose()?;
+    let ban = recipient.as_ref().map(|name| keys::ban(name.key()));
     let price = body.price.as_ref().map(|price| money("price", &price.0, context.active.config.digits));
     let line = LineToAdd {
         item: item.ok_or(Error::Refused(AddRefusal::NotAnId))?,
@@ -94,7 +99,7 @@ async fn attempt(
         price: price.transpose().map_err(Error::Body)?,
         payment_type: body.payment_type,
         promoted: body.promoted.is_some_and(|Flag(promoted)| promoted),
-        gift_to: body.gift_to.clone(),
+        gift_to: recipient,
         is_recipient_banned: ban.is_some_and(|ban| context.rows.take(&ban).is_some()),
     };
     let sources = state.sources();
@@ -105,6 +110,10 @@ async fn attempt(
         _ => "The item was added to your cart and replaces another one of its category.",
     };
     Ok(Attempt::Write(Box::new(context.cart), Added { success: true, message, cid: added.line }))
+}
+
+fn nobody() -> Failure {
+    Error::Body(BodyFault::Field { field: "gift_to".to_owned(), problem: NotAPlayerName.to_string() })
 }
 
 fn payment_type<'de, D: Deserializer<'de>>(field: D) -> Result<PaymentType, D::Error> {

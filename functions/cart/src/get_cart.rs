@@ -14,6 +14,7 @@ use shared::rules::cart::{PricedLine, sums};
 use shared::rules::code::{Applied, AppliedCodes};
 use shared::rules::missing::{server_of, value_of};
 use shared::rules::pricing::Limits;
+use shared::rules::variable;
 use shared::token::Claim;
 use shared::usecases::carts::LoadedCart;
 use std::borrow::Cow;
@@ -151,9 +152,9 @@ struct VariableBody<'a> {
     /// The variable's id.
     #[schemars(extend("x-beyond-contract" = true))]
     identifier: String,
-    /// Always empty.
+    /// How the value is written, as a sentence. Empty if its name says enough.
     #[schemars(extend("x-beyond-contract" = true))]
-    description: &'static str,
+    description: String,
     /// 0 if the value is one of `variables`, 1 for a text, 2 for a number.
     #[serde(rename = "type")]
     #[schemars(range(max = 2))]
@@ -301,15 +302,15 @@ fn variable_body<'a>(line: &'a Line, variable: &'a Variable) -> VariableBody<'a>
     let options = variable.options.iter();
     let kind = match (variable.options.is_empty(), variable.kind) {
         (false, _) => 0,
-        (true, VariableKind::Word | VariableKind::Text) => 1,
-        (true, VariableKind::Number) => 2,
+        (true, VariableKind::Word | VariableKind::Text | VariableKind::SteamId | VariableKind::Uuid) => 1,
+        (true, VariableKind::Number | VariableKind::Integer) => 2,
     };
     VariableBody {
         id: variable.id,
         name: &variable.name,
         value,
         identifier: variable.id.to_string(),
-        description: "",
+        description: variable::hint(variable),
         kind,
         used: value,
         variables: options.map(|option| OptionBody { name: option, price: money::ZERO, value: option }).collect(),

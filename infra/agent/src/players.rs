@@ -7,11 +7,12 @@ use serde::de::{Deserializer, Error as _, MapAccess, Visitor, value::MapAccessDe
 use serde_json::Value;
 use std::collections::HashSet;
 use std::fmt;
+use steam::SteamId;
 
 /// Names as Minecraft's authenticated players have them; those of Bedrock begin with a dot or the like. A name is all that is
 /// between two commas: the end of a name with a space in it is not another player's.
 const MINECRAFT: &str =
-    r"(?:^|[:,] )(?P<name>[.*+-]?[A-Za-z0-9_]{1,32}) \((?P<id>[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\)";
+    r"(?:^|[:,] )(?P<name>[.*+!-]?[A-Za-z0-9_]{1,32}) \((?P<id>[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\)";
 
 /// How many players Minecraft's list says that there are, before their names.
 const COUNT: &str = r"(?i)^\s*there are (?P<count>\d+)[^:]*:";
@@ -176,8 +177,11 @@ impl Online {
     }
 }
 
-/// An id in the form in which it is compared: UUIDs are written with and without hyphens.
+/// An id in the form in which it is compared: UUIDs are written with and without hyphens, SteamIDs in several forms.
 fn same_id(id: &str) -> String {
+    if let Some(steam) = SteamId::parse(id) {
+        return steam.to_string();
+    }
     id.chars().filter(|character| *character != '-').flat_map(char::to_lowercase).collect()
 }
 
@@ -305,6 +309,15 @@ mod tests {
         let online = Online::of(&players);
         assert!(online.has("", Some("76561198135242017")) && !online.has("B", None));
         assert_eq!(Players::rust().read("[]"), []);
+    }
+
+    #[test]
+    fn a_steam_id_is_the_same_in_every_form_in_which_a_game_lists_it() {
+        for listed in ["STEAM_0:1:87488144", "STEAM_1:1:87488144", "[U:1:174976289]", "76561198135242017"] {
+            let list = [Player { name: "Alex".to_owned(), id: listed.to_owned(), is_known_by_name: false }];
+            assert!(Online::of(&list).has("", Some("76561198135242017")), "{listed}");
+            assert!(!Online::of(&list).has("", Some("76561198135242018")), "{listed}");
+        }
     }
 
     proptest! {

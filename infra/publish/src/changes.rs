@@ -211,6 +211,7 @@ fn configuration(config: &StoreConfig) -> Option<Value> {
     let servers = serde_json::to_value(&config.delivery.servers).ok()?;
     let rest = StoreConfig { delivery: StoreDelivery::default(), ..config.clone() };
     let value = with(serde_json::to_value(rest).ok()?, "servers", servers);
+    let value = with(value, "servers with quotes", serde_json::to_value(&config.delivery.quotes).ok()?);
     Some(with(value, "commands", commands(&config.delivery.commands)))
 }
 

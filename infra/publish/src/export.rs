@@ -2,16 +2,16 @@
 //!
 //! Hidden categories were never published and are missing. Fields with their default are left out.
 
+mod servers;
 mod shop;
 
 use crate::compile::{Compiled, CompiledCategory};
 use crate::duration;
 use crate::files::{
     AnnouncementFile, At, CategoryFile, ChatClientFile, ChatFile, CommandFile, ComparisonRow, CurrencyFile, Decimal,
-    FORMAT, GameServerFile, GoalFile, IntervalFile, ItemFile, LanguageFile, LinkFile, MaintenanceFile, NO_ID,
-    OnDisputeFile, PageFile, PatronsFile, PaymentsFile, PlayersFile, PromotionFile, RateFile, ServerFile,
-    ServerPlayersFile, Source, StaffEntry, StaffFile, StoreFile, StoreFiles, StorefrontFile, VariableFile,
-    VirtualCurrencyFile,
+    FORMAT, GameServerFile, GoalFile, IntervalFile, ItemFile, LanguageFile, LinkFile, MaintenanceFile, OnDisputeFile,
+    PageFile, PatronsFile, PaymentsFile, PlayersFile, PromotionFile, RateFile, Source, StaffEntry, StaffFile,
+    StoreFile, StoreFiles, StorefrontFile, VariableFile, VirtualCurrencyFile,
 };
 use crate::provider;
 use serde::Serialize;
@@ -20,7 +20,6 @@ use shared::model::{
     Payments, Plan, Rate, Slug,
 };
 use shared::money;
-use shared::rules::command_text::Placeholder;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
@@ -171,7 +170,10 @@ fn site(store: &Compiled) -> StoreFile {
             enabled: config.maintenance.enabled,
             message: config.maintenance.message.clone(),
         },
-        players: PlayersFile { avatar: config.player_avatar.clone().into() },
+        players: PlayersFile {
+            avatar: config.player_avatar.clone().into(),
+            bedrock: config.bedrock.map(|prefix| char::from(prefix).to_string().into()),
+        },
         storefront: StorefrontFile { url: config.storefront_url.clone().into() },
         assets_url: config.assets_url.clone().into(),
         images: config.images,
@@ -179,7 +181,7 @@ fn site(store: &Compiled) -> StoreFile {
         on_dispute: OnDisputeFile { ban: store.config.ban_on_dispute },
         shop: settings.shop.as_ref().map(shop::shop),
         patrons: patrons(store),
-        servers: servers(store),
+        servers: servers::servers(store),
         commands: commands(&store.config.delivery.commands),
     }
 }
@@ -261,19 +263,6 @@ fn patrons(store: &Compiled) -> PatronsFile {
     }
 }
 
-/// The servers by id. Versions that were published before commands have only those that items name.
-fn servers(store: &Compiled) -> Vec<ServerFile> {
-    let named = store.items.iter().flat_map(|entry| &entry.item.servers).chain(&store.config.delivery.servers);
-    let servers: BTreeMap<u64, &str> = named.map(|server| (server.id.get(), server.name.as_str())).collect();
-    let free = |id| store.config.delivery.free_names.iter().find(|free| free.server.get() == id);
-    let written = |variable: Option<u64>| {
-        variable.map_or_else(|| NO_ID.to_owned(), |variable| Placeholder::Variable(variable).to_string())
-    };
-    let players = |id| ServerPlayersFile { id: free(id).map(|free| written(free.variable).into()) };
-    let server = |(id, name): (u64, &str)| ServerFile { id: id.into(), name: name.to_owned(), players: players(id) };
-    servers.into_iter().map(server).collect()
-}
-
 fn commands(templates: &[CommandTemplate]) -> Vec<CommandFile> {
     let command = |template: &CommandTemplate| CommandFile {
         run: template.run.clone().into(),
@@ -337,6 +326,8 @@ fn item(item: &Item, sorting: i64, published: &Published<'_>) -> ItemFile {
         name: variable.name.clone(),
         options: (!variable.options.is_empty()).then(|| variable.options.clone()),
         kind: variable.kind,
+        min: variable.min.map(At::from),
+        max: variable.max.map(At::from),
     };
     let promotion = item.promotion.as_ref();
     let cells = item.comparison.iter();

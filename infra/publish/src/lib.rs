@@ -7,6 +7,7 @@
 //! Knows nothing of HTTP and of no rule of pricing; what it writes is what [`shared::store`] reads.
 
 mod changes;
+mod command_size;
 mod compile;
 mod currency;
 mod digits;
@@ -29,6 +30,7 @@ mod syntax;
 mod version;
 
 pub use changes::{ChangedField, ChangedThing, Changes, Thing, changes};
+pub use command_size::{LONGEST_BY_RCON, long_commands};
 pub use compile::{Compiled, CompiledCategory, LARGEST_PAGE, Part, compile};
 pub use digits::check_digits;
 pub use error::PublishError;

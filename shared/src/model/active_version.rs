@@ -1,6 +1,6 @@
 //! The active version, and the few settings that every function needs.
 
-use super::{AuthType, Money, ProviderAccount, StoreDelivery};
+use super::{AuthType, BedrockPrefix, Money, ProviderAccount, StoreDelivery};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
@@ -28,6 +28,9 @@ pub struct StoreConfig {
     /// URL of a player's picture, in which `{player}` is the name; empty if there are none.
     #[serde(default, skip_serializing_if = "super::is_default")]
     pub player_avatar: String,
+    /// The sign before the names of Bedrock players; `None` if the store does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bedrock: Option<BedrockPrefix>,
     /// URL of the storefront, without a slash at the end; empty if the store does not say.
     #[serde(default, skip_serializing_if = "super::is_default")]
     pub storefront_url: String,
@@ -101,7 +104,8 @@ pub struct Maintenance {
 impl StoreConfig {
     /// The URL of a player's picture; empty if there are none.
     pub fn avatar_of(&self, player: &str) -> String {
-        self.player_avatar.replace("{player}", player)
+        // A `+` in a URL's query is a space.
+        self.player_avatar.replace("{player}", &player.replace('+', "%2B"))
     }
 
     /// The address of a picture on the shop's own pages: a path, unless the store has an `assets_url`. Stored pictures keep
@@ -176,6 +180,7 @@ impl Default for StoreConfig {
             chat: ChatLogin::default(),
             auth_type: AuthType::default(),
             player_avatar: String::new(),
+            bedrock: None,
             storefront_url: String::new(),
             assets_url: String::new(),
             shop_url: String::new(),

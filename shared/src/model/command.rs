@@ -87,6 +87,9 @@ pub struct StoreDelivery {
     /// The servers on which anybody may take a buyer's name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub free_names: Vec<FreeNames>,
+    /// The servers whose consoles take spaces between double quotes as part of a word.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub quotes: Vec<ServerId>,
 }
 
 /// A server on which anybody may take a buyer's name.

@@ -27,6 +27,12 @@ pub enum VariableKind {
     Text,
     /// A decimal number.
     Number,
+    /// A whole number, between `min` and `max`.
+    Integer,
+    /// The SteamID of a player, in any form; 17 digits when it is stored.
+    SteamId,
+    /// A UUID, with or without hyphens; with hyphens and small letters when it is stored.
+    Uuid,
 }
 
 /// A value that the buyer enters or chooses for an item, such as a colour. Variables do not change the price (rules.md,
@@ -43,6 +49,18 @@ pub struct Variable {
     /// The values a buyer may enter if there are no options.
     #[serde(default, skip_serializing_if = "super::is_default")]
     pub kind: VariableKind,
+    /// The lowest and the highest value of an integer; `None` without a limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub min: Option<i64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max: Option<i64>,
+}
+
+impl Variable {
+    /// Whether buyers enter a text that can have spaces.
+    pub fn is_text(&self) -> bool {
+        self.kind == VariableKind::Text && self.options.is_empty()
+    }
 }
 
 /// An item's value in one row of its category's comparison table.

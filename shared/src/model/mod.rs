@@ -74,7 +74,7 @@ pub use order_delivery::{
     DeliveryStep, EarlierExpiry, EarlierHolder, FrozenCommand, FrozenCommands, FrozenLine, Holder, ItemEnds, Lasting,
     LastingText, Lasts, OrderDelivery, TakenUnits,
 };
-pub use player_name::{NotAPlayerName, PlayerName};
+pub use player_name::{BedrockPrefix, NotAPlayerName, PlayerName};
 pub use provider_account::ProviderAccount;
 pub use refund::{RefundAttempt, RefundOutcome, Refunds, ReviewOutcome, Reviewed};
 pub use server::Server;

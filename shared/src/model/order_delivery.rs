@@ -103,6 +103,9 @@ pub struct FrozenLine {
     /// Whether it is a subscription's, which expires when it is no longer paid.
     #[serde(default, skip_serializing_if = "is_default")]
     pub renews: bool,
+    /// The variables for which the buyer entered a text that can have spaces.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub texts: Vec<u64>,
     pub commands: Vec<FrozenCommand>,
 }
 
@@ -122,6 +125,9 @@ pub struct FrozenCommands {
     /// Those of the servers on which names are free.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub free_names: Vec<FreeNames>,
+    /// Those of the servers whose consoles read quotes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub quotes: Vec<ServerId>,
     pub lines: Vec<FrozenLine>,
 }
 

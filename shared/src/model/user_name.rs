@@ -16,6 +16,8 @@ pub enum UserNameError {
     Digits,
     #[error("a name has at most {} characters", UserName::LONGEST)]
     Long,
+    #[error("a name needs a letter or a digit")]
+    Signs,
 }
 
 impl UserName {
@@ -35,6 +37,13 @@ impl UserName {
             return Err(UserNameError::Long);
         }
         Ok(Self(text.to_lowercase()))
+    }
+
+    /// Normalises a name that an account is to get. Consoles take signs alone for something else: `*` for everybody. Accounts
+    /// of before may have such a name.
+    pub fn parse_new(text: &str) -> Result<Self, UserNameError> {
+        let name = Self::parse(text)?;
+        if name.0.chars().any(char::is_alphanumeric) { Ok(name) } else { Err(UserNameError::Signs) }
     }
 }
 
@@ -65,6 +74,11 @@ mod tests {
         ] {
             assert_eq!(UserName::parse(text), Err(error), "{text}");
         }
+        for signs in ["*", "._-", "@"] {
+            assert_eq!(UserName::parse_new(signs), Err(UserNameError::Signs), "{signs}");
+            assert!(UserName::parse(signs).is_ok(), "an account of before");
+        }
+        assert!(UserName::parse_new("*a").is_ok() && UserName::parse_new("Ü").is_ok());
         assert!(UserName::parse("2b").is_ok() && UserName::parse(&"💎".repeat(255)).is_ok());
     }
 }

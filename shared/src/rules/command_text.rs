@@ -3,6 +3,9 @@
 //! `{player}` and its like are placeholders, `{{` is a brace, and a closing brace outside of a placeholder is itself. What
 //! is filled in is never read again: a value with braces is left unchanged.
 
+mod quotes;
+
+use quotes::{Around, Scan};
 use std::fmt;
 
 /// The most placeholders of a command: filled with 255 characters each, it is not longer than [`LONGEST_FILLED`].
@@ -91,10 +94,24 @@ impl fmt::Display for Names {
     }
 }
 
+/// A placeholder where a command has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Slot {
+    pub placeholder: Placeholder,
+    around: Around,
+}
+
+impl Slot {
+    /// Whether it is in quotes, between which a console that reads quotes takes spaces as part of a word.
+    pub const fn is_quoted(self) -> bool {
+        self.around.is_quoted()
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Piece {
     Text(String),
-    Placeholder(Placeholder),
+    Slot(Slot),
 }
 
 /// A command with its placeholders, parsed.
@@ -113,6 +130,7 @@ impl CommandText {
         let mut pieces = Vec::new();
         let mut plain = String::new();
         let mut rest = text;
+        let mut scan = Scan::default();
         while let Some((before, after)) = rest.split_once('{') {
             plain.push_str(before);
             if let Some(after) = after.strip_prefix('{') {
@@ -125,14 +143,24 @@ impl CommandText {
             };
             let placeholder = Placeholder::parse(name).ok_or_else(|| CommandTextError::Unknown(name.to_owned()))?;
             if !plain.is_empty() {
+                scan.text(&plain);
                 pieces.push(Piece::Text(std::mem::take(&mut plain)));
             }
-            pieces.push(Piece::Placeholder(placeholder));
+            scan.value();
+            pieces.push(Piece::Slot(Slot { placeholder, around: Around::default() }));
             rest = after;
         }
         plain.push_str(rest);
         if !plain.is_empty() {
+            scan.text(&plain);
             pieces.push(Piece::Text(plain));
+        }
+        let slots = pieces.iter_mut().filter_map(|piece| match piece {
+            Piece::Text(_) => None,
+            Piece::Slot(slot) => Some(slot),
+        });
+        for (slot, around) in slots.zip(scan.finish()) {
+            slot.around = around;
         }
         Ok(Self(pieces))
     }
@@ -142,21 +170,26 @@ impl CommandText {
         text.strip_prefix('{')?.strip_suffix('}').and_then(Placeholder::parse)
     }
 
-    /// The placeholders, in the order of the text.
-    pub fn placeholders(&self) -> impl Iterator<Item = Placeholder> {
+    /// The placeholders where they are, in the order of the text.
+    pub fn slots(&self) -> impl Iterator<Item = Slot> {
         self.0.iter().filter_map(|piece| match piece {
             Piece::Text(_) => None,
-            Piece::Placeholder(placeholder) => Some(*placeholder),
+            Piece::Slot(slot) => Some(*slot),
         })
     }
 
-    /// The command with every placeholder replaced by its value. Values are not parsed.
+    /// The placeholders, in the order of the text.
+    pub fn placeholders(&self) -> impl Iterator<Item = Placeholder> {
+        self.slots().map(|slot| slot.placeholder)
+    }
+
+    /// The command with every placeholder replaced by its value, escaped if it is within a string of JSON. Values are not parsed.
     pub fn fill<V: AsRef<str>>(&self, value: impl Fn(Placeholder) -> V) -> String {
         let mut text = String::new();
         for piece in &self.0 {
             match piece {
                 Piece::Text(plain) => text.push_str(plain),
-                Piece::Placeholder(placeholder) => text.push_str(value(*placeholder).as_ref()),
+                Piece::Slot(slot) => text.push_str(&slot.around.escaped(value(slot.placeholder).as_ref())),
             }
         }
         text
@@ -168,7 +201,7 @@ impl fmt::Display for CommandText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|piece| match piece {
             Piece::Text(plain) => f.write_str(&plain.replace('{', "{{")),
-            Piece::Placeholder(placeholder) => placeholder.fmt(f),
+            Piece::Slot(slot) => slot.placeholder.fmt(f),
         })
     }
 }

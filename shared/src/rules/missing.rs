@@ -27,7 +27,12 @@ pub fn missing(line: &Line, item: &Item) -> Vec<Missing> {
 /// The value that a line has for a variable, if it is still right.
 pub fn value_of<'a>(line: &'a Line, variable: &Variable) -> Option<&'a str> {
     let chosen = line.variables.iter().find(|chosen| chosen.id == variable.id)?;
-    variable::check(variable, &chosen.value).is_ok().then_some(chosen.value.as_str())
+    is_stored(variable, &chosen.value).then_some(chosen.value.as_str())
+}
+
+/// Whether a value could be stored like this now. Under an earlier kind of the variable another form of it may have been.
+fn is_stored(variable: &Variable, value: &str) -> bool {
+    variable::parse(variable, value).is_ok_and(|stored| stored == value)
 }
 
 /// The server that is selected, if the item still has it.
@@ -46,7 +51,7 @@ pub const fn is_promoted(line: &Line, item: &Item) -> bool {
 pub fn with_valid_choices(line: &Line, item: &Item) -> Line {
     let is_valid = |chosen: &&LineVariable| {
         let mut variables = item.variables.iter().filter(|variable| variable.id == chosen.id);
-        variables.any(|variable| variable::check(variable, &chosen.value).is_ok())
+        variables.any(|variable| is_stored(variable, &chosen.value))
     };
     let variables = line.variables.iter().filter(is_valid).cloned().collect();
     let can_choose = item.any_price && !is_promoted(line, item);

@@ -6,7 +6,7 @@ use super::{Loaded, theme};
 use serde::Serialize;
 use shared::http::reply::render_in_html;
 use shared::model::{AuthType, CategoryHead, Donations, Donor, GameServer, Link, Money, RecentDonation, Settings};
-use shared::model::{Shop, StoreConfig, Tree};
+use shared::model::{Shop, StoreConfig, StoreDelivery, Tree};
 use shared::money::{self, CurrencyFormat, Decimal};
 use std::borrow::Borrow;
 
@@ -55,6 +55,8 @@ pub struct Frame<'a> {
 struct Data<'a> {
     website_name: &'a str,
     auth_type: AuthType,
+    /// The sign before the names of Bedrock players. Empty if the store does not say; `None` if its games have no such players.
+    bedrock: Option<String>,
     server: &'a GameServer,
     virtual_currency: &'a str,
     system_currency: Rate<'a>,
@@ -122,6 +124,7 @@ impl<'a> Frame<'a> {
         render_in_html(&Data {
             website_name: &self.settings.website_name,
             auth_type: self.settings.auth_type,
+            bedrock: self.bedrock(),
             server: &self.settings.server,
             virtual_currency: &self.settings.virtual_currency,
             system_currency: rate(&self.settings.system_currency),
@@ -133,6 +136,22 @@ impl<'a> Frame<'a> {
             privacy: about("privacy"),
             refunds: about("refund"),
         })
+    }
+
+    /// Names are free only in games that Bedrock players do not join.
+    fn bedrock(&self) -> Option<String> {
+        let StoreDelivery { servers, free_names, .. } = &self.config.delivery;
+        let has_own_names = servers.is_empty() || servers.len() > free_names.len();
+        let prefix = || self.config.bedrock.map_or_else(String::new, |prefix| char::from(prefix).to_string());
+        has_own_names.then(prefix)
+    }
+
+    /// What belongs into the field for a gift's recipient.
+    pub fn gift_hint(&self) -> String {
+        match self.config.bedrock {
+            Some(prefix) => self.texts.with("gift_hint.bedrock", char::from(prefix)),
+            None => self.texts.of("gift_hint").to_owned(),
+        }
     }
 
     pub fn full_title(&self) -> String {

@@ -127,8 +127,9 @@ fn check_variables(file: &CartLineFile, item: &Item, field: &str, context: &mut 
                 context.report.fault(value.line, field, problem);
             }
             Some(variable) => {
-                let problem = match variable::check(variable, &value.value) {
-                    Ok(()) => continue,
+                let problem = match variable::parse(variable, &value.value) {
+                    Ok(stored) if stored == value.value => continue,
+                    Ok(stored) => format!("must be written as {stored}"),
                     Err(WrongValue::Option(options)) => format!("must be one of {options}"),
                     Err(wrong) => wrong.to_string(),
                 };

@@ -188,9 +188,16 @@ pub struct VariableFile {
     /// Values to choose from; if they are left out, the buyer enters one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub options: Option<Vec<String>>,
-    /// Form of the buyer's entry if there are no options: `word`, `text` or `number` (rules.md, "Variables").
+    /// Form of the buyer's entry if there are no options: `word`, `text`, `number`, `integer`, `steam_id` or `uuid` (rules.md,
+    /// "Variables").
     #[serde(default, skip_serializing_if = "is_default")]
     pub kind: VariableKind,
+    /// The lowest value of an `integer`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub min: Option<At<i64>>,
+    /// The highest value of an `integer`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max: Option<At<i64>>,
 }
 
 /// An offer made inside the cart.

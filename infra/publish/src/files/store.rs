@@ -264,6 +264,10 @@ pub struct PlayersFile {
     /// URL of a player's picture, in which `{player}` is replaced by the name.
     #[serde(default, skip_serializing_if = "is_default")]
     pub avatar: At<String>,
+    /// The sign before the names of Bedrock players on the game servers, as in Floodgate's `username-prefix`: one of `.`, `*`, `_`,
+    /// `+`, `-` and `!`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bedrock: Option<At<String>>,
 }
 
 /// The storefront that uses this API.
@@ -336,6 +340,9 @@ pub struct ServerFile {
     /// How its players are known; by their names if that is left out.
     #[serde(default, skip_serializing_if = "is_default")]
     pub players: ServerPlayersFile,
+    /// Whether its console takes spaces between double quotes as part of a word: `kick "{player}"`.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub quotes: bool,
 }
 
 /// The `id` of players on a server where nothing says who they are.

@@ -11,6 +11,7 @@ use crate::files::{ItemFile, VariableFile};
 use shared::model::{
     Comparison, ComparisonValue, Item, ItemDelivery, ItemId, ItemType, Server, ServerId, Variable, VariableKind,
 };
+use shared::rules::variable::LARGEST_INTEGER;
 
 /// The most characters of an item's name. Payment pages take 250, with the player of a gift and the number of units.
 const LONGEST_NAME: usize = 180;
@@ -140,6 +141,7 @@ fn variables(reader: &mut ItemReader<'_>) -> Vec<Variable> {
     let field = reader.field("variables.id");
     for variable in &file.variables {
         check_options(variable, reader);
+        check_limits(variable, reader);
         check_id(*variable.id, variable.id.line, &field, reader.report);
         ids.take(reader.report, *variable.id, variable.id.line, &field);
     }
@@ -148,8 +150,28 @@ fn variables(reader: &mut ItemReader<'_>) -> Vec<Variable> {
         name: variable.name.clone(),
         options: variable.options.clone().unwrap_or_default(),
         kind: variable.kind,
+        min: variable.min.as_ref().map(|limit| **limit),
+        max: variable.max.as_ref().map(|limit| **limit),
     };
     file.variables.iter().map(variable).collect()
+}
+
+/// Refuses limits that are not an integer's, or that no number is between.
+fn check_limits(variable: &VariableFile, reader: &mut ItemReader<'_>) {
+    for (name, limit) in [("min", &variable.min), ("max", &variable.max)] {
+        let Some(limit) = limit else { continue };
+        let field = format!("variables[{}].{name}", *variable.id);
+        if variable.kind != VariableKind::Integer {
+            reader.fault(limit.line, &field, "is for kind: integer");
+        } else if limit.unsigned_abs() > LARGEST_INTEGER.unsigned_abs() {
+            reader.fault(limit.line, &field, &format!("must be from -{LARGEST_INTEGER} to {LARGEST_INTEGER}"));
+        }
+    }
+    if let (Some(min), Some(max)) = (&variable.min, &variable.max)
+        && **min > **max
+    {
+        reader.fault(max.line, &format!("variables[{}].max", *variable.id), "must not be below min");
+    }
 }
 
 fn check_options(variable: &VariableFile, reader: &mut ItemReader<'_>) {

@@ -3,6 +3,7 @@
 
 mod announcement;
 mod catalog;
+mod command_values;
 mod commands;
 mod content;
 mod currencies;
@@ -53,5 +54,6 @@ pub fn lower(files: &StoreFiles, report: &mut Report) -> Lowered {
     report.enter(&files.staff.path);
     let staff = content::staff(&files.staff.content, report);
     commands::check_deliveries(files, &site, report);
+    command_values::check(files, &categories, &site, report);
     Lowered { site, staff, pages, categories }
 }

@@ -11,8 +11,8 @@ use crate::files::{
 };
 use oauth2::{AuthUrl, RedirectUrl};
 use shared::model::{
-    ChatLogin, ChatPlatform, FreeNames, GameServer, Goal, Language, Link, Maintenance, Money, Page, PageUrl, Patronage,
-    Server, ServerId, Settings, StoreConfig, StoreDelivery,
+    BedrockPrefix, ChatLogin, ChatPlatform, FreeNames, GameServer, Goal, Language, Link, Maintenance, Money, Page,
+    PageUrl, Patronage, Server, ServerId, Settings, StoreConfig, StoreDelivery,
 };
 use shared::rules::command_text::{CommandText, Placeholder};
 use std::collections::{BTreeMap, BTreeSet};
@@ -68,7 +68,7 @@ pub(super) fn site(file: &StoreFile, report: &mut Report) -> Site {
         announcement: announcement(file, report),
         shop: None,
     };
-    let (servers, free_names) = servers(file, report);
+    let (servers, delivery) = servers(file, report);
     let chat = chat(&with_platform(&file.chat), report);
     let config = StoreConfig {
         digits,
@@ -80,6 +80,7 @@ pub(super) fn site(file: &StoreFile, report: &mut Report) -> Site {
         chat,
         auth_type: file.auth_type,
         player_avatar: player_avatar(&file.players, report),
+        bedrock: bedrock(&file.players, report),
         storefront_url: storefront_url(&file.storefront, report),
         assets_url: assets_url(&file.assets_url, report),
         shop_url: String::new(),
@@ -90,7 +91,7 @@ pub(super) fn site(file: &StoreFile, report: &mut Report) -> Site {
         },
         payments: payments(file, digits, report),
         ban_on_dispute: file.on_dispute.ban,
-        delivery: StoreDelivery { servers: servers.values().cloned().collect(), commands: Vec::new(), free_names },
+        delivery,
     };
     let patronage = patronage(&file.patrons, &file.currency.code, digits, report);
     Site { settings, config, patronage, servers, images: BTreeSet::new(), least_is_doubtful: false }
@@ -186,15 +187,17 @@ fn goals(file: &StoreFile, digits: u8, report: &mut Report) -> Vec<Goal> {
     goals
 }
 
-fn servers(file: &StoreFile, report: &mut Report) -> (BTreeMap<u64, Server>, Vec<FreeNames>) {
+/// The servers by id, and the delivery to them, still without the commands of every sale.
+fn servers(file: &StoreFile, report: &mut Report) -> (BTreeMap<u64, Server>, StoreDelivery) {
     let mut ids = Unique::new("server id");
-    let (mut servers, mut free_names) = (BTreeMap::new(), Vec::new());
+    let (mut servers, mut delivery) = (BTreeMap::new(), StoreDelivery::default());
     for server in &file.servers {
         check_id(*server.id, server.id.line, "servers.id", report);
         ids.take(report, *server.id, server.id.line, "servers.id");
         check_name(&server.name, server.id.line, &format!("servers[{}].name", *server.id), report);
         let id = ServerId::new(*server.id);
         servers.insert(*server.id, Server { id, name: server.name.clone() });
+        delivery.quotes.extend(server.quotes.then_some(id));
         let Some(written) = &server.players.id else { continue };
         let variable = match CommandText::only(written) {
             _ if written.value == NO_ID => None,
@@ -205,9 +208,10 @@ fn servers(file: &StoreFile, report: &mut Report) -> (BTreeMap<u64, Server>, Vec
                 continue;
             }
         };
-        free_names.push(FreeNames { server: id, variable });
+        delivery.free_names.push(FreeNames { server: id, variable });
     }
-    (servers, free_names)
+    delivery.servers = servers.values().cloned().collect();
+    (servers, delivery)
 }
 
 /// The chat with what its platform is known by, where the owner wrote nothing.
@@ -286,6 +290,26 @@ fn player_avatar(file: &PlayersFile, report: &mut Report) -> String {
         }
     }
     url.value.clone()
+}
+
+/// The sign before the names of Bedrock players.
+fn bedrock(file: &PlayersFile, report: &mut Report) -> Option<BedrockPrefix> {
+    const FIELD: &str = "players.bedrock";
+    let written = file.bedrock.as_ref()?;
+    let prefix = BedrockPrefix::parse(written);
+    match prefix {
+        None => {
+            let signs = BedrockPrefix::SIGNS.map(|sign| format!("\"{sign}\"")).join(", ");
+            report.fault(written.line, FIELD, format!("must be the username-prefix of Floodgate, one of {signs}"));
+        }
+        Some(prefix) if prefix.is_ambiguous() => {
+            let problem = "names of Java players may begin with it too, so that one can have another's name: set another \
+                           username-prefix in Floodgate";
+            report.warn(written.line, FIELD, problem);
+        }
+        Some(_) => {}
+    }
+    prefix
 }
 
 /// The storefront's address, without a slash at the end.

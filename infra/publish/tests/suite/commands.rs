@@ -169,3 +169,54 @@ fn a_command_for_a_player_who_is_there_needs_to_know_who_that_is() {
     assert_eq!(known.config.delivery.free_names[0].variable, Some(7));
     assert_eq!(compile(&export(&known)).unwrap(), known);
 }
+
+#[test]
+fn a_command_that_is_too_long_for_rcon_with_its_longest_values_is_told_by_its_bytes() {
+    let warned = |of_store: &str, item: &str| found(of_store, &[item]).1;
+    let item = |run: &str, variables: &str| format!("{variables}commands: [{{run: '{run}'}}, {REFUNDED}]");
+    let at_most = |bytes: usize| "x".repeat(bytes);
+    // A name has at most 50 characters.
+    let with_name = |others: usize| format!("{{player}}{}", at_most(others));
+    assert_eq!(warned("", &item(&with_name(1_013), "")), "");
+    let crab = |times: usize| "🦀".repeat(times);
+    assert_eq!(warned("", &item(&format!("{}{}", crab(340), at_most(50)), "")), "", "1,410 bytes");
+    assert_eq!(
+        warned("", &item(&format!("{}{{player}}{{count}}", crab(340)), "")),
+        "categories/a.yaml, line 5, items[1].commands.run: has up to 1414 bytes when it is filled with the longest values, for \
+         item 1; by RCON at most 1413 reach a Minecraft server: shorten it, or make two commands of it\n"
+    );
+    let texts =
+        "variables: [{id: 1, name: V, options: [a, '\"\"\"\"\"\"\"\"\"\"']}, {id: 2, name: W, kind: steam_id}], ";
+    // The ten quotes of an option are twenty bytes of JSON.
+    let json = |more: usize| format!("say {{{{a:\"{{var:1}}\"}} {{var:2}} {}{}", crab(338), at_most(more));
+    assert_eq!(warned("", &item(&json(12), texts)), "");
+    assert!(warned("", &item(&json(13), texts)).contains("has up to 1414 bytes"));
+    // Of every sale: the item with the longest name counts.
+    let of_store = |more: &str| format!("commands: [{{run: '{}{{player}} {{item}}{more}'}}]\n", crab(340));
+    assert!(!warned(&of_store(""), "active: true").contains("bytes"));
+    assert!(warned(&of_store("x"), "active: true").contains("store.yaml, line 5, commands.run: has up to 1414 bytes"));
+    assert_eq!(publish::long_commands(&compiled(&of_store(""), &["active: true"])).len(), 0);
+    assert_eq!(publish::long_commands(&compiled(&of_store("x"), &["active: true"])).len(), 1);
+}
+
+#[test]
+fn the_longest_command_is_what_rcon_takes() {
+    assert_eq!(publish::LONGEST_BY_RCON, rcon::LONGEST);
+}
+
+#[test]
+fn kinds_quotes_and_the_sign_of_bedrock_come_back_as_files() {
+    let servers =
+        "servers: [{id: 1, name: Hearth, quotes: true}, {id: 2, name: Ashlands}]\nplayers: {bedrock: \"+\"}\n";
+    let item = "variables: [{id: 1, name: A, kind: steam_id}, {id: 2, name: B, kind: uuid}, {id: 3, name: C, kind: integer, \
+                min: -1, max: 64}]";
+    let mut files = files("", &[item]);
+    files[0].1 = files[0].1.replace(SERVERS, servers);
+    let dir = store(&files.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect::<Vec<_>>());
+    let store = compile(&read(dir.path()).unwrap()).unwrap();
+    assert_eq!(store.config.delivery.quotes.iter().map(|server| server.get()).collect::<Vec<_>>(), [1]);
+    assert_eq!(store.config.bedrock.map(char::from), Some('+'));
+    let limits = &store.items[0].item.variables[2];
+    assert_eq!((limits.min, limits.max), (Some(-1), Some(64)));
+    assert_eq!(compile(&export(&store)).unwrap(), store);
+}

@@ -71,6 +71,11 @@ export function field(label, control, note) {
   control.setAttribute("aria-describedby", `${id}m`);
   const box = h("p", { class: "field" }, h("label", { for: id }, label), control, h("span", { class: "message", id: `${id}m`, role: "alert" }, note ?? ""));
   box.complain = (text) => complain(box, text);
+  /** Says below the control what belongs into it. */
+  box.hint = (text) => {
+    control.setAttribute("aria-describedby", `${id}h ${id}m`);
+    control.after(h("span", { class: "soft", id: `${id}h` }, text));
+  };
   box.control = control;
   return box;
 }

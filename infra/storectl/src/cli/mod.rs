@@ -240,6 +240,9 @@ pub struct Publish {
     /// Allow changing a third of the prices, or more, by more than half; --yes is not enough.
     #[arg(long)]
     pub allow_price_changes: bool,
+    /// Allow commands that, with the longest values, are too long for RCON; --yes is not enough.
+    #[arg(long)]
+    pub allow_long_commands: bool,
     /// Cancel the commands that wait for servers which store.yaml no longer has, also those that are due later.
     #[arg(long)]
     pub drop_queue: bool,

@@ -71,7 +71,7 @@ pub(super) fn default_key(sum: Money, note: &str) -> String {
 pub(super) async fn rename(target: &Target, options: &RenameUser) -> Result<Answer, Failure> {
     let config = published(target).await?.config;
     let text = options.name.trim();
-    let name = UserName::parse(text).map_err(|error| {
+    let name = UserName::parse_new(text).map_err(|error| {
         Failure::refused(format!("The name {text:?} cannot be used: {error}."), "Give the player's new name.")
     })?;
     let user = find(target, &options.user).await?;

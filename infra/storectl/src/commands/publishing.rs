@@ -71,6 +71,8 @@ pub(super) struct Plan {
     removals: Removals,
     /// Prices that would change by more than half.
     prices: PriceChanges,
+    /// How many commands would newly be able to be too long for RCON.
+    long_commands: usize,
     /// Servers that would be removed while commands wait for them.
     queues: Vec<(Server, Vec<Command>)>,
     pub(super) json: Value,
@@ -83,6 +85,8 @@ impl Plan {
         let changes = changes(before.store.as_ref(), store);
         let removals = publish::removals(before.store.as_ref(), store);
         let prices = publish::price_changes(before.store.as_ref(), store);
+        let known = before.store.as_ref().map(publish::long_commands).unwrap_or_default();
+        let long_commands = publish::long_commands(store).difference(&known).count();
         let servers = |store: &Compiled| store.config.delivery.servers.clone();
         let before_servers = before.store.as_ref().map(servers).unwrap_or_default();
         let queues = queues::of_removed(target, &before_servers, &servers(store)).await?;
@@ -94,7 +98,7 @@ impl Plan {
             "version": store.version, "previous": before.version, "changes": changes, "rows": store.parts("").len(),
             "removals": removals, "price_changes": prices, "warnings": warnings,
         });
-        Ok(Self { before, shown, removals, prices, queues, json })
+        Ok(Self { before, shown, removals, prices, long_commands, queues, json })
     }
 
     /// With what `check` warns of in the files; the plan's own `warnings` are about what is published.
@@ -125,11 +129,23 @@ impl Plan {
         console.confirm_word(&shown, &what, "prices", "--allow-price-changes", options.yes)
     }
 
+    /// Asks before commands that RCON may not take are published, unless that is allowed.
+    fn confirm_commands(&self, console: &Console, options: &Publish, shown: &str) -> Result<(), Failure> {
+        if options.allow_long_commands || self.long_commands == 0 {
+            return Ok(());
+        }
+        let (count, are) = (self.long_commands, if self.long_commands == 1 { "command is" } else { "commands are" });
+        let line = format!("{count} {are} too long for RCON with the longest values.");
+        let (shown, what) = (format!("{shown}\n{}", paint(STRONG, &line)), format!("{shown}\n{line}"));
+        console.confirm_word(&shown, &what, "commands", "--allow-long-commands", options.yes)
+    }
+
     /// The options without which this plan is not carried out, as a line.
     fn needs(&self) -> String {
         let needed = [
             (self.removals.are_many(), "--allow-removals"),
             (self.prices.are_many(), "--allow-price-changes"),
+            (self.long_commands > 0, "--allow-long-commands"),
             (!self.queues.is_empty(), "--drop-queue"),
         ];
         let needed: Vec<&str> = needed.into_iter().filter_map(|(is, option)| is.then_some(option)).collect();
@@ -184,6 +200,7 @@ pub(super) async fn run(
     let asked = Confirm::Asked { console, yes: options.yes, allowed: options.allow_currency.as_deref() };
     let shown = plan.with_currency(target, store, asked).await?;
     plan.confirm_prices(console, options, &shown)?;
+    plan.confirm_commands(console, options, &shown)?;
     console.confirm(&shown, "Publish?", options.yes)?;
     // The first publish sets the schema number: what is there already must have today's format.
     if before.version.is_none() {

@@ -21,7 +21,7 @@ use shared::store::{carts, ledgers, names};
 use shared::usecases::accounts::{self, Added};
 
 pub(super) async fn add(target: &Target, options: &AddUser) -> Result<Answer, Failure> {
-    let name = UserName::parse(&options.username).map_err(|error| {
+    let name = UserName::parse_new(&options.username).map_err(|error| {
         let what = format!("The name {:?} cannot be used: {error}.", options.username);
         Failure::refused(what, "Give the name that the buyer has in the game.")
     })?;
@@ -76,11 +76,15 @@ pub(super) async fn add(target: &Target, options: &AddUser) -> Result<Answer, Fa
 
 /// A note for people about a name that commands cannot have; empty for others.
 pub(super) fn note_of_name(name: &str) -> String {
-    if is_plain(name) {
+    let note = if !is_plain(name) {
+        "commands with this name are cancelled, because a console could read more than a name: only letters, digits, spaces and \
+         _.,*+!- are safe, and a name needs a letter or a digit"
+    } else if name.contains(' ') {
+        "consoles split at spaces: commands with this name are cancelled, unless they have it in quotes (\"{player}\") and run on a \
+         server with quotes: true"
+    } else {
         return String::new();
-    }
-    let note = "commands with this name are cancelled, because a console could read more than a name: only letters, digits, \
-                spaces and _.,*- are safe";
+    };
     format!("\n{} {note}.", paint(WARN, "note"))
 }
 

@@ -57,7 +57,7 @@ fn check_variables(item: &Item, chosen: &[LineVariable]) -> Result<(), LineRefus
         if chosen.iter().take(place).any(|other| other.id == choice.id) {
             return Err(LineRefusal::DuplicateVariable { name: name() });
         }
-        variable::check(variable, &choice.value).map_err(|wrong| LineRefusal::WrongValue { name: name(), wrong })?;
+        variable::parse(variable, &choice.value).map_err(|wrong| LineRefusal::WrongValue { name: name(), wrong })?;
     }
     Ok(())
 }

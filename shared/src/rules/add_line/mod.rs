@@ -11,8 +11,10 @@ pub(in crate::rules) use refusal::{ALREADY_SUBSCRIBED, SUBSCRIPTION_NOT_ALONE};
 use super::cart::is_own_step;
 use super::command_servers::are_too_many;
 use super::missing::with_valid_choices;
+use super::variable;
 use crate::model::{Cart, Item, ItemId, Line, LineId, LineVariable, Money, PaymentType, PlayerName, ServerId};
 use check::{check, recipients};
+use std::borrow::Cow;
 
 /// A line that is to be added to a cart. It may lack choices, see [`missing`](super::missing::missing).
 #[derive(Debug, Clone)]
@@ -93,7 +95,7 @@ pub fn change(inputs: &CartInputs<'_>, id: LineId, change: &Change) -> Result<Op
         Change::Variable(choice) => {
             new.variables.retain(|other| other.id != choice.id);
             let place = new.variables.partition_point(|other| other.id < choice.id);
-            new.variables.insert(place, choice.clone());
+            new.variables.insert(place, as_stored(&published.item, choice.clone()));
         }
         Change::Server(server) => new.server = Some(*server),
         Change::Price(price) => new.price = Some(*price),
@@ -107,9 +109,20 @@ pub fn change(inputs: &CartInputs<'_>, id: LineId, change: &Change) -> Result<Op
     Ok(Some(cart))
 }
 
+/// A choice with its value as it is stored. One that is not right stays as it is, and is refused.
+fn as_stored(item: &Item, choice: LineVariable) -> LineVariable {
+    let variable = item.variables.iter().find(|variable| variable.id == choice.id);
+    let value = variable.and_then(|variable| variable::parse(variable, &choice.value).ok());
+    match value.map(Cow::into_owned) {
+        Some(value) => LineVariable { value, ..choice },
+        None => choice,
+    }
+}
+
 /// The line as it would be added to a cart without an equal one.
 fn line(cart: &Cart, item: &Item, wanted: &LineToAdd) -> Line {
-    let mut variables = wanted.variables.clone();
+    let variables = wanted.variables.iter().cloned();
+    let mut variables: Vec<_> = variables.map(|choice| as_stored(item, choice)).collect();
     variables.sort_by_key(|variable| variable.id);
     Line {
         id: LineId::new(cart.next_line),

@@ -1,11 +1,11 @@
 //! The commands of an order: frozen when it is created, expanded and filled when they are queued.
 
 use crate::model::{
-    CommandEvent, CommandTemplate, FreeNames, FrozenCommand, FrozenCommands, FrozenLine, OrderLine, PublishedItem,
-    Server, ServerId, StoreDelivery,
+    CommandEvent, CommandTemplate, FreeNames, FrozenCommand, FrozenCommands, FrozenLine, Item, OrderLine,
+    PublishedItem, Server, ServerId, StoreDelivery,
 };
 use crate::rules::command_servers::{of_line, servers};
-use crate::rules::command_text::{CommandText, LONGEST_FILLED, Placeholder};
+use crate::rules::command_text::{CommandText, LONGEST_FILLED, Placeholder, Slot};
 use std::collections::BTreeMap;
 
 /// A line of an order, as far as it decides which commands it makes: its place, its item and the selected server.
@@ -33,13 +33,21 @@ pub fn freeze<'a>(lines: impl Iterator<Item = LineToFreeze<'a>>, store: &StoreDe
             let (item, name) = (published.item.id, published.item.name.clone());
             let expires_after = published.delivery.expires_after;
             let renews = published.item.is_subscription;
-            frozen.lines.push(FrozenLine { line, item, name, expires_after, renews, commands });
+            let texts = texts_of(&published.item);
+            frozen.lines.push(FrozenLine { line, item, name, expires_after, renews, texts, commands });
         }
     }
     let is_named = |free: &&FreeNames| names.contains_key(&free.server);
     frozen.free_names = store.free_names.iter().filter(is_named).copied().collect();
+    frozen.quotes = store.quotes.iter().filter(|server| names.contains_key(server)).copied().collect();
     frozen.servers = names.into_values().collect();
     (!frozen.lines.is_empty()).then_some(frozen)
+}
+
+/// The variables for which buyers enter a text that can have spaces.
+fn texts_of(item: &Item) -> Vec<u64> {
+    let texts = item.variables.iter().filter(|variable| variable.is_text());
+    texts.map(|variable| variable.id).collect()
 }
 
 /// A command of a line on a server.
@@ -107,15 +115,88 @@ fn on<'a>(frozen: &'a FrozenCommands, lines: &[OrderLine], event: CommandEvent) 
     all
 }
 
-/// Whether a console reads a name as nothing else: it has letters, digits, spaces and `_.,*-`. A `;`, a quote or an `@` could make another
-/// command of it. Players choose the names of some logins freely.
+/// Whether a console reads a name as nothing else: it has letters, digits, spaces and `_.,*+!-`, and at least one letter or digit. A
+/// `;`, a quote or an `@` could make another command of it, and a `*` alone is everybody. Players choose the names of some logins freely.
 pub fn is_plain(name: &str) -> bool {
-    name.chars().all(|letter| letter.is_alphanumeric() || " _.,*-".contains(letter))
+    name.chars().all(|letter| letter.is_alphanumeric() || " _.,*+!-".contains(letter))
+        && name.chars().any(char::is_alphanumeric)
 }
 
-/// The command's text with its values; `None` if it is too long. Publishing has parsed it: one that does not parse is left
-/// unchanged.
-pub fn fill(template: &CommandTemplate, value: impl Fn(Placeholder) -> String) -> Option<String> {
-    let filled = CommandText::parse(&template.run).map_or_else(|_| template.run.clone(), |text| text.fill(value));
+/// The text of a command with its values. `None` if it is too long, or if a console could read more than the values in it: of a name that is
+/// not plain, and of a name or a buyer's text with a space, at which a console splits, unless it stands in quotes and the server
+/// reads them. Publishing has parsed the text: one that does not parse is left unchanged.
+pub fn fill(command: &Expanded<'_>, frozen: &FrozenCommands, value: impl Fn(Placeholder) -> String) -> Option<String> {
+    let run = &command.template.run;
+    let Ok(text) = CommandText::parse(run) else { return Some(run.clone()).filter(|run| run.len() <= LONGEST_FILLED) };
+    let reads_quotes = frozen.quotes.contains(&command.server);
+    let is_safe = |slot: Slot| {
+        let is_name = match slot.placeholder {
+            Placeholder::Player | Placeholder::Buyer => true,
+            Placeholder::Variable(id) if command.line.texts.contains(&id) => false,
+            _ => return true,
+        };
+        let value = value(slot.placeholder);
+        (!is_name || is_plain(&value)) && (!value.contains(' ') || reads_quotes && slot.is_quoted())
+    };
+    let filled = text.slots().all(is_safe).then(|| text.fill(&value))?;
     (filled.len() <= LONGEST_FILLED).then_some(filled)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::ItemId;
+
+    /// The command on a server that reads quotes, and on one that does not.
+    fn on_both(run: &str, name: &str, text: &str) -> [Option<String>; 2] {
+        let (quoting, other) = (ServerId::new(1), ServerId::new(2));
+        let frozen = FrozenCommands { quotes: vec![quoting], ..FrozenCommands::default() };
+        let template = CommandTemplate { run: run.to_owned(), ..CommandTemplate::default() };
+        let line = FrozenLine {
+            line: 0,
+            item: ItemId::new(1),
+            name: "Big Pack".to_owned(),
+            expires_after: None,
+            renews: false,
+            texts: vec![7],
+            commands: Vec::new(),
+        };
+        let value = |placeholder| match placeholder {
+            Placeholder::Variable(7) => text.to_owned(),
+            Placeholder::Variable(_) => "Midnight blue".to_owned(),
+            Placeholder::Item => line.name.clone(),
+            _ => name.to_owned(),
+        };
+        [quoting, other].map(|server| fill(&Expanded { line: &line, template: &template, server }, &frozen, value))
+    }
+
+    #[test]
+    fn a_name_or_a_text_with_a_space_runs_only_in_quotes_that_the_server_reads() {
+        let cancelled = [None, None];
+        let same = |text: &str| [Some(text.to_owned()), Some(text.to_owned())];
+        let quoting = |text: &str| [Some(text.to_owned()), None];
+        for (run, name, text, expected) in [
+            ("eco give {player} 100", "Notch 99999", "", cancelled.clone()),
+            ("eco give \"{player}\" 100", "Notch 99999", "", quoting("eco give \"Notch 99999\" 100")),
+            ("eco give \"{player} 100", "Notch 99999", "", cancelled.clone()),
+            ("lp user {buyer} parent add vip", "Alex parent add admin", "", cancelled.clone()),
+            ("plates set {player} {var:7}", "Alex", "mind the step", cancelled.clone()),
+            ("plates set {player} \"{var:7}\"", "Alex", "mind the step", quoting("plates set Alex \"mind the step\"")),
+            ("plates set {player} {var:7}", "Alex", "step", same("plates set Alex step")),
+            // The owner's own texts.
+            ("say {item} in {var:8} for {player}", "Alex", "", same("say Big Pack in Midnight blue for Alex")),
+        ] {
+            assert_eq!(on_both(run, name, text), expected, "{run} {name} {text}");
+        }
+    }
+
+    #[test]
+    fn a_name_needs_a_letter_or_digit_and_has_no_sign_that_a_console_reads() {
+        for name in ["*", "**", "._-", " ", "", "@a", "a;b", "a\"b", "a\\b", "~", "a\u{202e}b"] {
+            assert_eq!(on_both("eco give \"{player}\" 100", name, ""), [None, None], "{name:?}");
+        }
+        for name in ["*Quartz", ".Psychic_Clover", "+Alex", "!Alex", "Ünder", "7", "a-b"] {
+            assert!(on_both("eco give {player} 100", name, "").iter().all(Option::is_some), "{name:?}");
+        }
+    }
 }

@@ -7,9 +7,8 @@ use crate::model::{
 };
 use crate::money::CurrencyFormat;
 use crate::rules::command_text::Placeholder;
-use crate::rules::delivery::frozen::{Expanded, fill, is_plain};
+use crate::rules::delivery::frozen::{Expanded, fill};
 use crate::store::orders::StoredOrder;
-use std::cell::Cell;
 
 /// Digits of the amounts of orders that do not say it.
 const DIGITS: u8 = 2;
@@ -86,14 +85,7 @@ impl Making<'_> {
         let due = event.saturating_add(i64::from(entry.template.delay));
         let stops = matches!(entry.template.on, CommandEvent::Bought | CommandEvent::Renewed);
         let is_stopped = stops && self.players.is_banned(player);
-        let is_safe = Cell::new(true);
-        let text = fill(entry.template, |placeholder| {
-            let value = self.value(placeholder, entry, player);
-            let is_name = matches!(placeholder, Placeholder::Player | Placeholder::Buyer);
-            is_safe.set(is_safe.get() && (!is_name || is_plain(&value)));
-            value
-        });
-        let text = text.filter(|_| is_safe.get());
+        let text = fill(entry, self.frozen, |placeholder| self.value(placeholder, entry, player));
         let is_deliverable = text.is_some() && self.is_published(entry.server);
         // It may have run before the restore, also after its delay. What ends an item runs at its end.
         let is_restored = entry.template.on != CommandEvent::Expired

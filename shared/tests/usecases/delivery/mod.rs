@@ -11,4 +11,5 @@ mod property;
 mod shop;
 mod steps;
 mod units;
+mod values;
 mod words;

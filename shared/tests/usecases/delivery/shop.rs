@@ -119,6 +119,15 @@ impl Shop {
         record(&self.store.db, self.clock(), new).await.unwrap().stored.order.internal_id
     }
 
+    /// A paid order of an item that has this name.
+    pub async fn buy_named(&self, id: &str, name: &str) -> InternalId {
+        let new = Self::new_order(id, OrderStatus::Paid, 1);
+        let chosen =
+            Chosen { line: LineId::new(1), name: name.to_owned(), variables: Vec::new(), server: None, gift_to: None };
+        let lines = vec![OrderLine { chosen: Some(chosen), ..new.lines[0].clone() }];
+        record(&self.store.db, self.clock(), NewOrder { lines, ..new }).await.unwrap().stored.order.internal_id
+    }
+
     /// An order, not paid yet, of an item, its units and the value of its variable 1, for the owner or as a gift.
     pub async fn order_of(
         &self,

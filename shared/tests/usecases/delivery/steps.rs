@@ -4,10 +4,9 @@ use super::game_server::{GameServer, Trouble};
 use super::shop::{BUYER, Shop, bought, on, online};
 use shared::model::{
     Command, CommandEvent, CommandId, CommandState, CommandTemplate, DeliveryStep, InternalId, ItemDelivery,
-    OrderStatus, User, UserId, UserName,
+    OrderStatus, UserId, UserName,
 };
 use shared::rules::erase::ErasedPlayer;
-use shared::store::{codec, keys, read_live};
 use shared::usecases::delivery::{OwnerOutcome, RedeliverError, cancel, follow, redeliver, retry};
 use shared::usecases::erase::stop_commands;
 use std::sync::Arc;
@@ -174,20 +173,6 @@ async fn a_command_that_is_too_long_when_it_is_filled_is_cancelled() {
     let order = shop.buy(&"x".repeat(250)).await;
     assert_eq!(shop.states(&order).await, ["cancelled", "ready"]);
     assert_eq!(shop.commands(&order).await[0].text, "", "it cannot be sent again either");
-}
-
-#[tokio::test]
-async fn a_name_that_a_console_would_read_as_a_command_reaches_none() {
-    let shop = Shop::open(vec![bought("say Thanks {player}"), bought("thank {buyer}"), bought("give {item}")]).await;
-    for (name, expected) in
-        [("x; quit", "cancelled"), ("@a", "cancelled"), ("a\"b", "cancelled"), ("Mr. X", "ready"), ("Straße", "ready")]
-    {
-        let key = keys::user(BUYER.0);
-        let user = User { username: name.to_owned(), ..read_live(&shop.store.db, &key).await.unwrap().unwrap() };
-        tests::put(&shop.store.db, codec::encode_live(&key, &user).unwrap()).await;
-        let order = shop.buy(name).await;
-        assert_eq!(shop.states(&order).await, [expected, expected, "ready"], "{name}");
-    }
 }
 
 #[tokio::test]

@@ -103,9 +103,12 @@ function cartLine(line, changed, required, every) {
   const variable = (one) => {
     const control = one.variables.length > 0
       ? select({}, [["", t("choose")], ...one.variables.map(({ name, value }) => [value, name])], one.value)
-      : h("input", { type: "text", value: one.value, maxlength: 64, placeholder: t("not_set"), ...AS_TYPED });
+      // A field of numbers has the keyboard for them, with a minus and a point.
+      : h("input", { ...(one.type === 2 ? { type: "number", step: "any" } : { type: "text", maxlength: 64 }), value: one.value, placeholder: t("not_set"), ...AS_TYPED });
     const missing = t(one.variables.length > 0 ? "missing.choose" : "missing.fill");
-    return choice(one.name, control, "setVariable", (value) => ({ var_id: one.id, var_value: value }), missing);
+    const box = choice(one.name, control, "setVariable", (value) => ({ var_id: one.id, var_value: value }), missing);
+    if (one.description) box.hint(one.description);
+    return box;
   };
   const count = h("input", { type: "number", min: 1, value: String(line.count), inputmode: "numeric", class: "short" });
   const paid = h("input", { type: "text", value: String(line.price), inputmode: "decimal", class: "short" });

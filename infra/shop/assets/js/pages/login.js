@@ -55,6 +55,17 @@ export function needsLogin(again, message = "") {
   return { view: [h("h1", {}, t("login.needed")), panel], leave };
 }
 
+/** The question whether a player plays Java or Bedrock. Nothing is chosen at first: a wrong name is somebody else's, or nobody's. */
+function editions(username) {
+  const known = username ? (username.startsWith(shop.bedrock) ? "bedrock" : "java") : kept.get("edition");
+  const one = (value) => h("label", { class: "tick" },
+    h("input", { type: "radio", name: "edition", value, required: true, checked: known === value, onchange: () => kept.set("edition", value) }),
+    h("span", {}, t(`login.${value}`)));
+  const box = h("fieldset", { class: "editions" }, h("legend", {}, t("login.edition")), one("java"), one("bedrock"));
+  box.isBedrock = () => box.querySelector("input:checked")?.value === "bedrock";
+  return box;
+}
+
 function form(after, message) {
   const isInGame = shop.auth_type === "ingame";
   const panel = h("section", { class: "panel narrow", id: "login-panel", "aria-labelledby": "login" });
@@ -75,10 +86,12 @@ function form(after, message) {
   const ask = (username = "", problem = "") => {
     const name = h("input", { name: "username", autocomplete: "username", required: true, maxlength: 64, spellcheck: "false", autocapitalize: "none", autocorrect: "off", value: username });
     const box = field(t("login.name"), name, problem);
+    const edition = shop.bedrock && editions(username);
     const submit = async (event) => {
       event.preventDefault();
       // The keyboard of a phone adds a space to a word that it completes.
-      const player = name.value.trim();
+      const typed = name.value.trim();
+      const player = edition && edition.isBedrock() && !typed.startsWith(shop.bedrock) ? shop.bedrock + typed : typed;
       if (!isInGame) {
         const token = await accepted("/auth/username", { username: player }, refused(box));
         if (token) await enter(token);
@@ -95,7 +108,7 @@ function form(after, message) {
     show(h("h2", { id: "login" }, t("login")),
       message && h("p", { class: "note", role: "status" }, message),
       isInGame && h("p", {}, parts("login.confirm", command())),
-      h("form", { onsubmit: submit }, box, h("button", { class: "primary wide" }, t("login"))));
+      h("form", { onsubmit: submit }, box, edition, shop.bedrock === "" && h("p", { class: "soft" }, t("login.bedrock_name")), h("button", { class: "primary wide" }, t("login"))));
   };
 
   /** Waits until the player confirms in the game, the time is over, or the visitor cancels. */
