@@ -122,6 +122,12 @@ pub fn is_plain(name: &str) -> bool {
         && name.chars().any(char::is_alphanumeric)
 }
 
+/// The text of a command with its values, whatever they are; `None` if it is too long. Names a text, and never reaches a console.
+pub fn fill_unchecked(template: &CommandTemplate, value: impl Fn(Placeholder) -> String) -> Option<String> {
+    let filled = CommandText::parse(&template.run).map_or_else(|_| template.run.clone(), |text| text.fill(value));
+    (filled.len() <= LONGEST_FILLED).then_some(filled)
+}
+
 /// The text of a command with its values. `None` if it is too long, or if a console could read more than the values in it: of a name that is
 /// not plain, and of a name or a buyer's text with a space, at which a console splits, unless it stands in quotes and the server
 /// reads them. Publishing has parsed the text: one that does not parse is left unchanged.

@@ -3,7 +3,7 @@
 use super::making::value_of_order;
 use crate::model::{CommandEvent, FrozenCommands, ItemId, LastingText, OrderLine, ServerId, UserId};
 use crate::rules::command_text::Placeholder;
-use crate::rules::delivery::frozen::{Expanded, fill, when_taken_back};
+use crate::rules::delivery::frozen::{Expanded, fill_unchecked, when_taken_back};
 use crate::store::keys::{self, Key};
 use crate::store::orders::StoredOrder;
 use sha2::{Digest as _, Sha256};
@@ -42,7 +42,7 @@ impl Text<'_> {
 /// there is no account. A player who is renamed has the same texts.
 pub(super) fn name_of(stored: &StoredOrder, frozen: &FrozenCommands, entry: &Expanded<'_>) -> Option<LastingText> {
     let account = line_of(stored, entry.line.line)?.beneficiary(stored.order.owner)?;
-    let text = fill(entry.template, |placeholder| match placeholder {
+    let text = fill_unchecked(entry.template, |placeholder| match placeholder {
         Placeholder::Player => "\0player".to_owned(),
         Placeholder::Buyer => format!("\0buyer {}", stored.order.owner.map_or(0, UserId::get)),
         other => value_of_order(stored, frozen, other, entry),
