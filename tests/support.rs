@@ -64,18 +64,28 @@ pub async fn fill_cart(store: &TestStore, user: u64, items: &[u64]) {
     put(store, codec::encode_live(&keys::cart(user), &cart).expect("a cart can be written")).await;
 }
 
-/// Gives a user of the sample store subscriptions: of which item, in which state and until when.
+/// Gives a user of the sample store subscriptions, as a version before the newest one wrote them: of which item, in which state
+/// and until when.
 pub async fn subscribe(store: &TestStore, name: &str, subscriptions: &[(u64, SubscriptionStatus, i64)]) {
-    let user = TestStore::sample().live.users.iter().find(|user| user.username == name).expect("a sample user");
     let subscription = |(item, status, until): &(u64, SubscriptionStatus, i64)| UserSubscription {
         id: format!("sub_{item}"),
         item: ItemId::new(*item),
         name: format!("Item {item}"),
         price: Money::from_minor(499),
         status: *status,
+        detail: None,
         until: *until,
+        access_until: None,
+        ends_at: None,
+        rank_of: None,
     };
-    let user = User { subscriptions: subscriptions.iter().map(subscription).collect(), ..user.clone() };
+    with_subscriptions(store, name, subscriptions.iter().map(subscription).collect()).await;
+}
+
+/// Gives a user of the sample store these subscriptions.
+pub async fn with_subscriptions(store: &TestStore, name: &str, subscriptions: Vec<UserSubscription>) {
+    let user = TestStore::sample().live.users.iter().find(|user| user.username == name).expect("a sample user");
+    let user = User { subscriptions, ..user.clone() };
     put(store, codec::encode_live(&keys::user(user.id), &user).expect("a user can be written")).await;
 }
 

@@ -1,5 +1,7 @@
 """Subscriptions at the stand-in: every call and every state, by Stripe's own package."""
 
+import time
+
 import stripe
 
 from shapes import Wrong, checked, equal, expect
@@ -76,6 +78,7 @@ def subscriptions(page, receiver, new_session):
     equal("the period", invoice.lines.data[0].period.end, subscription.current_period_end)
     renewals(store, session, subscription)
     cancellations(store, session)
+    states(store)
     portal(store, session)
     refusals(new_session)
     stripe.WebhookEndpoint.delete(store.endpoint.id)
@@ -119,6 +122,49 @@ def cancellations(store, session):
     store.posted("updated", "payment_failed", "updated")
     store.page.press(unpaid, "give_up")
     equal("the reason", store.posted("deleted")[0].cancellation_details.reason, "payment_failed")
+
+
+def states(store):
+    """Every state that the account's owner can make in the dashboard, and the invoices that are voided."""
+    session = store.subscribe("states")
+    id, now = session.subscription, int(time.time())
+    paused = checked_subscription(stripe.Subscription.modify(id, pause_collection={"behavior": "void"}))
+    equal("the pause", (paused.status, paused.pause_collection.behavior, paused.pause_collection.resumes_at), ("active", "void", None))
+    store.posted("updated")
+    store.page.press(session, "unpause")
+    equal("without a pause", store.posted("updated")[0].pause_collection, None)
+    trial = checked_subscription(stripe.Subscription.modify(id, trial_end=now + 864000))
+    equal("the trial", (trial.status, trial.trial_end, trial.current_period_end), ("trialing", now + 864000, now + 864000))
+    _, invoice = store.posted("updated", "paid")
+    equal("the invoice of the trial", (invoice.billing_reason, invoice.amount_paid), ("subscription_update", 0))
+    ends = checked_subscription(stripe.Subscription.modify(id, cancel_at=now + 8640000))
+    equal("the end on a day", (ends.cancel_at, ends.cancel_at_period_end), (now + 8640000, False))
+    store.posted("updated")
+    store.page.press(session, "resume")
+    equal("no end", store.posted("updated")[0].cancel_at, None)
+    store.page.press(session, "pause_trial")
+    equal("a trial without a card", store.posted("updated")[0].status, "paused")
+    unpaid = store.subscribe("states-2")
+    store.page.press(unpaid, "fail_renewal")
+    failed = store.posted("updated", "payment_failed", "updated")[1]
+    store.page.press(unpaid, "mark_unpaid")
+    equal("the unpaid one", store.posted("updated")[0].status, "unpaid")
+    void = checked_invoice(stripe.Invoice.void_invoice(failed.id))
+    equal("the void invoice", (void.status, void.amount_paid, stripe.PaymentIntent.retrieve(failed.payment_intent).status), ("void", 0, "canceled"))
+    for call in (lambda: stripe.Invoice.void_invoice(failed.id), lambda: stripe.Invoice.void_invoice(unpaid.invoice.id),
+                 lambda: stripe.Subscription.modify(id, trial_end=now - 5)):
+        try:
+            call()
+        except stripe.InvalidRequestError as error:
+            equal("the status of a refusal", error.http_status, 400)
+        else:
+            raise Wrong("a call was not refused")
+    open_session = store.new_session("states-3", **recurring(interval="month"))
+    store.page.press(open_session, "leave_unconfirmed")
+    equal("the first payment", store.posted("created")[0].status, "incomplete")
+    equal("its session", stripe.checkout.Session.retrieve(open_session.id).status, "open")
+    store.page.press(open_session, "pay")
+    equal("once it is confirmed", store.posted("paid", "updated")[1].status, "active")
 
 
 def portal(store, session):

@@ -53,6 +53,7 @@ CALLS = {
     ("DELETE", "/v1/webhook_endpoints/*"): stripe.WebhookEndpoint.DeleteParams,
     ("GET", "/v1/invoices"): stripe.Invoice.ListParams,
     ("GET", "/v1/invoices/*"): stripe.Invoice.RetrieveParams,
+    ("POST", "/v1/invoices/*/void"): stripe.Invoice.VoidInvoiceParams,
     ("GET", "/v1/subscriptions/*"): stripe.Subscription.RetrieveParams,
     ("POST", "/v1/subscriptions/*"): stripe.Subscription.ModifyParams,
     ("DELETE", "/v1/subscriptions/*"): stripe.Subscription.CancelParams,

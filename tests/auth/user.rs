@@ -1,8 +1,10 @@
 //! POST /user.
 
-use crate::support::{configure, fields, subscribe};
+use crate::support::{configure, fields, subscribe, with_subscriptions};
 use serde_json::{Value, json};
+use shared::model::SubscriptionDetail::{Incomplete, Paused, Trialing, Unpaid};
 use shared::model::SubscriptionStatus::{Active, Cancelled, Ended, PastDue};
+use shared::model::{ItemId, Money, UserSubscription};
 use tests::{Call, NOW, TestStore};
 
 async fn user(store: &TestStore, name: &str) -> Value {
@@ -52,15 +54,50 @@ async fn subscriptions_are_shown_with_the_end_of_what_is_paid_until_they_are_ove
     let all = [(106, Active, NOW + 86_400), (602, PastDue, NOW - 60), (101, Cancelled, NOW + 1), (102, Cancelled, NOW)];
     subscribe(&store, "Pebble", &[&all[..], &[(103, Ended, NOW - 1), (104, Ended, NOW + 1)]].concat()).await;
     let shown = user(&store, "Pebble").await["subscriptions"].clone();
-    let subscription = |item: u64, state: &str, field: &str, time: &str| json!({ "item_id": item, "name": format!("Item {item}"), "price": 4.99, "state": state, field: time });
+    let subscription = |item: u64, state: &str, has_access: bool, field: &str, time: &str| {
+        let name = format!("Item {item}");
+        json!({ "item_id": item, "name": name, "price": 4.99, "state": state, "has_access": has_access, field: time })
+    };
     let expected = json!([
-        subscription(106, "active", "renews_at", "2026-06-16T12:00:00Z"),
-        subscription(602, "past_due", "ends_at", "2026-06-15T11:59:00Z"),
-        subscription(101, "cancelled", "ends_at", "2026-06-15T12:00:01Z"),
-        subscription(104, "cancelled", "ends_at", "2026-06-15T12:00:01Z"),
+        subscription(106, "active", true, "renews_at", "2026-06-16T12:00:00Z"),
+        subscription(602, "past_due", false, "ends_at", "2026-06-15T11:59:00Z"),
+        subscription(101, "cancelled", true, "ends_at", "2026-06-15T12:00:01Z"),
+        subscription(104, "cancelled", true, "ends_at", "2026-06-15T12:00:01Z"),
     ]);
     assert_eq!(shown, expected);
     assert_eq!(user(&store, "Thornwick").await["subscriptions"], json!([]), "those of another user");
+}
+
+#[tokio::test]
+async fn every_state_of_a_subscription_is_shown_and_no_time_that_is_past_is_promised() {
+    let store = TestStore::open().await;
+    let shown = async |status, detail, until: i64, access_until: i64, ends_at| {
+        let subscription = UserSubscription {
+            id: "sub_1".to_owned(),
+            item: ItemId::new(106),
+            name: "Pass".to_owned(),
+            price: Money::from_minor(399),
+            status,
+            detail,
+            until: NOW + until,
+            access_until: Some(NOW + access_until),
+            ends_at,
+            rank_of: None,
+        };
+        with_subscriptions(&store, "Pebble", vec![subscription]).await;
+        let one = user(&store, "Pebble").await["subscriptions"][0].clone();
+        json!([one["state"], one["has_access"], one["renews_at"], one["ends_at"]])
+    };
+    let (second, later) = ("2026-06-15T12:00:01Z", "2026-06-15T12:00:09Z");
+    let before = "2026-06-15T11:59:59Z";
+    assert_eq!(shown(Active, None, 1, 9, None).await, json!(["active", true, second, null]));
+    assert_eq!(shown(Active, None, 1, 9, Some(NOW + 9)).await, json!(["active", true, second, later]));
+    assert_eq!(shown(Active, None, -1, 9, None).await, json!(["active", true, null, later]), "it is late");
+    assert_eq!(shown(Active, None, -9, -1, None).await, json!(["active", false, null, before]));
+    assert_eq!(shown(Active, Some(Trialing), 1, 9, None).await, json!(["trialing", true, second, null]));
+    assert_eq!(shown(Active, Some(Paused), 1, 1, None).await, json!(["paused", true, null, second]));
+    assert_eq!(shown(PastDue, Some(Unpaid), -1, -1, None).await, json!(["unpaid", false, null, before]));
+    assert_eq!(shown(PastDue, Some(Incomplete), 1, 1, None).await, json!(["incomplete", true, null, second]));
 }
 
 #[tokio::test]

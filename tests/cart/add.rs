@@ -185,12 +185,19 @@ async fn a_subscription_is_alone_in_its_cart_and_bought_once() {
 #[tokio::test]
 async fn a_subscription_that_the_buyer_has_is_refused_until_it_is_over() {
     let store = TestStore::open().await;
-    for (status, until) in [(Active, NOW - 1), (PastDue, NOW - 1), (Cancelled, NOW + 1)] {
+    for (status, until) in [(Active, NOW - 1), (PastDue, NOW + 1), (Cancelled, NOW + 1)] {
         subscribe(&store, NEW, &[(106, Cancelled, NOW), (602, status, until)]).await;
         let message = refused(&store, NEW, 602, &json!({ "payment_type": 1 })).await;
         assert_eq!(message, "You already have this subscription.", "{status:?}");
     }
     added(&store, NEW, 106, &json!({ "payment_type": 1 })).await;
+}
+
+#[tokio::test]
+async fn a_subscription_that_gives_no_access_can_be_bought_again_while_the_provider_still_has_it() {
+    let store = TestStore::open().await;
+    subscribe(&store, NEW, &[(602, PastDue, NOW)]).await;
+    added(&store, NEW, 602, &json!({ "payment_type": 1 })).await;
 }
 
 #[tokio::test]

@@ -4,10 +4,14 @@ use super::support::{
     NEW, RICH, WORN, cart_of, cents, coupon, gift, line_of, percent, put_cart, put_code, put_referral, republish,
     sample_code, sample_referral, stored, tell, view, with_code,
 };
-use crate::support::subscribe;
+use crate::support::{item, republish as publish_files, subscribe, with_subscriptions};
+use publish::files::IntervalFile;
 use serde_json::{Value, json};
 use shared::model::SubscriptionStatus::{Active, Cancelled};
-use shared::model::{Code, CodeId, Coupon, GiftCard, Images, ItemId, LineVariable, Money, PaymentType, PlayerName};
+use shared::model::{
+    CategoryId, Code, CodeId, Coupon, GiftCard, Images, ItemId, LineVariable, Money, PaymentType, PlayerName,
+    UserSubscription,
+};
 use tests::{NOW, SHOP, TestStore};
 
 /// The sums that hold for every cart.
@@ -238,5 +242,32 @@ async fn the_picture_of_a_line_is_a_path_at_an_api_that_serves_it_and_else_a_who
         })
         .await;
         assert_eq!(view(&store, NEW).await["items"][0]["image"], format!("{host}{path}"));
+    }
+}
+
+#[tokio::test]
+async fn a_rank_says_whose_place_it_takes_and_that_nothing_is_taken_off() {
+    let store = TestStore::open().await;
+    publish_files(&store, |files| item(files, 105).subscription = Some(IntervalFile::default())).await;
+    let rank = |item: u64, category| UserSubscription {
+        id: format!("sub_{item}"),
+        item: ItemId::new(item),
+        name: format!("Rank {item}"),
+        price: Money::from_minor(999),
+        status: Active,
+        detail: None,
+        until: NOW + 9,
+        access_until: Some(NOW + 99),
+        ends_at: None,
+        rank_of: Some(CategoryId::new(category)),
+    };
+    let mut cart = cart_of(NEW, &[(105, 1)]);
+    cart.lines[0].payment_type = PaymentType::Subscription;
+    put_cart(&store, &cart).await;
+    for (own, replaced) in [(rank(102, 13), json!("Rank 102")), (rank(111, 11), Value::Null)] {
+        with_subscriptions(&store, NEW, vec![own]).await;
+        let shown = view(&store, NEW).await;
+        let line = &shown["items"][0];
+        assert_eq!(json!([line["is_unavailable"], line["price"], line["replaces"]]), json!([false, 69.99, replaced]));
     }
 }

@@ -3,7 +3,7 @@
 use crate::State;
 use serde::Serialize;
 use shared::endpoint::{Endpoint, Error, Json, RoundTrips};
-use shared::model::{ItemId, SubscriptionStatus, UserId, UserSubscription};
+use shared::model::{ItemId, SubscriptionState, UserId, UserSubscription};
 use shared::money::{self, CurrencyFormat, Decimal};
 use shared::store::{keys, users};
 use shared::token::Claim;
@@ -51,42 +51,33 @@ struct SubscriptionBody<'a> {
     price: Decimal,
     /// The state.
     state: SubscriptionState,
-    /// The time of the next payment: ISO 8601 in UTC. Absent unless it is active.
+    /// Whether it gives access now. One that does not can be bought again, which ends it for good.
+    has_access: bool,
+    /// The time of the next payment: ISO 8601 in UTC. Absent unless it renews by itself, and while a payment is late.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "String")]
     renews_at: Option<String>,
-    /// The time at which access ends: ISO 8601 in UTC. Absent if it is active.
+    /// The time at which access ends or has ended: ISO 8601 in UTC. Beside `renews_at` only if the store has set an end.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "String")]
     ends_at: Option<String>,
 }
 
-#[derive(Serialize, schemars::JsonSchema)]
-#[serde(rename_all = "snake_case")]
-enum SubscriptionState {
-    /// It renews by itself.
-    Active,
-    /// The last renewal was not paid, and is tried again.
-    PastDue,
-    /// It does not renew.
-    Cancelled,
-}
-
 impl<'a> SubscriptionBody<'a> {
-    fn of(subscription: &'a UserSubscription, format: CurrencyFormat) -> Self {
-        let is_active = subscription.status == SubscriptionStatus::Active;
-        let until = |is_shown: bool| is_shown.then(|| money::iso_8601(subscription.until));
+    fn of(subscription: &'a UserSubscription, format: CurrencyFormat, now: i64) -> Self {
+        let state = subscription.state();
+        let renews_at = Some(subscription.until).filter(|until| state.renews() && *until > now);
+        // A row of before has the end of access only of what does not renew.
+        let access_until = subscription.access_until.or(Some(subscription.until).filter(|_| !state.renews()));
+        let ends_at = if renews_at.is_some() { subscription.ends_at } else { access_until };
         Self {
             item_id: subscription.item,
             name: &subscription.name,
             price: format.money(subscription.price),
-            state: match subscription.status {
-                SubscriptionStatus::Active => SubscriptionState::Active,
-                SubscriptionStatus::PastDue => SubscriptionState::PastDue,
-                SubscriptionStatus::Cancelled | SubscriptionStatus::Ended => SubscriptionState::Cancelled,
-            },
-            renews_at: until(is_active),
-            ends_at: until(!is_active),
+            state,
+            has_access: subscription.has_access(now),
+            renews_at: renews_at.map(money::iso_8601),
+            ends_at: ends_at.map(money::iso_8601),
         }
     }
 }
@@ -120,7 +111,7 @@ impl Endpoint for GetUser {
             created_at: money::iso_8601(user.created_at),
             updated_at: money::iso_8601(user.updated_at),
             virtual_currency: config.is_virtual_currency.then(|| format.money(user.virtual_currency)),
-            subscriptions: current.map(|subscription| SubscriptionBody::of(subscription, format)).collect(),
+            subscriptions: current.map(|subscription| SubscriptionBody::of(subscription, format, now)).collect(),
         }))
     }
 }

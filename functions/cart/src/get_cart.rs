@@ -7,13 +7,14 @@ use serde::Serialize;
 use shared::endpoint::{Endpoint, Error, ErrorBody, Json, RoundTrips};
 use shared::model::{
     Cart, Code, CodeId, Discount, ItemId, Line, LineId, Login, PaymentType, PlayerName, ServerId, StoreConfig, UserId,
-    Variable, VariableKind,
+    UserSubscription, Variable, VariableKind,
 };
 use shared::money::{self, CurrencyFormat, Decimal};
 use shared::rules::cart::{PricedLine, sums};
 use shared::rules::code::{Applied, AppliedCodes};
 use shared::rules::missing::{server_of, value_of};
 use shared::rules::pricing::Limits;
+use shared::rules::subscription::{rank_of, replaced};
 use shared::rules::variable;
 use shared::token::Claim;
 use shared::usecases::carts::LoadedCart;
@@ -138,6 +139,12 @@ struct CartItemBody<'a> {
     #[schemars(with = "GiftBody")]
     #[schemars(extend("x-beyond-contract" = true))]
     gift: Option<GiftBody<'a>>,
+    /// The name of the caller's subscription whose place this one takes: that one ends when this one is paid, and nothing is
+    /// taken off for it. Absent if there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String")]
+    #[schemars(extend("x-beyond-contract" = true))]
+    replaces: Option<&'a str>,
 }
 
 /// A variable of an item; all but `id`, `name` and `value` are additions (api.md, "Added fields").
@@ -209,7 +216,8 @@ impl Endpoint for GetCart {
         let codes = loaded.codes(&lines, state.base.clock.seconds()).applied();
         let config = &loaded.context.active.config;
         let cart = cart_body(&loaded, &lines, &codes, claim.login());
-        Ok(Json::of(&CartView { cart, items: lines.iter().map(|line| item_body(line, config)).collect() }))
+        let own = &loaded.context.subscriptions;
+        Ok(Json::of(&CartView { cart, items: lines.iter().map(|line| item_body(line, own, config)).collect() }))
     }
 }
 
@@ -272,7 +280,11 @@ fn coupon_terms(code: &Code, format: CurrencyFormat) -> (&'static str, Decimal) 
     }
 }
 
-fn item_body<'a>(line: &PricedLine<'a>, config: &StoreConfig) -> CartItemBody<'a> {
+fn item_body<'a>(
+    line: &PricedLine<'a>,
+    subscriptions: &'a [UserSubscription],
+    config: &StoreConfig,
+) -> CartItemBody<'a> {
     let (item, format) = (&line.published.item, CurrencyFormat::new(config.digits));
     CartItemBody {
         id: item.id,
@@ -294,7 +306,14 @@ fn item_body<'a>(line: &PricedLine<'a>, config: &StoreConfig) -> CartItemBody<'a
         allowed_servers: servers::bodies(&item.servers),
         selected_server: server_of(line.line, item),
         gift: (line.line.payment_type == PaymentType::Gift).then(|| gift_body(line.line, config)),
+        replaces: replaces(line, subscriptions),
     }
+}
+
+/// What ends when a line that can be bought is paid.
+fn replaces<'a>(line: &PricedLine<'_>, subscriptions: &'a [UserSubscription]) -> Option<&'a str> {
+    let item = Some(line.item()).filter(|item| item.is_subscription && !line.availability.unavailable)?;
+    replaced(subscriptions, item.id, rank_of(line.published)).map(|entry| entry.name.as_str()).next()
 }
 
 fn variable_body<'a>(line: &'a Line, variable: &'a Variable) -> VariableBody<'a> {

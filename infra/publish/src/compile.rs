@@ -133,6 +133,7 @@ fn items_of(category: &CompiledCategory, deliveries: &Deliveries) -> Vec<Publish
             category: shelf.head.id,
             parent,
             price_tiers: price_tiers.clone(),
+            is_rank: shelf.cumulative && item.is_subscription,
             delivery: deliveries.get(&item.id).cloned().unwrap_or_default(),
         }));
     }

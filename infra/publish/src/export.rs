@@ -341,7 +341,8 @@ fn item(item: &Item, sorting: i64, published: &Published<'_>) -> ItemFile {
         active: item.active,
         kind: item.kind,
         subscription: item.is_subscription.then(|| interval(item.plan)),
-        grace: (item.is_subscription && item.plan.grace != Plan::GRACE).then(|| duration::text(item.plan.grace).into()),
+        grace: (item.is_subscription && item.plan.grace != Plan::usual_grace(item.plan.every, item.plan.unit))
+            .then(|| duration::text(item.plan.grace).into()),
         any_price: item.any_price,
         min_price: amount(item.min_price, digits),
         global_limit: item.global_limit.map(At::from),

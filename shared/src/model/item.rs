@@ -162,6 +162,9 @@ pub struct PublishedItem {
     /// The price tiers of its category: the items without subscriptions if it is cumulative, otherwise none.
     #[serde(rename = "ladder", default, skip_serializing_if = "Vec::is_empty")]
     pub price_tiers: Vec<PriceTier>,
+    /// Whether it is a subscription of a cumulative category: a rank, of which a buyer has one (rules.md, "Subscriptions").
+    #[serde(default, skip_serializing_if = "super::is_default")]
+    pub is_rank: bool,
     /// Its commands. They are here and not in [`Item`], so that pages of the catalog do not carry them; the entries of
     /// [`Deals`] and [`Promotions`] have none.
     #[serde(default, skip_serializing_if = "super::is_default")]

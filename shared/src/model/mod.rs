@@ -83,8 +83,8 @@ pub use shop::{Font, Hero, Palette, Section, Shop};
 pub use slug::{CategoryPath, ParseSlugError, Slug};
 pub use statistics::{Donations, Donor, MonthSum, PaidOrder, Patron, RecentDonation, TopPatrons};
 pub use subscription::{
-    Cancellation, OrderSubscription, PeriodUnit, Plan, ProviderCustomer, Subscription, SubscriptionStatus,
-    UserSubscription,
+    Cancellation, OrderSubscription, PeriodUnit, Plan, ProviderCustomer, Subscription, SubscriptionDetail,
+    SubscriptionState, SubscriptionStatus, UserSubscription,
 };
 pub use user::{LEEWAY, User, next_issue};
 pub use user_name::{UserName, UserNameError};

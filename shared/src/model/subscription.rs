@@ -1,7 +1,7 @@
 //! Subscriptions: items that are paid again every period, and give access as long as they are paid (rules.md,
 //! "Subscriptions").
 
-use super::{InternalId, ItemId, Money, ProviderAccount, UserId, is_default};
+use super::{CategoryId, InternalId, ItemId, Money, ProviderAccount, UserId, is_default};
 use serde::{Deserialize, Serialize};
 
 /// The unit in which the period of a subscription is counted.
@@ -35,6 +35,16 @@ impl PeriodUnit {
             Self::Year => 3,
         }
     }
+
+    /// Days of the shortest such unit.
+    const fn days(self) -> u32 {
+        match self {
+            Self::Day => 1,
+            Self::Week => 7,
+            Self::Month => 28,
+            Self::Year => 365,
+        }
+    }
 }
 
 /// How often a subscription is paid.
@@ -50,8 +60,15 @@ pub struct Plan {
 impl Plan {
     /// The shortest grace, in seconds: providers charge about an hour after a period's end.
     pub const LEAST_GRACE: u32 = 86_400;
-    /// The grace of an item that does not say it, in seconds.
+    /// The longest grace of an item that does not say it, in seconds.
     pub const GRACE: u32 = 3 * 86_400;
+
+    /// The grace of an item that does not say it, in seconds: a quarter of the period, so that who lets every payment fail
+    /// cannot have most of it for nothing, but at least a day and at most three.
+    pub fn usual_grace(every: u16, unit: PeriodUnit) -> u32 {
+        let period = u32::from(every).saturating_mul(unit.days()).saturating_mul(86_400);
+        (period / 4).clamp(Self::LEAST_GRACE, Self::GRACE)
+    }
 }
 
 impl Default for Plan {
@@ -89,8 +106,8 @@ impl OrderSubscription {
     }
 }
 
-/// The state of a subscription.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+/// The state of a subscription, in the words that every version reads; [`SubscriptionDetail`] says the rest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SubscriptionStatus {
     /// It renews at the end of the paid period.
@@ -103,17 +120,84 @@ pub enum SubscriptionStatus {
     Ended,
 }
 
-impl SubscriptionStatus {
-    pub const ALL: [Self; 4] = [Self::Active, Self::PastDue, Self::Cancelled, Self::Ended];
+/// More about a status. It is stored beside it, so that functions of an earlier version read the row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SubscriptionDetail {
+    /// Active, and free until a time that the owner has set.
+    Trialing,
+    /// Active or past due: no payment is asked for until the owner or the buyer goes on.
+    Paused,
+    /// Past due: the provider does not try again.
+    Unpaid,
+    /// Past due: the first payment is not confirmed.
+    Incomplete,
+}
+
+/// The state of a subscription that buyers and owners are shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SubscriptionState {
+    /// It renews by itself.
+    Active,
+    /// It is free until a time that the store has set, and renews then.
+    Trialing,
+    /// Nothing is charged until it goes on.
+    Paused,
+    /// The last renewal was not paid, and is tried again.
+    PastDue,
+    /// The last renewal was not paid, and is not tried again.
+    Unpaid,
+    /// The first payment is not confirmed.
+    Incomplete,
+    /// It does not renew.
+    Cancelled,
+    /// It is over at the provider.
+    Ended,
+}
+
+impl SubscriptionState {
+    pub const ALL: [Self; 8] = [
+        Self::Active,
+        Self::Trialing,
+        Self::Paused,
+        Self::PastDue,
+        Self::Unpaid,
+        Self::Incomplete,
+        Self::Cancelled,
+        Self::Ended,
+    ];
+
+    pub const fn of(status: SubscriptionStatus, detail: Option<SubscriptionDetail>) -> Self {
+        match (status, detail) {
+            (SubscriptionStatus::Ended, _) => Self::Ended,
+            (SubscriptionStatus::Cancelled, _) => Self::Cancelled,
+            (_, Some(SubscriptionDetail::Paused)) => Self::Paused,
+            (_, Some(SubscriptionDetail::Trialing)) => Self::Trialing,
+            (_, Some(SubscriptionDetail::Unpaid)) => Self::Unpaid,
+            (_, Some(SubscriptionDetail::Incomplete)) => Self::Incomplete,
+            (SubscriptionStatus::Active, None) => Self::Active,
+            (SubscriptionStatus::PastDue, None) => Self::PastDue,
+        }
+    }
 
     /// The state as the API and lists show it.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Active => "active",
+            Self::Trialing => "trialing",
+            Self::Paused => "paused",
             Self::PastDue => "past_due",
+            Self::Unpaid => "unpaid",
+            Self::Incomplete => "incomplete",
             Self::Cancelled => "cancelled",
             Self::Ended => "ended",
         }
+    }
+
+    /// Whether it is paid by itself when its time is over.
+    pub const fn renews(self) -> bool {
+        matches!(self, Self::Active | Self::Trialing)
     }
 }
 
@@ -153,6 +237,23 @@ pub struct Subscription {
     pub paid_until: i64,
     /// As the provider says, but for what was cancelled: `cancelled` says that.
     pub status: SubscriptionStatus,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detail: Option<SubscriptionDetail>,
+    /// Until when it is free, if the owner has given it a trial at the provider.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub free_until: Option<i64>,
+    /// When it ends, if the owner has set a time at the provider that is not the end of its period.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ends_at: Option<i64>,
+    /// The cumulative category that it is a rank of, when it was last paid: of its ranks a buyer has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rank_of: Option<CategoryId>,
+    /// The provider's ids of the subscriptions whose place it has taken.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub replaces: Vec<String>,
+    /// The order of the subscription that has taken its place: a payment of it is refunded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replaced_by: Option<InternalId>,
     /// Whether it does not renew any more.
     #[serde(default, skip_serializing_if = "is_default")]
     pub cancelled: bool,
@@ -162,6 +263,9 @@ pub struct Subscription {
     /// When access ended before the paid period did: the newest order was refunded or disputed, or the owner ended it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stopped_at: Option<i64>,
+    /// When access ended because nothing was paid. Only a payment begins it again: commands run for orders.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lapsed_at: Option<i64>,
     /// The cancellation that is still to be asked of the provider.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requested: Option<Cancellation>,
@@ -182,12 +286,40 @@ pub struct UserSubscription {
     /// The price of a period.
     pub price: Money,
     pub status: SubscriptionStatus,
-    /// When it renews if it is active; otherwise when access ends. Seconds since 1970 UTC.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detail: Option<SubscriptionDetail>,
+    /// When it renews if it does; otherwise when access ends. Seconds since 1970 UTC.
     pub until: i64,
+    /// When access ends, as far as is known; `None` in a row of before, which says it only of one that does not renew.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub access_until: Option<i64>,
+    /// See [`Subscription::ends_at`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ends_at: Option<i64>,
+    /// See [`Subscription::rank_of`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rank_of: Option<CategoryId>,
 }
 
 impl UserSubscription {
-    /// Whether it is over at `now`, seconds since 1970 UTC.
+    /// The state that its buyer is shown: one that has ended is cancelled until its access ends.
+    pub const fn state(&self) -> SubscriptionState {
+        match SubscriptionState::of(self.status, self.detail) {
+            SubscriptionState::Ended => SubscriptionState::Cancelled,
+            state => state,
+        }
+    }
+
+    /// Whether it gives access at `now`, seconds since 1970 UTC. One that does not blocks no purchase.
+    pub const fn has_access(&self, now: i64) -> bool {
+        match (self.access_until, self.status) {
+            (Some(until), _) => now < until,
+            (None, SubscriptionStatus::Active) => true,
+            (None, _) => now < self.until,
+        }
+    }
+
+    /// Whether it is over at `now`, seconds since 1970 UTC: nothing is left of it to show.
     pub const fn is_over(&self, now: i64) -> bool {
         match self.status {
             SubscriptionStatus::Active | SubscriptionStatus::PastDue => false,

@@ -1,13 +1,13 @@
 //! Stripe as a payment provider.
 
+use super::event::webhook_event_of;
 use super::failure::{about, failed, of_attempt, with_customer};
 use super::pace::Pace;
 use super::paid::Paid;
+use super::subscription::described;
 use crate::config::{Config, StripeKeys};
 use crate::deadline;
-use crate::model::{
-    Cancellation, InternalId, Money, Order, ProviderAccount, RefundAttempt, RefundOutcome, SubscriptionStatus,
-};
+use crate::model::{Cancellation, InternalId, Money, Order, ProviderAccount, RefundAttempt, RefundOutcome};
 use crate::rules::checkout::bill;
 use crate::rules::payment::PaymentState;
 use crate::rules::subscription::ProviderSubscription;
@@ -18,12 +18,11 @@ use crate::usecases::checkouts::{
 };
 use std::sync::Arc;
 use std::time::Duration;
-use stripe::SubscriptionStatus as StripeStatus;
 use stripe::webhook::{SignatureError, verify};
 use stripe::{
     ApiBase, Call, Charge, Client, Dispute, DisputeStatus, Event, EventKind, Expandable, IdempotencyKey, Invalid,
-    Invoice, Line, NewRefund, NewSession, NewSubscription, ObjectId, PaymentIntent, PortalConfiguration, PortalSession,
-    Refund, WebhookSecret,
+    Invoice, InvoiceStatus, Line, NewRefund, NewSession, NewSubscription, ObjectId, PaymentIntent, PortalConfiguration,
+    PortalSession, Refund, WebhookSecret,
 };
 
 /// How many calls a second [`Stripe::for_many_calls`] makes. Stripe refuses above 25 in test mode; buyers need some,
@@ -146,6 +145,29 @@ impl Stripe {
         let intent = paid.intent().and_then(Expandable::object);
         let refunds = self.refunds(intent).await?;
         self.with_disputes(self.state(paid, &refunds), intent).await
+    }
+
+    /// Voids the invoices of a subscription that has ended and that wait for a payment.
+    async fn void_open(&self, subscription: &ObjectId) -> Result<(), ProviderError> {
+        loop {
+            let open = self.send_about(Invoice::list(subscription, &InvoiceStatus::Open, None)).await;
+            let page = match open {
+                Err(ProviderError::NoCheckout(_)) => return Ok(()),
+                open => open?,
+            };
+            let mut is_any_void = false;
+            for invoice in &page.data {
+                match self.send_about(Invoice::void(&invoice.id)).await {
+                    Ok(_) => is_any_void = true,
+                    // It was paid or voided meanwhile.
+                    Err(ProviderError::Refused(_) | ProviderError::NoCheckout(_)) => {}
+                    Err(error) => return Err(error),
+                }
+            }
+            if !page.has_more || !is_any_void {
+                return Ok(());
+            }
+        }
     }
 
     fn is_live(&self) -> bool {
@@ -288,17 +310,7 @@ impl Provider for Stripe {
 
     async fn subscription(&self, subscription: &str) -> Result<ProviderSubscription, ProviderError> {
         let found = self.send_about(stripe::Subscription::retrieve(&id(subscription)?)).await?;
-        let status = match found.status {
-            StripeStatus::Active | StripeStatus::Trialing => SubscriptionStatus::Active,
-            StripeStatus::Canceled | StripeStatus::IncompleteExpired => SubscriptionStatus::Ended,
-            _ => SubscriptionStatus::PastDue,
-        };
-        Ok(ProviderSubscription {
-            status,
-            cancelled: found.cancel_at_period_end,
-            period_end: found.current_period_end,
-            ended_at: found.ended_at,
-        })
+        Ok(described(&found))
     }
 
     async fn cancel_subscription(&self, subscription: &str, how: Cancellation) -> Result<(), ProviderError> {
@@ -309,14 +321,19 @@ impl Provider for Stripe {
         };
         match self.send_about(call).await {
             // One that has ended cannot be cancelled any more: its state says so.
-            Ok(_) | Err(ProviderError::Refused(_) | ProviderError::NoCheckout(_)) => Ok(()),
-            Err(error) => Err(error),
+            Ok(_) | Err(ProviderError::Refused(_) | ProviderError::NoCheckout(_)) => {}
+            Err(error) => return Err(error),
+        }
+        match how {
+            Cancellation::AtPeriodEnd => Ok(()),
+            // Its buyer can still pay what is open, from an e-mail or in the portal.
+            Cancellation::Now => self.void_open(&id).await,
         }
     }
 
     async fn invoices(&self, subscription: &str, after: Option<&str>) -> Result<PaymentPage, ProviderError> {
         let after = after.map(id).transpose()?;
-        let page = self.send_about(Invoice::list_paid(&id(subscription)?, after.as_ref())).await?;
+        let page = self.send_about(Invoice::list(&id(subscription)?, &InvoiceStatus::Paid, after.as_ref())).await?;
         let next = page.data.last().filter(|_| page.has_more).map(|invoice| invoice.id.to_string());
         let mut payments = Vec::with_capacity(page.data.len());
         for invoice in &page.data {
@@ -351,29 +368,6 @@ impl Provider for Stripe {
 /// The storefront's page to which a buyer returns. `checkout` is the provider's id of the checkout.
 pub fn return_url(storefront: &str, order: &InternalId, checkout: &str) -> String {
     format!("{storefront}/payment/flow?order_id={order}&checkout_id={checkout}")
-}
-
-fn webhook_event_of(event: &Event) -> Option<WebhookEvent> {
-    let object = || event.object.as_ref().map(ObjectId::to_string);
-    match event.kind {
-        EventKind::SessionCompleted
-        | EventKind::SessionPaymentSucceeded
-        | EventKind::SessionPaymentFailed
-        | EventKind::SessionExpired => object().map(WebhookEvent::Checkout),
-        // Each names the payment that it belongs to.
-        EventKind::ChargeRefunded | EventKind::RefundUpdated | EventKind::RefundFailed => {
-            event.payment_intent.as_ref().map(|intent| WebhookEvent::Payment(intent.to_string()))
-        }
-        EventKind::DisputeCreated | EventKind::DisputeUpdated | EventKind::DisputeClosed => {
-            object().map(WebhookEvent::Dispute)
-        }
-        EventKind::EarlyFraudWarning => {
-            event.payment_intent.as_ref().map(|intent| WebhookEvent::FraudWarning(intent.to_string()))
-        }
-        EventKind::InvoicePaid | EventKind::InvoicePaymentFailed => object().map(WebhookEvent::Invoice),
-        EventKind::SubscriptionUpdated | EventKind::SubscriptionDeleted => object().map(WebhookEvent::Subscription),
-        EventKind::Other(_) => None,
-    }
 }
 
 /// Whether an id is that of an invoice, and not of a session.

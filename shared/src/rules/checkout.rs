@@ -136,7 +136,7 @@ pub fn check_commands(lines: &[PricedLine<'_>], delivery: &StoreDelivery) -> Res
 /// Checks what concerns only a cart with a subscription. A line whose item is a subscription no more is not one.
 fn check_subscription(lines: &[PricedLine<'_>], payer: Payer<'_>) -> Result<(), CheckoutRefusal> {
     let Some(line) = lines.iter().find(|line| line.item().is_subscription) else { return Ok(()) };
-    let mut current = payer.subscriptions.iter().filter(|subscription| !subscription.is_over(payer.now));
+    let mut current = payer.subscriptions.iter().filter(|subscription| subscription.has_access(payer.now));
     if lines.len() > 1 {
         return Err(CheckoutRefusal::SubscriptionNotAlone);
     }

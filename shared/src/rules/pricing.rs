@@ -14,15 +14,15 @@ pub struct Buyer<'a> {
 }
 
 impl Buyer<'_> {
-    /// What the buyer owns of an item. A subscription lasts as long as it is not over, also while a renewal is awaited.
+    /// What the buyer owns of an item. A subscription lasts as long as it gives access, also while a renewal is awaited.
     pub fn owned(&self, item: ItemId) -> Owned {
         let holding = self.ledger.of(item);
         if self.subscribes_to(item) { holding.all } else { holding.at(self.now) }
     }
 
-    /// Whether the buyer has a subscription of the item that is not over.
+    /// Whether the buyer has a subscription of the item that gives access.
     pub fn subscribes_to(&self, item: ItemId) -> bool {
-        self.subscriptions.iter().any(|subscription| subscription.item == item && !subscription.is_over(self.now))
+        self.subscriptions.iter().any(|subscription| subscription.item == item && subscription.has_access(self.now))
     }
 }
 

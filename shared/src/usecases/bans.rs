@@ -3,11 +3,13 @@
 //! A ban belongs to a name, so that it also holds before a first login. If the name has an account, the account is marked
 //! and its tokens are refused by the same transaction.
 
-use crate::model::{User, UserId, UserName};
+use super::orders::subscription::write;
+use crate::model::{Cancellation, Subscription, User, UserId, UserName};
+use crate::rules::subscription::cancelled;
 use crate::store::codec::encode_live;
 use crate::store::names::{self, Ban};
 use crate::store::transaction::{Sent, Write, send};
-use crate::store::{Db, RETRIES, StoreError, keys, logins, pause_before, read_live};
+use crate::store::{Db, RETRIES, StoreError, keys, logins, pause_before, read_live, subscriptions};
 
 /// Bans a name at `now` (seconds since 1970 UTC). A name that is banned stays so since then, with another reason only if
 /// one is given. Returns the account that has the name. Fails with `Unavailable` also if other requests kept changing
@@ -30,6 +32,31 @@ pub async fn ban(db: &Db, name: &UserName, reason: Option<&str>, now: i64) -> Re
         writes
     })
     .await
+}
+
+/// Cancels the subscriptions of a banned account at the end of what is paid; the sweep asks the provider for it. Those that are
+/// cancelled already are left as they are. Returns what it has cancelled now. After an error the same call may be repeated.
+pub async fn cancel_subscriptions(db: &Db, user: UserId, now: i64) -> Result<Vec<Subscription>, StoreError> {
+    let mut done = Vec::new();
+    let Some(account) = read_live::<User>(db, &keys::user(user)).await? else { return Ok(done) };
+    for entry in account.subscriptions {
+        done.extend(cancel(db, &entry.id, now).await?);
+    }
+    Ok(done)
+}
+
+async fn cancel(db: &Db, id: &str, now: i64) -> Result<Option<Subscription>, StoreError> {
+    for round in 0..=RETRIES {
+        pause_before(round).await;
+        let read = subscriptions::get(db, id).await?.filter(|read| !read.cancelled && read.ended_at.is_none());
+        let Some(read) = read else { return Ok(None) };
+        let next = cancelled(&read, Cancellation::AtPeriodEnd, now);
+        let writes: Vec<Write> = write(db, &read, &next, now).await?;
+        if send(db, writes).await? == Sent::Written {
+            return Ok(Some(next));
+        }
+    }
+    Err(StoreError::Contended)
 }
 
 /// Lifts the ban of a name, if it is banned. Tokens from before the ban stay refused, and no address is known to log in in the

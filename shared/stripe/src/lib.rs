@@ -33,7 +33,9 @@ pub use portal::{LoginPage, PortalConfiguration, PortalSession};
 pub use refund::{NewRefund, Refund, RefundStatus};
 pub use session::{Line, NewSession, NewSubscription, PaymentStatus, Session, SessionStatus};
 pub use setup::{Account, Balance, Deleted, EndpointStatus, NewWebhookEndpoint, WebhookEndpoint};
-pub use subscription::{BillingReason, Invoice, InvoiceLine, InvoiceStatus, Period, Subscription, SubscriptionStatus};
+pub use subscription::{
+    BillingReason, Invoice, InvoiceLine, InvoiceStatus, PauseCollection, Period, Subscription, SubscriptionStatus,
+};
 pub use values::{ApiBase, IdempotencyKey, Invalid, ObjectId, SecretKey, WebhookSecret};
 
 /// The version of Stripe's API that every request names. Replies and webhooks have its shapes.

@@ -85,10 +85,16 @@ impl Invoice {
         Call::get(path("invoices", id), Form::default().with("expand[]", "payment_intent.latest_charge.refunds"))
     }
 
-    /// Lists the paid invoices of a subscription, newest first, with their payments and the payments' charges; the next
-    /// page begins after the last invoice of this one.
-    pub fn list_paid(subscription: &ObjectId, after: Option<&ObjectId>) -> Call<List<Self>> {
-        let form = Form::default().with("subscription", subscription).with("status", "paid").with("limit", &PAGE);
+    /// Lets an open invoice never be paid.
+    pub fn void(id: &ObjectId) -> Call<Self> {
+        Call::post(format!("{}/void", path("invoices", id)), Form::default(), None)
+    }
+
+    /// Lists the invoices of a subscription in one state, newest first, with their payments and the payments' charges; the
+    /// next page begins after the last invoice of this one.
+    pub fn list(subscription: &ObjectId, status: &InvoiceStatus, after: Option<&ObjectId>) -> Call<List<Self>> {
+        let form = Form::default().with("subscription", subscription).with("status", status.as_str());
+        let form = form.with("limit", &PAGE);
         let form = form.with_some("starting_after", after).with("expand[]", "data.payment_intent.latest_charge");
         Call::get("/v1/invoices", form)
     }
@@ -117,6 +123,13 @@ names! {
     }
 }
 
+/// What is done with the invoices of a subscription while no payment is asked for.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct PauseCollection {
+    /// When payments are asked for again, in seconds since 1970 UTC.
+    pub resumes_at: Option<i64>,
+}
+
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Subscription {
     /// Its id, `sub_…`.
@@ -124,6 +137,12 @@ pub struct Subscription {
     pub status: SubscriptionStatus,
     /// Whether it ends with the present period.
     pub cancel_at_period_end: bool,
+    /// When it ends, in seconds since 1970 UTC: with the present period, or at another time that the account's owner has set.
+    pub cancel_at: Option<i64>,
+    /// The end of its trial, also of one that is over, in seconds since 1970 UTC.
+    pub trial_end: Option<i64>,
+    /// Set while no payment is asked for. The status says nothing of it.
+    pub pause_collection: Option<PauseCollection>,
     /// The end of the present period, whether it is paid or not, in seconds since 1970 UTC.
     pub current_period_end: i64,
     /// When it ended, in seconds since 1970 UTC.
@@ -195,10 +214,13 @@ mod tests {
 
     #[test]
     fn a_subscription_is_read_past_words_that_are_new() {
-        let text = r#"{"id": "sub_1", "status": "resting", "cancel_at_period_end": false, "current_period_end": 9,
+        let text = r#"{"id": "sub_1", "status": "resting", "cancel_at_period_end": false, "cancel_at": 12,
+            "trial_end": null, "pause_collection": {"behavior": "void", "resumes_at": null}, "current_period_end": 9,
             "ended_at": null, "customer": "cus_1", "metadata": {"order": "a"}, "livemode": true, "items": {}}"#;
         let subscription: Subscription = serde_json::from_str(text).unwrap();
         assert_eq!((subscription.status.as_str(), subscription.ended_at), ("resting", None));
         assert_eq!(subscription.metadata.order.as_deref(), Some("a"));
+        assert_eq!((subscription.cancel_at, subscription.trial_end), (Some(12), None));
+        assert_eq!(subscription.pause_collection, Some(PauseCollection { resumes_at: None }));
     }
 }

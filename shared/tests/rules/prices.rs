@@ -76,6 +76,7 @@ proptest! {
         let status = if is_active { SubscriptionStatus::Active } else { SubscriptionStatus::Cancelled };
         let subscription = UserSubscription {
             id: String::new(), item: ItemId::new(item), name: String::new(), price: Money::ZERO, status, until,
+            detail: None, access_until: None, ends_at: None, rank_of: None,
         };
         let own = Buyer { subscriptions: &[subscription], ..buyer(&ledger) };
         for published in items.values() {

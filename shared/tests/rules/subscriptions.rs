@@ -13,7 +13,8 @@ use shared::rules::pricing::Buyer;
 fn subscribed(item: u64, is_over: bool) -> UserSubscription {
     let (id, name, until) = ("sub_1".to_owned(), "Pass".to_owned(), if is_over { NOW } else { NOW + 1 });
     let (item, status) = (ItemId::new(item), SubscriptionStatus::Cancelled);
-    UserSubscription { id, item, name, price: money(500), status, until }
+    let (detail, access_until, ends_at, rank_of) = (None, None, None, None);
+    UserSubscription { id, item, name, price: money(500), status, detail, until, access_until, ends_at, rank_of }
 }
 
 /// The outcome of a checkout of these lines, of which item 1 is a subscription at this price; the buyer has `subscriptions`.

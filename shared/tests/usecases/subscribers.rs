@@ -19,7 +19,7 @@ use std::time::Duration;
 /// The subscription of the shop: a month, three days of grace.
 pub const MONTHLY: u64 = 30;
 /// Another subscription, on the same terms.
-const OTHER: u64 = 31;
+pub const OTHER: u64 = 31;
 pub const PRICE: i64 = 499;
 pub const DAY: i64 = 86_400;
 pub const GRACE: i64 = 3 * DAY;
@@ -77,6 +77,17 @@ impl Subscribers {
         let mut item = item(1, "month");
         item["delivery"]["commands"][0]["online"] = json!(true);
         self.till.market.write_all(vec![crate::shop::published_item("v1", &item)]).await;
+    }
+
+    /// Publishes both subscriptions as ranks of one category. What the second one gives has other commands.
+    pub async fn publish_ranks(&self) {
+        let (mut lower, mut higher) = (item(1, "month"), item(1, "month"));
+        lower["is_rank"] = json!(true);
+        higher["is_rank"] = json!(true);
+        higher["item"]["id"] = json!(OTHER);
+        higher["delivery"]["commands"] = json!([command("promote", "bought"), command("demote", "expired")]);
+        let rows = [lower, higher].map(|item| crate::shop::published_item("v1", &item));
+        self.till.market.write_all(rows.to_vec()).await;
     }
 
     /// Publishes another subscription.
@@ -161,6 +172,24 @@ impl Subscribers {
         for event in events.iter().rev() {
             act(self.db(), &self.till.market.clock, &self.till.stripe, event).await.unwrap();
         }
+    }
+
+    /// The provider's events that concern the store after so many, the oldest first.
+    pub async fn events_after(&self, known: usize) -> Vec<WebhookEvent> {
+        let mut events = self.events().await;
+        events.truncate(events.len() - known);
+        events.reverse();
+        events
+    }
+
+    /// An action at the provider, of which nothing earlier is heard.
+    pub async fn after_alone(&mut self, id: &str, action: Action) {
+        let known = self.events().await.len();
+        self.till.stand_in.act(id, &action).unwrap();
+        for event in self.events_after(known).await {
+            act(self.db(), &self.till.market.clock, &self.till.stripe, &event).await.unwrap();
+        }
+        self.run().await;
     }
 
     /// The provider's events that concern the store, the newest first.

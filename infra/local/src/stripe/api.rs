@@ -48,6 +48,7 @@ const ROUTES: &[Route] = &[
     (Method::GET, "/v1/customers/*", PLAIN, billing::retrieve_customer),
     (Method::GET, "/v1/invoices", billing::INVOICES, billing::list_invoices),
     (Method::GET, "/v1/invoices/*", PLAIN, billing::retrieve_invoice),
+    (Method::POST, "/v1/invoices/*/void", PLAIN, billing::void_invoice),
     (Method::GET, "/v1/subscriptions", billing::SUBSCRIPTIONS, billing::list_subscriptions),
     (Method::GET, "/v1/subscriptions/*", PLAIN, billing::retrieve_subscription),
     (Method::POST, "/v1/subscriptions/*", billing::CHANGED_SUBSCRIPTION, billing::update_subscription),

@@ -118,11 +118,35 @@ pub(super) struct Subscription {
     pub(super) lines: Vec<Line>,
     /// How many periods are over.
     pub(super) periods: i64,
+    /// When the present trial ends, or the last one ended. The next period begins with it.
+    #[serde(default)]
+    pub(super) trial: Option<Trial>,
+    #[serde(default)]
+    pub(super) pause: Option<Pause>,
     pub(super) cancel_at_period_end: bool,
+    /// When it ends, if that is not with its period.
+    #[serde(default)]
+    pub(super) cancel_at: Option<i64>,
     pub(super) canceled_at: Option<i64>,
     pub(super) ended_at: Option<i64>,
     pub(super) reason: Option<String>,
     pub(super) latest_invoice: Option<String>,
+}
+
+/// A time for which nothing is paid, in seconds since 1970 UTC.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub(super) struct Trial {
+    pub(super) start: i64,
+    pub(super) end: i64,
+    /// The period in which it is: those after it are counted from its end.
+    pub(super) period: i64,
+}
+
+/// While it lasts, invoices are made and no payment is asked for.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Pause {
+    pub(super) behavior: String,
+    pub(super) resumes_at: Option<i64>,
 }
 
 impl Subscription {
@@ -131,8 +155,27 @@ impl Subscription {
     }
 
     pub(super) fn period(&self) -> (i64, i64) {
-        let end = |periods| self.terms.recurring.after(self.terms.since, periods);
-        (end(self.periods), end(self.periods + 1))
+        let (since, before) = self.anchor();
+        let end = |periods| self.terms.recurring.after(since, periods - before);
+        match &self.trial {
+            Some(trial) if trial.period == self.periods => (trial.start, trial.end),
+            _ => (end(self.periods), end(self.periods + 1)),
+        }
+    }
+
+    /// The time from which periods are counted, and how many were before it.
+    fn anchor(&self) -> (i64, i64) {
+        self.trial.map_or((self.terms.since, 0), |trial| (trial.end, trial.period + 1))
+    }
+
+    /// When it ends, if that is decided.
+    pub(super) fn ends_at(&self) -> Option<i64> {
+        if self.cancel_at_period_end { Some(self.period().1) } else { self.cancel_at }
+    }
+
+    /// Whether no period follows the present one.
+    pub(super) fn ends_with_period(&self) -> bool {
+        self.ends_at().is_some_and(|end| end <= self.period().1)
     }
 
     fn item(&self, n: usize, line: &Line) -> Value {
@@ -157,8 +200,8 @@ impl Subscription {
             "subscription",
             json!({
                 "id": self.id(),
-                "billing_cycle_anchor": self.terms.since,
-                "cancel_at": self.cancel_at_period_end.then_some(end),
+                "billing_cycle_anchor": self.anchor().0,
+                "cancel_at": self.ends_at(),
                 "cancel_at_period_end": self.cancel_at_period_end,
                 "canceled_at": self.canceled_at,
                 "cancellation_details": { "comment": null, "feedback": null, "reason": self.reason },
@@ -172,8 +215,11 @@ impl Subscription {
                 "latest_invoice": self.latest_invoice,
                 "livemode": self.terms.livemode,
                 "metadata": self.terms.metadata,
+                "pause_collection": self.pause,
                 "start_date": self.terms.since,
                 "status": self.status,
+                "trial_end": self.trial.map(|trial| trial.end),
+                "trial_start": self.trial.map(|trial| trial.start),
             }),
         )
     }
@@ -198,6 +244,8 @@ pub(super) struct Invoice {
     /// When it is tried again.
     pub(super) next_attempt: Option<i64>,
     pub(super) paid_at: Option<i64>,
+    #[serde(default)]
+    pub(super) voided_at: Option<i64>,
 }
 
 impl Invoice {
@@ -266,7 +314,8 @@ impl Invoice {
                 "period_start": self.previous,
                 "status": self.status,
                 "status_transitions": {
-                    "finalized_at": self.created, "marked_uncollectible_at": null, "paid_at": self.paid_at, "voided_at": null,
+                    "finalized_at": self.created, "marked_uncollectible_at": null, "paid_at": self.paid_at,
+                    "voided_at": self.voided_at,
                 },
                 "subscription": self.terms.subscription,
                 "subscription_details": { "metadata": self.terms.metadata },

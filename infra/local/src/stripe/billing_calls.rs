@@ -1,10 +1,10 @@
 //! The calls about customers, subscriptions and invoices.
 
-use super::billing::{Customer, Invoice, Subscription};
+use super::billing::{Customer, Invoice, Pause, Subscription};
 use super::calls::page;
 use super::error::ApiError;
 use super::input::{EXPAND, Input};
-use super::parameters::{Parameter, Shape, boolean, text};
+use super::parameters::{Parameter, Shape, boolean, integer, text};
 use super::state::State;
 use serde_json::Value;
 
@@ -40,7 +40,20 @@ pub(super) const SUBSCRIPTIONS: &[Parameter] = &[
     EXPAND,
 ];
 
-pub(super) const CHANGED_SUBSCRIPTION: &[Parameter] = &[("cancel_at_period_end", false, Shape::Boolean), EXPAND];
+pub(super) const CHANGED_SUBSCRIPTION: &[Parameter] = &[
+    ("cancel_at_period_end", false, Shape::Boolean),
+    ("cancel_at", false, Shape::Integer),
+    ("trial_end", false, Shape::Integer),
+    (
+        "pause_collection",
+        false,
+        Shape::Object(&[
+            ("behavior", true, Shape::Word(&["keep_as_draft", "mark_uncollectible", "void"])),
+            ("resumes_at", false, Shape::Integer),
+        ]),
+    ),
+    EXPAND,
+];
 
 pub(super) const CANCEL: &[Parameter] =
     &[("invoice_now", false, Shape::Boolean), ("prorate", false, Shape::Boolean), EXPAND];
@@ -65,6 +78,13 @@ pub(super) fn list_invoices(state: &mut State, input: &Input<'_>) -> Result<Valu
     };
     let all = state.billing.invoices.values().rev().filter(is_asked_for).collect();
     page("/v1/invoices", all, input, Invoice::json)
+}
+
+/// Only an invoice that waits for a payment, or is not expected to be paid, can be voided.
+pub(super) fn void_invoice(state: &mut State, input: &Input<'_>) -> Result<Value, ApiError> {
+    retrieve_invoice(state, input)?;
+    state.void_invoice(input.id, input.now).map_err(ApiError::request)?;
+    retrieve_invoice(state, input)
 }
 
 fn missing(id: &str) -> ApiError {
@@ -94,10 +114,34 @@ pub(super) fn list_subscriptions(state: &mut State, input: &Input<'_>) -> Result
 
 pub(super) fn update_subscription(state: &mut State, input: &Input<'_>) -> Result<Value, ApiError> {
     retrieve_subscription(state, input)?;
-    if let Some(ends) = boolean(input.tree, &["cancel_at_period_end"]) {
-        state.cancel_at_period_end(input.id, ends, input.now).map_err(|_| {
-            ApiError::request("A canceled subscription can only update its cancellation_details and metadata.")
-        })?;
+    let (ends, at) = (boolean(input.tree, &["cancel_at_period_end"]), integer(input.tree, &["cancel_at"]));
+    if ends.is_some() && at.is_some() {
+        let message = "You may only specify one of these parameters: cancel_at, cancel_at_period_end.";
+        return Err(ApiError::parameter("cancel_at", message));
+    }
+    let is_past = |at: i64| at <= input.now;
+    for (name, at) in [("cancel_at", at), ("trial_end", integer(input.tree, &["trial_end"]))] {
+        if at.is_some_and(is_past) {
+            return Err(ApiError::parameter(name, format!("{name} must be a time in the future.")));
+        }
+    }
+    let is_over =
+        |_| ApiError::request("A canceled subscription can only update its cancellation_details and metadata.");
+    if let Some(ends) = ends {
+        state.cancel_at_period_end(input.id, ends, input.now).map_err(is_over)?;
+    }
+    if let Some(at) = at {
+        state.cancel_at(input.id, at, input.now).map_err(is_over)?;
+    }
+    if let Some(end) = integer(input.tree, &["trial_end"]) {
+        state.trial(input.id, end, input.now).map_err(is_over)?;
+    }
+    if let Some(behavior) = text(input.tree, &["pause_collection", "behavior"]) {
+        let pause = Pause {
+            behavior: behavior.to_owned(),
+            resumes_at: integer(input.tree, &["pause_collection", "resumes_at"]),
+        };
+        state.pause_collection(input.id, Some(pause), input.now).map_err(is_over)?;
     }
     retrieve_subscription(state, input)
 }

@@ -30,6 +30,7 @@ mod renew;
 mod running;
 mod server;
 mod state;
+mod states;
 mod subscription_pages;
 mod webhooks;
 

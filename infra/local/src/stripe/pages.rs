@@ -13,6 +13,9 @@ use http::request::Parts;
 use http::{Method, Response, StatusCode};
 use std::fmt::Write as _;
 
+/// The days of a month, on buttons.
+const MONTH: i64 = 30;
+
 pub(super) fn respond(shared: &Shared, head: &Parts, body: &[u8]) -> Response<Bytes> {
     let path = head.uri.path();
     let now = shared.now();
@@ -115,6 +118,13 @@ fn action_of(fields: &Parameters) -> Result<Action, String> {
         "resume" => Action::Resume,
         "end_period" => Action::EndPeriod,
         "cancel_now" => Action::CancelNow,
+        "leave_unconfirmed" => Action::LeaveUnconfirmed,
+        "mark_unpaid" => Action::MarkUnpaid,
+        "pause" => Action::Pause,
+        "unpause" => Action::Unpause,
+        "trial" => Action::Trial(MONTH),
+        "pause_trial" => Action::PauseTrial,
+        "cancel_at" => Action::CancelAt(2 * MONTH),
         _ => return Err("There is no such action.".to_owned()),
     })
 }

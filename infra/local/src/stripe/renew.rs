@@ -5,6 +5,8 @@ use super::objects::{Line, Recurring, Session};
 use super::pay::NewIntent;
 use super::state::State;
 
+/// The states of a subscription that has begun and has not ended.
+pub(super) const RUNNING: &[&str] = &["active", "trialing", "past_due", "unpaid", "paused"];
 /// How long after a failed renewal it is tried again, in seconds.
 const RETRY: i64 = 3 * 24 * 60 * 60;
 
@@ -16,15 +18,33 @@ impl State {
         session.or_else(invoice).ok_or_else(|| "There is no subscription.".to_owned())
     }
 
-    /// Pays a session of a subscription: customer, subscription and first invoice are made.
+    /// Pays a session of a subscription: customer, subscription and first invoice are made, if they are not yet.
     pub(super) fn subscribe(&mut self, session: &Session, recurring: &Recurring, now: i64) {
+        let (id, invoice) = self.unconfirmed(session).unwrap_or_else(|| self.new_subscription(session, recurring, now));
+        let customer = self.billing.subscriptions.get(&id).map(|found| found.terms.customer.clone());
+        self.pay_invoice(&invoice, now);
+        self.change_session(&session.id, |session| {
+            (session.customer, session.subscription, session.invoice) = (customer, Some(id), Some(invoice));
+        });
+    }
+
+    /// The subscription of a session whose payment was not confirmed yet, and its invoice.
+    pub(super) fn unconfirmed(&self, session: &Session) -> Option<(String, String)> {
+        let is_own =
+            |found: &&Subscription| found.status == "incomplete" && found.terms.metadata == session.intent_metadata;
+        let found = self.billing.subscriptions.values().find(is_own)?;
+        Some((found.id().clone(), found.latest_invoice.clone()?))
+    }
+
+    /// Makes a subscription whose first invoice is not paid.
+    pub(super) fn new_subscription(&mut self, session: &Session, recurring: &Recurring, now: i64) -> (String, String) {
         let customer = session.customer.clone().unwrap_or_else(|| self.new_customer(now));
         let id = self.id("sub");
         let terms = Terms {
             subscription: id.clone(),
             since: now,
             livemode: session.livemode,
-            customer: customer.clone(),
+            customer,
             currency: session.currency.clone(),
             metadata: session.intent_metadata.clone(),
             recurring: recurring.clone(),
@@ -34,7 +54,10 @@ impl State {
             status: "incomplete",
             lines: session.lines.iter().filter(|line| line.recurring).cloned().collect(),
             periods: 0,
+            trial: None,
+            pause: None,
             cancel_at_period_end: false,
+            cancel_at: None,
             canceled_at: None,
             ended_at: None,
             reason: None,
@@ -43,10 +66,7 @@ impl State {
         self.billing.subscriptions.insert(id.clone(), subscription);
         self.subscription_happens(&id, "customer.subscription.created", now);
         let invoice = self.new_invoice(&id, "subscription_create", session.lines.clone(), now);
-        self.pay_invoice(&invoice, now);
-        self.change_session(&session.id, |session| {
-            (session.customer, session.subscription, session.invoice) = (Some(customer), Some(id), Some(invoice));
-        });
+        (id, invoice)
     }
 
     fn new_customer(&mut self, now: i64) -> String {
@@ -59,7 +79,13 @@ impl State {
     }
 
     /// An open invoice of the present period.
-    fn new_invoice(&mut self, subscription: &str, reason: &'static str, lines: Vec<Line>, now: i64) -> String {
+    pub(super) fn new_invoice(
+        &mut self,
+        subscription: &str,
+        reason: &'static str,
+        lines: Vec<Line>,
+        now: i64,
+    ) -> String {
         let id = self.id("in");
         let Some(subscription) = self.billing.subscriptions.get_mut(subscription) else { return id };
         subscription.latest_invoice = Some(id.clone());
@@ -73,6 +99,7 @@ impl State {
             lines,
             period: subscription.period(),
             previous: subscription.terms.recurring.after(subscription.terms.since, (subscription.periods - 1).max(0)),
+            voided_at: None,
             intent: None,
             charge: None,
             attempts: 0,
@@ -84,7 +111,7 @@ impl State {
     }
 
     /// Tries to charge an invoice. One of nothing is paid without a payment.
-    fn charge_invoice(&mut self, id: &str, succeeds: bool, now: i64) {
+    pub(super) fn charge_invoice(&mut self, id: &str, succeeds: bool, now: i64) {
         let Some(invoice) = self.billing.invoices.get(id).cloned() else { return };
         let (status, charge) =
             if succeeds { ("succeeded", "succeeded") } else { ("requires_payment_method", "failed") };
@@ -122,18 +149,19 @@ impl State {
         }
     }
 
-    fn pay_invoice(&mut self, id: &str, now: i64) {
+    pub(super) fn pay_invoice(&mut self, id: &str, now: i64) {
         self.charge_invoice(id, true, now);
         let Some(invoice) = self.billing.invoices.get(id).cloned() else { return };
         self.happen("invoice.paid", &invoice.json(), now);
         let subscription = invoice.terms.subscription;
-        if self.billing.subscriptions.get(&subscription).is_some_and(|subscription| subscription.status != "active") {
+        let is_waiting = |found: &Subscription| !matches!(found.status, "active" | "canceled" | "incomplete_expired");
+        if self.billing.subscriptions.get(&subscription).is_some_and(is_waiting) {
             self.change_subscription(&subscription, now, |subscription| subscription.status = "active");
         }
     }
 
     /// The subscription, if it is in one of some states.
-    fn subscription_in(&self, id: &str, states: &[&str]) -> Result<&Subscription, String> {
+    pub(super) fn subscription_in(&self, id: &str, states: &[&str]) -> Result<&Subscription, String> {
         match self.billing.subscriptions.get(id) {
             Some(found) if states.contains(&found.status) => Ok(found),
             Some(found) => Err(format!("The subscription is {}.", found.status)),
@@ -141,22 +169,22 @@ impl State {
         }
     }
 
-    fn change_subscription(&mut self, id: &str, now: i64, change: impl FnOnce(&mut Subscription)) {
+    pub(super) fn change_subscription(&mut self, id: &str, now: i64, change: impl FnOnce(&mut Subscription)) {
         if let Some(subscription) = self.billing.subscriptions.get_mut(id) {
             change(subscription);
         }
         self.subscription_happens(id, "customer.subscription.updated", now);
     }
 
-    fn subscription_happens(&mut self, id: &str, kind: &'static str, now: i64) {
+    pub(super) fn subscription_happens(&mut self, id: &str, kind: &'static str, now: i64) {
         let object = self.billing.subscriptions.get(id).map(Subscription::json).unwrap_or_default();
         self.happen(kind, &object, now);
     }
 
     /// Begins the next period, with an invoice that is not paid yet.
-    fn next_period(&mut self, id: &str, now: i64) -> Result<String, String> {
-        let found = self.subscription_in(id, &["active"])?;
-        if found.cancel_at_period_end {
+    pub(super) fn next_period(&mut self, id: &str, now: i64) -> Result<String, String> {
+        let found = self.subscription_in(id, &["active", "trialing"])?;
+        if found.ends_with_period() {
             return Err("The subscription ends with its period.".to_owned());
         }
         let lines = found.lines.clone();
@@ -166,6 +194,10 @@ impl State {
 
     pub(super) fn renew(&mut self, id: &str, now: i64) -> Result<(), String> {
         let invoice = self.next_period(id, now)?;
+        if self.billing.subscriptions.get(id).is_some_and(|found| found.pause.is_some()) {
+            // The period goes on, and nothing is paid for it.
+            return self.void_invoice(&invoice, now);
+        }
         self.pay_invoice(&invoice, now);
         Ok(())
     }
@@ -193,30 +225,29 @@ impl State {
         Ok(())
     }
 
-    /// Pays the invoice that failed.
+    /// Pays the invoice that failed; of a subscription that has ended from its e-mail, which brings nothing back.
     pub(super) fn recover(&mut self, id: &str, now: i64) -> Result<(), String> {
-        self.subscription_in(id, &["past_due"])?;
-        let open = self.billing.invoices_of(id).find(|invoice| !invoice.is_paid()).map(|invoice| invoice.id.clone());
+        self.subscription_in(id, &["past_due", "unpaid", "canceled"])?;
+        let open = self.billing.invoices_of(id).find(|invoice| invoice.status == "open");
+        let open = open.map(|invoice| invoice.id.clone());
         self.pay_invoice(&open.ok_or("There is no open invoice.")?, now);
         Ok(())
     }
 
     /// Ends a subscription whose invoice stays open.
     pub(super) fn give_up(&mut self, id: &str, now: i64) -> Result<(), String> {
-        self.subscription_in(id, &["past_due"])?;
-        for invoice in self.billing.invoices.values_mut().filter(|invoice| invoice.terms.subscription == id) {
-            invoice.next_attempt = None;
-        }
+        self.subscription_in(id, &["past_due", "unpaid"])?;
         self.end(id, now, "payment_failed", now);
         Ok(())
     }
 
     pub(super) fn cancel_at_period_end(&mut self, id: &str, ends: bool, now: i64) -> Result<(), String> {
-        if self.subscription_in(id, &["active", "past_due"])?.cancel_at_period_end == ends {
+        let found = self.subscription_in(id, RUNNING)?;
+        if found.cancel_at_period_end == ends && found.cancel_at.is_none() {
             return Ok(());
         }
         self.change_subscription(id, now, |subscription| {
-            subscription.cancel_at_period_end = ends;
+            (subscription.cancel_at_period_end, subscription.cancel_at) = (ends, None);
             subscription.canceled_at = ends.then_some(now);
             subscription.reason = ends.then(|| "cancellation_requested".to_owned());
         });
@@ -225,22 +256,23 @@ impl State {
 
     /// Lets the period of a subscription end that ends with it.
     pub(super) fn end_period(&mut self, id: &str, now: i64) -> Result<(), String> {
-        let found = self.subscription_in(id, &["active", "past_due"])?;
-        if !found.cancel_at_period_end {
-            return Err("The subscription does not end with its period.".to_owned());
-        }
-        let end = found.period().1;
+        let found = self.subscription_in(id, RUNNING)?;
+        let end = found.ends_at().ok_or("The subscription does not end with its period.")?;
         self.end(id, end, "cancellation_requested", now);
         Ok(())
     }
 
     pub(super) fn cancel_now(&mut self, id: &str, now: i64) -> Result<(), String> {
-        self.subscription_in(id, &["active", "past_due"])?;
+        self.subscription_in(id, RUNNING)?;
         self.end(id, now, "cancellation_requested", now);
         Ok(())
     }
 
-    fn end(&mut self, id: &str, at: i64, reason: &str, now: i64) {
+    pub(super) fn end(&mut self, id: &str, at: i64, reason: &str, now: i64) {
+        // What is open stays so, and is not tried again.
+        for invoice in self.billing.invoices.values_mut().filter(|invoice| invoice.terms.subscription == id) {
+            invoice.next_attempt = None;
+        }
         if let Some(subscription) = self.billing.subscriptions.get_mut(id) {
             (subscription.status, subscription.ended_at) = ("canceled", Some(at));
             subscription.reason = Some(reason.to_owned());
@@ -251,8 +283,7 @@ impl State {
 
     /// Ends the subscriptions whose last period is over. Returns whether there were any.
     pub(super) fn end_periods(&mut self, now: i64) -> bool {
-        let is_due =
-            |found: &&Subscription| found.cancel_at_period_end && found.ended_at.is_none() && found.period().1 <= now;
+        let is_due = |found: &&Subscription| found.ended_at.is_none() && found.ends_at().is_some_and(|end| end <= now);
         let due: Vec<String> =
             self.billing.subscriptions.values().filter(is_due).map(|found| found.id().clone()).collect();
         for id in &due {

@@ -1,6 +1,6 @@
 //! The state of the stand-in, and the actions of buyers and of the account's owner.
 
-use super::billing::Billing;
+use super::billing::{Billing, Pause};
 use super::faults::Faults;
 use super::idempotency::Responses;
 use super::limit::CallLimit;
@@ -11,6 +11,9 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::time::Duration;
 use tokio::sync::mpsc::UnboundedSender;
+
+/// A day, in seconds.
+const DAY: i64 = 24 * 60 * 60;
 
 /// An action of a buyer or of the account's owner on the page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,6 +61,20 @@ pub enum Action {
     /// The period of a subscription that ends with it is over.
     EndPeriod,
     CancelNow,
+    /// The buyer of a subscription begins to pay and does not confirm it: the subscription is incomplete.
+    LeaveUnconfirmed,
+    /// The renewal that failed is not tried again, and the subscription stays: it is unpaid.
+    MarkUnpaid,
+    /// The account's owner pauses the collection of payments.
+    Pause,
+    /// Payments are asked for again.
+    Unpause,
+    /// The account's owner lets it be free for so many days from now on.
+    Trial(i64),
+    /// The free time ends, and there is no card: the subscription is paused.
+    PauseTrial,
+    /// The account's owner lets it end in so many days.
+    CancelAt(i64),
 }
 
 /// An account in one of its modes, with the key to it.
@@ -209,7 +226,8 @@ impl State {
             self.act_for(id);
             _ = self.expire(id, now);
         }
-        self.end_periods(now) || !due.is_empty()
+        let is_any = self.expire_unconfirmed(now) || !due.is_empty();
+        self.end_periods(now) || is_any
     }
 
     /// Does an action to a session, or to an invoice and its subscription, or says why it is not possible.
@@ -250,6 +268,16 @@ impl State {
             Action::Resume => self.cancel_at_period_end(&subscription?, false, now),
             Action::EndPeriod => self.end_period(&subscription?, now),
             Action::CancelNow => self.cancel_now(&subscription?, now),
+            Action::LeaveUnconfirmed => self.leave_unconfirmed(session, now),
+            Action::MarkUnpaid => self.mark_unpaid(&subscription?, now),
+            Action::Pause => {
+                let pause = Pause { behavior: "void".to_owned(), resumes_at: None };
+                self.pause_collection(&subscription?, Some(pause), now)
+            }
+            Action::Unpause => self.pause_collection(&subscription?, None, now),
+            Action::Trial(days) => self.trial(&subscription?, now + days * DAY, now),
+            Action::PauseTrial => self.pause_trial(&subscription?, now),
+            Action::CancelAt(days) => self.cancel_at(&subscription?, now + days * DAY, now),
         }
     }
 

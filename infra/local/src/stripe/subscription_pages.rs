@@ -2,6 +2,7 @@
 
 use super::billing::Subscription;
 use super::html::{button, buttons_to_give_back, html, lines, money, redirect, text};
+use super::renew::RUNNING;
 use super::state::State;
 use crate::chat::form::{Parameters, in_html};
 use bytes::Bytes;
@@ -20,6 +21,11 @@ fn state_of(found: &Subscription) -> String {
         _ = write!(text, ", ended {}", day(ended));
     } else if found.cancel_at_period_end {
         text.push_str(", ends with its period");
+    } else if let Some(at) = found.cancel_at {
+        _ = write!(text, ", ends {}", day(at));
+    }
+    if found.pause.is_some() {
+        text.push_str(", payments are paused");
     }
     text
 }
@@ -28,24 +34,35 @@ fn state_of(found: &Subscription) -> String {
 pub(super) fn section(page: &mut String, state: &State, id: &str) {
     let Some(found) = state.billing.subscriptions.get(id) else { return };
     _ = write!(page, "</p><h2>Subscription</h2><p>{}.</p><p>", state_of(found));
-    match (found.status, found.cancel_at_period_end) {
-        ("canceled", _) => {}
-        ("active", false) => {
-            button(page, "renew", "Renew now");
-            button(page, "fail_renewal", "Let a renewal fail");
-            button(page, "cancel_at_period_end", "Cancel at the end of the period");
-        }
-        (_, true) => {
-            button(page, "resume", "Do not cancel");
-            button(page, "end_period", "End the period");
-        }
-        _ => {
-            button(page, "recover", "Pay the open invoice");
-            button(page, "give_up", "Give up: end the subscription unpaid");
-            button(page, "cancel_at_period_end", "Cancel at the end of the period");
-        }
+    let is_running = RUNNING.contains(&found.status);
+    if matches!(found.status, "active" | "trialing") && !found.ends_with_period() {
+        button(page, "renew", "Renew now");
+        button(page, "fail_renewal", "Let a renewal fail");
     }
-    if found.status != "canceled" {
+    if state.billing.invoices_of(id).any(|invoice| invoice.status == "open") && found.status != "incomplete" {
+        button(page, "recover", "Pay the open invoice");
+    }
+    if matches!(found.status, "past_due" | "unpaid") {
+        button(page, "give_up", "Give up: end the subscription unpaid");
+    }
+    if found.status == "past_due" {
+        button(page, "mark_unpaid", "Stop trying: leave it unpaid");
+    }
+    if found.status == "trialing" {
+        button(page, "pause_trial", "End the free time without a card: pause it");
+    }
+    if found.ends_at().is_some() && is_running {
+        button(page, "resume", "Do not cancel");
+        button(page, "end_period", "End it as planned");
+    } else if is_running {
+        button(page, "cancel_at_period_end", "Cancel at the end of the period");
+        button(page, "cancel_at", "Let it end in two months");
+    }
+    if is_running {
+        let (action, label) =
+            if found.pause.is_some() { ("unpause", "Collect payments again") } else { ("pause", "Pause payments") };
+        button(page, action, label);
+        button(page, "trial", "Make it free for a month");
         button(page, "cancel_now", "Cancel now");
     }
     page.push_str("</p><table><tr><th>Invoice<th>State<th>Pays until<th class=n>Total");
@@ -107,7 +124,7 @@ pub(super) fn portal(state: &State, kind: &str, id: &str, message: &str) -> Resp
         let actions = [
             ("cancel", "Cancel", cancels && !found.cancel_at_period_end && found.status != "canceled"),
             ("resume", "Do not cancel", found.cancel_at_period_end && found.status != "canceled"),
-            ("pay", "Pay the open invoice", found.status == "past_due"),
+            ("pay", "Pay the open invoice", matches!(found.status, "past_due" | "unpaid")),
         ];
         for (action, label, _) in actions.into_iter().filter(|(_, _, is_shown)| *is_shown) {
             _ = write!(

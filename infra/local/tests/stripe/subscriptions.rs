@@ -3,7 +3,10 @@
 use crate::support::{NOW, Store, client, key, refused, subscription_of};
 use local::stripe::{Account as Known, Action, KEY, Options, start};
 use std::sync::atomic::Ordering;
-use stripe::{Invoice, Line, NewSubscription, PaymentStatus, RefusalKind, Session, Subscription, SubscriptionStatus};
+use stripe::{
+    Invoice, InvoiceStatus, Line, NewSubscription, PaymentStatus, RefusalKind, Session, Subscription,
+    SubscriptionStatus,
+};
 
 const DAY: i64 = 24 * 60 * 60;
 /// [`NOW`] is on 15 January.
@@ -29,7 +32,11 @@ impl Store {
     }
 
     async fn paid_invoices(&self, session: &Session) -> Vec<Invoice> {
-        self.client.send(&Invoice::list_paid(session.subscription.as_ref().unwrap(), None)).await.unwrap().data
+        self.client
+            .send(&Invoice::list(session.subscription.as_ref().unwrap(), &InvoiceStatus::Paid, None))
+            .await
+            .unwrap()
+            .data
     }
 }
 
@@ -43,6 +50,40 @@ async fn a_cancelled_subscription_ends_when_its_time_comes() {
     store.clock.0.store(MONTH + 5, Ordering::SeqCst);
     let ended = store.subscription(&session).await;
     assert_eq!((ended.status, ended.ended_at), (SubscriptionStatus::Canceled, Some(MONTH)));
+}
+
+#[tokio::test]
+async fn only_an_invoice_that_waits_for_a_payment_is_voided_and_then_it_cannot_be_paid() {
+    let store = Store::open().await;
+    let session = store.subscribed().await;
+    let first = store.paid_invoices(&session).await[0].id.clone();
+    store.act(session.id.as_str(), &[Action::FailRenewal, Action::MarkUnpaid]);
+    assert_eq!(store.subscription(&session).await.status, SubscriptionStatus::Unpaid);
+    let id = session.subscription.as_ref().unwrap();
+    let open = store.client.send(&Invoice::list(id, &InvoiceStatus::Open, None)).await.unwrap().data;
+    let [open] = &open[..] else { panic!("{open:?}") };
+    let void = store.client.send(&Invoice::void(&open.id)).await.unwrap();
+    assert_eq!((void.status, void.amount_paid), (Some(InvoiceStatus::Void), 0));
+    for id in [&open.id, &first] {
+        refused(store.client.send(&Invoice::void(id)).await, RefusalKind::Request, None, None);
+    }
+    assert!(store.stand_in.act(session.id.as_str(), &Action::Recover).is_err());
+}
+
+#[tokio::test]
+async fn free_time_and_an_end_on_a_day_are_the_subscriptions_own_times() {
+    let store = Store::open().await;
+    let session = store.subscribed().await;
+    store.act(session.id.as_str(), &[Action::Trial(10), Action::CancelAt(50)]);
+    let found = store.subscription(&session).await;
+    assert_eq!((found.status, found.trial_end), (SubscriptionStatus::Trialing, Some(NOW + 10 * DAY)));
+    assert_eq!((found.current_period_end, found.cancel_at), (NOW + 10 * DAY, Some(NOW + 50 * DAY)));
+    store.act(session.id.as_str(), &[Action::Renew, Action::Pause]);
+    let found = store.subscription(&session).await;
+    assert!(found.pause_collection.is_some() && found.status == SubscriptionStatus::Active, "{found:?}");
+    store.clock.0.store(NOW + 50 * DAY, Ordering::SeqCst);
+    let ended = store.subscription(&session).await;
+    assert_eq!((ended.status, ended.ended_at), (SubscriptionStatus::Canceled, Some(NOW + 50 * DAY)));
 }
 
 #[tokio::test]
@@ -94,7 +135,7 @@ async fn another_account_does_not_see_a_subscription() {
     refused(other.send(&Subscription::cancel(id)).await, RefusalKind::NotFound, missing, Some("id"));
     refused(other.send(&Subscription::cancel_at_period_end(id)).await, RefusalKind::NotFound, missing, Some("id"));
     refused(other.send(&Invoice::retrieve(invoice)).await, RefusalKind::NotFound, missing, Some("id"));
-    assert!(other.send(&Invoice::list_paid(id, None)).await.unwrap().data.is_empty());
+    assert!(other.send(&Invoice::list(id, &InvoiceStatus::Paid, None)).await.unwrap().data.is_empty());
     assert!(other.send(&Session::list_complete(0, None)).await.unwrap().data.is_empty());
     let customer = session.customer.as_ref().unwrap();
     let portal = stripe::PortalSession::create(customer, "http://127.0.0.1:1/account");
@@ -122,7 +163,8 @@ async fn a_subscription_is_kept_across_a_restart() {
     stand_in.act(session.id.as_str(), &Action::Renew).unwrap();
     let client = client(&stand_in, KEY);
     let session = client.send(&Session::retrieve(&session.id)).await.unwrap();
-    let paid = client.send(&Invoice::list_paid(session.subscription.as_ref().unwrap(), None)).await.unwrap();
+    let paid =
+        client.send(&Invoice::list(session.subscription.as_ref().unwrap(), &InvoiceStatus::Paid, None)).await.unwrap();
     assert_eq!(paid.data.len(), 2);
     let listed = client.send(&stripe::PortalConfiguration::list()).await.unwrap().data;
     assert!(listed.iter().any(|found| found.id == configuration));

@@ -169,7 +169,11 @@ fn check_ladder(items: &[Item], file: &CategoryFile, prefix: &str, report: &mut 
     let (subscriptions, steps): (Vec<&Item>, Vec<&Item>) = items.iter().partition(|item| item.is_subscription);
     for item in subscriptions {
         let field = format!("{prefix}items[{}].subscription", item.id);
-        report.warn(line(item), field, "a subscription in a cumulative category always has its full price");
+        report.warn(
+            line(item),
+            field,
+            "a subscription in a cumulative category always has its full price, and ends the one of another item of it",
+        );
     }
     for (lower, item) in steps.iter().zip(steps.iter().skip(1)).filter(|(lower, item)| item.price < lower.price) {
         let problem = format!("costs less than item {}, which comes before it in a cumulative category", lower.id);

@@ -23,7 +23,8 @@ pub(super) fn plan(reader: &mut ItemReader<'_>) -> Plan {
         let problem = format!("must be from 1 to {}: a period is at most three years", most(unit));
         reader.fault(every.line, "subscription.every", &problem);
     }
-    Plan { every: read.unwrap_or(1), unit, grace: grace(reader) }
+    let every = read.unwrap_or(1);
+    Plan { every, unit, grace: grace(reader, every, unit) }
 }
 
 /// The most units of a period, such as `36 months`.
@@ -31,8 +32,9 @@ fn most(unit: PeriodUnit) -> String {
     format!("{} {}s", unit.most(), unit.as_str())
 }
 
-fn grace(reader: &mut ItemReader<'_>) -> u32 {
-    let Some(written) = &reader.file.grace else { return Plan::GRACE };
+fn grace(reader: &mut ItemReader<'_>, every: u16, unit: PeriodUnit) -> u32 {
+    let usual = Plan::usual_grace(every, unit);
+    let Some(written) = &reader.file.grace else { return usual };
     match duration::seconds(written) {
         Err(error) => reader.fault(written.line, "grace", &error.to_string()),
         Ok(seconds) if seconds < Plan::LEAST_GRACE => {
@@ -41,7 +43,7 @@ fn grace(reader: &mut ItemReader<'_>) -> u32 {
         }
         Ok(seconds) => return seconds,
     }
-    Plan::GRACE
+    usual
 }
 
 /// Refuses what a subscription cannot be as well (rules.md, "Subscriptions").

@@ -45,7 +45,11 @@ fn a_subscription_is_paid_every_month_or_as_often_as_its_owner_says() {
         ("subscription: true", Plan::default()),
         ("subscription: {every: 1, unit: month}\ngrace: 3 days", Plan::default()),
         ("subscription: yes", Plan::default()),
-        ("subscription: {unit: week}", plan(1, PeriodUnit::Week, Plan::GRACE)),
+        ("subscription: {unit: day}", plan(1, PeriodUnit::Day, 86_400)),
+        ("subscription: {unit: day, every: 5}", plan(5, PeriodUnit::Day, 108_000)),
+        ("subscription: {unit: week}", plan(1, PeriodUnit::Week, 151_200)),
+        ("subscription: {unit: week, every: 2}", plan(2, PeriodUnit::Week, Plan::GRACE)),
+        ("subscription: {unit: day}\ngrace: 3 days", plan(1, PeriodUnit::Day, Plan::GRACE)),
         ("subscription: {every: 36, unit: month}\ngrace: 1 day", plan(36, PeriodUnit::Month, 86_400)),
         ("subscription:\n  every: 1095\n  unit: day\ngrace: 36 hours", plan(1_095, PeriodUnit::Day, 129_600)),
     ] {
@@ -62,6 +66,8 @@ fn a_subscription_is_exported_as_shortly_as_it_can_be_written() {
         ("subscription: {every: 1, unit: month}\ngrace: 3 days", "  subscription: true\n"),
         ("subscription: {unit: year}", "  subscription:\n    every: 1\n    unit: year\n"),
         ("subscription: true\ngrace: 48 hours", "  subscription: true\n  grace: 2 days\n"),
+        ("subscription: {unit: day}\ngrace: 3 days", "    unit: day\n  grace: 3 days\n"),
+        ("subscription: {unit: day}\ngrace: 1 day", "    unit: day\n"),
     ] {
         let store = compiled(written);
         let files = export(&store);
@@ -71,6 +77,18 @@ fn a_subscription_is_exported_as_shortly_as_it_can_be_written() {
         assert!(text.contains(expected), "{written}: {text}");
         assert_eq!(compile(&read(dir.path()).unwrap()).unwrap(), store, "{written}");
     }
+}
+
+#[test]
+fn a_subscription_of_a_cumulative_category_is_a_rank() {
+    let of = |cumulative: &str, item: &str| {
+        let category =
+            format!("id: 1\nslug: a\nname: A\n{cumulative}items:\n  - {{id: 7, name: I, price: 4, {item}}}\n");
+        let dir = store(&[("store.yaml", &format!("{STORE}{SERVERS}")), ("categories/a.yaml", &category)]);
+        compile(&read(dir.path()).unwrap()).unwrap().items[0].is_rank
+    };
+    assert!(of("cumulative: true\n", "subscription: true"));
+    assert!(!of("cumulative: true\n", "active: true") && !of("", "subscription: true"));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! `subscription`.
 
 use clap::{Args, Subcommand};
-use shared::model::SubscriptionStatus;
+use shared::model::SubscriptionState;
 
 #[derive(Debug, Clone, Subcommand)]
 pub enum SubscriptionCommand {
@@ -13,6 +13,9 @@ pub enum SubscriptionCommand {
     /// Show a subscription: its price, its orders, until when it gives access, and what is still to be done.
     #[command(after_help = "Example:\n  storectl subscription show sub_1MowQV --stack storefront")]
     Show(OneSubscription),
+    /// Ask the payment provider about a subscription now, as the sweep does, and write what it says.
+    #[command(after_help = "Example:\n  storectl subscription settle sub_1MowQV --stack storefront")]
+    Settle(OneSubscription),
     /// Cancel a subscription at the payment provider.
     #[command(after_help = "Examples:\n  storectl subscription cancel sub_1MowQV --stack storefront\n  \
                             storectl subscription cancel sub_1MowQV --now --stack storefront\n  \
@@ -29,9 +32,10 @@ pub struct ListSubscriptions {
     /// Only subscriptions of this user: id or name.
     #[arg(long, value_name = "USER")]
     pub user: Option<String>,
-    /// Only subscriptions in this state: active, `past_due`, cancelled or ended.
+    /// Only subscriptions in this state: active, trialing, paused, `past_due`, unpaid,
+    /// incomplete, cancelled or ended.
     #[arg(long, value_name = "STATUS", value_parser = status)]
-    pub status: Option<SubscriptionStatus>,
+    pub status: Option<SubscriptionState>,
 }
 
 /// A subscription and nothing else.
@@ -56,8 +60,8 @@ pub struct CancelSubscription {
     pub yes: bool,
 }
 
-fn status(text: &str) -> Result<SubscriptionStatus, &'static str> {
+fn status(text: &str) -> Result<SubscriptionState, &'static str> {
     let wanted = text.trim().to_lowercase().replace('-', "_");
-    let known = SubscriptionStatus::ALL.into_iter().find(|status| status.as_str() == wanted);
+    let known = SubscriptionState::ALL.into_iter().find(|status| status.as_str() == wanted);
     known.ok_or("must be active, past_due, cancelled or ended")
 }

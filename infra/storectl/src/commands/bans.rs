@@ -7,7 +7,8 @@ use crate::cli::{OneUser, UnbanName};
 use crate::error::{Exit, Failure};
 use crate::target::Target;
 use serde_json::{Value, json};
-use shared::model::{AuthType, UserName};
+use shared::model::{AuthType, Subscription, UserName};
+use shared::rules::subscription::access_until;
 use shared::store::StoreError;
 use shared::store::bulk::all;
 use shared::store::keys::{Key, prefix};
@@ -34,8 +35,27 @@ pub(super) async fn ban(target: &Target, name: &str, reason: Option<&String>) ->
             format!(" {count} commands for game servers are stopped; their orders are not refunded.")
         }
     };
-    let text = format!("{} {name} is banned; {account}.{commands}", paint(GOOD, "ok"));
-    let json = json!({ "name": name.to_string(), "banned": true, "user": user, "stopped_commands": stopped });
+    let cancelled = match user {
+        Some(id) => bans::cancel_subscriptions(&target.db, id, now).await.map_err(|error| {
+            let done = format!("{name} is banned; not every subscription is cancelled.");
+            Failure::from(error).done(done).next("Run the same command again.")
+        })?,
+        None => Vec::new(),
+    };
+    let until = |one: &Subscription| format!(" {} ({}) ends {}", one.name, one.id, shown_time(access_until(one)));
+    let subscriptions = match &cancelled[..] {
+        [] => String::new(),
+        some => {
+            let named: Vec<String> = some.iter().map(until).collect();
+            format!("\nNot renewed any more:{}. The sweep asks the payment provider for it.", named.join(","))
+        }
+    };
+    let text = format!("{} {name} is banned; {account}.{commands}{subscriptions}", paint(GOOD, "ok"));
+    let cancelled: Vec<&str> = cancelled.iter().map(|one| one.id.as_str()).collect();
+    let json = json!({
+        "name": name.to_string(), "banned": true, "user": user, "stopped_commands": stopped,
+        "cancelled_subscriptions": cancelled,
+    });
     Ok(Answer::new(text, json))
 }
 

@@ -178,6 +178,7 @@ async fn subscription(command: &SubscriptionCommand, target: &Target, console: &
     match command {
         SubscriptionCommand::List(options) => subscriptions::list(target, options).await,
         SubscriptionCommand::Show(options) => subscriptions::show(target, &options.id).await,
+        SubscriptionCommand::Settle(options) => subscriptions::settle(target, &options.id).await,
         SubscriptionCommand::Cancel(options) => subscriptions::cancel(target, console, options).await,
     }
 }

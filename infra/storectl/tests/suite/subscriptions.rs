@@ -1,10 +1,13 @@
 //! `subscription …`, as an operator sees them. The provider is the stand-in, which has none of these subscriptions: what it
 //! does not have is over.
 
+use crate::bench::Bench;
 use crate::payments::Paying;
+use serde_json::json;
 use shared::clock::Clock as _;
 use shared::model::{InternalId, ItemId, Money, Plan, Subscription, SubscriptionStatus, User, UserId};
 use shared::rules::subscription::with_entry;
+use shared::store::codec::encode_live;
 use shared::store::transaction::{Sent, Write, send};
 use shared::store::{keys, read_live, subscriptions, users};
 
@@ -28,9 +31,16 @@ pub fn subscription(paying: &Paying, id: &str) -> Subscription {
         newest: InternalId::new("newest"),
         paid_until,
         status: SubscriptionStatus::Active,
+        detail: None,
+        free_until: None,
+        ends_at: None,
+        rank_of: None,
+        replaces: Vec::new(),
+        replaced_by: None,
         cancelled: false,
         ended_at: None,
         stopped_at: None,
+        lapsed_at: None,
         requested: None,
         scheduled: paid_until + 3 * DAY,
         due: Some(paid_until),
@@ -62,4 +72,61 @@ async fn the_doctor_writes_a_users_list_again_that_disagrees_with_the_subscripti
     assert!(rows.iter().any(|row| row.contains("USER#1") && row.contains("sub_1")));
     let overdue = paying.doctor("open orders").await;
     assert!(overdue["said"].as_str().unwrap().contains("subscription sub_1"), "{overdue}");
+    let next = "`storectl subscription settle ID` asks the provider about a subscription now";
+    assert_eq!(overdue["next"], next, "a command that knows the row");
+}
+
+#[tokio::test]
+async fn the_doctor_makes_the_rows_by_which_the_sweep_finds_subscriptions_agree_with_these() {
+    const CHECK: &str = "open subscriptions";
+    let paying = Paying::connected().await;
+    put(&paying, subscription(&paying, "sub_1")).await;
+    assert_eq!(paying.doctor(CHECK).await["state"], "ok");
+    let own = subscriptions::due_key(&subscription(&paying, "sub_1")).unwrap();
+    let gone = keys::unfinished_subscription(paying.bench.clock.seconds() - DAY, "sub_gone");
+    let row = encode_live(&gone, &json!({ "subscription": "sub_gone" })).unwrap();
+    let writes = vec![Write::delete(own.clone()), Write::put(gone.clone(), row)];
+    assert_eq!(send(&paying.bench.db, writes).await.unwrap(), Sent::Written);
+    let found = paying.doctor(CHECK).await;
+    assert_eq!(found["state"], "bad");
+    assert!(found["said"].as_str().unwrap().contains("sub_1, sub_gone"), "{found}");
+    paying.answer(&["doctor", "--repair"]).await;
+    assert_eq!(paying.doctor(CHECK).await["state"], "ok");
+    let rows = paying.bench.rows().await;
+    assert!(rows.iter().any(|row| row.contains(&own.sk)) && !rows.iter().any(|row| row.contains("sub_gone")));
+}
+
+#[tokio::test]
+async fn a_restore_makes_the_rows_by_which_the_sweep_finds_subscriptions_agree_with_these() {
+    let paying = Paying::connected().await;
+    put(&paying, subscription(&paying, "sub_1")).await;
+    let own = subscriptions::due_key(&subscription(&paying, "sub_1")).unwrap();
+    // The backup was made while the sweep wrote.
+    let before = keys::unfinished_subscription(paying.bench.clock.seconds() - DAY, "sub_1");
+    let row = encode_live(&before, &json!({ "subscription": "sub_1" })).unwrap();
+    let writes = vec![Write::delete(own.clone()), Write::put(before.clone(), row)];
+    assert_eq!(send(&paying.bench.db, writes).await.unwrap(), Sent::Written);
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("backup.gz");
+    paying.answer(&["backup", file.to_str().unwrap()]).await;
+    let other = Bench::empty().await;
+    let text = other.run(&["restore", file.to_str().unwrap(), "--yes"]).await.unwrap().text().to_owned();
+    assert!(
+        text.contains("The sweep's rows of 1 subscriptions did not agree with them, and are written again."),
+        "{text}"
+    );
+    let rows = other.rows().await;
+    assert!(rows.iter().any(|row| row.contains(&own.sk)) && !rows.iter().any(|row| row.contains(&before.sk)));
+}
+
+#[tokio::test]
+async fn a_ban_cancels_the_subscriptions_of_the_account_and_says_which() {
+    let paying = Paying::connected().await;
+    put(&paying, subscription(&paying, "sub_1")).await;
+    let answer = paying.ok(&["ban", "Newt"]).await;
+    assert_eq!(answer["cancelled_subscriptions"], json!(["sub_1"]));
+    let shown = paying.ok(&["subscription", "show", "sub_1"]).await;
+    assert_eq!(json!([shown["status"], shown["requested"]]), json!(["cancelled", "at_period_end"]));
+    let again = paying.ok(&["ban", "Newt"]).await;
+    assert_eq!(again["cancelled_subscriptions"], json!([]));
 }

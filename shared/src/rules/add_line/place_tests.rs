@@ -25,6 +25,7 @@ fn published(item: serde_json::Value, price_tiers: Vec<PriceTier>) -> PublishedI
         category,
         parent: None,
         price_tiers,
+        is_rank: false,
         delivery: ItemDelivery::default(),
     }
 }
@@ -158,7 +159,9 @@ prop_compose! {
         use SubscriptionStatus::{Active, Cancelled, PastDue};
         let status = [Active, PastDue, Cancelled][status];
         let (id, name) = (String::new(), String::new());
-        UserSubscription { id, item: ItemId::new(item), name, price: Money::ZERO, status, until }
+        let (detail, access_until, ends_at, rank_of) = (None, None, None, None);
+        let (item, price) = (ItemId::new(item), Money::ZERO);
+        UserSubscription { id, item, name, price, status, detail, until, access_until, ends_at, rank_of }
     }
 }
 

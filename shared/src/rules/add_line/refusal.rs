@@ -78,7 +78,7 @@ pub enum LineRefusal {
         /// The units that can still be added.
         left: u64,
     },
-    /// The buyer has the item as a subscription that is not over.
+    /// The buyer has the item as a subscription that gives access.
     #[error("{ALREADY_SUBSCRIBED}")]
     AlreadySubscribed,
     /// The buyer owns the item, or one of its category whose regular price is not lower.

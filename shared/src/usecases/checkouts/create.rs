@@ -244,6 +244,7 @@ fn refused<T, E>(refusal: OrderRefusal, lines: &[PricedLine<'_>]) -> Result<Opti
         }
         OrderRefusal::Recipient { item } => CheckoutRefusal::Recipient { name: name(item) },
         OrderRefusal::Banned => CheckoutRefusal::Banned,
+        OrderRefusal::Subscribed => CheckoutRefusal::AlreadySubscribed,
         OrderRefusal::VirtualCurrency => CheckoutRefusal::VirtualCurrency,
         OrderRefusal::Chat => {
             let needs_chat = |line: &&PricedLine<'_>| line.item().needs_chat;

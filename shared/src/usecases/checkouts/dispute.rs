@@ -92,6 +92,9 @@ async fn ban_buyer(db: &Db, clock: &dyn Clock, stored: &StoredOrder) -> Result<(
     let Some(user) = read_live::<User>(db, &keys::user(owner)).await? else { return Ok(()) };
     let Ok(name) = UserName::parse(&user.username) else { return Ok(()) };
     let reason = format!("the payment of order {} is disputed", stored.order.internal_id);
-    bans::ban(db, &name, Some(&reason), clock.seconds()).await?;
+    let now = clock.seconds();
+    if let Some(user) = bans::ban(db, &name, Some(&reason), now).await? {
+        bans::cancel_subscriptions(db, user, now).await?;
+    }
     Ok(())
 }

@@ -105,8 +105,9 @@ async fn create<P: Provider>(
         return Err(StoreError::unreadable(&keys::order(&subscription.newest), "order").into());
     };
     let now = clock.seconds();
-    // What was never delivered of the purchase is not delivered twice: it is withdrawn, and the renewal gives it.
-    let restart = withdraw(db, &before, now).await?;
+    // What was never delivered of the purchase is not delivered twice: it is withdrawn, and the renewal gives it. One whose
+    // place another has taken gives nothing.
+    let restart = subscription.replaced_by.is_none() && withdraw(db, &before, now).await?;
     let mut order = draft(subscription, period, state, &before, provider.account(), restart, now);
     order.order.id = next_number(db).await?;
     let commands = commands(db, &mut order, &before).await?;

@@ -5,11 +5,11 @@ use super::provider::{Provider, ProviderError};
 use super::renew::settle_invoice;
 use super::status::SettleError;
 use crate::clock::Clock;
-use crate::model::{Cancellation, ProviderAccount, Subscription, SubscriptionStatus};
+use crate::model::{Cancellation, ProviderAccount, Subscription, SubscriptionStatus, User};
 use crate::rules::payment::{PaymentState, may_be_same};
 use crate::rules::subscription::{ProviderSubscription, SOON, access_until, call_of, cancelled, observed, settled};
 use crate::store::transaction::{Sent, Write, send};
-use crate::store::{Db, RETRIES, StoreError, keys, orders, pause_before, subscriptions};
+use crate::store::{Db, RETRIES, StoreError, keys, orders, pause_before, read_live, subscriptions};
 use crate::usecases::delivery::move_end;
 use crate::usecases::orders::subscription::write;
 
@@ -25,8 +25,10 @@ pub async fn settle_subscription<P: Provider>(
         pause_before(round).await;
         let Some(before) = subscriptions::get(db, id).await? else { return Ok(None) };
         let now = clock.seconds();
-        let next =
-            if is_erased(db, &before).await? { cancelled(&before, Cancellation::Now, now) } else { before.clone() };
+        let next = match unwanted(db, &before).await? {
+            Some(how) => cancelled(&before, how, now),
+            None => before.clone(),
+        };
         let seen = match elsewhere(&next, &provider.account(), now) {
             Some(seen) => seen,
             None => carry_out(provider, &next).await?,
@@ -46,7 +48,8 @@ pub async fn settle_subscription<P: Provider>(
         }
         // One that was read earlier may be written after one that was read later and changed nothing: the sweep asks about
         // what has changed once more.
-        let is_changed = (next.status, next.cancelled) != (before.status, before.cancelled);
+        let said = |one: &Subscription| (one.status, one.detail, one.cancelled, one.free_until, one.ends_at);
+        let is_changed = said(&next) != said(&before);
         let due = next.due.map(|due| if is_changed { due.min(now + SOON) } else { due });
         let next = Subscription { due, ..next };
         let writes: Vec<Write> = write(db, &before, &next, now).await?;
@@ -57,8 +60,29 @@ pub async fn settle_subscription<P: Provider>(
     Err(SettleError::Conflict)
 }
 
-async fn is_erased(db: &Db, subscription: &Subscription) -> Result<bool, StoreError> {
-    Ok(db.get(&keys::user(subscription.user), true).await?.is_none())
+/// How a subscription is cancelled that nobody is to be charged for any more: its account was erased, or is banned.
+async fn unwanted(db: &Db, subscription: &Subscription) -> Result<Option<Cancellation>, StoreError> {
+    Ok(match read_live::<User>(db, &keys::user(subscription.user)).await? {
+        None => Some(Cancellation::Now),
+        Some(user) if user.banned && !subscription.cancelled => Some(Cancellation::AtPeriodEnd),
+        Some(_) => None,
+    })
+}
+
+/// Ends what a subscription has taken the place of, unless that is done. What fails is left to the sweep too.
+pub(super) async fn end_replaced<P: Provider>(
+    db: &Db,
+    clock: &dyn Clock,
+    provider: &P,
+    subscription: Option<&Subscription>,
+) -> Result<(), SettleError> {
+    for id in subscription.iter().flat_map(|own| &own.replaces) {
+        let read = subscriptions::get(db, id).await?;
+        if read.is_some_and(|read| read.requested.is_some() || read.scheduled != access_until(&read)) {
+            settle_subscription(db, clock, provider, id).await?;
+        }
+    }
+    Ok(())
 }
 
 /// The state of a subscription that is certainly one of another account or mode, in which no key can ask: it is given up
@@ -71,10 +95,21 @@ fn elsewhere(subscription: &Subscription, ours: &ProviderAccount, now: i64) -> O
     let is_over = now >= access_until(subscription);
     Some(ProviderSubscription {
         status: if is_over { SubscriptionStatus::Ended } else { subscription.status },
+        ..as_stored(subscription)
+    })
+}
+
+/// What is known of a subscription that no provider can be asked about.
+const fn as_stored(subscription: &Subscription) -> ProviderSubscription {
+    ProviderSubscription {
+        status: subscription.status,
+        detail: subscription.detail,
         cancelled: subscription.cancelled,
         period_end: subscription.paid_until,
+        free_until: subscription.free_until,
+        ends_at: subscription.ends_at,
         ended_at: None,
-    })
+    }
 }
 
 /// Asks for what is requested, and then for the state. A subscription that the provider no longer has is over.
@@ -95,12 +130,7 @@ async fn carry_out<P: Provider>(
     match seen {
         Err(ProviderError::NoCheckout(reason)) if subscription.account == provider.account() => {
             tracing::error!(subscription = subscription.id, reason, "the payment provider has no such subscription");
-            Ok(ProviderSubscription {
-                status: SubscriptionStatus::Ended,
-                cancelled: subscription.cancelled,
-                period_end: subscription.paid_until,
-                ended_at: None,
-            })
+            Ok(ProviderSubscription { status: SubscriptionStatus::Ended, ..as_stored(subscription) })
         }
         seen => seen,
     }

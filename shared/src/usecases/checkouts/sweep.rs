@@ -21,7 +21,7 @@ use crate::store::keys::Key;
 use crate::store::transaction::{Sent, Write, send};
 use crate::store::unfinished::{self, Due, DueRow};
 use crate::store::{Db, StoreError};
-use crate::store::{orders, published};
+use crate::store::{orders, published, subscriptions};
 use crate::telemetry::overdue_orders;
 use crate::usecases::delivery::{follow, sweep_servers};
 use crate::usecases::orders::{AT_ONCE, CatchUp, catch_up_all};
@@ -187,10 +187,7 @@ async fn counted(db: &Db, rows: &[DueRow]) -> Result<(), SettleError> {
 async fn finish<P: Provider>(db: &Db, clock: &dyn Clock, provider: Option<&P>, row: DueRow, stop: Stop) -> Outcome {
     let is_done = match &row.due {
         Ok(Due::Order(id)) => settle_due(db, clock, provider, &row.key, id).await,
-        Ok(Due::Subscription(id)) => match provider {
-            Some(provider) => settle_subscription(db, clock, provider, id).await.map(|_| true),
-            None => Ok(true),
-        },
+        Ok(Due::Subscription(id)) => settle_due_subscription(db, clock, provider, &row.key, id).await.map(|()| true),
         Ok(Due::Reservation(reservation)) => {
             settle_reservation(db, reservation).await.map(|()| true).map_err(SettleError::from)
         }
@@ -222,6 +219,25 @@ async fn failed(db: &Db, clock: &dyn Clock, row: &DueRow, error: SettleError, st
         Err(error) => tracing::warn!(order = id, %error, "the next sweep tries it again"),
     }
     Outcome::Failed
+}
+
+/// Settles a subscription that is due. A row that is not its own is removed: a backup that was made while the sweep wrote, or
+/// a table that was restored, may have one.
+async fn settle_due_subscription<P: Provider>(
+    db: &Db,
+    clock: &dyn Clock,
+    provider: Option<&P>,
+    row: &Key,
+    id: &str,
+) -> Result<(), SettleError> {
+    let read = subscriptions::get(db, id).await?;
+    if read.as_ref().and_then(subscriptions::due_key).as_ref() != Some(row) {
+        // Written by another since, it is looked at in the next sweep.
+        let _: Sent<_> = send(db, subscriptions::without_row(read.as_ref(), id, row)).await?;
+    } else if let Some(provider) = provider {
+        settle_subscription(db, clock, provider, id).await?;
+    }
+    Ok(())
 }
 
 /// Does what is left to do about an order; `false` if that are only the statistics.

@@ -5,12 +5,12 @@ use super::provider::{DisputeState, PaymentSubject, Provider, WebhookEvent};
 use super::renew::{settle_invoice, without_order};
 use super::settle::{settle, settle_known};
 use super::status::SettleError;
-use super::subscription::settle_subscription;
+use super::subscription::{end_replaced, settle_subscription};
 use crate::clock::Clock;
 use crate::model::InternalId;
 use crate::rules::dispute::{FRAUD_WARNING, LOST};
-use crate::store::Db;
 use crate::store::orders::{self, StoredOrder};
+use crate::store::{Db, subscriptions};
 
 /// Settles what a webhook event is about: fetches it from the provider, and writes what it says. A webhook event about
 /// something that is not ours changes nothing; one of a payment whose order is missing is logged and counted. Order and
@@ -28,12 +28,17 @@ pub async fn act<P: Provider>(
             if settle_known(db, clock, provider, order, &state).await?.is_none() {
                 without_order(&state, "a paid checkout has no order");
             }
+            if let Some(period) = &state.period {
+                let begun = subscriptions::get(db, &period.subscription).await?;
+                end_replaced(db, clock, provider, begun.as_ref()).await?;
+            }
         }
         WebhookEvent::Invoice(invoice) => {
             let state = provider.fetch(invoice).await?;
             settle_invoice(db, clock, provider, &state).await?;
             if let Some(period) = &state.period {
-                settle_subscription(db, clock, provider, &period.subscription).await?;
+                let paid = settle_subscription(db, clock, provider, &period.subscription).await?;
+                end_replaced(db, clock, provider, paid.as_ref()).await?;
             }
         }
         WebhookEvent::Subscription(id) => {

@@ -31,6 +31,9 @@ pub enum OrderRefusal {
     /// A user owns the item, or one of its category whose regular price is not lower.
     #[error("item {item}, or one that includes it, is owned already")]
     Owned { item: ItemId },
+    /// The buyer has the subscription meanwhile, or another one has taken its place.
+    #[error("the buyer has the subscription already, or another one in its place")]
+    Subscribed,
     #[error("the recipient of item {item} owns it or has reached the limit")]
     Recipient { item: ItemId },
     #[error("a player that a gift is for is banned")]

@@ -1,15 +1,20 @@
 //! The part of a subscription in a change of one of its orders: a paid order begins or extends it, one that is refunded or
 //! disputed ends it (rules.md, "Subscriptions"). It is written in the transaction of that change.
 
+use super::refusal::OrderRefusal;
+use super::transition::SetStatusError;
 use crate::model::{
-    Cancellation, LoginKind, OrderSubscription, ProviderAccount, ProviderCheckout, ProviderCustomer, Subscription,
-    SubscriptionStatus, User, UserId,
+    Cancellation, CategoryId, ItemId, LoginKind, OrderSubscription, ProviderAccount, ProviderCheckout,
+    ProviderCustomer, PublishedItem, Subscription, SubscriptionStatus, User, UserId, UserSubscription,
 };
 use crate::rules::payment::PaidPeriod;
-use crate::rules::subscription::{access_until, cancelled, paid, resumed, settled, with_entry};
+use crate::rules::subscription::{
+    access_until, cancelled, paid, rank_of, replaced, replaced_by, resumed, settled, with_entry,
+};
 use crate::store::orders::StoredOrder;
 use crate::store::transaction::Write;
 use crate::store::{Db, StoreError, keys, read_live, subscriptions, users};
+use std::collections::BTreeMap;
 
 /// The part of a paid order in its subscription.
 pub(in crate::usecases) struct Begun {
@@ -20,35 +25,95 @@ pub(in crate::usecases) struct Begun {
     pub(in crate::usecases) user: Option<UserId>,
 }
 
-/// The writes with which a paid order begins its subscription, or extends it. `None` if it is not a subscription's.
+/// The writes with which a paid order begins its subscription, or extends it; one that begins takes the place of what its
+/// buyer has of the item and of other ranks of its category. `items` are the published ones of the order. `None` if it is not
+/// a subscription's. Fails with [`OrderRefusal::Subscribed`] if the buyer would have paid for the same time twice.
 pub(in crate::usecases) async fn begin(
     db: &Db,
     stored: &StoredOrder,
+    items: &BTreeMap<ItemId, PublishedItem>,
     period: Option<&PaidPeriod>,
     now: i64,
-) -> Result<Option<Begun>, StoreError> {
+) -> Result<Option<Begun>, SetStatusError> {
     let Some((own, period)) = stored.effects.subscription.as_ref().zip(period) else { return Ok(None) };
     let own =
         OrderSubscription { id: Some(period.subscription.clone()), paid_until: Some(period.until), ..own.clone() };
     let read = subscriptions::get(db, &period.subscription).await?;
+    let published = stored.order.lines.first().and_then(|line| items.get(&line.item));
+    let rank_of = published.map_or_else(|| read.as_ref().and_then(|read| read.rank_of), rank_of);
+    let user = match stored.order.owner {
+        Some(owner) => read_live::<User>(db, &keys::user(owner)).await?,
+        None => None,
+    };
+    let others = user.iter().flat_map(|user| &user.subscriptions).filter(|other| other.id != period.subscription);
+    let others: Vec<UserSubscription> = others.cloned().collect();
+    must_not_be_paid_twice(stored, read.as_ref(), &others, now)?;
     // Access may have ended since the order was made.
     let restart = own.restart || (own.renewal && read.as_ref().is_some_and(|read| now >= access_until(read)));
     let own = OrderSubscription { restart, ..own };
     let next = match &read {
-        Some(read) => paid(read, &stored.order.internal_id, period.until, now),
-        None => match new(stored, &own, period, now) {
+        Some(read) => Subscription { rank_of, ..paid(read, &stored.order.internal_id, period.until, now) },
+        None => match new(stored, &own, period, rank_of, now) {
             Some(new) => new,
             None => return Ok(None),
         },
     };
-    let mut writes = subscriptions::put(read.as_ref(), next.clone())?;
-    let user = of_user(db, &next, (!own.renewal).then_some(stored), now).await?;
-    let written = user.as_ref().map(|_| next.user);
-    writes.extend(user);
+    // One that is paid for a banned player is not renewed.
+    let is_banned = user.as_ref().is_some_and(|user| user.banned) && !next.cancelled;
+    let next = if is_banned { cancelled(&next, Cancellation::AtPeriodEnd, now) } else { next };
+    let (mut writes, mut ended) = (Vec::new(), Vec::new());
+    if !own.renewal {
+        (writes, ended) = take_places(db, &next, &others, now).await?;
+    }
+    let replaces = if own.renewal { next.replaces } else { ended.iter().map(|one| one.id.clone()).collect() };
+    let next = Subscription { replaces, ..next };
+    writes.extend(subscriptions::put(read.as_ref(), next.clone())?);
+    let changed: Vec<Subscription> = [next].into_iter().chain(ended).collect();
+    let begins = (!own.renewal).then_some(stored);
+    let written = user.as_ref().map(|user| user.id);
+    writes.extend(user.map(|user| of_user(&user, &changed, begins, now)).transpose()?);
     Ok(Some(Begun { period: own, writes, user: written }))
 }
 
-fn new(stored: &StoredOrder, own: &OrderSubscription, period: &PaidPeriod, now: i64) -> Option<Subscription> {
+/// The writes that end what a subscription takes the place of, and what is stored by them.
+async fn take_places(
+    db: &Db,
+    begun: &Subscription,
+    others: &[UserSubscription],
+    now: i64,
+) -> Result<(Vec<Write>, Vec<Subscription>), StoreError> {
+    let (mut writes, mut ended) = (Vec::new(), Vec::new());
+    for entry in replaced(others, begun.item, begun.rank_of) {
+        let Some(read) = subscriptions::get(db, &entry.id).await? else { continue };
+        let after = replaced_by(&read, &begun.first, now);
+        writes.extend(subscriptions::put(Some(&read), after.clone())?);
+        ended.push(after);
+    }
+    Ok((writes, ended))
+}
+
+/// Refuses a payment for time that the buyer has paid for otherwise: of a subscription whose place another one has taken, and
+/// of an item that another subscription of the buyer gives by now. Two payments for the same item may be on their way at
+/// once, an old one that is tried again and a new one: which of them is heard first is kept.
+fn must_not_be_paid_twice(
+    stored: &StoredOrder,
+    read: Option<&Subscription>,
+    others: &[UserSubscription],
+    now: i64,
+) -> Result<(), OrderRefusal> {
+    let item = stored.order.lines.first().map(|line| line.item);
+    let is_replaced = read.is_some_and(|read| read.replaced_by.is_some());
+    let has_another = others.iter().any(|other| Some(other.item) == item && other.has_access(now));
+    if is_replaced || has_another { Err(OrderRefusal::Subscribed) } else { Ok(()) }
+}
+
+fn new(
+    stored: &StoredOrder,
+    own: &OrderSubscription,
+    period: &PaidPeriod,
+    rank_of: Option<CategoryId>,
+    now: i64,
+) -> Option<Subscription> {
     let (order, line) = (&stored.order, stored.order.lines.first()?);
     let name = line.chosen.as_ref().map_or_else(|| line.item.to_string(), |chosen| chosen.name.clone());
     let begun = Subscription {
@@ -66,9 +131,16 @@ fn new(stored: &StoredOrder, own: &OrderSubscription, period: &PaidPeriod, now: 
         newest: order.internal_id.clone(),
         paid_until: period.until,
         status: SubscriptionStatus::Active,
+        detail: None,
+        free_until: None,
+        ends_at: None,
+        rank_of,
+        replaces: Vec::new(),
+        replaced_by: None,
         cancelled: false,
         ended_at: None,
         stopped_at: None,
+        lapsed_at: None,
         requested: None,
         scheduled: 0,
         due: None,
@@ -86,22 +158,20 @@ fn account(stored: &StoredOrder) -> ProviderAccount {
     }
 }
 
-/// The write of a subscription's entry in the row of its user; `None` if the user was erased. `begins` is the order that it
-/// begins with: a login that proves its name leaves the provider's customer with its account.
-async fn of_user(
-    db: &Db,
-    subscription: &Subscription,
-    begins: Option<&StoredOrder>,
-    now: i64,
-) -> Result<Option<Write>, StoreError> {
-    let Some(user) = read_live::<User>(db, &keys::user(subscription.user)).await? else { return Ok(None) };
-    let entries = with_entry(&user.subscriptions, subscription, now);
-    let customer = begins.filter(|stored| stored.effects.via == Some(LoginKind::Proven)).map(|_| ProviderCustomer {
+/// The write of the entries of subscriptions in the row of their user. `begins` is the order that the first of them begins
+/// with: a login that proves its name leaves the provider's customer with its account.
+fn of_user(user: &User, changed: &[Subscription], begins: Option<&StoredOrder>, now: i64) -> Result<Write, StoreError> {
+    let entries = user.subscriptions.clone();
+    let entries = changed.iter().fold(entries, |entries, subscription| with_entry(&entries, subscription, now));
+    let proven = begins.filter(|stored| stored.effects.via == Some(LoginKind::Proven));
+    let customer = proven.and_then(|_| changed.first()).map(|subscription| ProviderCustomer {
         id: subscription.customer.clone(),
         account: subscription.account.clone(),
         currency: subscription.currency.clone(),
     });
-    users::set_subscriptions(subscription.user, &user.subscriptions, &entries, customer.as_ref()).map(Some)
+    let write = users::set_subscriptions(user.id, &user.subscriptions, &entries, customer.as_ref())?;
+    // A ban that comes in between must find what it has to cancel.
+    Ok(write.and_if(if user.banned { "attribute_exists(banned)" } else { "attribute_not_exists(banned)" }))
 }
 
 /// The writes that store a subscription that has changed, with its entry in the row of its user.
@@ -112,7 +182,9 @@ pub(in crate::usecases) async fn write(
     now: i64,
 ) -> Result<Vec<Write>, StoreError> {
     let mut writes = subscriptions::put(Some(read), next.clone())?;
-    writes.extend(of_user(db, next, None, now).await?);
+    if let Some(user) = read_live::<User>(db, &keys::user(next.user)).await? {
+        writes.push(of_user(&user, std::slice::from_ref(next), None, now)?);
+    }
     Ok(writes)
 }
 

@@ -81,7 +81,7 @@ pub(in crate::usecases) async fn plan(
     }
     let inputs = OrderInputs::read(db, &order).await?;
     let begun = match step.to {
-        OrderStatus::Paid => subscription::begin(db, &order, step.period, step.now).await?,
+        OrderStatus::Paid => subscription::begin(db, &order, &inputs.items, step.period, step.now).await?,
         _ => None,
     };
     if step.to == OrderStatus::Paid {

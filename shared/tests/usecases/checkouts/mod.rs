@@ -19,6 +19,7 @@ mod settle;
 mod status;
 mod subscription_faults;
 mod subscription_model;
+mod subscription_states;
 mod subscriptions;
 mod sweep;
 mod unusual_subscriptions;

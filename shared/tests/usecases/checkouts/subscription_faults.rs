@@ -27,6 +27,8 @@ enum Part {
     Refund,
     /// The events of a dispute of the newest payment are heard.
     Dispute,
+    /// It is not paid until its grace is over, its buyer buys it again, and its card is charged at the same time: all is heard.
+    Replace,
 }
 
 /// A shop before the part, with the order that the subscription began with, and the events that are heard.
@@ -44,6 +46,9 @@ async fn before(part: Part) -> Before {
         return Before { shop, first: None, events: Vec::new() };
     }
     let (first, session) = shop.subscribe().await;
+    if part == Part::Replace {
+        return before_replacing(shop, first, &session).await;
+    }
     shop.wait(29);
     let known = shop.events().await.len();
     let action = match part {
@@ -55,9 +60,23 @@ async fn before(part: Part) -> Before {
     if let Some(action) = action {
         shop.till.stand_in.act(&session, &action).unwrap();
     }
-    let mut events = shop.events().await;
-    events.truncate(events.len() - known);
-    events.reverse();
+    let events = shop.events_after(known).await;
+    Before { shop, first: Some(first), events }
+}
+
+async fn before_replacing(mut shop: Subscribers, first: InternalId, session: &str) -> Before {
+    shop.wait(31);
+    shop.after(session, Action::FailRenewal).await;
+    shop.wait(5);
+    shop.sweep().await;
+    let known = shop.events().await.len();
+    let (_, again) = shop.begin().await;
+    shop.till.stand_in.act(&again, &Action::Pay).unwrap();
+    let mut events = shop.events_after(known).await;
+    // It is heard last.
+    shop.till.stand_in.act(session, &Action::Recover).unwrap();
+    let invoices = shop.till.stand_in.invoices();
+    events.push(WebhookEvent::Invoice(invoices[invoices.len() - 2].clone()));
     Before { shop, first: Some(first), events }
 }
 
@@ -74,7 +93,7 @@ async fn walk(before: &Before, by: &Instance, part: Part) -> Option<()> {
             let invoice = shop.till.stand_in.invoices().pop()?;
             act(&by.db, clock, stripe, &WebhookEvent::Invoice(invoice)).await.ok()
         }
-        Part::Renew | Part::CancelThere | Part::Dispute => {
+        Part::Renew | Part::CancelThere | Part::Dispute | Part::Replace => {
             for event in events {
                 act(&by.db, clock, stripe, event).await.ok()?;
             }
@@ -101,6 +120,9 @@ async fn assert_finished(before: Before, part: Part, note: &str) {
         shop.till.wait(Duration::from_mins(90));
         shop.sweep().await;
     }
+    if part == Part::Replace {
+        return assert_replaced(&shop, note).await;
+    }
     let orders = shop.orders().await;
     let paid = orders.iter().filter(|stored| stored.order.status == OrderStatus::Paid).count();
     let first = orders
@@ -115,6 +137,7 @@ async fn assert_finished(before: Before, part: Part, note: &str) {
         Part::Renew => &["give user-1", "thank user-1"],
         Part::Refund => &["give user-1", "take user-1"],
         Part::Dispute => &["give user-1", "seize user-1"],
+        Part::Replace => unreachable!("it has an outcome of its own"),
     };
     assert_eq!(shop.ran, ran, "{note}");
     let ends = matches!(part, Part::Cancel | Part::CancelThere);
@@ -126,6 +149,28 @@ async fn assert_finished(before: Before, part: Part, note: &str) {
     assert_eq!(shop.invoices(&subscription.id).await.len(), 1 + usize::from(part == Part::Renew), "{note}");
     assert_eq!(shop.till.market.held(1, MONTHLY).await, i64::from(part != Part::Refund), "{note}");
     assert_eq!(shop.entries().await.len(), usize::from(!is_over), "{note}");
+}
+
+/// One subscription is left, and one of the two payments.
+async fn assert_replaced(shop: &Subscribers, note: &str) {
+    let orders = shop.orders().await;
+    let of = |status| orders.iter().filter(|stored| stored.order.status == status).collect::<Vec<_>>();
+    let (paid, cancelled) = (of(OrderStatus::Paid), of(OrderStatus::Cancelled));
+    assert_eq!((paid.len(), cancelled.len(), orders.len()), (2, 1, 3), "{note}");
+    let refunded = shop.till.says(&cancelled[0].order.internal_id).await;
+    assert_eq!(refunded.refunded, refunded.amount, "{note}");
+    let [entry] = &shop.entries().await[..] else { panic!("{note}: {:?}", shop.entries().await) };
+    let (mut running, mut ended) = (0, 0);
+    for stored in &paid {
+        let subscription = shop.subscription(&stored.order.internal_id).await;
+        let seen = shop.till.stripe.subscription(&subscription.id).await.unwrap();
+        let is_over = seen.status == SubscriptionStatus::Ended;
+        (running, ended) = (running + usize::from(!is_over), ended + usize::from(is_over));
+        assert_eq!((subscription.requested, entry.id == subscription.id), (None, !is_over), "{note}");
+        assert_eq!(subscription.replaced_by.is_some(), is_over, "{note}");
+    }
+    assert_eq!((running, ended), (1, 1), "{note}");
+    assert_eq!(shop.ran, ["give user-1", "take user-1", "give user-1"], "{note}");
 }
 
 async fn fail_each_call(part: Part) {
@@ -200,4 +245,9 @@ async fn a_refund_of_a_subscription_completes_whichever_call_fails_and_whenever_
 #[tokio::test]
 async fn a_dispute_of_a_subscription_completes_whichever_call_fails_and_whenever_the_process_is_killed() {
     fail_each_call(Part::Dispute).await;
+}
+
+#[tokio::test]
+async fn a_replacement_completes_and_charges_once_whichever_call_fails_and_whenever_the_process_is_killed() {
+    fail_each_call(Part::Replace).await;
 }

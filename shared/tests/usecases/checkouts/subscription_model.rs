@@ -5,7 +5,9 @@ use crate::subscribers::{BUYER, DAY, GRACE, Subscribers};
 use local::stripe::Action;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
-use shared::model::{Entitlement, InternalId, Money, OrderStatus, Subscription, SubscriptionStatus};
+use shared::model::{
+    Entitlement, InternalId, Money, OrderStatus, Subscription, SubscriptionDetail, SubscriptionStatus,
+};
 use shared::rules::dispute::takes_back;
 use shared::rules::subscription::access_until;
 use shared::store::orders::StoredOrder;
@@ -49,6 +51,10 @@ fn step() -> impl Strategy<Value = Step> {
         1 => Just(Step::At(Action::Resume)),
         1 => Just(Step::At(Action::EndPeriod)),
         1 => Just(Step::At(Action::CancelNow)),
+        1 => Just(Step::At(Action::MarkUnpaid)),
+        1 => prop_oneof![Just(Action::Pause), Just(Action::Unpause), Just(Action::PauseTrial)].prop_map(Step::At),
+        1 => prop_oneof![Just(5_i64), Just(40)].prop_map(|days| Step::At(Action::Trial(days))),
+        1 => prop_oneof![Just(5_i64), Just(40)].prop_map(|days| Step::At(Action::CancelAt(days))),
         1 => Just(Step::At(Action::Refund(Some(100)))),
         1 => Just(Step::At(Action::Refund(None))),
         1 => Just(Step::At(Action::Inquire)),
@@ -148,8 +154,13 @@ async fn all_agree(shop: &mut Subscribers, first: &InternalId) -> Result<(), Tes
     // What concerns an older subscription takes what a later one gives, and of an erased account nothing is asked to run.
     let is_undisturbed =
         all.iter().all(|(_, one)| one.first == *first || own(&orders, &one.id).all(is_good)) && !shop.is_erased().await;
+    let mut running = BTreeSet::new();
     for (_, one) in &all {
         agrees(shop, &one.first, &orders, is_undisturbed && one.first == *first).await?;
+        let seen = shop.till.stripe.subscription(&one.id).await.unwrap();
+        prop_assert!(one.replaced_by.is_none() || seen.status == SubscriptionStatus::Ended, "what is replaced is over");
+        let is_running = seen.status != SubscriptionStatus::Ended;
+        prop_assert!(!is_running || running.insert(one.item), "two of one item are charged");
     }
     // At its end it gives nothing, after every history.
     if !shop.is_erased().await {
@@ -196,13 +207,15 @@ async fn agrees(
         prop_assert!(invoice.disputes.iter().all(|dispute| disputes.contains(dispute)), "every dispute is noted");
     }
     let seen = shop.till.stripe.subscription(&id).await.unwrap();
-    prop_assert_eq!(subscription.status, seen.status);
+    prop_assert_eq!((subscription.status, subscription.detail), (seen.status, seen.detail));
     // What was refunded before it was seen gives nothing.
     let is_given = |order: &InternalId| {
         let found = orders.iter().find(|stored| stored.order.internal_id == *order);
         found.is_some_and(|stored| stored.order.status != OrderStatus::Cancelled)
     };
-    let given = invoices.iter().filter(|invoice| invoice.order.as_ref().is_some_and(is_given));
+    // The invoice of a trial is one of nothing, and pays for no period.
+    let given = invoices.iter().filter(|invoice| invoice.amount > Money::ZERO);
+    let given = given.filter(|invoice| invoice.order.as_ref().is_some_and(is_given));
     let until = given.filter_map(|invoice| invoice.period.as_ref()).map(|period| period.until).max();
     prop_assert_eq!(Some(subscription.paid_until), until);
     prop_assert_eq!(subscription.scheduled, access_until(&subscription));
@@ -214,9 +227,13 @@ async fn agrees(
         prop_assert!(seen.cancelled || seen.status == SubscriptionStatus::Ended, "what is disputed does not renew");
     } else if !is_taken_back && shows_access {
         // A dispute of an older order lets the owner take more than the subscription gives.
-        let paid_until = subscription.paid_until;
-        let is_awaited = !seen.cancelled && seen.ended_at.is_none_or(|ended| ended > paid_until);
+        let free = seen.free_until.map_or(0, |free| seen.ended_at.map_or(free, |ended| free.min(ended)));
+        let paid_until = subscription.paid_until.max(free);
+        let is_asked_for = !matches!(seen.detail, Some(SubscriptionDetail::Paused | SubscriptionDetail::Incomplete));
+        let is_awaited = is_asked_for && !seen.cancelled && seen.ended_at.is_none_or(|ended| ended > paid_until);
         let until = if is_awaited { paid_until + GRACE } else { paid_until };
+        // Once nothing was paid for, a state that would give more gives nothing.
+        let until = subscription.lapsed_at.map_or(until, |lapsed| lapsed.min(until));
         prop_assert_eq!(shop.has_access(), shop.now() < until, "access while it is paid or in grace: {:?}", shop.ran);
     }
     if is_taken_back && shows_access {

@@ -122,6 +122,7 @@ function cartLine(line, changed, required, every) {
       line.is_unavailable && h("p", { class: "note" }, t("cart.unavailable")),
       line.gift && h("p", { class: "soft" }, t("cart.gift", line.gift.gifted_to)),
       isSubscription(line) && h("p", { class: "soft" }, every ? t("subscription.terms", charged(line.price), every) : t("badge.subscription")),
+      line.replaces && h("p", { class: "note" }, t("cart.replaces", line.replaces)),
       h("div", { class: "settings" },
         choice(t("units"), count, "reload", (value) => ({ count: Number(value) })),
         line.is_any_price && choice(t("your_price.line"), paid, "changePrice", (value) => ({ price: value.replace(",", ".") }), t("missing.price")),

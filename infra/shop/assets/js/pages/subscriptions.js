@@ -4,8 +4,18 @@ import { h, t } from "../dom.js";
 import { charged, date, store } from "../store.js";
 import { needsLogin } from "./login.js";
 
-/** What the state of a subscription means to its buyer: a class, and a time. */
-const STATES = { active: ["good", "renews_at"], past_due: ["bad", "ends_at"], cancelled: ["soft", "ends_at"] };
+/** How the states of a subscription look. */
+const STATES = { active: "good", trialing: "good", past_due: "bad", unpaid: "bad" };
+/** The states that have a sentence of their own once they give no access. */
+const OVER = ["past_due", "paused", "unpaid"];
+
+/** What the state of a subscription means to its buyer, with the time that matters. */
+function meaning({ state, has_access, renews_at, ends_at }) {
+  if (!has_access) return ends_at ? t(OVER.includes(state) ? `subscriptions.${state}.over` : "subscriptions.over", date(ends_at)) : state;
+  if (renews_at) return ends_at ? t(`subscriptions.${state}.ends`, date(renews_at), date(ends_at)) : t(`subscriptions.${state}`, date(renews_at));
+  if (!ends_at) return state;
+  return t(state === "active" || state === "trialing" ? `subscriptions.${state}.late` : `subscriptions.${state}`, date(ends_at));
+}
 
 export default function subscriptions(again) {
   if (!store.user) return needsLogin(again);
@@ -23,9 +33,9 @@ export function list(all) {
 }
 
 function row(one) {
-  const [kind, time] = STATES[one.state] ?? ["soft"];
+  const kind = one.has_access ? STATES[one.state] ?? "soft" : "bad";
   return h("li", {}, h("span", {}, h("a", { href: `/item/${one.item_id}` }, h("strong", {}, one.name)), h("span", { class: "soft" }, t("subscriptions.price", charged(one.price))),
-    h("span", { class: `delivery ${kind}` }, time ? t(`subscriptions.${one.state}`, date(one[time])) : one.state)));
+    h("span", { class: `delivery ${kind}` }, meaning(one))));
 }
 
 /** Sends the buyer to the provider's page. */

@@ -50,6 +50,7 @@ pub(super) async fn run(target: &Target, options: &Doctor) -> Result<Answer, Fai
             findings.push(statistics(target).await);
             findings.push(referrals::check(target).await);
             findings.push(subscriptions::check(target, options.repair).await);
+            findings.push(subscriptions::rows(target, options.repair).await);
             findings.extend(payments::check(target).await);
             findings.extend(delivery::check(target, options.repair).await);
             findings.extend(proxies::check(target).await);

@@ -21,6 +21,8 @@ const CHECK: &str = "payments";
 const NAMED: usize = 10;
 /// After how many seconds without all of the provider's events something is wrong: they are asked for every hour.
 const BEHIND: i64 = 3 * 3_600;
+const ORDERS: &str = "`storectl order list --open` shows orders, `storectl order settle ID` finishes one";
+const SUBSCRIPTIONS: &str = "`storectl subscription settle ID` asks the provider about a subscription now";
 const CONNECT: &str = "run `storectl payments connect stripe`, and deploy what it prints";
 
 /// Compares store, stack and keys, and asks Stripe for the endpoint of the webhooks.
@@ -45,7 +47,12 @@ async fn overdue(target: &Target) -> Finding {
     match unfinished::due(&target.db, target.clock.seconds().saturating_sub(OVERDUE)).await {
         Ok(due) if due.is_empty() => Finding::ok(CHECK, "none is overdue"),
         Ok(due) => {
-            let next = "`storectl order list --open` shows them, `storectl order settle ID` finishes one";
+            let is_subscription = |row: &DueRow| matches!(row.due, Ok(Due::Subscription(_)));
+            let next = match (due.iter().any(is_subscription), due.iter().all(is_subscription)) {
+                (_, true) => SUBSCRIPTIONS.to_owned(),
+                (true, false) => format!("{ORDERS}; {SUBSCRIPTIONS}"),
+                (false, false) => ORDERS.to_owned(),
+            };
             let named: Vec<String> = due.iter().take(NAMED).map(named).collect();
             let more = if due.len() > NAMED { ", …" } else { "" };
             let said = format!("{} are overdue for over 15 minutes: {}{more}", due.len(), named.join(", "));

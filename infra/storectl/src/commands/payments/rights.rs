@@ -33,7 +33,7 @@ pub(in crate::commands) async fn missing(client: &Client) -> Result<Vec<&'static
         ),
         attempt(client, "Balance read", Balance::retrieve()),
         attempt(client, "Subscriptions write", Subscription::cancel(&id("sub")?)),
-        attempt(client, "Invoices read", Invoice::retrieve(&id("in")?)),
+        attempt(client, "Invoices write", Invoice::void(&id("in")?)),
         attempt(client, "Customer portal write", PortalConfiguration::update(&id("bpc")?)),
         attempt(client, "Customers read", PortalSession::create(&id("cus")?, "https://shop.example")),
     ];

@@ -22,6 +22,7 @@ use shared::store::codec::{Item, key_of};
 use shared::store::keys::{self, prefix};
 use shared::store::{Db, StoreError, restoring};
 use shared::usecases::delivery::{Doubts, restored};
+use shared::usecases::subscription_lists::DueRows;
 use shared::usecases::upgrade::is_needed;
 use std::fmt::Write as _;
 use std::path::Path;
@@ -71,6 +72,7 @@ pub(super) async fn run(target: &Target, console: &Console, options: &Restore) -
     })?;
     let mut text = format!("{} {} items of {} are in {}.", paint(GOOD, "ok"), seal.items, seal.taken_at, target.name);
     text.push_str(&render(&doubts));
+    text.push_str(&agree(&target.db).await?);
     let upgraded = upgrade_restored(target, console).await?;
     if let Some(from) = upgraded {
         _ = write!(text, "\nTheir schema number was {from}; they are upgraded to {SCHEMA}.");
@@ -78,6 +80,26 @@ pub(super) async fn run(target: &Target, console: &Console, options: &Restore) -
     let done =
         Done { items: seal.items, taken_at: &seal.taken_at, resumed_after: from, upgraded_from: upgraded, doubts };
     Ok(Answer::new(text, json!(done)))
+}
+
+/// Makes the rows by which the sweep finds subscriptions agree with these: those of a backup are not of one second. Returns a
+/// note for people, which is empty if they agreed.
+async fn agree(db: &Db) -> Result<String, Failure> {
+    let unfinished = |error: StoreError| {
+        let done = "All items are restored; what the sweep is to look at of subscriptions was not compared.";
+        Failure::from(error).done(done).next("Run `storectl doctor --repair`.")
+    };
+    let differing = DueRows::differing(db).await.map_err(unfinished)?;
+    let left = differing.repair(db).await.map_err(unfinished)?;
+    Ok(match (differing.ids().len(), left) {
+        (0, _) => String::new(),
+        (count, 0) => {
+            format!("\nThe sweep's rows of {count} subscriptions did not agree with them, and are written again.")
+        }
+        (_, left) => {
+            format!("\n{left} of the sweep's rows of subscriptions have changed: run `storectl doctor --repair`.")
+        }
+    })
 }
 
 /// Upgrades what was restored, if it is of an earlier format; returns the schema number that it had.

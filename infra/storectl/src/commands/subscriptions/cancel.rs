@@ -1,6 +1,6 @@
-//! `subscription cancel`.
+//! `subscription settle` and `cancel`.
 
-use super::{Shown, found, renewing};
+use super::{Shown, found, renewing, show};
 use crate::answer::{Answer, GOOD, WARN, paint};
 use crate::cli::CancelSubscription;
 use crate::commands::codes;
@@ -17,7 +17,7 @@ use shared::providers::Stripe;
 use shared::rules::payment::may_be_same;
 use shared::rules::subscription::{access_until, call_of, cancelled, is_over_for};
 use shared::store::orders;
-use shared::usecases::checkouts::{Provider as _, SettleError, cancel_subscription};
+use shared::usecases::checkouts::{Provider as _, SettleError, cancel_subscription, settle_subscription};
 
 pub(in crate::commands) async fn cancel(
     target: &Target,
@@ -44,6 +44,16 @@ pub(in crate::commands) async fn cancel(
     let mut json = after.facts();
     json["refunded"] = refund.map_or(Value::Null, |(_, amount)| amount);
     Ok(Answer::new(lines.join("\n"), json))
+}
+
+/// Asks the provider about a subscription, and writes what it says.
+pub(in crate::commands) async fn settle(target: &Target, id: &str) -> Result<Answer, Failure> {
+    let before = found(target, id).await?;
+    let provider = provider(target).await?;
+    must_be_of(&before.subscription, &provider.account())?;
+    let id = &before.subscription.id;
+    settle_subscription(&target.db, target.clock.as_ref(), &provider, id).await.map_err(of_settle)?;
+    show(target, id).await
 }
 
 /// Refuses a subscription that is certainly not one of the account that is connected.

@@ -1,8 +1,8 @@
-//! `subscription list`, `show` and `cancel`.
+//! `subscription list`, `show`, `settle` and `cancel`.
 
 mod cancel;
 
-pub(super) use cancel::{cancel, end_all};
+pub(super) use cancel::{cancel, end_all, settle};
 
 use super::codes;
 use super::common::{shown_account, shown_time};
@@ -13,9 +13,9 @@ use crate::error::Failure;
 use crate::target::Target;
 use publish::provider::at_stripe;
 use serde_json::{Value, json};
-use shared::model::{Cancellation, ItemId, Plan, Subscription, SubscriptionStatus, User, UserId};
+use shared::model::{Cancellation, ItemId, Plan, Subscription, SubscriptionState, SubscriptionStatus, User, UserId};
 use shared::money::CurrencyFormat;
-use shared::rules::subscription::{access_until, shown_status};
+use shared::rules::subscription::{access_until, lasts_until, shown_state};
 use shared::store::bulk::all;
 use shared::store::keys::prefix;
 use shared::store::subscriptions;
@@ -44,13 +44,14 @@ impl Shown {
         let Subscription { plan, account, .. } = &self.subscription;
         let subscription = &self.subscription;
         json!({
-            "id": subscription.id, "status": shown_status(subscription), "user": subscription.user,
+            "id": subscription.id, "status": shown_state(subscription), "user": subscription.user,
             "player": self.player, "item": subscription.item, "name": subscription.name,
             "price": self.format.money(subscription.price), "currency": subscription.currency,
             "every": plan.every, "unit": plan.unit, "grace": plan.grace, "cancelled": subscription.cancelled,
             "paid_until": shown_time(subscription.paid_until), "access_until": shown_time(access_until(subscription)),
             "ended_at": subscription.ended_at.map(shown_time), "stopped_at": subscription.stopped_at.map(shown_time),
-            "requested": subscription.requested, "due": subscription.due.map(shown_time),
+            "free_until": subscription.free_until.map(shown_time), "ends_at": subscription.ends_at.map(shown_time),
+            "replaces": subscription.replaces, "replaced_by": subscription.replaced_by, "requested": subscription.requested, "due": subscription.due.map(shown_time),
             "first_order": subscription.first, "newest_order": subscription.newest,
             "customer": subscription.customer, "account": account.id, "live": account.live,
         })
@@ -67,9 +68,12 @@ fn period(plan: Plan) -> String {
 
 /// The next change of a subscription, in words.
 fn next_change(subscription: &Subscription, now: i64) -> String {
-    let (until, paid_until) = (access_until(subscription), subscription.paid_until);
-    match shown_status(subscription) {
-        SubscriptionStatus::Active if paid_until > now => format!("renews {}", shown_time(paid_until)),
+    let (until, renews_at) = (access_until(subscription), lasts_until(subscription));
+    match shown_state(subscription) {
+        state if state.renews() && renews_at > now => match subscription.ends_at {
+            Some(ends_at) => format!("renews {}, ends {}", shown_time(renews_at), shown_time(ends_at)),
+            None => format!("renews {}", shown_time(renews_at)),
+        },
         _ if until <= now => format!("access ended {}", shown_time(until)),
         _ => format!("access ends {}", shown_time(until)),
     }
@@ -100,17 +104,16 @@ pub(super) async fn list(target: &Target, options: &ListSubscriptions) -> Result
     let mut found: Vec<Shown> = stored
         .map(|(_, subscription)| subscription)
         .filter(|one| user.is_none_or(|user| one.user == user))
-        .filter(|one| options.status.is_none_or(|status| shown_status(one) == status))
+        .filter(|one| options.status.is_none_or(|status| shown_state(one) == status))
         .map(|one| Shown { player: names.get(&one.user).cloned(), format: format_of(&one, digits), subscription: one })
         .collect();
-    found
-        .sort_by_key(|one| (shown_status(&one.subscription) == SubscriptionStatus::Ended, one.subscription.paid_until));
+    found.sort_by_key(|one| (shown_state(&one.subscription) == SubscriptionState::Ended, one.subscription.paid_until));
     let now = target.clock.seconds();
     let row = |one: &Shown| {
         let subscription = &one.subscription;
         vec![
             subscription.id.clone(),
-            shown_status(subscription).as_str().to_owned(),
+            shown_state(subscription).as_str().to_owned(),
             one.player(),
             format!("{} ({})", subscription.name, subscription.item),
             one.price(),
@@ -154,7 +157,7 @@ async fn user_id(target: &Target, text: &str) -> Result<UserId, Failure> {
 pub(super) async fn show(target: &Target, id: &str) -> Result<Answer, Failure> {
     let found = found(target, id).await?;
     let (subscription, now) = (&found.subscription, target.clock.seconds());
-    let status = shown_status(subscription).as_str();
+    let status = shown_state(subscription).as_str();
     let mut lines = vec![
         format!("{} {status}, {}", paint(STRONG, &subscription.id), next_change(subscription, now)),
         format!("{} (item {}) of {}", subscription.name, subscription.item, found.player()),
@@ -164,6 +167,13 @@ pub(super) async fn show(target: &Target, id: &str) -> Result<Answer, Failure> {
     ];
     lines.extend(subscription.stopped_at.map(|at| format!("access was ended {}", shown_time(at))));
     lines.extend(subscription.ended_at.map(|at| format!("ended at the provider {}", shown_time(at))));
+    lines.extend(subscription.free_until.map(|at| format!("free at the provider until {}", shown_time(at))));
+    lines.extend(
+        subscription
+            .replaced_by
+            .as_ref()
+            .map(|order| format!("order {order} has taken its place: a payment of it is refunded")),
+    );
     lines.extend(open_request(subscription).map(|text| paint(WARN, &text)));
     lines.extend(subscription.due.map(|due| format!("the sweep looks at it {}", shown_time(due))));
     Ok(Answer::new(lines.join("\n"), found.facts()))
