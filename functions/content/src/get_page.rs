@@ -26,7 +26,27 @@ pub struct PageReply<'a> {
     /// Whether the page was found.
     success: bool,
     /// The page. Null if it was not found.
-    page: Option<&'a Page>,
+    page: Option<ShownPage<'a>>,
+}
+
+/// A custom page (api.md, "POST /pages/get").
+#[derive(Serialize, schemars::JsonSchema)]
+#[schemars(rename = "Page")]
+pub struct ShownPage<'a> {
+    /// The page's id.
+    id: u64,
+    /// The page's title.
+    title: &'a str,
+    /// The page's url, as the owner wrote it.
+    url: &'a str,
+    /// The page's content, ready to show.
+    content: &'a str,
+}
+
+impl<'a> ShownPage<'a> {
+    fn of(page: &'a Page) -> Self {
+        Self { id: page.id, title: &page.title, url: &page.url, content: &page.content }
+    }
 }
 
 impl Endpoint for GetPage {
@@ -48,7 +68,7 @@ impl Endpoint for GetPage {
             Visitor::User(_) => state.base.published.at_current(load).await?,
             Visitor::Guest => state.base.published.at_current_for_guest(load).await?.ok_or(Error::Unauthorized)?,
         };
-        Ok(Json::of(&PageReply { success: page.is_some(), page: page.as_deref() }))
+        Ok(Json::of(&PageReply { success: page.is_some(), page: page.as_deref().map(ShownPage::of) }))
     }
 }
 

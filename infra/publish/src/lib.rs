@@ -15,6 +15,7 @@ mod duration;
 mod error;
 mod export;
 pub mod fault;
+mod html;
 pub mod files;
 mod load;
 pub mod lower;

@@ -127,7 +127,7 @@ fn expected_shape(expected: &str) -> &'static str {
     match expected {
         "string scalar" => "must be text",
         "sequence start" => "must be a list",
-        "mapping start" => "must be fields with values",
+        "mapping start" => "must be fields with values, such as {name: Survival}, or left out",
         _ => "is not what belongs here",
     }
 }

@@ -17,10 +17,12 @@ const WITHOUT_DIGITS: [&str; 15] =
 const THREE_DIGITS: [&str; 7] = ["BHD", "IQD", "JOD", "KWD", "LYD", "OMR", "TND"];
 /// Currencies that have two digits at Stripe, of which both must be 0.
 const WHOLE: [&str; 2] = ["ISK", "UGX"];
+/// Currencies that Stripe no longer charges, because they are gone, and what replaced each.
+const GONE: [(&str, &str); 3] = [("ANG", "XCG"), ("BGN", "EUR"), ("HRK", "EUR")];
 /// The least amount that Stripe charges, in minor units. By code.
 #[rustfmt::skip]
-const LEAST: [(&str, i64); 24] = [
-    ("AED", 200), ("AUD", 50), ("BGN", 100), ("BRL", 50), ("CAD", 50), ("CHF", 50), ("CZK", 1_500), ("DKK", 250),
+const LEAST: [(&str, i64); 23] = [
+    ("AED", 200), ("AUD", 50), ("BRL", 50), ("CAD", 50), ("CHF", 50), ("CZK", 1_500), ("DKK", 250),
     ("EUR", 50), ("GBP", 30), ("HKD", 400), ("HUF", 17_500), ("INR", 50), ("JPY", 50), ("MXN", 1_000), ("MYR", 200),
     ("NOK", 300), ("NZD", 50), ("PLN", 200), ("RON", 200), ("SEK", 300), ("SGD", 50), ("THB", 1_000), ("USD", 50),
 ];
@@ -37,12 +39,17 @@ pub struct Charged {
 pub enum NotCharged {
     #[error("currencies with three digits after the point are not supported")]
     ThreeDigits,
+    #[error("it is no longer charged; its place was taken by {0}")]
+    Gone(&'static str),
     #[error("Stripe charges only whole amounts of it, with two digits after the point, which is not supported")]
     WholeOnly,
 }
 
 /// How Stripe charges a currency. Fails if amounts of it cannot be sent as they are stored.
 pub fn at_stripe(code: &str) -> Result<Charged, NotCharged> {
+    if let Some((_, now)) = GONE.iter().find(|(gone, _)| *gone == code) {
+        return Err(NotCharged::Gone(now));
+    }
     if THREE_DIGITS.contains(&code) {
         return Err(NotCharged::ThreeDigits);
     }
@@ -77,6 +84,7 @@ mod tests {
         assert_eq!(at_stripe("JPY"), charged(0, Some(50)));
         assert_eq!(at_stripe("KRW"), charged(0, None));
         assert_eq!(at_stripe("HUF"), charged(2, Some(17_500)));
+        assert_eq!(at_stripe("BGN"), Err(NotCharged::Gone("EUR")));
         assert_eq!(at_stripe("KWD"), Err(NotCharged::ThreeDigits));
         assert_eq!(at_stripe("ISK"), Err(NotCharged::WholeOnly));
     }

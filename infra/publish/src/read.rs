@@ -79,6 +79,10 @@ fn stand_in(categories: &[Source<CategoryFile>]) -> StoreFile {
     for source in categories {
         servers(&source.content, &mut found);
     }
+    // Commands of items that name no server run on every one there is.
+    if found.is_empty() {
+        found.insert(1);
+    }
     StoreFile {
         format: FORMAT.into(),
         name: "-".to_owned(),

@@ -19,6 +19,9 @@ pub(crate) fn explain(text: &str, line: Option<u64>, message: &str) -> (Option<u
         _ if message.contains("tab") => "indent with spaces, not with tabs",
         _ if message.contains("mapping values are not allowed") => "put a text that contains a colon in quotes",
         _ if message.contains("unexpected character") => "put a text that begins with a special character in quotes",
+        _ if written.contains("run:") && written.contains('{') => {
+            "put the command in quotes, as in {run: \"lp user {player} parent add vip\"}: its braces are YAML's otherwise"
+        }
         _ if message.contains("expected ',' or") => {
             "inside {…} and […] a comma separates what is written, as in {code: en, name: English}"
         }
@@ -30,12 +33,18 @@ pub(crate) fn explain(text: &str, line: Option<u64>, message: &str) -> (Option<u
     (line, format!("{message}; {remedy}"))
 }
 
-/// Names of which YAML drops the end, because it begins with ` #`: a comment has a space after the mark as well.
+/// Names of which YAML drops a part: the end, because it begins with ` #` (a comment has a space after the mark as well), or the
+/// beginning, because it begins with `&`.
 pub(crate) fn dropped(text: &str) -> Vec<Problem> {
     let dropped = |(number, line): (u64, &str)| {
         let entry = line.trim_start().trim_start_matches("- ");
         let (field, value) = entry.split_once(": ").filter(|(field, _)| matches!(*field, "name" | "title"))?;
         let value = value.trim();
+        if value.starts_with('&') && !value.starts_with("& ") {
+            let anchor = value.split(' ').next().unwrap_or_default();
+            let problem = format!("YAML reads `{anchor}` as a mark and drops it; write the name in quotes: \"{value}\"");
+            return Some((Some(number), field.to_owned(), problem));
+        }
         let (kept, rest) = value.split_once(" #").filter(|_| !value.starts_with(['"', '\'', '|', '>']))?;
         let is_text = rest.starts_with(|first: char| first.is_alphanumeric()) && !kept.contains('#');
         let problem = format!("YAML reads `#{rest}` as a comment; write the name in quotes: \"{value}\"");

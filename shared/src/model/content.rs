@@ -38,7 +38,7 @@ impl fmt::Display for PageUrl {
 }
 
 /// A custom page (api.md, "POST /pages/get").
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Page {
     /// The page's id.
     pub id: u64,
@@ -48,6 +48,16 @@ pub struct Page {
     pub url: String,
     /// The page's content, ready to show.
     pub content: String,
+    /// The same as the shop's own pages show it, closed at its end; `None` if that is the content.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shop_content: Option<String>,
+}
+
+impl Page {
+    /// The content as the shop's own pages show it.
+    pub fn shown(&self) -> &str {
+        self.shop_content.as_deref().unwrap_or(&self.content)
+    }
 }
 
 /// A member of the staff.

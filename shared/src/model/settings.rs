@@ -57,6 +57,9 @@ pub struct Announcement {
     /// Its content, ready to show.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub content: String,
+    /// The same as the shop's own pages show it, closed at its end; `None` if that is the content.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shop_content: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub button: Option<Link>,
     /// When it was made, seconds since 1970 UTC.
@@ -65,6 +68,13 @@ pub struct Announcement {
     /// When it last changed, seconds since 1970 UTC.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub updated_at: Option<i64>,
+}
+
+impl Announcement {
+    /// The content as the shop's own pages show it.
+    pub fn shown(&self) -> &str {
+        self.shop_content.as_deref().unwrap_or(&self.content)
+    }
 }
 
 /// The settings. Those that other functions need too are in [`super::StoreConfig`].

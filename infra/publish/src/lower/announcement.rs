@@ -1,6 +1,6 @@
 //! The announcement of `store.yaml`.
 
-use super::text::{check_link, check_long_text, check_name};
+use super::text::{check_html, check_link, check_long_text, check_name};
 use super::value::check_id;
 use crate::fault::Report;
 use crate::files::{At, StoreFile};
@@ -30,6 +30,7 @@ pub(super) fn announcement(file: &StoreFile, report: &mut Report) -> Option<Anno
         id: *written.id,
         title: written.title.clone(),
         content: written.content.clone(),
+        shop_content: check_html(&written.content, line, "announcement.content", report),
         button: written.button.as_ref().map(|link| Link { name: link.name.clone(), url: link.url.value.clone() }),
         created_at,
         updated_at,

@@ -1,6 +1,6 @@
 //! Pages and staff.
 
-use super::text::{check_long_text, check_name};
+use super::text::{check_html, check_long_text, check_name};
 use super::value::check_id;
 use crate::fault::{Report, Unique};
 use crate::files::{PageFile, Source, StaffFile};
@@ -25,8 +25,13 @@ pub(super) fn pages(sources: &[Source<PageFile>], report: &mut Report) -> Vec<(P
         urls.take(report, url.as_str().to_lowercase(), page.url.line, "url");
         check_name(&page.title, page.id.line, "title", report);
         check_long_text(&page.content, page.id.line, "content", report);
+        let shop_content = check_html(&page.content, page.id.line, "content", report);
+        if page.url.contains("://") || page.url.contains(char::is_whitespace) {
+            let problem = "must be the path behind /pages/ in the page's address, without spaces, such as rules";
+            report.fault(page.url.line, "url", problem);
+        }
         let (title, url, content) = (page.title.clone(), page.url.value.clone(), page.content.clone());
-        pages.push((source.path.clone(), Page { id: *page.id, title, url, content }));
+        pages.push((source.path.clone(), Page { id: *page.id, title, url, content, shop_content }));
     }
     pages
 }

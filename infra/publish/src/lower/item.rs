@@ -4,7 +4,7 @@ use super::commands;
 use super::item_reader::{CategoryContext, ItemReader};
 use super::prices::{prices, virtual_price};
 use super::subscription;
-use super::text::{check_image, check_long_text, check_name};
+use super::text::{check_image, check_long_text, check_name, check_plain_text};
 use super::value::check_id;
 use crate::fault::{Report, Unique};
 use crate::files::{ItemFile, VariableFile};
@@ -27,6 +27,7 @@ pub(super) fn item(file: &ItemFile, category: &CategoryContext<'_>, report: &mut
     let description_field = reader.field("description");
     let description = file.description.as_deref().unwrap_or_default();
     check_long_text(description, file.id.line, &description_field, reader.report);
+    check_plain_text(description, file.id.line, &description_field, reader.report);
     warn_of_holds(&mut reader);
     warn_of_contradictions(&mut reader);
     let prices = prices(&mut reader);
@@ -40,7 +41,8 @@ pub(super) fn item(file: &ItemFile, category: &CategoryContext<'_>, report: &mut
         price: prices.price,
         discount: prices.discount,
         active: file.active,
-        kind: file.kind,
+        // One word decides both: the item is delivered to the server that the buyer selects.
+        kind: if file.select_server { ItemType::CmdServer } else { file.kind },
         is_subscription: file.subscription.is_some(),
         plan: subscription::plan(&mut reader),
         any_price: file.any_price,
@@ -48,7 +50,7 @@ pub(super) fn item(file: &ItemFile, category: &CategoryContext<'_>, report: &mut
         global_limit: reader.limit(file.global_limit.as_ref(), "global_limit"),
         user_limit: reader.limit(file.user_limit.as_ref(), "user_limit"),
         most: reader.limit(file.most.as_ref(), "most"),
-        allow_select_server: file.select_server,
+        allow_select_server: file.select_server || file.kind == ItemType::CmdServer,
         servers: servers(&mut reader),
         virtual_price,
         virtual_only: file.virtual_only,
@@ -97,15 +99,8 @@ fn needs_chat(reader: &mut ItemReader<'_>) -> bool {
 
 fn servers(reader: &mut ItemReader<'_>) -> Vec<Server> {
     let file = reader.file;
-    if file.select_server && file.servers.is_empty() {
-        reader.fault(None, "select_server", "needs servers to select from");
-    }
-    if file.kind == ItemType::CmdServer && !file.select_server {
-        reader.fault(
-            None,
-            "type",
-            "CMD_SERVER is delivered to the server that the buyer selects: add select_server: true",
-        );
+    if (file.select_server || file.kind == ItemType::CmdServer) && file.servers.is_empty() {
+        reader.fault(None, "select_server", "needs servers to select from, such as servers: [1, 2]");
     }
     let mut servers = Vec::with_capacity(file.servers.len());
     for id in &file.servers {

@@ -9,6 +9,7 @@ mod content;
 mod currencies;
 mod item;
 mod item_reader;
+mod likely;
 mod links;
 mod payments;
 mod prices;
@@ -55,5 +56,6 @@ pub fn lower(files: &StoreFiles, report: &mut Report) -> Lowered {
     let staff = content::staff(&files.staff.content, report);
     commands::check_deliveries(files, &site, report);
     command_values::check(files, &categories, &site, report);
+    likely::check(files, &categories, &pages, &site, report);
     Lowered { site, staff, pages, categories }
 }

@@ -1,6 +1,8 @@
 //! Texts that buyers see, and addresses that their browsers open.
 
 use crate::fault::{Report, nearest};
+use crate::html::{self, Unbalanced};
+use icu_normalizer::ComposingNormalizerBorrowed;
 use std::collections::BTreeSet;
 
 /// The most characters of a text that a page shows without a warning.
@@ -19,6 +21,21 @@ pub(super) fn check_name(name: &str, line: Option<u64>, field: &str, report: &mu
         let problem = format!("must not contain U+{:04X}, which changes the direction of the text", u32::from(letter));
         report.fault(line, field, problem);
     }
+    warn_of_colour_codes(name, line, field, report);
+}
+
+/// Warns of the marks by which chats of games colour a name. Pages and consoles show them as they are.
+fn warn_of_colour_codes(name: &str, line: Option<u64>, field: &str, report: &mut Report) {
+    let letters: Vec<char> = name.chars().collect();
+    let is_code = |letter: char| matches!(letter.to_ascii_lowercase(), '0'..='9' | 'a'..='f' | 'k'..='o' | 'r' | 'x' | '#');
+    let code = letters.windows(2).enumerate().find_map(|(place, pair)| {
+        let begins = place.checked_sub(1).and_then(|before| letters.get(before)).is_none_or(|before| !before.is_alphanumeric());
+        let is_code = pair[0] == '§' || pair[0] == '&' && begins && is_code(pair[1]);
+        is_code.then(|| pair.iter().collect::<String>())
+    });
+    if let Some(code) = code {
+        report.warn(line, field, format!("{code} is a colour code of chats, and is shown as it is: leave it out"));
+    }
 }
 
 /// Warns of a text that no buyer reads to its end, and that every visit of its page loads.
@@ -26,6 +43,30 @@ pub(super) fn check_long_text(text: &str, line: Option<u64>, field: &str, report
     let characters = text.chars().count();
     if characters > LONG {
         report.warn(line, field, format!("has {characters} characters, which every visitor of its page loads"));
+    }
+}
+
+/// Warns of a text in HTML that would take the rest of its page with it, and refuses one that nothing ends. Returns what the shop's own
+/// pages show in its place; `None` if that is the text.
+pub(super) fn check_html(text: &str, line: Option<u64>, field: &str, report: &mut Report) -> Option<String> {
+    match html::unbalanced(text)? {
+        Unbalanced::Closed(shown) => {
+            let problem = "leaves an element or a comment open, or closes one that it did not open: what follows on the page would \
+                           be lost; the shop's own pages close it at its end, others may not";
+            report.warn(line, field, problem);
+            Some(shown)
+        }
+        Unbalanced::Endless => {
+            report.fault(line, field, "has an element that nothing ends, such as <plaintext>: remove it");
+            None
+        }
+    }
+}
+
+/// Warns of HTML in a text that is shown as it is written.
+pub(super) fn check_plain_text(text: &str, line: Option<u64>, field: &str, report: &mut Report) {
+    if let Some(tag) = html::first_tag(text) {
+        report.warn(line, field, format!("{tag} is shown as text: a description is plain text, whose line breaks are kept"));
     }
 }
 
@@ -45,17 +86,41 @@ pub(super) fn check_link(url: &str, line: Option<u64>, field: &str, report: &mut
 /// Notes an image that is neither a path nor on the web, and one that is missing among the store's own pictures.
 pub(super) fn check_image(url: &str, own: &BTreeSet<String>, line: Option<u64>, field: &str, report: &mut Report) {
     let path = url.split(['?', '#']).next().unwrap_or_default();
-    let is_missing = path.starts_with("/img/") && !path.contains('%') && !own.is_empty() && !own.contains(path);
-    if is_missing {
-        let problem = match nearest(path, own.iter().map(String::as_str)) {
-            Some(near) => format!("there is no {path}; did you mean {near}?"),
-            None => format!("there is no {} in the store's directory", path.trim_start_matches('/')),
-        };
-        report.fault(line, field, problem);
+    if path.starts_with("/img/") && !own.is_empty() && !own.contains(path) {
+        report.fault(line, field, missing_image(path, own));
+    }
+    if !url.is_empty() && scheme(url).is_none() && !url.starts_with('/') {
+        let named = url.trim_start_matches("./");
+        let found = own.iter().find(|known| known.ends_with(&format!("/{named}")));
+        let meant = found.map_or_else(|| format!("/img/{}", named.trim_start_matches("img/")), String::clone);
+        report.fault(line, field, format!("must begin with a slash; did you mean {meant}?"));
+    }
+    if scheme(url).as_deref() == Some("http") {
+        report.warn(line, field, "begins with http://: a page that is served by https:// does not load it; write https://");
     }
     let is_data = url.get(..11).is_some_and(|start| start.eq_ignore_ascii_case("data:image/"));
     if !is_data && scheme(url).is_some_and(|scheme| !matches!(scheme.as_str(), "https" | "http")) {
         report.fault(line, field, "must be a path such as /img/crown.png, or begin with https:// or http://");
+    }
+}
+
+/// The problem with a picture that the store does not have under this path.
+fn missing_image(path: &str, own: &BTreeSet<String>) -> String {
+    let plain = percent_encoding::percent_decode_str(path).decode_utf8_lossy();
+    if own.contains(plain.as_ref()) {
+        return format!("write the file's name as it is: {plain}");
+    }
+    let composed = ComposingNormalizerBorrowed::new_nfc();
+    let is_same = |known: &&String| composed.normalize(known) == composed.normalize(path);
+    if own.iter().any(|known| is_same(&known)) {
+        return format!(
+            "the file's name has its accents as characters of their own, as a Mac writes them: rename the file without accents, \
+             and name it here so; {path} looks the same and is another name"
+        );
+    }
+    match nearest(path, own.iter().map(String::as_str)) {
+        Some(near) => format!("there is no {path}; did you mean {near}?"),
+        None => format!("there is no {} in the store's directory", path.trim_start_matches('/')),
     }
 }
 
