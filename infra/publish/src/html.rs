@@ -33,7 +33,8 @@ fn ends_well(text: &str) -> bool {
     let is_behind = |node: &scraper::ElementRef<'_>| node.value().id() == Some(BEHIND_ID);
     let elements = page.root_element().descendants().filter_map(scraper::ElementRef::wrap);
     elements.filter(is_behind).any(|behind| {
-        let mut above = behind.ancestors().filter_map(scraper::ElementRef::wrap).map(|node| node.value().name().to_owned());
+        let mut above =
+            behind.ancestors().filter_map(scraper::ElementRef::wrap).map(|node| node.value().name().to_owned());
         above.next().as_deref() == Some("div") && above.next().as_deref() == Some("main")
     })
 }
@@ -55,7 +56,16 @@ mod tests {
 
     #[test]
     fn a_text_that_ends_where_it_should_is_left_alone() {
-        for text in ["", "plain", "a & b < c", "<p>one<p>two", "<ul><li>a<li>b</ul>", "<img src=x>", "<!-- note --><b>x</b>", "<p>x</p></p>"] {
+        for text in [
+            "",
+            "plain",
+            "a & b < c",
+            "<p>one<p>two",
+            "<ul><li>a<li>b</ul>",
+            "<img src=x>",
+            "<!-- note --><b>x</b>",
+            "<p>x</p></p>",
+        ] {
             assert_eq!(unbalanced(text), None, "{text}");
         }
     }
@@ -63,8 +73,19 @@ mod tests {
     #[test]
     fn what_would_take_the_page_with_it_is_closed_at_its_end() {
         for text in [
-            "<!-- no end <p>x</p>", "<b>x", "<select><option>a", "<textarea>x", "<title>x", "x</div>", "x</main>", "<div><p>x",
-            "<style>p {", "<script>x", "<table><tr><td>x", "<a href=\"/x", "<svg><g>",
+            "<!-- no end <p>x</p>",
+            "<b>x",
+            "<select><option>a",
+            "<textarea>x",
+            "<title>x",
+            "x</div>",
+            "x</main>",
+            "<div><p>x",
+            "<style>p {",
+            "<script>x",
+            "<table><tr><td>x",
+            "<a href=\"/x",
+            "<svg><g>",
         ] {
             let Some(Unbalanced::Closed(closed)) = unbalanced(text) else { panic!("{text}: {:?}", unbalanced(text)) };
             assert_eq!(unbalanced(&closed), None, "{text}: {closed}");

@@ -234,9 +234,16 @@ fn other_kind(node: &Node, schema: &Value) -> Option<String> {
         Node::Scalar(text) if text.is_empty() || !matches!(expected, "a list" | "fields with values") => return None,
         Node::Scalar(text) if expected == "a list" => return Some(format!("must be a list, such as [{text}]")),
         Node::Scalar(_) => {
-            let fields: Vec<&str> =
-                schema.get("properties").and_then(Value::as_object).into_iter().flatten().map(|(name, _)| name.as_str()).collect();
-            let example = fields.first().map_or_else(String::new, |first| format!(", such as {{{first}: …}}; there are {}", fields.join(", ")));
+            let fields: Vec<&str> = schema
+                .get("properties")
+                .and_then(Value::as_object)
+                .into_iter()
+                .flatten()
+                .map(|(name, _)| name.as_str())
+                .collect();
+            let example = fields
+                .first()
+                .map_or_else(String::new, |first| format!(", such as {{{first}: …}}; there are {}", fields.join(", ")));
             return Some(format!("must be {expected}, not a single value{example}"));
         }
     };

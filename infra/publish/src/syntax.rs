@@ -42,7 +42,8 @@ pub(crate) fn dropped(text: &str) -> Vec<Problem> {
         let value = value.trim();
         if value.starts_with('&') && !value.starts_with("& ") {
             let anchor = value.split(' ').next().unwrap_or_default();
-            let problem = format!("YAML reads `{anchor}` as a mark and drops it; write the name in quotes: \"{value}\"");
+            let problem =
+                format!("YAML reads `{anchor}` as a mark and drops it; write the name in quotes: \"{value}\"");
             return Some((Some(number), field.to_owned(), problem));
         }
         let (kept, rest) = value.split_once(" #").filter(|_| !value.starts_with(['"', '\'', '|', '>']))?;

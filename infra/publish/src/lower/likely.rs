@@ -88,7 +88,10 @@ fn language(store: &StoreFile, report: &mut Report) {
     let mut spoken = shop::TEXTS.iter().map(|(code, _)| *code);
     if !spoken.clone().any(|code| code == wanted.value) {
         let known = spoken.by_ref().collect::<Vec<_>>().join(", ");
-        let problem = format!("the shop's own texts, such as its buttons, are not in {} but in English; there are {known}", wanted.value);
+        let problem = format!(
+            "the shop's own texts, such as its buttons, are not in {} but in English; there are {known}",
+            wanted.value
+        );
         report.warn(wanted.line, "language", problem);
     }
 }
@@ -104,7 +107,8 @@ fn shop_links(store: &StoreFile, categories: &[Category], pages: &[(PathBuf, Pag
         ("shop.links.url", &shop.links),
         ("shop.hero.button.url", shop.hero.button.as_slice()),
     ];
-    let slugs: Vec<&str> = Category::all_of(categories).iter().map(|category| category.shelf.head.slug.as_str()).collect();
+    let slugs: Vec<&str> =
+        Category::all_of(categories).iter().map(|category| category.shelf.head.slug.as_str()).collect();
     for (field, link) in places.into_iter().flat_map(|(field, links)| links.iter().map(move |link| (field, link))) {
         let path = link.url.split(['?', '#']).next().unwrap_or_default().trim_end_matches('/');
         let is_own = path.starts_with('/') && !path.starts_with("//");
@@ -134,7 +138,8 @@ fn store_commands(files: &StoreFiles, report: &mut Report) {
     let store = &files.store.content;
     for command in store.commands.iter().filter(|command| !command.servers.is_empty()) {
         let runs_for = |item: &&ItemFile| {
-            item.servers.is_empty() || item.servers.iter().any(|id| command.servers.iter().any(|own| own.value == id.value))
+            item.servers.is_empty()
+                || item.servers.iter().any(|id| command.servers.iter().any(|own| own.value == id.value))
         };
         let concerns = |item: &&ItemFile| match command.on {
             CommandEvent::Renewed => item.subscription.is_some(),

@@ -27,9 +27,11 @@ pub(super) fn check_name(name: &str, line: Option<u64>, field: &str, report: &mu
 /// Warns of the marks by which chats of games colour a name. Pages and consoles show them as they are.
 fn warn_of_colour_codes(name: &str, line: Option<u64>, field: &str, report: &mut Report) {
     let letters: Vec<char> = name.chars().collect();
-    let is_code = |letter: char| matches!(letter.to_ascii_lowercase(), '0'..='9' | 'a'..='f' | 'k'..='o' | 'r' | 'x' | '#');
+    let is_code =
+        |letter: char| matches!(letter.to_ascii_lowercase(), '0'..='9' | 'a'..='f' | 'k'..='o' | 'r' | 'x' | '#');
     let code = letters.windows(2).enumerate().find_map(|(place, pair)| {
-        let begins = place.checked_sub(1).and_then(|before| letters.get(before)).is_none_or(|before| !before.is_alphanumeric());
+        let begins =
+            place.checked_sub(1).and_then(|before| letters.get(before)).is_none_or(|before| !before.is_alphanumeric());
         let is_code = pair[0] == '§' || pair[0] == '&' && begins && is_code(pair[1]);
         is_code.then(|| pair.iter().collect::<String>())
     });
@@ -66,7 +68,11 @@ pub(super) fn check_html(text: &str, line: Option<u64>, field: &str, report: &mu
 /// Warns of HTML in a text that is shown as it is written.
 pub(super) fn check_plain_text(text: &str, line: Option<u64>, field: &str, report: &mut Report) {
     if let Some(tag) = html::first_tag(text) {
-        report.warn(line, field, format!("{tag} is shown as text: a description is plain text, whose line breaks are kept"));
+        report.warn(
+            line,
+            field,
+            format!("{tag} is shown as text: a description is plain text, whose line breaks are kept"),
+        );
     }
 }
 
@@ -96,7 +102,11 @@ pub(super) fn check_image(url: &str, own: &BTreeSet<String>, line: Option<u64>, 
         report.fault(line, field, format!("must begin with a slash; did you mean {meant}?"));
     }
     if scheme(url).as_deref() == Some("http") {
-        report.warn(line, field, "begins with http://: a page that is served by https:// does not load it; write https://");
+        report.warn(
+            line,
+            field,
+            "begins with http://: a page that is served by https:// does not load it; write https://",
+        );
     }
     let is_data = url.get(..11).is_some_and(|start| start.eq_ignore_ascii_case("data:image/"));
     if !is_data && scheme(url).is_some_and(|scheme| !matches!(scheme.as_str(), "https" | "http")) {

@@ -46,11 +46,11 @@ pub use drain::{EndedAll, end_all, is_settled, open_orders, settled_at};
 pub use gone::STRANDED;
 pub use open::Checkout;
 pub use operator::{OperatorError, RefundKind, Refunded, accept, cancel, refund, settle_now};
-pub use refund_lines::{LinesRefunded, refund_lines};
 pub use paid_session::{NotPaid, PaidCheckout, paid_checkout};
 pub use provider::{
     DisputeState, PaymentPage, PaymentSubject, Provider, ProviderError, Session, WebhookEvent, WebhookEventPage,
 };
+pub use refund_lines::{LinesRefunded, refund_lines};
 pub use retry::OVERDUE;
 pub use settle::{ask, settle, settle_with};
 pub use status::{SettleError, Settled};

@@ -78,7 +78,10 @@ async fn a_crowd_in_one_network_keeps_neither_known_players_nor_other_networks_w
     let told = told(&shop, now).await;
     assert_eq!(told.len(), 90);
     assert_eq!(told[0], 1_006, "the known one is first");
-    assert_eq!(BTreeSet::from_iter(told[1..7].iter().copied()), BTreeSet::from([1, 1_001, 1_002, 1_003, 1_004, 1_005]));
+    assert_eq!(
+        told[1..7].iter().copied().collect::<BTreeSet<_>>(),
+        BTreeSet::from([1, 1_001, 1_002, 1_003, 1_004, 1_005])
+    );
     assert_eq!(told[7..10], [2, 3, 4], "then the network that has more");
 }
 

@@ -46,7 +46,8 @@ fn placeholders(command: &CommandFile) -> Vec<Placeholder> {
 }
 
 fn same(one: &CommandFile, other: &CommandFile) -> bool {
-    (one.run.value.trim(), one.on, &one.servers, &one.delay) == (other.run.value.trim(), other.on, &other.servers, &other.delay)
+    (one.run.value.trim(), one.on, &one.servers, &one.delay)
+        == (other.run.value.trim(), other.on, &other.servers, &other.delay)
 }
 
 /// Warns of an item whose purchase runs commands that are the same whoever buys it.
@@ -55,12 +56,17 @@ fn no_player(listed: &Listed<'_>, report: &mut Report) {
     let names_person = |placeholder: Placeholder| {
         matches!(
             placeholder,
-            Placeholder::Player | Placeholder::Buyer | Placeholder::Variable(_) | Placeholder::ChatId | Placeholder::Order
+            Placeholder::Player
+                | Placeholder::Buyer
+                | Placeholder::Variable(_)
+                | Placeholder::ChatId
+                | Placeholder::Order
         )
     };
     let Some(first) = bought().next().filter(|_| !bought().flat_map(placeholders).any(names_person)) else { return };
     if bought().all(|command| foreign_placeholder(&command.run).is_none()) {
-        let problem = "names no player: it does the same whoever bought the item; write {player} where the name belongs";
+        let problem =
+            "names no player: it does the same whoever bought the item; write {player} where the name belongs";
         listed.warn(first.run.line, "commands.run", problem, report);
     }
 }
@@ -73,7 +79,9 @@ fn foreign_placeholder(run: &str) -> Option<String> {
     });
     let bare = || {
         PLAYER_WORDS.iter().map(|word| format!("${word}")).find(|text| {
-            lower.split(|letter: char| !(letter.is_alphanumeric() || letter == '$' || letter == '_')).any(|part| part == text)
+            lower
+                .split(|letter: char| !(letter.is_alphanumeric() || letter == '$' || letter == '_'))
+                .any(|part| part == text)
         })
     };
     marked.or_else(bare)

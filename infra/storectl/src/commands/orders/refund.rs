@@ -159,7 +159,8 @@ pub(super) fn lines(stored: &StoredOrder, format: CurrencyFormat) -> Vec<String>
     let open = effects.refund_to.less(effects.refunded);
     if stored.order.status == OrderStatus::Paid && open > Money::ZERO {
         let open = format.money(open);
-        let line = format!("{open} for returned units are still to be refunded: run `storectl order refund --line` again");
+        let line =
+            format!("{open} for returned units are still to be refunded: run `storectl order refund --line` again");
         lines.push(paint(WARN, &line));
     }
     if let Some(last) = &effects.refund {
