@@ -21,10 +21,9 @@ use shared::clock::Clock;
 use shared::model::{ActiveVersion, LocalAddresses};
 use shared::store::published::read_active_version;
 use shared::store::restoring;
-use shared::store::transaction::{Write, send};
-use shared::store::{Access, Db, keys};
+use shared::store::{Access, Db};
 use shared::token::TokenKeys;
-use shared::usecases::checkouts::CHECKOUTS;
+use shared::usecases::checkouts::forget_begun;
 use std::io::Write as _;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -308,15 +307,14 @@ async fn payment_provider(
 }
 
 /// Lets the payments function finish what is left to do, as the schedule of a deployment does. In a database `here`, it forgets
-/// how many checkouts this machine has begun: all buyers of the demo have its address, and its owner is not to be locked out.
+/// how many checkouts this machine has begun.
 async fn sweep(functions: Arc<Functions>, here: Option<Db>) {
     let mut ticks = tokio::time::interval(SWEEP);
     loop {
         ticks.tick().await;
         if let Some(db) = &here {
-            let begun = Write::delete(keys::rate(CHECKOUTS.kind, OWN_ADDRESS));
             // Tried again at the next sweep.
-            _ = send(db, vec![begun]).await;
+            _ = forget_begun(db, OWN_ADDRESS).await;
         }
         match lambda_http::request::from_str(SWEEP_EVENT) {
             Ok(request) => _ = functions.call("payments", request).await,

@@ -3,11 +3,19 @@
 
 use crate::clock::Clock;
 use crate::store::limiter::{self, RateLimit, Window};
-use crate::store::{Rows, StoreError};
+use crate::store::transaction::{Sent, Write, send};
+use crate::store::{Db, Rows, StoreError, keys};
 use crate::usecases::orders::refusal::{Guarded, Limit};
 
 /// How many checkouts an address may begin. The window is read with the cart, by its key.
 pub const CHECKOUTS: RateLimit = RateLimit { kind: "checkout", requests: 10, seconds: 600 };
+
+/// Forgets how many checkouts an address has begun: on one's own machine all buyers have one address, and its owner is not to be
+/// locked out.
+pub async fn forget_begun(db: &Db, address: &str) -> Result<(), StoreError> {
+    let _: Sent<_> = send(db, vec![Write::delete(keys::rate(CHECKOUTS.kind, address))]).await?;
+    Ok(())
+}
 
 /// The limit of one address, with its window as it was read.
 pub(super) struct BeginLimit<'a> {

@@ -36,7 +36,7 @@ mod sweep;
 mod webhook_event;
 mod write;
 
-pub use begin_limit::CHECKOUTS;
+pub use begin_limit::{CHECKOUTS, forget_begun};
 pub use cancel_subscription::cancel_subscription;
 pub use compare::{Compared, Difference, compare, return_payment};
 pub use create::{CreateError, create};
