@@ -11,6 +11,7 @@ use shared::model::{CodeText, ItemId, OrderLine, UserId};
 use shared::store::orders::StoredOrder;
 use shared::store::{carts, keys, ledgers, names, statistics};
 use shared::usecases::orders::each_order;
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 /// Lets all checkouts expire, and sweeps until nothing is due. Every hour the sweep asks for the provider's webhook events.
@@ -29,7 +30,10 @@ pub async fn read(bench: &Bench, buyer: &str, codes: &[String; 3]) -> (Vec<Made>
     let db = &bench.store.db;
     let user = user(bench, buyer).await;
     let stored = orders_of(bench, user).await;
-    let made: Vec<Made> = stored.iter().map(|stored| made(stored, codes)).collect();
+    let paid_until = |stored: &StoredOrder| stored.effects.subscription.as_ref().map(|own| own.paid_until.unwrap());
+    let periods: BTreeSet<i64> = stored.iter().filter_map(paid_until).collect();
+    let period = |until: i64| u8::try_from(periods.range(..=until).count()).unwrap();
+    let made: Vec<Made> = stored.iter().map(|stored| made(stored, codes, paid_until(stored).map(period))).collect();
     let text = |place: usize| CodeText::parse(&codes[place]).unwrap();
     let item = ItemId::new(ITEMS[usize::from(LIMITED)]);
     let use_key = keys::code_use(&text(1), user);
@@ -93,7 +97,7 @@ pub async fn orders_of(bench: &Bench, user: UserId) -> Vec<StoredOrder> {
     found
 }
 
-fn made(stored: &StoredOrder, codes: &[String; 3]) -> Made {
+fn made(stored: &StoredOrder, codes: &[String; 3], period: Option<u8>) -> Made {
     let card = stored.effects.gift_card.as_ref();
     Made {
         id: stored.order.internal_id.to_string(),
@@ -101,7 +105,7 @@ fn made(stored: &StoredOrder, codes: &[String; 3]) -> Made {
         coupon: stored.effects.coupon.as_ref().map(|coupon| place(codes, coupon.as_str())),
         from_card: card.map_or(0, |payment| payment.amount.minor()),
         price: stored.order.price.minor(),
-        subscription: stored.effects.subscription.as_ref().map(|own| own.renewal),
+        period,
     }
 }
 

@@ -4,7 +4,8 @@
 use super::cart::Cart;
 use super::made::Made;
 use super::model::{Books, Buyer, NoOrder, State, Status};
-use super::shop::{BALANCE, CARD, LEAST, LIMITED, TENTH, TENTH_USES, THREE, THREE_USES, Version};
+use super::shop::{BALANCE, CARD, LEAST, LIMITED, MONTHLY, TENTH, TENTH_USES, THREE, THREE_USES, Version};
+use super::subscription::last_run;
 use std::collections::BTreeSet;
 
 impl Buyer {
@@ -115,7 +116,13 @@ impl Buyer {
         let is_paid = |place: &usize| state.orders[*place].status == Status::Paid;
         let paid: BTreeSet<usize> = (0..self.made.len()).filter(is_paid).collect();
         let sum = |of: &dyn Fn(usize) -> i64| paid.iter().map(|place| of(*place)).sum::<i64>();
-        let kept = sum(&|place| self.made[place].total() - state.orders[place].refunded);
+        let kept = |place: usize| self.made[place].total() - state.orders[place].refunded;
+        let last = last_run(&state.orders);
+        let counts = |place: usize| state.orders[place].share.is_none_or(|share| share.run == last);
+        let units = |place: usize, item: u8| match state.orders[place].share {
+            Some(share) if item == MONTHLY => i64::from(share.begins),
+            _ => self.made[place].units(item),
+        };
         Books {
             statuses: state.orders.iter().map(|order| order.status).collect(),
             cart: Cart { changed: false, ..state.cart.clone() },
@@ -124,9 +131,9 @@ impl Buyer {
             three_uses: self.uses(state, THREE, None),
             three_uses_by_user: self.uses(state, THREE, None),
             balance: self.balance(state),
-            owned: [0, 1, 2, 3, 4, 5].map(|item| sum(&|place| self.made[place].units(item))),
-            paid: kept,
-            given: kept,
+            owned: [0, 1, 2, 3, 4, 5].map(|item| sum(&|place| if counts(place) { units(place, item) } else { 0 })),
+            paid: sum(&|place| if counts(place) { kept(place) } else { 0 }),
+            given: sum(&kept),
         }
     }
 }

@@ -21,8 +21,8 @@ pub struct Made {
     pub from_card: i64,
     /// The amount that is left to pay.
     pub price: i64,
-    /// Whether it renews the subscription; `None` if it is not one of it.
-    pub subscription: Option<bool>,
+    /// Which period of the subscription it pays, the first being 1; `None` if it is not one of it.
+    pub period: Option<u8>,
 }
 
 impl Made {

@@ -22,3 +22,5 @@ mod record;
 mod resource;
 mod run;
 mod shop;
+mod subscription;
+mod subscription_tests;

@@ -9,6 +9,7 @@ use super::checker::Model;
 use super::made::{Line, Made};
 use super::ops::{CartOp, Said, Shown};
 use super::shop::{ANY_PRICE, CARD, Version, price};
+use super::subscription::Share;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Status {
@@ -36,6 +37,8 @@ pub struct Order {
     pub refunded: i64,
     /// Whether what was bought has left the cart.
     pub cleared: bool,
+    /// Its part in what is owned of the subscription, from when it was paid on.
+    pub share: Option<Share>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -134,11 +137,14 @@ impl Model for Buyer {
 impl Buyer {
     /// The state before a history: an empty cart, after the line of a subscription that is paid.
     pub fn start(&self) -> State {
-        let order = |made: &Made| match made.subscription {
-            Some(false) => Order { status: Status::Paid, stage: Stage::Paid, refunded: 0, cleared: true },
-            renewal => Order { status: Status::Absent, stage: Stage::Open, refunded: 0, cleared: renewal.is_some() },
+        let order = |made: &Made| {
+            let (status, stage, share) = match made.period {
+                Some(1) => (Status::Paid, Stage::Paid, Some(Share::FIRST)),
+                _ => (Status::Absent, Stage::Open, None),
+            };
+            Order { status, stage, refunded: 0, cleared: made.period.is_some(), share }
         };
-        let subscribed = self.made.iter().filter(|made| made.subscription == Some(false)).count();
+        let subscribed = self.made.iter().filter(|made| made.period == Some(1)).count();
         let next = 1 + u8::try_from(subscribed).unwrap();
         State { cart: Cart { next, ..Cart::default() }, orders: self.made.iter().map(order).collect() }
     }
@@ -169,6 +175,9 @@ impl Buyer {
         let set = |status: Status, stage: Stage| {
             let mut state = state.clone();
             state.orders[place] = Order { status, stage, ..order };
+            if order.status == Status::Pending && status == Status::Paid {
+                state.orders[place].share = made.period.map(|period| Share::next(&state.orders, period));
+            }
             if status == Status::Cancelled && is_remembered {
                 state.cart.checkout = None;
             }
