@@ -130,6 +130,8 @@ fn endpoint<'a>(endpoints: &'a [Endpoint], request: &Request) -> Option<&'a Endp
         _ => None,
     };
     let method = key.and_then(|key| key.split(' ').next()).unwrap_or(request.method().as_str());
+    // HEAD of a page has a route of its own, and is declared with the page.
+    let method = if method == "HEAD" { "GET" } else { method };
     let is_it = |endpoint: &&Endpoint| {
         endpoint.declaration.name == found.name && endpoint.route.split(' ').next() == Some(method)
     };

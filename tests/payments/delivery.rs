@@ -119,7 +119,10 @@ async fn an_order_without_an_owner_is_shown_to_all_and_one_that_does_not_exist_t
         let shown = lines(&store, &token, "u2qlyq2uxxth4o4j").await;
         assert_eq!(
             shown["lines"][0],
-            json!({ "name": "An armful of firewood", "state": "none", "player": null, "servers": [] })
+            json!({
+                "name": "An armful of firewood", "state": "none", "player": null, "servers": [], "count": 1, "total": 12,
+                "gift_to": null,
+            })
         );
         let body = lines(&store, &token, "aaaaaaaaaaaaaaaa").await;
         assert_eq!((fields(&body), &body["status"]), (vec!["status", "message"], &json!("not_found")));

@@ -146,8 +146,10 @@ async fn a_paid_webhook_reads_its_order_once_and_tries_nothing_again() {
     assert_eq!(send(&store, &signed.header, signed.body.as_bytes()).await.status, 200);
     // The order; the published version and everything else that decides about it; the cart.
     let paid = ["GetItem", "GetItem", "BatchGetItem", "TransactWriteItems", "GetItem", "TransactWriteItems"];
-    // The delivery: the order's commands; the published servers and ids, alongside the players and their bans; the queue.
-    let delivered = ["GetItem", "BatchGetItem", "GetItem", "UpdateItem", "BatchGetItem", "TransactWriteItems"];
+    // The delivery: the order's commands; the published servers and ids, alongside the players and their bans, and the
+    // texts that take something back; the queue.
+    let delivered =
+        ["GetItem", "BatchGetItem", "GetItem", "UpdateItem", "BatchGetItem", "BatchGetItem", "TransactWriteItems"];
     assert_eq!(store.calls.operations(), [&paid[..], &delivered[..]].concat());
     store.calls.clear();
     assert_eq!(send(&store, &signed.header, signed.body.as_bytes()).await.status, 200);

@@ -21,7 +21,7 @@ pub struct Reply<'a> {
     gifting: bool,
     /// Whether the item is sold as a subscription only; the same as `is_subs`.
     is_subs_only: bool,
-    /// How often a subscription is paid; null for any other item.
+    /// How often a subscription is paid. Null for any other item.
     plan: Option<PlanBody>,
     /// Whether the caller's cart holds it; false without a token.
     in_cart: bool,

@@ -11,6 +11,21 @@ use crate::files::{CategoryFile, ItemFile, LinkFile, StoreFile, StoreFiles};
 use shared::model::{AuthType, CommandEvent, Page, PageUrl};
 use std::path::PathBuf;
 
+/// What the shop's paths begin with, but those of categories.
+const OWN_PAGES: [&str; 11] = [
+    "/cart",
+    "/checkout",
+    "/account",
+    "/subscriptions",
+    "/orders",
+    "/payment",
+    "/login",
+    "/staff",
+    "/patrons",
+    "/item",
+    "/pages",
+];
+
 /// An item with the path of its fields in its file.
 struct Listed<'a> {
     item: &'a ItemFile,
@@ -112,12 +127,10 @@ fn shop_links(store: &StoreFile, categories: &[Category], pages: &[(PathBuf, Pag
     for (field, link) in places.into_iter().flat_map(|(field, links)| links.iter().map(move |link| (field, link))) {
         let path = link.url.split(['?', '#']).next().unwrap_or_default().trim_end_matches('/');
         let is_own = path.starts_with('/') && !path.starts_with("//");
-        let category = path.strip_prefix("/category");
+        let category = path.strip_prefix("/categories").or_else(|| path.strip_prefix("/category"));
         let is_there = match category {
             Some(slug) => slugs.contains(&slug),
-            None => ["/cart", "/account", "/profile", "/order", "/payment", "/pages", "/search", "/img"]
-                .iter()
-                .any(|known| path == *known || path.starts_with(&format!("{known}/"))),
+            None => OWN_PAGES.iter().any(|known| path == *known || path.starts_with(&format!("{known}/"))),
         };
         if !is_own || is_there {
             continue;

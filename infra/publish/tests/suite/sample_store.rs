@@ -2,7 +2,7 @@
 
 use crate::support;
 use local::live::{read_live, seed};
-use publish::{check, compile, read};
+use publish::{Fault, check, compile, read};
 use shared::model::{Code, CommandEvent, OrderStatus, PublishedItem, UserId, VariableKind};
 use shared::store::{codec, keys};
 use std::path::{Path, PathBuf};
@@ -20,7 +20,9 @@ fn the_sample_store_has_no_faults() {
     let files = read(&sample_store()).unwrap_or_else(|faults| panic!("{}", support::lines(&faults)));
     let faults = check(&files);
     assert!(faults.is_empty(), "{}", support::lines(&faults));
-    let warnings = publish::warnings(&files);
+    // It shows what an item looks like that this login cannot pay.
+    let is_shown = |warning: &Fault| warning.field.ends_with(".virtual_only");
+    let warnings: Vec<Fault> = publish::warnings(&files).into_iter().filter(|warning| !is_shown(warning)).collect();
     assert_eq!(support::lines(&warnings), "", "nothing to copy that looks like a mistake");
     read_live(&sample_store(), &files, NOW).unwrap_or_else(|faults| panic!("{}", support::lines(&faults)));
 }

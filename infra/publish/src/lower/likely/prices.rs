@@ -10,8 +10,8 @@ use shared::model::Money;
 const MANY_UNITS: i64 = 100;
 /// The last two digits of usual prices.
 const USUAL_ENDS: [i64; 3] = [49, 95, 99];
-/// Usual percentages.
-const PERCENTAGES: [i64; 14] = [5, 10, 15, 20, 25, 30, 33, 40, 50, 60, 70, 75, 80, 90];
+/// Usual percentages that would be large amounts.
+const PERCENTAGES: [i64; 13] = [10, 15, 20, 25, 30, 33, 40, 50, 60, 70, 75, 80, 90];
 
 pub(super) fn check(listed: &Listed<'_>, site: &Site, report: &mut Report) {
     let digits = site.config.digits;
