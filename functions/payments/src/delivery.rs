@@ -52,7 +52,7 @@ pub enum DeliveryReply {
 pub struct ShownBody {
     /// The order's lines.
     lines: Vec<LineBody>,
-    /// The name of the account that it belongs to; null after a guest checkout.
+    /// The name of the account that it belongs to. Null after a guest checkout.
     player: Option<String>,
     /// Money: the part of the price that was refunded, in the order's currency.
     refunded: Decimal,

@@ -173,7 +173,9 @@ fn a_command_for_a_player_who_is_there_needs_to_know_who_that_is() {
 #[test]
 fn a_command_that_is_too_long_for_rcon_with_its_longest_values_is_told_by_its_bytes() {
     let warned = |of_store: &str, item: &str| found(of_store, &[item]).1;
-    let item = |run: &str, variables: &str| format!("most: 1, {variables}commands: [{{run: '{run}'}}, {REFUNDED}]");
+    let item = |run: &str, variables: &str| {
+        format!("most: 1, {variables}commands: [{{run: '{run}'}}, {{run: 'hello {{player}}'}}, {REFUNDED}]")
+    };
     let at_most = |bytes: usize| "x".repeat(bytes);
     // A name has at most 50 characters.
     let with_name = |others: usize| format!("{{player}}{}", at_most(others));

@@ -20,8 +20,8 @@ fn the_sample_store_has_no_faults() {
     let files = read(&sample_store()).unwrap_or_else(|faults| panic!("{}", support::lines(&faults)));
     let faults = check(&files);
     assert!(faults.is_empty(), "{}", support::lines(&faults));
-    // It shows what an item looks like that this login cannot pay.
-    let is_shown = |warning: &Fault| warning.field.ends_with(".virtual_only");
+    // It shows what an item looks like that this login cannot pay, and a command of every sale for one of its servers.
+    let is_shown = |warning: &Fault| warning.field.ends_with(".virtual_only") || warning.field == "commands.servers";
     let warnings: Vec<Fault> = publish::warnings(&files).into_iter().filter(|warning| !is_shown(warning)).collect();
     assert_eq!(support::lines(&warnings), "", "nothing to copy that looks like a mistake");
     read_live(&sample_store(), &files, NOW).unwrap_or_else(|faults| panic!("{}", support::lines(&faults)));
