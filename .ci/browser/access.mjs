@@ -7,20 +7,22 @@ const SMALL = { ...PHONE, viewport: { width: 320, height: 640 }, colorScheme: "l
 const LARGE = { ...PHONE, colorScheme: "light" };
 const PATHS = ["/", "/category/ranks/player", "/item/301", "/cart", "/account", "/orders/knqgzewntc6hqf7g", "/subscriptions", "/pages/rules"];
 
-/** On 320 px, and with text twice as large, nothing is wider than the screen, and nothing is cut off in a button. */
+/** On 320 px, and with text twice as large, nothing is wider than the screen, and nothing is cut off in a button. The cart's badge is above its
+ * link's edge. */
 async function smallScreensAndLargeText() {
   for (const [name, options, size] of [["small", SMALL, "100%"], ["large", LARGE, "200%"]]) {
     const page = await visitor(options);
     await page.addInitScript((size) => document.addEventListener("DOMContentLoaded", () => { document.documentElement.style.fontSize = size; }), size);
     await open(page, "/login");
+    // What appears when large text arrives is not a shift of the page's own.
+    await page.evaluate(() => { window.shift = 0; });
     await inspect(page, `${name}-login`);
     await login(page, "Thornwick");
     for (const path of PATHS) {
       await open(page, path);
-      // What appears when large text arrives is not a shift of the page's own.
       await page.evaluate(() => { window.shift = 0; });
       await inspect(page, `${name}-${path.slice(1).replaceAll("/", "-") || "home"}`);
-      const cut = await page.locator("main button, main .button, .bar button, .bar a").evaluateAll((all) => all.filter((one) => one.offsetWidth > 0 && one.scrollWidth > one.clientWidth + 2).map((one) => one.textContent));
+      const cut = await page.locator("main button, main .button, .bar button, .bar a:not([href='/cart'])").evaluateAll((all) => all.filter((one) => one.offsetWidth > 0 && one.scrollWidth > one.clientWidth + 2).map((one) => one.textContent));
       assert.deepEqual(cut, [], `${name} ${path}: cut off`);
     }
     await page.context().close();

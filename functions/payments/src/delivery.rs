@@ -61,14 +61,14 @@ pub struct ShownBody {
     refunded_at: Option<String>,
     /// Whether the payment ended without a charge.
     is_uncharged: bool,
-    /// What only the login that began the order sees, and one that proves the account; null for all others.
+    /// What only the login that began the order sees, and one that proves the account. Null for all others.
     own: Option<OwnBody>,
 }
 
 /// What an order's buyer sees of it.
 #[derive(Serialize, schemars::JsonSchema)]
 pub struct OwnBody {
-    /// The payment provider's page, while the order can be paid there; otherwise null.
+    /// The payment provider's page, while the order can be paid there. Null otherwise.
     pay_url: Option<String>,
     /// The coupon: `****` and its last four characters, or `****` alone if it has fewer than 12. Null without one.
     coupon: Option<String>,
@@ -83,7 +83,7 @@ pub struct LineBody {
     name: String,
     /// The state of its delivery.
     state: LineState,
-    /// The name of the player whom it waits for; null unless `state` is `join`.
+    /// The name of the player whom it waits for. Null unless `state` is `join`.
     player: Option<String>,
     /// The names of the servers that the player has to join; empty unless `state` is `join`.
     servers: Vec<String>,
@@ -91,7 +91,7 @@ pub struct LineBody {
     count: u32,
     /// Money: what all of them cost after the coupon, in the order's currency.
     total: Decimal,
-    /// The player that a gift is for, as the buyer typed the name; null on other lines, and if it is not known.
+    /// The player that a gift is for, as the buyer typed the name. Null on other lines, and if it is not known.
     gift_to: Option<String>,
 }
 

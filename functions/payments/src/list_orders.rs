@@ -30,7 +30,7 @@ pub struct OrdersRequest {
 pub struct OrdersReply {
     /// At most 50 orders, newest first.
     orders: Vec<ListedOrder>,
-    /// The `cursor` of the next page; null after the last one.
+    /// The `cursor` of the next page. Null after the last one.
     next: Option<String>,
 }
 
