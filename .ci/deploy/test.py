@@ -57,7 +57,7 @@ class Trial(Stack):
     """One stack from its first deploy to its end."""
 
     def __init__(self, account):
-        super().__init__(account, STACK, {"Architecture": PROCESSOR})
+        super().__init__(account, STACK, {"Architecture": PROCESSOR, "Monitoring": "full"})
 
     def status(self):
         return self.described()["StackStatus"]

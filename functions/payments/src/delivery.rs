@@ -125,7 +125,7 @@ impl Endpoint for Delivery {
                 DeliveryReply::Shown(Box::new(ShownBody {
                     lines: bodies(lines, order, &items, &active, format),
                     player: order.owner.and(caller).map(|user| user.username),
-                    refunded: format.money(stored.effects.refunded),
+                    refunded: format.money(stored.came_back()),
                     refunded_at: refunded_at(stored).map(money::date_and_time),
                     is_uncharged: is_uncharged(stored),
                     own: is_own.then(|| own(stored, now)),
@@ -150,7 +150,7 @@ fn may_act(stored: &StoredOrder, claim: Option<Claim>) -> bool {
 /// When the store sent the last refund that the provider has; seconds since 1970 UTC.
 fn refunded_at(stored: &StoredOrder) -> Option<i64> {
     let sent = stored.effects.refund.as_ref()?;
-    (sent.outcome == Some(RefundOutcome::Refunded) && stored.effects.refunded > Money::ZERO).then_some(sent.at)
+    (sent.outcome == Some(RefundOutcome::Refunded) && stored.came_back() > Money::ZERO).then_some(sent.at)
 }
 
 /// Whether the payment ended without one: no payment of the provider's is known.

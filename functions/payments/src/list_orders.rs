@@ -140,7 +140,8 @@ fn is_cursor(text: &str) -> bool {
     text.len() <= LONGEST && text.split_once('#').is_some_and(|(second, number)| is_number(second) && is_number(number))
 }
 
-fn listed(StoredOrder { order, effects }: &StoredOrder, items: &Items, digits: u8) -> ListedOrder {
+fn listed(stored: &StoredOrder, items: &Items, digits: u8) -> ListedOrder {
+    let order = &stored.order;
     let format = CurrencyFormat::new(order.digits.unwrap_or(digits));
     let line = |line: &OrderLine| ListedLine { name: name_of(line, items), count: line.count };
     let Order { id, ref internal_id, price, ref currency, status, created_at, .. } = *order;
@@ -148,7 +149,7 @@ fn listed(StoredOrder { order, effects }: &StoredOrder, items: &Items, digits: u
         id,
         internal_id: internal_id.to_string(),
         price: format.money(price),
-        refunded: format.money(effects.refunded),
+        refunded: format.money(stored.came_back()),
         currency: currency.clone(),
         status,
         created_at: money::date_and_time(created_at),

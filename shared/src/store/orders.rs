@@ -193,6 +193,11 @@ impl StoredOrder {
         }
     }
 
+    /// What of the price came back to the buyer: all of it once the order is REFUNDED, in minor units of its currency.
+    pub fn came_back(&self) -> Money {
+        if self.order.status == OrderStatus::Refunded { self.order.price } else { self.effects.refunded }
+    }
+
     /// The write that marks the bought lines as removed from the cart.
     pub fn set_cart_cleared(&self) -> Write {
         Write::update(self.key(), "SET cart_cleared = :yes")
