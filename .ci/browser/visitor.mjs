@@ -108,7 +108,7 @@ export async function refused(page, path, act, expected, label) {
 }
 
 // A single symbol has no contrast that axe would measure.
-const UNMEASURED = ["nonBmp", "bgImage", "bgGradient", "pseudoContent", "bgOverlap", "elmPartiallyObscured", "elmPartiallyObscuring", "shortTextContent"];
+const UNMEASURED = ["nonBmp", "imgNode", "bgImage", "bgGradient", "pseudoContent", "bgOverlap", "elmPartiallyObscured", "elmPartiallyObscuring", "shortTextContent"];
 
 /** What axe finds, of any impact or of these. */
 export async function axeFindings(page, impacts) {
@@ -118,7 +118,7 @@ export async function axeFindings(page, impacts) {
   const isUnmeasured = (node) => node.any.every(({ data }) => UNMEASURED.includes(data?.messageKey));
   const left = incomplete.map((one) => (one.id === "color-contrast" ? { ...one, nodes: one.nodes.filter((node) => !isUnmeasured(node)) } : one));
   const found = [...violations, ...left.filter(({ nodes }) => nodes.length > 0)];
-  return found.filter(({ impact }) => !impacts || impacts.includes(impact)).map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.html)}`);
+  return found.filter(({ impact }) => !impacts || impacts.includes(impact)).map(({ id, nodes }) => `${id}: ${nodes.map((node) => [node.html, ...node.any.map(({ data }) => data?.messageKey ?? "")].join(" "))}`);
 }
 
 /** Axe's findings, pictures that are missing, things that jump, and pages wider than the screen. */
