@@ -21,7 +21,7 @@ pub struct ListOrders;
 pub struct OrdersRequest {
     /// `next` of the page before. Null or absent for the first page.
     #[serde(default)]
-    #[schemars(length(max = 64))]
+    #[schemars(length(max = 64), regex(pattern = "^[0-9]{1,20}#[0-9]{1,20}$"))]
     cursor: Option<String>,
 }
 

@@ -114,10 +114,12 @@ impl PlayerName {
         std::iter::once(self.clone()).chain(other)
     }
 
-    /// A regular expression for names, without anchors. It also matches digits only, which [`Self::parse`] refuses.
+    /// A regular expression for the names that every store takes, without anchors. It also matches digits only, which [`Self::parse`]
+    /// refuses.
     pub fn pattern() -> String {
-        let prefixes: String = PREFIXES.iter().collect();
-        let signs: String = PREFIXES.iter().filter(|prefix| BedrockPrefix::SIGNS.contains(prefix)).collect();
+        let everywhere = || PREFIXES.iter().filter(|prefix| !matches!(prefix, '+' | '-' | '!'));
+        let prefixes: String = everywhere().collect();
+        let signs: String = everywhere().filter(|prefix| BedrockPrefix::SIGNS.contains(prefix)).collect();
         let inner = LONGEST - 2;
         format!(
             "([{prefixes}]?[A-Za-z0-9_]{{{SHORTEST},{LONGEST}}}(-[A-Za-z0-9_]{{1,{LONGEST}}})?\
