@@ -68,6 +68,7 @@ impl TestStore {
             player_id: None,
             text: text.to_owned(),
             lasting: None,
+            ends: None,
             retried_as: None,
             retry_of: None,
             output: None,

@@ -250,6 +250,10 @@ pub struct Command {
     /// The text after whose end it is too late, or that it is itself; `None` if its order alone decides.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lasting: Option<LastingText>,
+    /// The block of commands whose end it is, if its order alone decides: the first and how many. It has nothing to take
+    /// if none of them on its server ran.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ends: Option<(CommandId, u32)>,
     /// The id that it was sent again under.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retried_as: Option<CommandId>,

@@ -194,7 +194,8 @@ fn withdrawn(found: Delivery) -> Outcome {
     Outcome { answer: false, ..to(state, found) }
 }
 
-fn has_ended(command: &Delivery, now: i64) -> bool {
+/// Whether what a command gives is over at `now`, seconds since 1970 UTC.
+pub fn has_ended(command: &Delivery, now: i64) -> bool {
     command.ends_at.is_some_and(|end| end <= now)
 }
 

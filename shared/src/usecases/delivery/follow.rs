@@ -227,18 +227,16 @@ impl Following<'_> {
         self.mark(self.at(next, end, DeliveryStep::Settle), writes).await
     }
 
-    /// The commands that ran, or may have run, because the order was paid.
-    pub(super) async fn given(&self) -> Result<Vec<Command>, StoreError> {
+    /// The commands that were queued because the order was paid: what it gives, and its ends.
+    pub(super) async fn queued(&self) -> Result<Vec<Command>, StoreError> {
         let all = given_ids(self.delivery);
-        let mut found: Vec<Command> = commands::read(self.db, all.into_iter()).await?.into_values().collect();
-        found.retain(is_given);
-        Ok(found)
+        Ok(commands::read(self.db, all.into_iter()).await?.into_values().collect())
     }
 
     /// Waits until no command of the order can run any more.
     async fn settle(&self) -> Result<Step, StoreError> {
         let decide = |command| Decided::new(command, Word::Silence, self.now);
-        let all: Vec<Decided> = self.given().await?.into_iter().map(decide).collect();
+        let all: Vec<Decided> = self.queued().await?.into_iter().filter(is_given).map(decide).collect();
         let waits = all.iter().any(|decided| can_still_run(&decided.after.delivery, self.now));
         if !write_all(self.db, all).await? {
             return Ok(Step::Conflict);
@@ -248,7 +246,7 @@ impl Following<'_> {
 }
 
 /// Whether a command gives something, and takes nothing.
-fn is_given(command: &Command) -> bool {
+pub(super) fn is_given(command: &Command) -> bool {
     matches!(command.event, CommandEvent::Bought | CommandEvent::Renewed)
 }
 
@@ -258,7 +256,8 @@ pub(super) fn id(first: CommandId, place: usize) -> Result<CommandId, StoreError
     id.ok_or_else(StoreError::no_more_ids)
 }
 
-fn block(first: Option<CommandId>, count: u32) -> impl Iterator<Item = CommandId> {
+/// The ids of a block.
+pub(super) fn block(first: Option<CommandId>, count: u32) -> impl Iterator<Item = CommandId> {
     let numbers = first.map(|first| first.get()..first.get().saturating_add(count));
     numbers.into_iter().flatten().filter_map(|number| CommandId::new(number).ok())
 }

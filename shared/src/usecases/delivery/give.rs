@@ -6,7 +6,7 @@ use super::making::Making;
 use super::players::Players;
 use super::texts::{Ends, Text, ends, texts};
 use super::write::{AT_ONCE, place_of};
-use crate::model::{CommandEvent, CommandId, DeliveryStep, Lasting, OrderDelivery, ServerId};
+use crate::model::{Command, CommandEvent, CommandId, DeliveryStep, Lasting, OrderDelivery, ServerId};
 use crate::rules::delivery::frozen::Expanded;
 use crate::store::transaction::Write;
 use crate::store::{StoreError, commands, deliveries};
@@ -59,7 +59,7 @@ impl Following<'_> {
             let mut checked = BTreeSet::new();
             while let Some(entry) = all.get(place).filter(|_| part.writes.len() + 3 < AT_ONCE) {
                 let new = id(first, place)?;
-                part.writes.extend(self.command(&making, &to_hold, &rows, (entry, new), &mut ends_at).await?);
+                part.writes.extend(self.command(&making, &to_hold, &rows, (entry, new, first), &mut ends_at).await?);
                 // One player may be written in several ways.
                 let player = making.player(entry);
                 let ban = player.filter(|player| !players.is_banned(player)).and_then(|player| Players::ban(&player));
@@ -129,7 +129,7 @@ impl Following<'_> {
         making: &Making<'_>,
         to_hold: &ToHold<'_>,
         rows: &Rows,
-        (entry, id): (&Expanded<'_>, CommandId),
+        (entry, id, first): (&Expanded<'_>, CommandId, CommandId),
         ends_at: &mut BTreeMap<(u16, ServerId), Option<Lasting>>,
     ) -> Result<Vec<Write>, StoreError> {
         let Some(player) = making.player(entry) else { return Ok(Vec::new()) };
@@ -140,7 +140,8 @@ impl Following<'_> {
             let Some(end) = making.own_end(entry).filter(|end| !is_shared && self.now < *end) else {
                 return Ok(Vec::new());
             };
-            making.command_after(id, entry, &player, end)
+            let ends = self.given_by(entry.line.line, first)?;
+            Command { ends, ..making.command_after(id, entry, &player, end) }
         } else {
             let mut command = making.command(id, entry, &player);
             if let Some(text) = to_hold.texts.iter().find(on_server) {
@@ -162,5 +163,13 @@ impl Following<'_> {
             command
         };
         commands::put_new(&command, place_of(&command).as_ref())
+    }
+    /// The block of the commands that a line gives, which follow each other.
+    fn given_by(&self, line: u16, first: CommandId) -> Result<Option<(CommandId, u32)>, StoreError> {
+        let all = self.paid();
+        let is_given = |entry: &Expanded<'_>| entry.line.line == line && entry.template.on != CommandEvent::Expired;
+        let Some(place) = all.iter().position(is_given) else { return Ok(None) };
+        let count = u32::try_from(all.iter().filter(|entry| is_given(entry)).count()).unwrap_or(u32::MAX);
+        Ok(Some((id(first, place)?, count)))
     }
 }

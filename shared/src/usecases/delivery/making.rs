@@ -116,6 +116,7 @@ impl Making<'_> {
             player_id: self.player_id(entry, player),
             text: text.unwrap_or_default(),
             lasting: None,
+            ends: None,
             retried_as: None,
             retry_of: None,
             output: None,

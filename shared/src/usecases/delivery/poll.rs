@@ -1,12 +1,13 @@
 //! A poll of a game server, and the question after which its last one is given back.
 
+use super::follow::block;
 use super::holding;
 use super::key::ServerKey;
 use super::write::{AT_ONCE, Decided, in_transactions};
 use super::{CallError, known};
 use crate::clock::Clock;
-use crate::model::{AgentId, Command, CommandId, CommandState, ServerId};
-use crate::rules::delivery::{LEASE, Word};
+use crate::model::{AgentId, Command, CommandId, CommandState, Entitlement, ServerId};
+use crate::rules::delivery::{LEASE, Word, can_still_run, has_ended, may_have_run};
 use crate::store::codec::noted;
 use crate::store::leases::{AnotherAgent, Lease};
 use crate::store::queue::{self, Queued};
@@ -140,9 +141,12 @@ async fn serve(
     // The places of rows whose command does not exist, and of those whose command cannot be read.
     let (mut gone, mut unreadable) = (BTreeSet::new(), BTreeSet::new());
     holding::refresh(db, due.iter_mut().map(|queued| &mut queued.command)).await?;
+    let needless = needless(db, &due, now).await?;
     for _ in 0..2 {
         let (mut writes, mut owners, mut rows) = (Vec::new(), Vec::new(), Vec::new());
         for (place, queued) in due.iter().enumerate().filter(|(place, _)| !unreadable.contains(place)) {
+            let is_needless = needless.contains(&queued.command.id);
+            let word = if is_needless { Word::Recall(Entitlement::Superseded) } else { word };
             let found = if gone.contains(&place) { without_command(queued) } else { look_at(queued, word, now)? };
             if writes.len() + found.writes.len() > MOST_WRITES {
                 break;
@@ -180,6 +184,22 @@ async fn serve(
         }
     }
     Ok(Vec::new())
+}
+
+/// The ends among what is due that have nothing to take: nothing of what they end ran, or can still run.
+async fn needless(db: &Db, due: &[Queued], now: i64) -> Result<BTreeSet<CommandId>, StoreError> {
+    let ends = || due.iter().filter_map(|queued| Some((&queued.command, queued.command.ends?)));
+    let given = ends().flat_map(|(_, (first, count))| block(Some(first), count));
+    let (mut given, _) = commands::read_each(db, given).await?;
+    holding::refresh(db, given.values_mut()).await?;
+    let is_over = |(end, (first, count)): (&Command, (CommandId, u32))| {
+        let of_end = block(Some(first), count).filter_map(|id| given.get(&id));
+        let mut on_server = of_end.filter(|one| one.server == end.server).map(|one| &one.delivery).peekable();
+        let has_given = on_server.peek().is_none()
+            || on_server.any(|one| may_have_run(one) || can_still_run(one, now) && !has_ended(one, now));
+        (!has_given).then_some(end.id)
+    };
+    Ok(ends().filter_map(is_over).collect())
 }
 
 /// A row that was left behind, for example by a restore of half a backup. Many of them would keep the queue from being read.

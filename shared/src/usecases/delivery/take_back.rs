@@ -1,11 +1,13 @@
 //! The step after a refund or a dispute, when nothing of the order can run any more: what may have run is taken back,
 //! unless another order still gives it.
 
-use super::follow::{Following, Inputs, Step, id};
+use super::follow::{Following, Inputs, Step, id, is_given};
 use super::holding::{Rows, WRITES_OF_TEXT};
 use super::texts::{Text, name_of, texts};
 use super::write::{AT_ONCE, place_of};
-use crate::model::{Command, CommandEvent, DeliveryStep, Entitlement, LastingText, OrderDelivery};
+use crate::model::{
+    Command, CommandEvent, DeliveryStep, Entitlement, FrozenCommand, FrozenCommands, LastingText, OrderDelivery,
+};
 use crate::rules::delivery::frozen::{Expanded, when_taken_back};
 use crate::rules::delivery::may_have_run;
 use crate::store::{StoreError, commands};
@@ -63,9 +65,9 @@ impl Following<'_> {
         };
         let window = &left[..left.len().min(READ_AT_ONCE)];
         let read = window.iter().filter_map(|back| texts.get(back.text?.0));
-        let (inputs, given, mut rows) = tokio::try_join!(
+        let (inputs, queued, mut rows) = tokio::try_join!(
             self.inputs(self.delivery.back_first, all.len()),
-            self.given(),
+            self.queued(),
             Rows::read(self.db, read, &[]),
         )?;
         let Inputs { players, servers, access, first, made } = inputs;
@@ -79,7 +81,8 @@ impl Following<'_> {
             let entry = &back.entry;
             // Before a restore also what is not queued may have run.
             // What a renewal prolongs was given by an order before it.
-            let may_have_run = self.delivery.restored || self.renews() || may_have_run_for(entry, &given);
+            let may_have_run = self.delivery.restored || self.renews() || may_have_run_for(entry, &queued);
+            let may_have_run = may_have_run && !has_run_at_end(self.frozen, entry, &queued);
             // An older period of a subscription gives nothing any more that could be taken back.
             let is_over = access.is_some_and(|access| !access.is_newest);
             let may_have_run = if is_over { entry.template.on == CommandEvent::ChargedBack } else { may_have_run };
@@ -104,9 +107,28 @@ impl Following<'_> {
 }
 
 /// Whether a command of the line may have run on the server; on any, if it has none there.
-pub(super) fn may_have_run_for(entry: &Expanded<'_>, given: &[Command]) -> bool {
-    let of_line = || given.iter().filter(|command| command.line == entry.line.line);
+pub(super) fn may_have_run_for(entry: &Expanded<'_>, queued: &[Command]) -> bool {
+    let of_line = || queued.iter().filter(|command| command.line == entry.line.line && is_given(command));
     let has_own = of_line().any(|command| command.server == entry.server);
     let mut judged = of_line().filter(|command| !has_own || command.server == entry.server);
     judged.any(|command| may_have_run(&command.delivery))
+}
+
+/// Whether a refund's command would take for a second time what an end of the order alone has taken.
+pub(super) fn has_run_at_end(frozen: &FrozenCommands, entry: &Expanded<'_>, queued: &[Command]) -> bool {
+    let runs_at_end = |command: &FrozenCommand| {
+        let template = frozen.templates.get(usize::from(command.template));
+        let is_same = template.is_some_and(|one| one.on == CommandEvent::Expired && one.run == entry.template.run);
+        is_same && command.servers.contains(&entry.server)
+    };
+    let is_there = |command: &&Command| (command.line, command.server) == (entry.line.line, entry.server);
+    entry.template.on == CommandEvent::Refunded
+        && entry.is_of_purchase()
+        && entry.line.commands.iter().any(runs_at_end)
+        && queued.iter().filter(is_there).any(|command| is_own_end(command) && may_have_run(&command.delivery))
+}
+
+/// Whether a command runs at an end that its order alone decides.
+pub(super) fn is_own_end(command: &Command) -> bool {
+    command.event == CommandEvent::Expired && command.lasting.is_none()
 }

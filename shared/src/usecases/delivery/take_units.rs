@@ -1,10 +1,10 @@
 //! The step after units of a line were refunded while the order stays paid. What they gave is taken back once nothing of the
 //! line can run any more; the rest of the line goes on, and ends as the rest.
 
-use super::follow::{Following, Inputs, Step, given_ids, id};
+use super::follow::{Following, Inputs, Step, id, is_given};
 use super::holding::{Rows, WRITES_OF_TEXT, waits};
 use super::making::Making;
-use super::take_back::{Back, backs, may_have_run_for};
+use super::take_back::{Back, backs, has_run_at_end, is_own_end, may_have_run_for};
 use super::texts::{Text, name_of, texts};
 use super::write::{AT_ONCE, Decided, place_of, write_all};
 use crate::model::{Command, CommandEvent, CommandId, Entitlement, Money, OrderDelivery, TakenUnits};
@@ -50,8 +50,10 @@ impl Following<'_> {
             let word = if is_recalled { Word::Recall(Entitlement::Refunded) } else { Word::Silence };
             Decided::new(command, word, self.now)
         };
-        let of_line = self.given().await?.into_iter().filter(|command| command.line == units.line);
-        let decided: Vec<Decided> = of_line.map(decide).collect();
+        let of_line = |command: &Command| command.line == units.line;
+        let (given, mut queued): (Vec<Command>, Vec<Command>) =
+            self.queued().await?.into_iter().filter(of_line).partition(is_given);
+        let decided: Vec<Decided> = given.into_iter().map(decide).collect();
         let given: Vec<Command> = decided.iter().map(|decided| decided.after.clone()).collect();
         if !write_all(self.db, decided).await? {
             return Ok(Step::Conflict);
@@ -59,19 +61,19 @@ impl Following<'_> {
         if given.iter().any(|command| can_still_run(&command.delivery, self.now)) {
             return Ok(Step::Waits);
         }
-        self.take_part(units, &given).await
+        queued.extend(given);
+        self.take_part(units, &queued).await
     }
 
     /// Writes a part of what takes units back.
-    async fn take_part(&self, units: &TakenUnits, given: &[Command]) -> Result<Step, StoreError> {
+    async fn take_part(&self, units: &TakenUnits, queued: &[Command]) -> Result<Step, StoreError> {
         let views = self.views(units);
         let plan = self.plan(units, &views);
         let (mut place, len) = (self.place(), plan.len(units.left));
-        let (inputs, mut rows, own) = tokio::try_join!(
-            self.inputs(units.first, len),
-            Rows::read(self.db, plan.texts.iter(), &[]),
-            self.own_ends(units.line),
-        )?;
+        let inputs = self.inputs(units.first, len);
+        let (inputs, mut rows) = tokio::try_join!(inputs, Rows::read(self.db, plan.texts.iter(), &[]))?;
+        let own: Vec<&Command> =
+            queued.iter().filter(|command| is_own_end(command) && waits(command, self.now)).collect();
         let Inputs { players, servers, first, .. } = inputs;
         let making = |stored| Making {
             stored,
@@ -95,7 +97,7 @@ impl Following<'_> {
                     further.extend(is_new.then_some(new));
                 }
             } else if let Some(back) = plan.backs.get(place - plan.ends.len()) {
-                let Some(more) = self.take_one((&plan, back), &mut rows, &taken, given, new)? else { break };
+                let Some(more) = self.take_one((&plan, back), &mut rows, &taken, queued, new)? else { break };
                 writes.extend(more);
             } else if let Some(text) = plan.shorter(place, units.left) {
                 if rows.is_written(&text.key) {
@@ -116,14 +118,15 @@ impl Following<'_> {
         (plan, back): (&Plan<'_>, &Back<'_>),
         rows: &mut Rows,
         taken: &Making<'_>,
-        given: &[Command],
+        queued: &[Command],
         id: CommandId,
     ) -> Result<Option<Vec<Write>>, StoreError> {
         let text = back.text.and_then(|(place, holds)| Some((plan.texts.get(place)?, holds)));
         if text.is_some_and(|(text, _)| rows.is_written(&text.key)) {
             return Ok(None);
         }
-        let ran = self.delivery.restored || may_have_run_for(&back.entry, given);
+        let ran = self.delivery.restored || may_have_run_for(&back.entry, queued);
+        let ran = ran && !has_run_at_end(self.frozen, &back.entry, queued);
         let writes = match (text, taken.player(&back.entry)) {
             (Some((text, holds)), Some(player)) => {
                 rows.release(taken, (text, &back.entry), (holds, back.is_due && ran), (id, &player))?
@@ -183,15 +186,6 @@ impl Following<'_> {
         let backs = backs(commands, &texts, held, |entry| name_of(&views.taken, self.frozen, entry));
         Plan { ends, backs, texts }
     }
-
-    /// The commands of a line that wait for an end of this order alone.
-    async fn own_ends(&self, line: u16) -> Result<Vec<Command>, StoreError> {
-        let found = commands::read(self.db, given_ids(self.delivery).into_iter()).await?.into_values();
-        let is_own = |command: &Command| {
-            command.line == line && command.event == CommandEvent::Expired && command.lasting.is_none()
-        };
-        Ok(found.filter(|command| is_own(command) && waits(command, self.now)).collect())
-    }
 }
 
 /// Whether a command is the end of units as they were before.
@@ -212,7 +206,7 @@ fn shorter_end(
     let player = rest.player(entry).filter(|_| left > 0 && !entry.template.per_unit);
     if let Some(player) = &player {
         let end = command.delivery.due.saturating_sub(i64::from(entry.template.delay));
-        let next = rest.command_after(id, entry, player, end);
+        let next = Command { ends: command.ends, ..rest.command_after(id, entry, player, end) };
         writes.extend(commands::put_new(&next, place_of(&next).as_ref())?);
     }
     Ok((writes, player.is_some()))

@@ -382,3 +382,40 @@ async fn an_upgrade_keeps_the_ends_of_the_orders_of_before_and_a_purchase_moves_
     days(&shop, &mut server, 1).await;
     assert_eq!(ran(&mut server), ["remove Thornwick"]);
 }
+
+/// Thirty days of claims, and of a rank that a further purchase prolongs, for players who are online.
+fn claims_and_rank() -> ItemDelivery {
+    let take = |event| [on(event, "claims -{count}"), on(event, "rank remove {player}")];
+    let mut commands = vec![online(bought("claims {count}")), online(bought("rank add {player}"))];
+    commands.extend([CommandEvent::Expired, CommandEvent::Refunded].into_iter().flat_map(take));
+    ItemDelivery { commands, expires_after: Some(30 * 86_400) }
+}
+
+#[tokio::test]
+async fn an_end_takes_no_units_that_were_never_given() {
+    let shop = Shop::open(Vec::new()).await;
+    shop.publish(&[1], claims_and_rank()).await;
+    let mut server = shop.game_server(1).await;
+    shop.buy("a").await;
+    shop.wait(31 * DAY);
+    server.round(&shop, Trouble::NONE).await;
+    assert_eq!(server.texts(), ["rank remove Thornwick"]);
+}
+
+#[tokio::test]
+async fn a_refund_takes_no_units_that_their_end_has_taken() {
+    let shop = Shop::open(Vec::new()).await;
+    shop.publish(&[1], claims_and_rank()).await;
+    let mut server = shop.game_server(1).await;
+    let first = shop.buy("a").await;
+    shop.buy("b").await;
+    server.round(&shop, Trouble::NONE).await;
+    server.join(&shop, "Thornwick").await;
+    shop.wait(31 * DAY);
+    server.round(&shop, Trouble::NONE).await;
+    assert_eq!(server.texts()[4..], ["claims -1"; 2]);
+    shop.refund(&first).await;
+    shop.sweep_for(7).await;
+    server.round(&shop, Trouble::NONE).await;
+    assert_eq!(server.texts()[6..], ["rank remove Thornwick"], "the other order's time is over as well");
+}
