@@ -89,10 +89,11 @@ export async function login(page, name) {
 }
 
 export async function agree(page) {
-  const name = page.getByLabel(/is my name in the game/);
-  if (await name.count()) await name.check();
   await page.getByLabel("I accept the terms and conditions").check();
   await page.getByLabel("I have read the privacy policy").check();
+  // It is shown together with them.
+  const name = page.getByLabel(/is my name in the game/);
+  if (await name.count()) await name.check();
 }
 
 /** Does something that the API refuses, and expects the API's own words on the page; a field has its label there. */

@@ -145,7 +145,7 @@ const utc = (time) => `${time.replace(" ", "T")}Z`;
 function summary(found, order, delivery, isReturn) {
   const isPaid = order.status === "PAID";
   const { player, own } = delivery;
-  const avatar = store.user?.username === player ? store.user.avatar : "";
+  const avatar = player && store.user?.username === player ? store.user.avatar : "";
   return [
     h("p", { class: `state ${order.status.toLowerCase()}` }, h("span", { "aria-hidden": "true" }, { PAID: "✓", PENDING: "…" }[order.status] ?? "✕"), h("strong", {}, t(`order.state.${order.status}`))),
     h("p", { class: "lead" }, found.message),
