@@ -149,7 +149,7 @@ pub struct Lasting {
     /// The command that runs at the end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<CommandId>,
-    /// Whether it did not run although its time had come, because others held it.
+    /// Whether it has not run although its time had come, because others held it.
     #[serde(default, skip_serializing_if = "is_default")]
     pub owed: bool,
 }

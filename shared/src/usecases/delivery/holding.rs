@@ -286,6 +286,8 @@ impl Rows {
         if holds {
             next.release(&making.stored.order.internal_id, line.line, !line.expires());
         }
+        // What the command at the end has taken is owed no more. One that waits may be recalled before it does.
+        next.owed &= !found.as_ref().is_some_and(|command| may_have_run(&command.delivery));
         next.owed |= takes;
         let mut writes = Vec::new();
         if next.is_permanent() {
@@ -293,7 +295,6 @@ impl Rows {
         } else if let Some(end) = next.end().filter(|end| now < *end) {
             match found {
                 Some(command) if waits(&command, now) => {
-                    next.owed = false;
                     writes.extend(moved(&command, before.end().unwrap_or(end), end)?);
                 }
                 _ if next.is_due_at_end() => {
@@ -334,7 +335,7 @@ fn at_end(
 ) -> Result<Vec<Write>, StoreError> {
     let mut command = making.command_after(id, entry, player, end);
     command.lasting = Some(text.name.clone());
-    (next.command, next.owed) = (Some(id), false);
+    next.command = Some(id);
     commands::put_new(&command, place_of(&command).as_ref())
 }
 

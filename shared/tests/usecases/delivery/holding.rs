@@ -419,3 +419,20 @@ async fn a_refund_takes_no_units_that_their_end_has_taken() {
     server.round(&shop, Trouble::NONE).await;
     assert_eq!(server.texts()[6..], ["rank remove Thornwick"], "the other order's time is over as well");
 }
+
+#[tokio::test]
+async fn what_is_left_to_an_end_is_taken_if_the_last_holder_is_refunded_before_it_is_given() {
+    let shop = Shop::open(Vec::new()).await;
+    let commands = vec![bought("add {player}"), expired("remove {player}"), refunded("remove {player}")];
+    shop.publish(&[1], ItemDelivery { commands, expires_after: Some(30 * 86_400) }).await;
+    let mut server = shop.game_server(1).await;
+    let first = shop.buy("a").await;
+    server.round(&shop, Trouble::NONE).await;
+    let second = shop.buy("b").await;
+    for order in [first, second] {
+        shop.refund(&order).await;
+        shop.sweep_for(7).await;
+    }
+    server.round(&shop, Trouble::NONE).await;
+    assert_eq!(server.texts(), ["add Thornwick", "remove Thornwick"]);
+}
