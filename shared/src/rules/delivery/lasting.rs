@@ -10,6 +10,13 @@ const SEVERAL: u16 = u16::MAX;
 /// Later than any end, seconds since 1970 UTC.
 pub const NEVER: i64 = 253_402_300_799;
 
+impl Holder {
+    /// Whether it is of no order, but of several that are not listed.
+    pub const fn stands_for_several(&self) -> bool {
+        self.line == SEVERAL
+    }
+}
+
 impl Lasting {
     /// Whether a holder never ends.
     pub fn is_permanent(&self) -> bool {

@@ -82,7 +82,7 @@ pub async fn follow_or_leave(db: &Db, clock: &dyn Clock, known: &StoredOrder) {
 }
 
 /// The order as it is delivered: its lines have the units that are left, and those that are still to be taken back.
-fn delivered(stored: &StoredOrder) -> StoredOrder {
+pub(super) fn delivered(stored: &StoredOrder) -> StoredOrder {
     let mut order = stored.clone();
     let pending = order.effects.delivery.as_ref().map(|delivery| delivery.units.clone()).unwrap_or_default();
     for (place, line) in (0_u16..).zip(&mut order.order.lines).filter(|(_, line)| line.returned > 0) {

@@ -9,6 +9,7 @@ mod earlier;
 mod follow;
 mod freeze;
 mod give;
+mod holders;
 mod holding;
 mod key;
 mod making;
@@ -29,6 +30,7 @@ pub use audit::{DeliveryAudit, Silent, audit, remove_stray, requeue};
 pub(in crate::usecases) use earlier::{hold_earlier, unheld};
 pub use follow::{follow, follow_or_leave};
 pub(in crate::usecases) use freeze::freeze;
+pub use holders::{HoldersAudit, audit_holders, hold_again};
 pub use key::{ServerKey, add_key, revoke_key, server_of};
 pub use owner::{
     Filter, LineDelivery, Listed, OwnerOutcome, StopReason, cancel, commands_of, done, lines_of, listed_of, matching,

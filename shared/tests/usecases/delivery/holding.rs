@@ -2,6 +2,7 @@
 //! goes.
 
 use super::game_server::{GameServer, Trouble};
+use super::holders::audited;
 use super::shop::{BUYER, ITEM, OTHER, Shop, bought, on, online};
 use shared::model::{
     Command, CommandEvent, CommandTemplate, EarlierExpiry, EarlierHolder, InternalId, ItemDelivery, OrderDelivery,
@@ -9,7 +10,7 @@ use shared::model::{
 };
 use shared::store::transaction::{Sent, Write, send};
 use shared::store::{codec, keys};
-use shared::usecases::delivery::redeliver;
+use shared::usecases::delivery::{HoldersAudit, redeliver};
 use shared::usecases::upgrade::upgrade;
 
 const DAY: u64 = 86_400;
@@ -44,6 +45,7 @@ fn hat() -> ItemDelivery {
 
 async fn round(shop: &Shop, server: &mut GameServer) {
     server.round(shop, Trouble::NONE).await;
+    assert_eq!(audited(shop).await, HoldersAudit::default());
 }
 
 /// Refunds an order, and lets the game server run what follows.

@@ -3,6 +3,7 @@
 mod agent;
 mod game_server;
 mod health;
+mod holders;
 mod holding;
 mod logins;
 mod poll;

@@ -2,10 +2,12 @@
 //! their paid, lasting orders give, and nothing else.
 
 use super::game_server::{GameServer, Trouble};
+use super::holders::audited;
 use super::shop::{BUYER, ITEM, OTHER, STRANGER, Shop, bought, on};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestCaseError, TestRunner};
 use shared::model::{CommandEvent, CommandTemplate, InternalId, ItemDelivery, OrderStatus};
+use shared::usecases::delivery::HoldersAudit;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -275,5 +277,6 @@ async fn try_history(history: Vec<(Op, Option<(usize, Fault)>)>) -> Result<(), T
         world.shop.sweep_for(3).await;
         world.server.round(&world.shop, Trouble::NONE).await;
     }
+    prop_assert_eq!(audited(&world.shop).await, HoldersAudit::default(), "who holds what takes back");
     world.check()
 }

@@ -7,6 +7,7 @@
 
 use super::agent::{Agent, agent_id};
 use super::game_server::{GameServer, Run, Trouble};
+use super::holders::audited;
 use super::shop::{BUYER, Shop, bought, on, online};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestCaseError, TestRunner};
@@ -16,7 +17,7 @@ use shared::model::{
 };
 use shared::store::{StoreError, orders, sequences};
 use shared::usecases::bans;
-use shared::usecases::delivery::{StopReason, commands_of, ids_after_restore, poll, restored, stop};
+use shared::usecases::delivery::{HoldersAudit, StopReason, commands_of, ids_after_restore, poll, restored, stop};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tests::{Dump, Fault};
@@ -210,6 +211,7 @@ impl World {
         for id in &self.orders {
             self.check_order(id).await?;
         }
+        prop_assert_eq!(audited(&self.shop).await, HoldersAudit::default(), "who holds what takes back");
         Ok(())
     }
 

@@ -1,11 +1,13 @@
 //! Units of a line that are refunded while the order stays paid: what they gave is taken back, once, and the rest goes on.
 
 use super::game_server::{GameServer, Trouble};
+use super::holders::audited;
 use super::shop::{Shop, bought, on};
 use shared::model::CommandEvent::{Expired, Refunded};
 use shared::model::{CommandTemplate, InternalId, ItemDelivery, LineId, OrderStatus};
 use shared::providers::Stripe;
 use shared::usecases::checkouts::{OperatorError, refund_lines};
+use shared::usecases::delivery::HoldersAudit;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tests::Fault;
 
@@ -22,6 +24,7 @@ async fn refund(shop: &Shop, order: &InternalId, units: u32) -> Result<(), Opera
 async fn run(shop: &Shop, server: &mut GameServer) {
     shop.sweep_for(2).await;
     server.round(shop, Trouble::default()).await;
+    assert_eq!(audited(shop).await, HoldersAudit::default());
 }
 
 /// A shop whose item has these commands and lasts so long, and an order of five that has run.
