@@ -35,6 +35,11 @@ pub fn decisive<'a>(states: impl Iterator<Item = &'a str>) -> &'a str {
     states.max_by_key(|state| (takes_back(state), *state != FRAUD_WARNING, !is_over(state))).unwrap_or_default()
 }
 
+/// Whether the bank waits for the store's response.
+pub fn needs_response(state: &str) -> bool {
+    matches!(state, "needs_response" | "warning_needs_response")
+}
+
 /// Whether it is decided: it never changes again.
 pub fn is_over(state: &str) -> bool {
     matches!(state, "won" | LOST | "warning_closed" | "prevented")

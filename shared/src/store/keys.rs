@@ -284,6 +284,11 @@ pub fn paid_order(created_at: i64, number: OrderNumber) -> Key {
     key(paid(), &place_of(created_at, number))
 }
 
+/// The first sort key of [`paid`] of an order that was made at `second`, since 1970 UTC.
+pub fn paid_from(second: i64) -> String {
+    second_text(second)
+}
+
 /// Partition of the orders with something left to do.
 pub fn unfinished() -> String {
     "OPEN".to_owned()

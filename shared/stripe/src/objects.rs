@@ -169,6 +169,16 @@ pub struct Dispute {
     /// The changes of the store's balance that it made.
     #[serde(default)]
     pub balance_transactions: Vec<BalanceTransaction>,
+    #[serde(default)]
+    pub evidence_details: EvidenceDetails,
+}
+
+/// What the bank waits for in a dispute.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+pub struct EvidenceDetails {
+    /// Until when evidence can be sent, seconds since 1970 UTC; `None` if the time is over or none is asked for.
+    #[serde(default)]
+    pub due_by: Option<i64>,
 }
 
 /// A change of the store's balance, in minor units of the currency in which the store is paid out.

@@ -205,10 +205,21 @@ pub enum Command {
     /// Print the OpenAPI document of the API; touches no table.
     #[command(hide = true, after_help = "Examples:\n  storectl openapi > openapi.json")]
     Openapi,
-    /// Check the deployment and the table: one line for each check, and what to do if it fails.
+    /// Print one screen: what was sold today, what is open, what waits, and the game servers.
+    #[command(
+        after_help = "Examples:\n  storectl status --stack storefront\n  storectl status --json --local ./data\n\n\
+                            Today begins at midnight in UTC. Sales are those with an owner and a price, in the store's \
+                            currency, less refunds. It reads today's orders, the open ones and the servers' queues, and \
+                            looks through the table once, which takes some seconds if it is large, for what waits for \
+                            you. It compares nothing and asks no provider: `storectl doctor` does."
+    )]
+    Status,
+    /// Say what needs you, with the command for it, and check the deployment and the table.
     #[command(after_help = "Examples:\n  storectl doctor --stack storefront --origin https://shop.example\n  \
                             storectl doctor --local ./data\n  \
-                            storectl doctor --repair --local ./data")]
+                            storectl doctor --repair --local ./data\n\n\
+                            A line that begins with bad is a fault, todo waits for you, note is worth knowing. The last \
+                            line names what is well. The exit code is 3 if there is a bad or a todo.")]
     Doctor(Doctor),
 }
 
@@ -354,6 +365,9 @@ pub struct Doctor {
     /// Correct units sold, what users own and what patrons gave from the orders, and what waits for game servers.
     #[arg(long)]
     pub repair: bool,
+    /// Print a line for every check, also for what is well.
+    #[arg(long)]
+    pub all: bool,
 }
 
 /// A short text on one line.

@@ -31,6 +31,7 @@ mod restore;
 mod restored;
 mod servers;
 mod shop;
+mod status;
 mod subscriptions;
 mod tokens;
 mod upgrade;
@@ -110,6 +111,7 @@ pub async fn on_table(command: &Command, target: &Target, console: &Console) -> 
         Command::Delivery(command) => deliver(command, target, console).await,
         Command::Cart(command) => cart(command, target).await,
         Command::Doctor(options) => doctor::run(target, options).await,
+        Command::Status => status::run(target).await,
         Command::Publish(options) => publishing::run(target, console, options, publishing::read(&options.dir)?).await,
         Command::Check(_) | Command::Openapi => Err(Failure::refused("This needs no table.", "Report this.")),
     }

@@ -14,6 +14,7 @@ pub use stack::Stack;
 use crate::error::{Exit, Failure};
 use aws_config::SdkConfig;
 use clap::Args;
+use local::clock::MovableClock;
 use local::error::StartError;
 use payments::Local;
 use shared::clock::Clock;
@@ -81,7 +82,7 @@ impl Target {
     /// Finds the table. `create` says whether a `--local` directory that is not there is made.
     pub async fn resolve(options: &TargetOptions, clock: &Arc<dyn Clock>, create: bool) -> Result<Self, Failure> {
         if let Some(dir) = &options.local {
-            return Self::local(options, dir, clock, create).await;
+            return Self::local(options, dir, create).await;
         }
         if let Some(url) = &options.endpoint_url {
             let table = options.table.clone().unwrap_or(definition()?.logical_id);
@@ -135,13 +136,14 @@ impl Target {
         }
     }
 
-    async fn local(options: &TargetOptions, dir: &Path, clock: &Arc<dyn Clock>, create: bool) -> Result<Self, Failure> {
+    async fn local(options: &TargetOptions, dir: &Path, create: bool) -> Result<Self, Failure> {
         if !create && !local::data::table_file(dir).is_file() {
             let what =
                 format!("{} is not a data directory of the local server: there is no table in it.", dir.display());
             let next = "Check the path, or fill it with `storectl publish --local`.";
             return Err(Failure::new(Exit::Denied, what, next));
         }
+        let clock = &moved(dir)?;
         let lock = match local::data::lock(dir) {
             Ok(lock) => lock,
             Err(error @ StartError::DataInUse(_)) => {
@@ -198,6 +200,12 @@ pub fn definition() -> Result<template::TableDefinition, Failure> {
         let what = format!("The template this tool was built from cannot be read: {error}.");
         Failure::new(Exit::Local, what, "Build it again from a clean checkout.")
     })
+}
+
+/// The clock of a local server, which its owner may have moved ahead, as far as it is now.
+fn moved(dir: &Path) -> Result<Arc<dyn Clock>, Failure> {
+    let clock = MovableClock::of(Some(dir)).map_err(|error| unusable(&error))?;
+    Ok(Arc::new(clock))
 }
 
 fn unusable(error: &StartError) -> Failure {

@@ -145,10 +145,10 @@ async fn doctor_names_servers_that_are_silent_or_stuck_while_they_have_a_key() {
     polled(29).await;
     assert_eq!(found().await, []);
     polled(31).await;
-    assert_eq!(found().await, [("note".into(), "Hearth (1) has not polled for 31 minutes".to_owned())]);
+    assert_eq!(found().await, [("todo".into(), "Hearth (1) has not polled for 31 minutes".to_owned())]);
     polled(5).await;
     let (state, said) = found().await.remove(0);
-    assert_eq!(state, "note");
+    assert_eq!(state, "todo");
     assert!(said.starts_with("Hearth (1) polls, and commands have been ready for "), "{said}");
     bench.ok(&["server", "revoke", "1", "--yes"]).await;
     assert_eq!(found().await, [], "it has no key any more");
@@ -336,7 +336,7 @@ async fn what_was_refused_or_waits_for_more_than_three_days_is_named_and_listed(
     let refused = listed(&bench, &["--state", "refused"]).await;
     assert_eq!((ids(&refused), refused[0]["output"].as_str()), (vec![all[0]], Some(output.as_str())));
     let said = "game servers refused 1: they did nothing".to_owned();
-    assert_eq!(finding(&bench, &[], "refused commands").await, ("note".into(), said));
+    assert_eq!(finding(&bench, &[], "refused commands").await, ("todo".into(), said));
     assert_eq!(bench.ok(&["server", "list"]).await["servers"][0]["refused"], 1);
     // As if a plugin had kept another one for three days and a minute.
     let before = commands::get(&bench.db, all[1]).await.unwrap().unwrap();
@@ -346,7 +346,7 @@ async fn what_was_refused_or_waits_for_more_than_three_days_is_named_and_listed(
     assert_eq!(listed(&bench, &["--waiting"]).await, [""; 0]);
     write(&bench, commands::change(&before, &after, place_of(&before), place_of(&after).as_ref()).unwrap()).await;
     let said = "1 have waited for their player for more than three days".to_owned();
-    assert_eq!(finding(&bench, &[], "waiting commands").await, ("note".into(), said));
+    assert_eq!(finding(&bench, &[], "waiting commands").await, ("todo".into(), said));
     assert_eq!(ids(&listed(&bench, &["--waiting"]).await), [all[1]]);
     bench.ok(&["delivery", "done", "--order", &order, "--yes"]).await;
     assert_eq!(findings(&bench, &[], "refused commands").await, []);

@@ -55,7 +55,7 @@ async fn buyers_who_are_counted_by_a_known_proxys_addresses_are_told_of() {
     assert_eq!(told().await, None, "half of them may be robots");
     count("2606:4700:1:2::/64", 0).await;
     let finding = told().await.unwrap();
-    assert_eq!(finding["state"], "note");
+    assert_eq!(finding["state"], "todo");
     assert!(finding["said"].as_str().unwrap().contains("Cloudflare"), "{finding}");
     assert!(finding["next"].as_str().unwrap().contains("TrustedProxies"), "{finding}");
     // The proxy is trusted now.

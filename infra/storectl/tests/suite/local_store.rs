@@ -3,6 +3,7 @@
 use crate::bench::sample;
 use crate::payments::{ITEM, begin_checkout};
 use clap::Parser;
+use local::clock::MovableClock;
 use local::data::{Running, lock, payments_file, table_file};
 use local::engine::Engine;
 use local::stripe::{Action, Options, payment_keys, start};
@@ -61,4 +62,30 @@ async fn the_data_directory_is_all_that_a_command_needs() {
     assert!(Running::find(&data).is_none(), "its addresses are removed");
     let again = start(Options { kept, ..Options::default() }).await.unwrap();
     assert!(again.act(&again.sessions()[0], &Action::Pay).is_err(), "the next start knows what happened");
+}
+
+#[tokio::test]
+async fn commands_have_the_clock_of_the_local_server_which_may_be_moved_ahead() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("data");
+    ok(&data, &["publish", &sample(), "--yes"]).await;
+    MovableClock::of(Some(&data)).unwrap().move_ahead(40).unwrap();
+    let second = |text: &Value| text.as_str().unwrap().parse::<jiff::Timestamp>().unwrap().as_second();
+    let moved = SystemClock.seconds() + 40 * 86_400;
+    let now = second(&ok(&data, &["status"]).await["now"]);
+    assert!((now - moved).abs() < 60, "{now}");
+    let clock = async || {
+        let doctor = ok(&data, &["doctor"]).await;
+        let findings = doctor["findings"].as_array().unwrap().clone();
+        findings.into_iter().find(|one| one["check"] == "clock").unwrap()
+    };
+    assert_eq!(clock().await["state"], "ok");
+    // As while a server has it open.
+    let _open = lock(&data).unwrap();
+    let engine = Engine::start(Some(&table_file(&data))).await.unwrap();
+    let table = template().table().unwrap().logical_id;
+    Running { endpoint: engine.endpoint().to_owned(), table, payments: None }.leave(&data).unwrap();
+    let said = clock().await["said"].as_str().unwrap().to_owned();
+    let told: jiff::Timestamp = said.split(' ').nth(2).unwrap().parse().unwrap();
+    assert!((told.as_second() - moved).abs() < 60, "{said}");
 }

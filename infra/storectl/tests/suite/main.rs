@@ -20,6 +20,7 @@ mod payments;
 mod payments_account;
 mod payments_reconcile;
 mod people;
+mod person;
 mod publishing;
 mod s3;
 mod servers;

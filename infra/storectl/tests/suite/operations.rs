@@ -14,6 +14,7 @@ use std::time::Duration;
 use storectl::cli::Cli;
 use storectl::commands;
 use storectl::console::Console;
+use storectl::error::Exit;
 use tests::{repository, template};
 
 const PAGE: &str = include_str!("../../../docs/operations.md");
@@ -44,7 +45,10 @@ async fn a_newcomer_gets_to_a_paid_order_that_check_status_shows() {
         let cli = Cli::try_parse_from(std::iter::once("storectl".to_owned()).chain(line.clone())).unwrap();
         let outcome = Box::pin(commands::run(&cli, &Console::without_terminal(), &clock)).await;
         let answer = outcome.unwrap_or_else(|failure| panic!("{line:?}: {failure}"));
-        assert_eq!(answer.trouble(), None, "{line:?}: {}", answer.text());
+        // The sale waits for a game server that has no key yet.
+        let todo = (line[0] == "doctor").then_some(Exit::Faults);
+        assert_eq!(answer.trouble(), todo, "{line:?}: {}", answer.text());
+        assert!(todo.is_none() || answer.text().contains("server add 1"), "{}", answer.text());
         token = answer.json()["token"].as_str().map(str::to_owned).or(token);
     }
     let data = dir.path().join("data");

@@ -1,23 +1,18 @@
 //! Whether every command is where its game server finds it, and nothing of it is stuck.
 
-use super::finding::Finding;
+use super::finding::{Finding, named};
+use super::person::Undecided;
 use crate::commands::common::shown_time;
 use crate::commands::queues::of_unpublished;
 use crate::error::Failure;
 use crate::target::Target;
 use shared::model::{Command, InternalId, ServerId};
-use shared::store::StoreError;
 use shared::store::keys::Key;
 use shared::store::orders::StoredOrder;
-use shared::store::published::read_active_version;
-use shared::usecases::delivery::{
-    READY_TOO_LONG, SILENT_TOO_LONG, Silent, audit, follow, measure, remove_stray, requeue,
-};
+use shared::usecases::delivery::{Silent, audit, follow, remove_stray, requeue};
 use std::collections::{BTreeMap, BTreeSet};
 
 const CHECK: &str = "delivery";
-/// How many rows a finding names.
-const NAMED: usize = 10;
 
 pub(super) async fn check(target: &Target, repairs: bool) -> Vec<Finding> {
     look(target, repairs).await.unwrap_or_else(|failure| vec![Finding::failed(CHECK, failure)])
@@ -34,38 +29,9 @@ async fn look(target: &Target, repairs: bool) -> Result<Vec<Finding>, Failure> {
     findings.extend(found.silent.iter().map(silent));
     findings.extend(withdrawn(&found.withdrawn));
     findings.extend(unpublished(target, found.servers).await?);
-    findings.extend(late(target).await?);
-    if found.unknown > 0 {
-        let said = format!("{} may have run or not", found.unknown);
-        let next = "`storectl delivery list --state unknown` shows them; `delivery retry` or `done` decides";
-        findings.push(Finding::note("commands", said, next));
-    }
-    findings.extend(refused(found.refused));
-    findings.extend(waiting_long(found.waiting_long));
+    let undecided = Undecided { unknown: found.unknown, refused: found.refused, waiting_long: found.waiting_long };
+    findings.extend(undecided.findings());
     Ok(findings)
-}
-
-/// Commands of which game servers said that they did nothing.
-fn refused(count: usize) -> Option<Finding> {
-    let said = format!("game servers refused {count}: they did nothing");
-    let next =
-        "`storectl delivery list --state refused` shows the responses; then `delivery retry`, `done` or `cancel`";
-    (count > 0).then(|| Finding::note("refused commands", said, next))
-}
-
-/// Commands whose player has not joined, who may be another one than the buyer meant.
-fn waiting_long(count: usize) -> Option<Finding> {
-    let said = format!("{count} have waited for their player for more than three days");
-    let next =
-        "`storectl delivery list --waiting` shows them: ask whether the name is right, or whether the plugin lost them";
-    (count > 0).then(|| Finding::note("waiting commands", said, next))
-}
-
-/// Some of them, for a finding.
-fn named<T: ToString>(things: impl ExactSizeIterator<Item = T>) -> String {
-    let more = if things.len() > NAMED { ", …" } else { "" };
-    let named: Vec<String> = things.take(NAMED).map(|thing| thing.to_string()).collect();
-    format!("{}{more}", named.join(", "))
 }
 
 async fn without_copy(target: &Target, lost: &[Command], repairs: bool) -> Result<Finding, Failure> {
@@ -79,7 +45,7 @@ async fn without_copy(target: &Target, lost: &[Command], repairs: bool) -> Resul
         return Ok(Finding::bad(CHECK, said, "run `storectl doctor --repair`"));
     }
     let repaired = requeue(&target.db, lost).await?;
-    Ok(Finding::ok(CHECK, format!("{repaired} were in no queue and are again: {ids}")))
+    Ok(Finding::repaired(CHECK, format!("{repaired} were in no queue and are again: {ids}")))
 }
 
 async fn without_command(target: &Target, stray: &[Key], repairs: bool) -> Result<Finding, Failure> {
@@ -93,7 +59,7 @@ async fn without_command(target: &Target, stray: &[Key], repairs: bool) -> Resul
         return Ok(Finding::bad(CHECK, said, "run `storectl doctor --repair`"));
     }
     let removed = remove_stray(&target.db, stray).await?;
-    Ok(Finding::ok(CHECK, format!("{removed} had no command and are removed: {keys_of}")))
+    Ok(Finding::repaired(CHECK, format!("{removed} had no command and are removed: {keys_of}")))
 }
 
 async fn unqueued(target: &Target, all: &[StoredOrder], repairs: bool) -> Result<Finding, Failure> {
@@ -109,7 +75,7 @@ async fn unqueued(target: &Target, all: &[StoredOrder], repairs: bool) -> Result
     for stored in all {
         follow(&target.db, target.clock.as_ref(), stored).await?;
     }
-    Ok(Finding::ok(CHECK, format!("the commands of {} paid orders are queued now: {ids}", all.len())))
+    Ok(Finding::repaired(CHECK, format!("the commands of {} paid orders are queued now: {ids}", all.len())))
 }
 
 /// Rows that are left out everywhere, because this version cannot read them.
@@ -138,33 +104,7 @@ async fn unpublished(target: &Target, servers: BTreeSet<ServerId>) -> Result<Opt
     let counts = found.iter().map(|(server, waiting)| format!("{} for server {server}", waiting.len()));
     let said = format!("commands wait for servers that are not published: {}", named(counts));
     let next = "`storectl publish DIR --drop-queue` cancels them; or publish the server again";
-    Ok((!found.is_empty()).then(|| Finding::note("removed servers", said, next)))
-}
-
-/// Servers about which an alarm goes off.
-async fn late(target: &Target) -> Result<Vec<Finding>, Failure> {
-    const CHECK: &str = "game servers";
-    let active = read_active_version(&target.db).await?.unwrap_or_default();
-    let mut findings = Vec::new();
-    for server in active.config.delivery.servers {
-        let health = match measure(&target.db, target.clock.as_ref(), server.id).await {
-            // Its row is named elsewhere.
-            Err(StoreError::Unreadable { .. }) => continue,
-            measured => measured?,
-        };
-        let named = format!("{} ({})", server.name, server.id);
-        if let Some(silent) = health.silent_for.filter(|silent| *silent > SILENT_TOO_LONG) {
-            let said = format!("{named} has not polled for {} minutes", silent / 60);
-            findings.push(Finding::note(CHECK, said, "see that it runs, and enter `ms reload` into its console"));
-        }
-        if let Some(stuck) = health.stuck_for().filter(|stuck| *stuck > READY_TOO_LONG) {
-            let said = format!("{named} polls, and commands have been ready for {} minutes", stuck / 60);
-            let next =
-                format!("see its console; `storectl delivery list --server {} --older 15m` shows them", server.id);
-            findings.push(Finding::note(CHECK, said, next));
-        }
-    }
-    Ok(findings)
+    Ok((!found.is_empty()).then(|| Finding::todo("removed servers", said, next)))
 }
 
 /// A server that took commands and has said nothing about them since.
@@ -173,5 +113,5 @@ fn silent(silent: &Silent) -> Finding {
     let since = shown_time(*since);
     let said = format!("server {server} took {commands} commands at {since}, and said nothing about them since");
     let next = "see whether it runs; its next poll gets them again, and what it was served three times is unknown";
-    Finding::note("game servers", said, next)
+    Finding::todo("game servers", said, next)
 }

@@ -1,10 +1,12 @@
-//! `doctor`: one line for everything that must be right, and what to do if it is not.
+//! `doctor`: first what needs a person, with what to do about it, and then what is well.
 
 mod delivery;
 mod finding;
+mod holders;
 mod names;
 mod origins;
 mod payments;
+mod person;
 mod proxies;
 mod referrals;
 mod skew;
@@ -14,13 +16,14 @@ mod sums;
 mod table;
 
 pub(super) use names::WITHOUT;
+pub(super) use person::{Undecided, of_store};
 pub(super) use sums::description;
 
 use crate::answer::Answer;
 use crate::cli::Doctor;
 use crate::error::{Exit, Failure};
 use crate::target::Target;
-use finding::{Finding, State};
+use finding::{Finding, State, lines};
 use publish::LoadError;
 use serde_json::json;
 use shared::model::SCHEMA;
@@ -52,16 +55,19 @@ pub(super) async fn run(target: &Target, options: &Doctor) -> Result<Answer, Fai
             findings.push(subscriptions::check(target, options.repair).await);
             findings.push(subscriptions::rows(target, options.repair).await);
             findings.extend(payments::check(target).await);
+            findings.extend(person::check(target).await);
             findings.extend(delivery::check(target, options.repair).await);
+            findings.push(holders::check(target, options.repair).await);
             findings.extend(proxies::check(target).await);
         }
     }
     findings.push(keys_of(target).await);
     findings.push(origins::clients(target, &options.origins));
-    let lines: Vec<String> = findings.iter().map(Finding::line).collect();
-    let sick = findings.iter().any(|finding| finding.state == State::Bad);
-    let answer = Answer::new(lines.join("\n"), json!({ "ok": !sick, "target": target.name, "findings": findings }));
-    Ok(if sick { answer.with_exit(Exit::Faults) } else { answer })
+    findings.sort_by_key(|finding| finding.state);
+    let is_open = findings.iter().any(|finding| finding.state.is_open());
+    let text = lines(&findings, options.all).join("\n");
+    let answer = Answer::new(text, json!({ "ok": !is_open, "target": target.name, "findings": findings }));
+    Ok(if is_open { answer.with_exit(Exit::Faults) } else { answer })
 }
 
 async fn keys_of(target: &Target) -> Finding {
@@ -132,9 +138,11 @@ async fn statistics(target: &Target) -> Finding {
             Finding::bad(CHECK, said, "run `storectl doctor` again")
         }
         Ok(done) if done.finished > 0 => {
-            Finding::ok(CHECK, format!("{} orders were behind and count now", done.finished))
+            Finding::repaired(CHECK, format!("{} orders were behind and count now", done.finished))
         }
-        Ok(done) if done.patrons_repaired => Finding::ok(CHECK, "the patrons were compiled again from their sums"),
+        Ok(done) if done.patrons_repaired => {
+            Finding::repaired(CHECK, "the patrons were compiled again from their sums")
+        }
         Ok(_) => Finding::ok(CHECK, "show every order"),
         Err(error) => Finding::failed(CHECK, error.into()),
     }

@@ -14,6 +14,8 @@ pub(super) async fn unique(target: &Target) -> Finding {
         Err(error) => Finding::failed(CHECK, error.into()),
         Ok((_, without)) if !without.is_empty() => Finding::bad(CHECK, without.join("; "), WITHOUT),
         Ok((0, _)) => Finding::ok(CHECK, "every user is found by name"),
-        Ok((written, _)) => Finding::ok(CHECK, format!("{written} index rows were missing or wrong and are right now")),
+        Ok((written, _)) => {
+            Finding::repaired(CHECK, format!("{written} index rows were missing or wrong and are right now"))
+        }
     }
 }

@@ -38,11 +38,20 @@ pub(super) async fn check(target: &Target) -> Vec<Finding> {
         Ok(None) => findings.push(without_keys(target).await),
         Err(failure) => findings.push(Finding::failed(CHECK, failure)),
     }
+    findings.extend(receipts(target).await);
     findings
 }
 
+/// Where buyers' receipts come from, if anything can be paid. Stripe does not say whether it sends them.
+async fn receipts(target: &Target) -> Option<Finding> {
+    let active = read_active_version(&target.db).await.ok()??;
+    let next = "switch them on in its dashboard: Settings, Customer emails, \"Successful payments\" and \"Refunds\"";
+    let said = "the store sends none, and Stripe only if they are switched on there";
+    (!active.config.payments.methods.is_empty()).then(|| Finding::note("receipts", said, next))
+}
+
 /// Orders that were due long ago: the sweep does not run, or cannot finish them.
-async fn overdue(target: &Target) -> Finding {
+pub(super) async fn overdue(target: &Target) -> Finding {
     const CHECK: &str = "open orders";
     match unfinished::due(&target.db, target.clock.seconds().saturating_sub(OVERDUE)).await {
         Ok(due) if due.is_empty() => Finding::ok(CHECK, "none is overdue"),

@@ -88,7 +88,7 @@ async fn look(target: &Target) -> Result<Option<Finding>, Failure> {
         newest.len()
     );
     let next = "deploy with its networks in TrustedProxies: infra/docs/deployment.md, \"A proxy in front\"";
-    Ok(Some(Finding::note(CHECK, said, next)))
+    Ok(Some(Finding::todo(CHECK, said, next)))
 }
 
 /// The operator of the proxy that an address, or a network such as `2001:db8::/64`, is of.

@@ -24,7 +24,7 @@ pub(super) async fn rows(target: &Target, repairs: bool) -> Finding {
             return Ok(Finding::bad(CHECK, said, "run `storectl doctor --repair`: it writes the rows again"));
         }
         Ok(match differing.repair(&target.db).await? {
-            0 => Finding::ok(CHECK, format!("{said}; written again")),
+            0 => Finding::repaired(CHECK, format!("{said}; written again")),
             left => Finding::bad(CHECK, format!("{said}; {left} were changed by other writes"), "run it again"),
         })
     };
@@ -52,7 +52,7 @@ async fn compared(target: &Target, repairs: bool) -> Result<Finding, Failure> {
         left += usize::from(!rewrite(&target.db, user, expected).await?);
     }
     Ok(match left {
-        0 => Finding::ok(CHECK, format!("{said}; written again")),
+        0 => Finding::repaired(CHECK, format!("{said}; written again")),
         left => Finding::bad(CHECK, format!("{said}; {left} were changed by other writes"), "run it again"),
     })
 }

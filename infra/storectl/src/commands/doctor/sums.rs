@@ -52,7 +52,7 @@ async fn repaired(target: &Target, audit: &Audit) -> Result<Finding, Failure> {
     let left = repair_table(&target.db, audit).await?;
     let done = format!("{}; set to what the orders add up to", description(audit));
     Ok(match left {
-        0 => Finding::ok(CHECK, done),
+        0 => Finding::repaired(CHECK, done),
         left => Finding::bad(CHECK, format!("{done}, but {left} rows were changed by other writes"), "run it again"),
     })
 }

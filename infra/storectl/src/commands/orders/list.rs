@@ -11,9 +11,9 @@ use crate::error::Failure;
 use crate::target::Target;
 use serde_json::json;
 use shared::model::{ItemId, Money, Order, OrderLine, OrderStatus, PlayerName, UserId, UserName};
-use shared::rules::dispute::is_over;
 use shared::store::names;
 use shared::store::orders::StoredOrder;
+use shared::usecases::attention::needs_attention;
 use shared::usecases::orders::each_order;
 use std::cmp::Reverse;
 use std::ops::Range;
@@ -123,11 +123,6 @@ fn has_provider_id(stored: &StoredOrder, id: &str) -> bool {
     let checkout = stored.effects.provider.as_ref();
     checkout
         .is_some_and(|checkout| [&checkout.session, &checkout.intent].into_iter().flatten().any(|known| known == id))
-}
-
-fn needs_attention(StoredOrder { order, effects, .. }: &StoredOrder) -> bool {
-    let is_open = |dispute: &String| !is_over(dispute) && order.status == OrderStatus::Paid;
-    effects.review.is_some() || effects.dispute.as_ref().is_some_and(is_open) || effects.unreturned > Money::ZERO
 }
 
 /// Unusual properties, in few words.
