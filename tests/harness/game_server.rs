@@ -71,6 +71,7 @@ impl TestStore {
             ends: None,
             retried_as: None,
             retry_of: None,
+            runs: Vec::new(),
             output: None,
             delivery: Delivery { online, ..Delivery::new(CommandState::Ready, due) },
         };

@@ -1,6 +1,6 @@
 //! A command of an order on its way to a game server, in its stored form (rules.md, "Delivery").
 
-use super::{CommandEvent, InternalId, ItemId, LastingText, ServerId, is_default};
+use super::{CommandEvent, InternalId, ItemId, LastingText, RunName, ServerId, is_default};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -203,6 +203,9 @@ pub struct Delivery {
     /// Whether it was last served to an agent, whose journal says what it has begun.
     #[serde(default, skip_serializing_if = "is_default")]
     pub by_agent: bool,
+    /// Whether a run of the owner's says that the game server has lost what it gave.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub lost: bool,
 }
 
 impl Delivery {
@@ -224,6 +227,7 @@ impl Delivery {
             unknown_at: None,
             refused_at: None,
             by_agent: false,
+            lost: false,
         }
     }
 }
@@ -260,6 +264,9 @@ pub struct Command {
     /// The command in whose place the owner had it sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_of: Option<CommandId>,
+    /// The runs of the owner's that sent it, or a command before it, or moved its end: none of them does so again.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub runs: Vec<RunName>,
     /// The game server's answer, as an agent reported it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<String>,

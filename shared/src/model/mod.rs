@@ -30,6 +30,7 @@ mod player_name;
 mod provider_account;
 mod refund;
 mod returned;
+mod run;
 mod server;
 mod settings;
 mod shop;
@@ -77,6 +78,7 @@ pub use order_delivery::{
 pub use player_name::{BedrockPrefix, NotAPlayerName, PlayerName};
 pub use provider_account::ProviderAccount;
 pub use refund::{RefundAttempt, RefundOutcome, Refunds, ReviewOutcome, Reviewed};
+pub use run::{DeliveryRun, Extension, NotARunName, OwnerRun, RunName};
 pub use server::Server;
 pub use settings::{Announcement, AuthType, Currency, GameServer, Goal, Language, Settings};
 pub use shop::{Font, Hero, Palette, Section, Shop};

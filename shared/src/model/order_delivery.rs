@@ -1,7 +1,8 @@
 //! The delivery of an order: the commands that it was created with, and how far it is.
 
 use super::{
-    CommandId, CommandTemplate, Entitlement, FreeNames, InternalId, ItemId, Money, Server, ServerId, UserId, is_default,
+    CommandId, CommandTemplate, Entitlement, FreeNames, InternalId, ItemId, Money, RunName, Server, ServerId, UserId,
+    is_default,
 };
 use serde::{Deserialize, Serialize};
 
@@ -152,6 +153,9 @@ pub struct Lasting {
     /// Whether it has not run although its time had come, because others held it.
     #[serde(default, skip_serializing_if = "is_default")]
     pub owed: bool,
+    /// The runs of the owner's that have moved `ends_at`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub runs: Vec<RunName>,
 }
 
 /// A line of an order that keeps a text from running.

@@ -1,7 +1,7 @@
 //! Subscriptions: items that are paid again every period, and give access as long as they are paid (rules.md,
 //! "Subscriptions").
 
-use super::{CategoryId, InternalId, ItemId, Money, ProviderAccount, UserId, is_default};
+use super::{CategoryId, InternalId, ItemId, Money, ProviderAccount, RunName, UserId, is_default};
 use serde::{Deserialize, Serialize};
 
 /// The unit in which the period of a subscription is counted.
@@ -266,6 +266,12 @@ pub struct Subscription {
     /// When access ended because nothing was paid. Only a payment begins it again: commands run for orders.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lapsed_at: Option<i64>,
+    /// How many seconds longer than what is paid, or free, it gives access: the owner has given back an outage.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub extended: i64,
+    /// The runs of the owner's that did so.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub runs: Vec<RunName>,
     /// The cancellation that is still to be asked of the provider.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requested: Option<Cancellation>,

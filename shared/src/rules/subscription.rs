@@ -3,8 +3,8 @@
 
 use crate::model::SubscriptionStatus::{Active, Cancelled, Ended, PastDue};
 use crate::model::{
-    Cancellation, CategoryId, InternalId, ItemId, PublishedItem, Subscription, SubscriptionDetail, SubscriptionState,
-    SubscriptionStatus, UserSubscription,
+    Cancellation, CategoryId, InternalId, ItemId, PublishedItem, RunName, Subscription, SubscriptionDetail,
+    SubscriptionState, SubscriptionStatus, UserSubscription,
 };
 
 /// How many seconds after a period's end its renewal is expected to be known. Providers charge about an hour after it.
@@ -84,7 +84,20 @@ pub fn access_until(subscription: &Subscription) -> i64 {
     let is_asked_for =
         !matches!(subscription.detail, Some(SubscriptionDetail::Paused | SubscriptionDetail::Incomplete));
     let is_awaited = !subscription.cancelled && !is_over && is_asked_for;
+    let until = until.saturating_add(subscription.extended);
     if is_awaited { until + i64::from(subscription.plan.grace) } else { until }
+}
+
+/// The subscription after a run of the owner's has made it give access for so many seconds longer; `None` if the run did so
+/// before, or it gives no access at `now`.
+pub fn extended(before: &Subscription, run: &RunName, seconds: i64, now: i64) -> Option<Subscription> {
+    if before.runs.contains(run) || before.stopped_at.is_some() || access_until(before) <= now {
+        return None;
+    }
+    let mut next = before.clone();
+    next.extended = next.extended.saturating_add(seconds);
+    next.runs.push(run.clone());
+    Some(settled(next, now))
 }
 
 /// The state that the owner is shown.

@@ -32,6 +32,8 @@ fn subscription() -> Subscription {
         ended_at: None,
         stopped_at: None,
         lapsed_at: None,
+        extended: 0,
+        runs: Vec::new(),
         requested: None,
         scheduled: END + GRACE,
         due: Some(END + LATE),

@@ -47,6 +47,7 @@
 //! | a command of an order | `COMMAND#id` | `COMMAND` | BatchGet, Put in transactions |
 //! | what a game server's poll finds, by the second it is due | `QUEUE#server` | *seconds*`#`*id* | Query, Put and Delete in transactions |
 //! | commands that are neither served nor finished, by state | `QUEUE#server` | *state*`#`*seconds*`#`*id* | Query, Put and Delete in transactions |
+//! | a run of the owner's by its name | `RUN#name` | `RUN` | Get, Put by the operations tool |
 //! | what a server's last poll was served, and when it polled | `LEASE#server` | `LEASE` | BatchGet, Update |
 //! | a game server by the hash of its key | `SERVER#hash` | `SERVER` | Get, BatchGet, Update; Put and Delete by the operations tool |
 //! | a text that takes something from an account on a server, and which orders hold it | `EXPIRY#user` | `TEXT#`*server*`#`*hash* | BatchGet; Put and Delete in transactions |

@@ -31,6 +31,7 @@ pub mod queue;
 mod refunds;
 pub mod reservations;
 pub mod restoring;
+pub mod runs;
 pub mod sequences;
 pub mod servers;
 pub mod single;

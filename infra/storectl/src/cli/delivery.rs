@@ -2,7 +2,7 @@
 
 use super::seconds;
 use clap::{Args, Subcommand};
-use shared::model::{CommandId, CommandState};
+use shared::model::{CommandId, CommandState, ItemId, RunName};
 
 /// `server …`.
 #[derive(Debug, Clone, Subcommand)]
@@ -91,10 +91,17 @@ pub enum DeliveryCommand {
     List(ListDelivery),
     /// Send commands again under new ids: they run once more, whether or not they ran before.
     #[command(after_help = "Examples:\n  storectl delivery retry 1042 1043 --stack storefront\n  \
-                            storectl delivery retry --order xihrrpwsa7d4vdj2 --stack storefront\n\n\
+                            storectl delivery retry --order xihrrpwsa7d4vdj2 --stack storefront\n  \
+                            storectl delivery retry --server Survival --since 2031-05-01T03:00Z --run rollback-2031-05-01 \
+                            --stack storefront\n\n\
                             With --order those that are unknown or refused. If the game server asks about the old id again, \
-                            the response is not to run it.")]
-    Retry(DecideDelivery),
+                            the response is not to run it.\n\n\
+                            With --server a run: the `bought` commands that the server ran in that time, or may have run, or \
+                            keeps, run again, because it was reset or has lost what they gave. Orders must be paid and not disputed; \
+                            refunded units, items that have ended, banned players and what you did by hand are left out. The \
+                            commands are those of the purchase, for the players' present names. The same command with the same \
+                            name goes on where it stopped, and gives nothing twice; another name is another run.")]
+    Retry(RetryDelivery),
     /// Cancel commands that have not run.
     #[command(after_help = "Example:\n  storectl delivery cancel --order xihrrpwsa7d4vdj2 --stack storefront\n\n\
                             With --order those that wait, are ready, kept, unknown or refused.")]
@@ -141,7 +148,39 @@ pub struct ListDelivery {
     pub waiting: bool,
 }
 
-/// `delivery retry`, `cancel` and `done`.
+/// `delivery retry`.
+#[derive(Debug, Clone, Args)]
+pub struct RetryDelivery {
+    /// The ids of the commands, as `delivery list` shows them.
+    #[arg(value_name = "ID", value_parser = id, required_unless_present_any = ["order", "server"])]
+    pub ids: Vec<CommandId>,
+    /// The commands of this order instead.
+    #[arg(long, value_name = "ID", conflicts_with_all = ["ids", "server"])]
+    pub order: Option<String>,
+    /// What this server ran instead: its id or name.
+    #[arg(long, value_name = "SERVER", conflicts_with = "ids")]
+    pub server: Option<String>,
+    /// With --server: only what ran at this time or later, or on this day (UTC) or later.
+    #[arg(long, value_name = "TIME", requires = "server")]
+    pub since: Option<String>,
+    /// With --server: only what ran before this time, or on this day (UTC) or before; until now by default.
+    #[arg(long, value_name = "TIME", requires = "server")]
+    pub until: Option<String>,
+    /// With --server: only commands of this item.
+    #[arg(long, value_name = "ID", requires = "server")]
+    pub item: Option<ItemId>,
+    /// With --server: a name for this run, under which nothing runs again twice.
+    #[arg(long, value_name = "NAME", value_parser = RunName::parse, requires = "server")]
+    pub run: Option<RunName>,
+    /// With --server: show what would run again, and change nothing.
+    #[arg(long, requires = "server")]
+    pub dry_run: bool,
+    /// Do not ask.
+    #[arg(long, short)]
+    pub yes: bool,
+}
+
+/// `delivery cancel` and `done`.
 #[derive(Debug, Clone, Args)]
 pub struct DecideDelivery {
     /// The ids of the commands, as `delivery list` shows them.

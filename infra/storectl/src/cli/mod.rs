@@ -14,14 +14,16 @@ pub use codes::{
     PeriodOptions, ReferralCommand, ReferralReport, ScopeOptions, TopUp,
 };
 pub use delivery::{
-    AddServer, DecideDelivery, DeliveryCommand, ListDelivery, RevokeServer, RotateServer, ServerCommand,
+    AddServer, DecideDelivery, DeliveryCommand, ListDelivery, RetryDelivery, RevokeServer, RotateServer, ServerCommand,
 };
 pub use orders::{ConfirmedOrder, Connect, Drain, ListOrders, PaymentsCommand, Reconcile, RefundOrder};
 pub use people::{
     AddUser, CartCommand, EraseUser, ForLine, OneOrder, OneUser, OrderCommand, RecordOrder, SetStatus, UserCommand,
     WhichUser,
 };
-pub use subscriptions::{CancelSubscription, ListSubscriptions, OneSubscription, SubscriptionCommand};
+pub use subscriptions::{
+    CancelSubscription, ExtendSubscriptions, ListSubscriptions, OneSubscription, SubscriptionCommand,
+};
 
 use crate::target::TargetOptions;
 use clap::{Arg, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};

@@ -1,7 +1,7 @@
 //! `subscription`.
 
 use clap::{Args, Subcommand};
-use shared::model::SubscriptionState;
+use shared::model::{RunName, SubscriptionState};
 
 #[derive(Debug, Clone, Subcommand)]
 pub enum SubscriptionCommand {
@@ -25,6 +25,16 @@ pub enum SubscriptionCommand {
                             once too; older ones: `storectl order refund`. If it is interrupted, run it again: nothing is \
                             done twice.")]
     Cancel(CancelSubscription),
+    /// Let subscriptions, and timed items, last some days longer: an outage is given back.
+    #[command(
+        after_help = "Examples:\n  storectl subscription extend --days 3 --run outage-2031-05-01 --stack storefront\n  \
+                            storectl subscription extend sub_1MowQV --days 3 --run sorry-thornwick --stack storefront\n\n\
+                            Without an id every subscription that gives access, and every timed item that lasts; with one only \
+                            that subscription. It is our end of access that moves: the payment provider goes on charging on \
+                            the same days, so that a subscription that renews lasts the days longer when it ends. The same \
+                            command with the same name goes on where it stopped, and gives nothing twice."
+    )]
+    Extend(ExtendSubscriptions),
 }
 
 #[derive(Debug, Clone, Args)]
@@ -55,6 +65,24 @@ pub struct CancelSubscription {
     /// Refund the newest payment in full, which ends access at once.
     #[arg(long)]
     pub refund: bool,
+    /// Do not ask.
+    #[arg(long, short)]
+    pub yes: bool,
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct ExtendSubscriptions {
+    /// Only the subscription with this id of the provider's, `sub_…`.
+    pub id: Option<String>,
+    /// How many days longer, from 1 to 366.
+    #[arg(long, value_name = "DAYS", value_parser = clap::value_parser!(u16).range(1..=366))]
+    pub days: u16,
+    /// A name for this run, under which nothing is extended twice.
+    #[arg(long, value_name = "NAME", value_parser = RunName::parse)]
+    pub run: Option<RunName>,
+    /// Show what would be extended, and change nothing.
+    #[arg(long)]
+    pub dry_run: bool,
     /// Do not ask.
     #[arg(long, short)]
     pub yes: bool,

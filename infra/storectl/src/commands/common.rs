@@ -53,11 +53,26 @@ fn beginning(text: &str, now: i64) -> Result<i64, Failure> {
     text.trim().parse::<Date>().ok().and_then(|day| first_second(day).ok()).map_or_else(|| time(text, now), Ok)
 }
 
+/// Reads a time of the command line, or a day as the first second after it in UTC.
+fn end(text: &str, now: i64) -> Result<i64, Failure> {
+    let next_day = |text: &str| first_second(text.trim().parse::<Date>().ok()?.checked_add(1.day()).ok()?).ok();
+    next_day(text).map_or_else(|| time(text, now), Ok)
+}
+
+/// The seconds from `--since` to before `--until`, as in [`period`]; without `--until` and at most until now.
+pub(super) fn past(since: Option<&str>, until: Option<&str>, now: i64) -> Result<Range<i64>, Failure> {
+    let start = since.map_or(Ok(0), |text| beginning(text, now))?;
+    let end = until.map_or(Ok(now), |text| end(text, now))?.min(now);
+    if start >= end {
+        return Err(Failure::refused("--since is not before --until, or not in the past.", "Correct the times."));
+    }
+    Ok(start..end)
+}
+
 /// The seconds from `--from` to before `--to`. A day means the whole day in UTC; without a bound there is none.
 pub(super) fn period(from: Option<&str>, to: Option<&str>, now: i64) -> Result<Range<i64>, Failure> {
     let start = from.map_or(Ok(i64::MIN), |text| beginning(text, now))?;
-    let next_day = |text: &str| first_second(text.trim().parse::<Date>().ok()?.checked_add(1.day()).ok()?).ok();
-    let end = to.map_or(Ok(i64::MAX), |text| next_day(text).map_or_else(|| time(text, now), Ok))?;
+    let end = to.map_or(Ok(i64::MAX), |text| end(text, now))?;
     if start >= end {
         return Err(Failure::refused("--from is not before --to.", "Exchange them."));
     }
@@ -80,6 +95,11 @@ mod tests {
         assert_eq!(hour.end - hour.start, 3_600);
         assert_eq!(period(None, None, 0).unwrap(), i64::MIN..i64::MAX);
         assert_eq!(period(Some("3 days ago"), None, 1_000_000).unwrap().start, 1_000_000 - 3 * 86_400);
+        let now = 1_769_817_600;
+        assert_eq!(past(None, None, now).unwrap(), 0..now);
+        assert_eq!(past(Some("1970-01-02"), Some("1970-01-02"), now).unwrap(), 86_400..2 * 86_400);
+        assert_eq!(past(None, Some("2026-12-31"), now).unwrap().end, now, "nothing has run later");
+        past(Some("2026-12-31"), None, now).unwrap_err();
         for (from, to) in [("2026-02-01", "2026-01-31"), ("yesterday", "2026-01-31"), ("2026-01-01", "2026-13-01")] {
             period(Some(from), Some(to), 0).unwrap_err();
         }

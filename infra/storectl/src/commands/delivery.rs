@@ -5,7 +5,7 @@ use super::queues::{find, shown_server};
 use crate::answer::{Answer, GOOD, WARN, columns, paint};
 use crate::cli::{DecideDelivery, ListDelivery};
 use crate::console::Console;
-use crate::error::{Exit, Failure};
+use crate::error::Failure;
 use crate::target::Target;
 use serde_json::{Value, json};
 use shared::model::{ActiveVersion, Command, CommandId, CommandState, InternalId};
@@ -145,7 +145,7 @@ pub(super) fn facts(command: &Command, active: &ActiveVersion, now: i64) -> Valu
         "executed_at": delivery.executed_at.map(shown_time), "retried_as": command.retried_as,
         "standing": delivery.entitlement, "output": command.output, "retry_of": command.retry_of,
         "player_id": command.player_id, "unknown_at": delivery.unknown_at.map(shown_time),
-        "refused_at": delivery.refused_at.map(shown_time), "by_agent": delivery.by_agent,
+        "refused_at": delivery.refused_at.map(shown_time), "by_agent": delivery.by_agent, "runs": command.runs,
     })
 }
 
@@ -182,7 +182,7 @@ pub(super) async fn decide(
 
 async fn decide_each(target: &Target, ids: &[CommandId], decision: Decision) -> Result<Answer, Failure> {
     let (db, clock) = (&target.db, target.clock.as_ref());
-    let (mut text, mut entries, mut refused) = (String::new(), Vec::new(), false);
+    let (mut said, mut refused, mut entries) = (Vec::new(), Vec::new(), Vec::new());
     for id in ids {
         let outcome = match decision {
             Decision::Retry => retry(db, clock, *id).await,
@@ -190,58 +190,50 @@ async fn decide_each(target: &Target, ids: &[CommandId], decision: Decision) -> 
             Decision::Done => done(db, clock, *id).await,
         };
         let outcome = outcome.map_err(|error| {
-            let done = format!("{} of {} commands are decided; it is not known about {id}.", entries.len(), ids.len());
+            let decided = said.len() + refused.len();
+            let done = format!("{decided} of {} commands are decided; it is not known about {id}.", ids.len());
             let next = "Look at `storectl delivery list`, then run it again for the others.";
             Failure::from(error).done(done).next(next)
         })?;
-        let (is_done, said, entry) = outcome_of(*id, &outcome);
-        refused |= !is_done;
-        let mark = if is_done { paint(GOOD, "ok") } else { paint(WARN, "no") };
-        _ = writeln!(text, "{mark} {said}");
-        entries.push(entry);
+        match outcome_of(*id, &outcome) {
+            Ok((text, entry)) => {
+                said.push(text);
+                entries.push(entry);
+            }
+            Err(text) => refused.push(text),
+        }
     }
-    let answer = Answer::new(text.trim_end(), json!({ "commands": entries }));
-    Ok(if refused { answer.with_exit(Exit::Refused) } else { answer })
+    if !refused.is_empty() {
+        let next = "`storectl delivery list` and `storectl order show ID` show their states.";
+        let failure = Failure::refused(refused.join("\n"), next);
+        return Err(if said.is_empty() { failure } else { failure.done(said.join("\n")) });
+    }
+    let lines: Vec<String> = said.iter().map(|text| format!("{} {text}", paint(GOOD, "ok"))).collect();
+    Ok(Answer::new(lines.join("\n"), json!({ "commands": entries })))
 }
 
-fn outcome_of(id: CommandId, outcome: &OwnerOutcome) -> (bool, String, Value) {
-    match outcome {
+/// What was done about a command, or why nothing was.
+fn outcome_of(id: CommandId, outcome: &OwnerOutcome) -> Result<(String, Value), String> {
+    Err(match outcome {
         OwnerOutcome::Done(command) => {
             let state = command.delivery.state;
-            (true, format!("Command {id} is {}.", state.as_str()), json!({ "id": id, "state": state }))
+            return Ok((format!("Command {id} is {}.", state.as_str()), json!({ "id": id, "state": state })));
         }
         OwnerOutcome::SentAgain(again) => {
             let delivery = &again.delivery;
             let waits = (delivery.state == CommandState::Waiting).then(|| shown_time(delivery.due));
-            let until = waits.as_ref().map_or_else(String::new, |due| format!(", when its item expires: {due}"));
-            (
-                true,
-                format!("Command {id} is sent again as {}{until}.", again.id),
-                json!({ "id": id, "again": again.id }),
-            )
+            let until = waits.map_or_else(String::new, |due| format!(", when its item expires: {due}"));
+            let said = format!("Command {id} is sent again as {}{until}.", again.id);
+            return Ok((said, json!({ "id": id, "again": again.id })));
         }
-        OwnerOutcome::TakenBack => {
-            let said = format!(
-                "Command {id} is not sent again: its order was refunded or disputed. `storectl delivery cancel {id}` ends it."
-            );
-            (false, said, json!({ "id": id, "taken_back": true, "refused": true }))
-        }
-        OwnerOutcome::Ended => {
-            let said = format!("Command {id} is not sent again: its item has expired.");
-            (false, said, json!({ "id": id, "ended": true, "refused": true }))
-        }
+        OwnerOutcome::TakenBack => format!(
+            "Command {id} is not sent again: its order was refunded or disputed. `storectl delivery cancel {id}` ends it."
+        ),
+        OwnerOutcome::Ended => format!("Command {id} is not sent again: its item has expired."),
         OwnerOutcome::LastsAgain => {
-            let said = format!(
-                "Command {id} is not sent again: its item was bought again since, and another command ends it."
-            );
-            (false, said, json!({ "id": id, "lasts_again": true, "refused": true }))
+            format!("Command {id} is not sent again: its item was bought again since, and another command ends it.")
         }
-        OwnerOutcome::Refused(state) => {
-            let said = format!("Command {id} is {} and stays so.", shown_state(*state));
-            (false, said, json!({ "id": id, "state": state, "refused": true }))
-        }
-        OwnerOutcome::Unknown => {
-            (false, format!("There is no command {id}."), json!({ "id": id, "state": null, "refused": true }))
-        }
-    }
+        OwnerOutcome::Refused(state) => format!("Command {id} is {} and stays so.", shown_state(*state)),
+        OwnerOutcome::Unknown => format!("There is no command {id}."),
+    })
 }

@@ -29,6 +29,7 @@ mod ready;
 mod referrals;
 mod restore;
 mod restored;
+mod runs;
 mod servers;
 mod shop;
 mod status;
@@ -182,6 +183,7 @@ async fn subscription(command: &SubscriptionCommand, target: &Target, console: &
         SubscriptionCommand::Show(options) => subscriptions::show(target, &options.id).await,
         SubscriptionCommand::Settle(options) => subscriptions::settle(target, &options.id).await,
         SubscriptionCommand::Cancel(options) => subscriptions::cancel(target, console, options).await,
+        SubscriptionCommand::Extend(options) => subscriptions::extend(target, console, options).await,
     }
 }
 
@@ -206,7 +208,7 @@ async fn server(command: &ServerCommand, target: &Target, console: &Console) -> 
 async fn deliver(command: &DeliveryCommand, target: &Target, console: &Console) -> Result<Answer, Failure> {
     match command {
         DeliveryCommand::List(options) => delivery::list(target, options).await,
-        DeliveryCommand::Retry(options) => delivery::decide(target, console, options, Decision::Retry).await,
+        DeliveryCommand::Retry(options) => runs::retry(target, console, options).await,
         DeliveryCommand::Cancel(options) => delivery::decide(target, console, options, Decision::Cancel).await,
         DeliveryCommand::Restored(options) => restored::run(target, console, options.yes).await,
         DeliveryCommand::Done(options) => delivery::decide(target, console, options, Decision::Done).await,

@@ -41,6 +41,8 @@ pub fn subscription(paying: &Paying, id: &str) -> Subscription {
         ended_at: None,
         stopped_at: None,
         lapsed_at: None,
+        extended: 0,
+        runs: Vec::new(),
         requested: None,
         scheduled: paid_until + 3 * DAY,
         due: Some(paid_until),

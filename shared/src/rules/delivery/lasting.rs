@@ -1,7 +1,7 @@
 //! Which lines of orders keep a text that takes something from an account from running, and until when (rules.md,
 //! "Delivery"). The commands that run it are not known here.
 
-use crate::model::{Holder, InternalId, ItemId, Lasting, Lasts};
+use crate::model::{Holder, InternalId, ItemId, Lasting, Lasts, RunName};
 
 /// The most holders of a kind that are listed. An account may buy the same thing a thousand times.
 pub const MOST_HOLDERS: usize = 100;
@@ -117,6 +117,18 @@ impl Lasting {
             None if is_permanent => self.more = self.more.saturating_sub(1),
             Some(_) | None => {}
         }
+    }
+
+    /// Lets the holders with a time of their own end so many seconds later, once per run of the owner's. `false` if there are none
+    /// at `now`, or the run did so before.
+    pub fn extend(&mut self, run: &RunName, seconds: i64, now: i64) -> bool {
+        let is_timed = self.holders.iter().any(|holder| matches!(holder.lasts, Lasts::For(_)));
+        if !is_timed || self.ends_at <= now || self.runs.contains(run) {
+            return false;
+        }
+        self.ends_at = self.ends_at.saturating_add(seconds);
+        self.runs.push(run.clone());
+        true
     }
 
     /// Takes a part of the time of a line of an order off the end; `false` if the line does not hold it for a time.

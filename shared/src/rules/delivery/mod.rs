@@ -63,6 +63,8 @@ pub enum Word {
     Done,
     /// The owner wants it to run again.
     Retry,
+    /// A run of the owner's says that the game server has lost what it gave, and another command gives it.
+    Lost,
 }
 
 /// The place of a command in its server's queue.
@@ -107,6 +109,8 @@ pub fn decide(before: &Delivery, word: Word, now: i64) -> Outcome {
             let from = [Kept, Delivered, Validated, Executed, Unknown, Refused, Recalled, Stopped, Cancelled, Done];
             owners(found, Retried, &from)
         }
+        Word::Lost if can_be_lost(&found, now) => to(Retried, Delivery { lost: true, ..found }),
+        Word::Lost => unchanged(found, false),
     }
 }
 
@@ -134,6 +138,7 @@ pub fn is_fresh<'a>(mut commands: impl Iterator<Item = &'a Delivery>, now: i64) 
 pub const fn may_have_run(command: &Delivery) -> bool {
     match command.state {
         Cancelled | Retried if command.refused_at.is_some() => false,
+        Retried if command.lost => false,
         Served | Delivered | Validated | Executed | Unknown | Done | Retried => true,
         Waiting | Ready => command.served > 0,
         // One that was unknown before.
@@ -142,6 +147,31 @@ pub const fn may_have_run(command: &Delivery) -> bool {
             command.validated_at.is_some() || command.unknown_at.is_some() || is_silent
         }
         Kept | Refused | Recalled | Stopped => false,
+    }
+}
+
+/// When a command ran or may have run, was kept, or was done by hand, in seconds since 1970 UTC; `None` if it was not.
+pub fn given_at(command: &Delivery) -> Option<i64> {
+    let known = match command.state {
+        // A plugin says later that it ran.
+        Executed if command.online => command.validated_at.or(command.executed_at),
+        Executed => command.delivered_at.or(command.executed_at),
+        Delivered | Kept | Done => command.delivered_at,
+        Served | Validated | Unknown => command.served_at.max(command.validated_at).max(command.unknown_at),
+        Waiting | Ready | Refused | Recalled | Stopped | Cancelled | Retried => return None,
+    };
+    known.or(Some(command.due))
+}
+
+/// Whether a game server can have lost what a command gave, and it does not run any more if another one gives it again. What the
+/// owner did by hand is not lost.
+pub fn can_be_lost(command: &Delivery, now: i64) -> bool {
+    match command.state {
+        Delivered | Executed => true,
+        Unknown => !can_still_run(command, now),
+        // A question about it may be on its way, and is answered true as long as it is fresh.
+        Kept => command.served_at.is_none_or(|served| served + FRESH <= now),
+        Waiting | Ready | Served | Validated | Refused | Recalled | Stopped | Cancelled | Done | Retried => false,
     }
 }
 

@@ -1,7 +1,7 @@
 //! Keys of what is delivered to game servers.
 
 use super::{Key, key, second_text};
-use crate::model::{AuthId, CommandId, CommandState, InternalId, ItemId, ServerId, UserId, UserName};
+use crate::model::{AuthId, CommandId, CommandState, InternalId, ItemId, RunName, ServerId, UserId, UserName};
 
 /// The commands of an order, as they were published when it was created.
 pub fn order_commands(id: &InternalId) -> Key {
@@ -44,6 +44,11 @@ pub fn open_commands(state: CommandState, until: i64) -> (String, String) {
     (format!("{}#", state.as_str()), format!("{}#{}#~", state.as_str(), second_text(until)))
 }
 
+/// A run of the owner's.
+pub fn run(name: &RunName) -> Key {
+    key(format!("RUN#{name}"), "RUN")
+}
+
 /// The lease of the last poll of a game server.
 pub fn lease(server: ServerId) -> Key {
     key(format!("LEASE#{server}"), "LEASE")
@@ -62,6 +67,11 @@ pub fn held_by(account: UserId) -> String {
 /// A text that takes something from an account on a server, by its hash.
 pub fn held(account: UserId, server: ServerId, text: &str) -> Key {
     key(held_by(account), &format!("TEXT#{server}#{text}"))
+}
+
+/// Whether a key is one of [`held`].
+pub fn is_held(key: &Key) -> bool {
+    key.pk.starts_with(super::prefix::EXPIRY) && key.sk.starts_with("TEXT#")
 }
 
 /// The texts that run when an item of an account ends, by a hash of what was chosen with it.

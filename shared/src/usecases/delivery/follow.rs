@@ -96,6 +96,17 @@ pub(super) fn delivered(stored: &StoredOrder) -> StoredOrder {
     order
 }
 
+/// The access that the subscription of an order gives; `None` if it is not a subscription's.
+pub(super) async fn access(db: &Db, stored: &StoredOrder) -> Result<Option<Access>, StoreError> {
+    let id = stored.effects.subscription.as_ref().and_then(|own| own.id.as_deref());
+    let Some(id) = id else { return Ok(None) };
+    let subscription = subscriptions::get(db, id).await?;
+    Ok(subscription.map(|subscription| Access {
+        until: access_until(&subscription),
+        is_newest: subscription.newest == stored.order.internal_id,
+    }))
+}
+
 /// An order whose delivery has something to do.
 pub(super) struct Following<'a> {
     pub(super) db: &'a Db,
@@ -174,19 +185,8 @@ impl Following<'_> {
         };
         let players = Players::read(self.db, &self.stored.order);
         let active = read_active_version(self.db);
-        let (players, active, access, first) = tokio::try_join!(players, active, self.access(), first)?;
+        let (players, active, access, first) = tokio::try_join!(players, active, access(self.db, self.stored), first)?;
         Ok(Inputs { players, servers: active.map(|active| active.config.delivery.servers), access, first, made })
-    }
-
-    /// The access that the subscription of the order gives; `None` if it is not a subscription's.
-    async fn access(&self) -> Result<Option<Access>, StoreError> {
-        let id = self.stored.effects.subscription.as_ref().and_then(|own| own.id.as_deref());
-        let Some(id) = id else { return Ok(None) };
-        let subscription = subscriptions::get(self.db, id).await?;
-        Ok(subscription.map(|subscription| Access {
-            until: access_until(&subscription),
-            is_newest: subscription.newest == self.stored.order.internal_id,
-        }))
     }
 
     pub(super) fn making<'a>(

@@ -85,7 +85,7 @@ impl Making<'_> {
         let due = event.saturating_add(i64::from(entry.template.delay));
         let stops = matches!(entry.template.on, CommandEvent::Bought | CommandEvent::Renewed);
         let is_stopped = stops && self.players.is_banned(player);
-        let text = fill(entry, self.frozen, |placeholder| self.value(placeholder, entry, player));
+        let text = self.text(entry, player);
         let is_deliverable = text.is_some() && self.is_published(entry.server);
         // It may have run before the restore, also after its delay. What ends an item runs at its end.
         let is_restored = entry.template.on != CommandEvent::Expired
@@ -119,6 +119,7 @@ impl Making<'_> {
             ends: None,
             retried_as: None,
             retry_of: None,
+            runs: Vec::new(),
             output: None,
             delivery: Delivery {
                 entitlement,
@@ -130,6 +131,11 @@ impl Making<'_> {
         }
     }
 
+    /// The text of a command for a player; `None` if it is too long, or a console could read more than its values in it.
+    pub(super) fn text(&self, entry: &Expanded<'_>, player: &str) -> Option<String> {
+        fill(entry, self.frozen, |placeholder| self.value(placeholder, entry, player))
+    }
+
     /// The player of a command that needs one, as the server's list of players has it. An empty text names none.
     fn player_id(&self, entry: &Expanded<'_>, player: &str) -> Option<String> {
         let free = self.frozen.free_names.iter().find(|free| free.server == entry.server);
@@ -137,7 +143,7 @@ impl Making<'_> {
         Some(variable.map_or_else(String::new, |id| self.value(Placeholder::Variable(id), entry, player)))
     }
 
-    fn is_published(&self, server: ServerId) -> bool {
+    pub(super) fn is_published(&self, server: ServerId) -> bool {
         self.servers.is_none_or(|servers| servers.iter().any(|published| published.id == server))
     }
 

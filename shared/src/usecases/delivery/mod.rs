@@ -6,6 +6,7 @@
 
 mod audit;
 mod earlier;
+mod extend;
 mod follow;
 mod freeze;
 mod give;
@@ -19,6 +20,7 @@ mod players;
 mod poll;
 mod redeliver;
 mod restored;
+mod run;
 mod sweep;
 mod take_back;
 mod take_units;
@@ -28,6 +30,7 @@ mod write;
 
 pub use audit::{DeliveryAudit, Silent, audit, remove_stray, requeue};
 pub(in crate::usecases) use earlier::{hold_earlier, unheld};
+pub use extend::{TimedEnd, extend_end, timed_ends};
 pub use follow::{follow, follow_or_leave};
 pub(in crate::usecases) use freeze::freeze;
 pub use holders::{HoldersAudit, audit_holders, hold_again};
@@ -40,6 +43,7 @@ pub(in crate::usecases) use period::{move_end, withdraw};
 pub use poll::{MOST_ROWS, PollError, paynow, poll};
 pub use redeliver::{RedeliverError, redeliver};
 pub use restored::{Doubts, Restored, RestoredTable, ids_after_restore, restored};
+pub use run::{LeftOut, OrderRun, RunOrders, orders_of, preview, run_again};
 pub use sweep::{READY_TOO_LONG, SILENT_TOO_LONG, ServerHealth, measure, sweep_servers};
 pub use words::{Answer, Report, ReportedOutcome, delivered, executed, validated};
 pub use write::place_of;

@@ -242,7 +242,7 @@ fn again(before: &Command, id: CommandId, due: i64, now: i64) -> Command {
 }
 
 /// Whether an order no longer gives what this event's commands give.
-fn is_taken_back(stored: &StoredOrder, event: CommandEvent) -> bool {
+pub(super) fn is_taken_back(stored: &StoredOrder, event: CommandEvent) -> bool {
     let stands = |delivery: &OrderDelivery| delivery.entitlement == Entitlement::Good;
     let is_paid = stored.order.status == OrderStatus::Paid && stored.effects.delivery.as_ref().is_none_or(stands);
     matches!(event, CommandEvent::Bought | CommandEvent::Renewed) && !is_paid
@@ -250,11 +250,20 @@ fn is_taken_back(stored: &StoredOrder, event: CommandEvent) -> bool {
 
 /// The write after which a refund of the order recalls the command too, on the condition that it stands as it was read.
 fn of_order(stored: &StoredOrder, command: &Command) -> Result<Option<Write>, StoreError> {
-    let Some(delivery) = stored.effects.delivery.clone() else { return Ok(None) };
-    let mut further = delivery.further.clone();
-    further.push(command.id);
-    let (write, _) = stored.set_delivery(OrderDelivery { further, ..delivery })?;
-    Ok(Some(write))
+    let Some(delivery) = &stored.effects.delivery else { return Ok(None) };
+    with_further(stored, delivery, [command.id]).map(Some)
+}
+
+/// The write after which further commands are the order's, on the condition that it stands as it was read.
+pub(super) fn with_further(
+    stored: &StoredOrder,
+    delivery: &OrderDelivery,
+    ids: impl IntoIterator<Item = CommandId>,
+) -> Result<Write, StoreError> {
+    let mut next = delivery.clone();
+    next.further.extend(ids);
+    let (write, _) = stored.set_delivery(next)?;
+    Ok(write)
 }
 
 /// The reason for which commands are stopped.

@@ -141,6 +141,8 @@ fn new(
         ended_at: None,
         stopped_at: None,
         lapsed_at: None,
+        extended: 0,
+        runs: Vec::new(),
         requested: None,
         scheduled: 0,
         due: None,

@@ -4,6 +4,7 @@ mod attempts;
 mod create;
 mod disputes;
 mod ends;
+mod extended;
 mod failed_refunds;
 mod faults;
 mod flash;

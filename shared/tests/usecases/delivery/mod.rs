@@ -1,6 +1,7 @@
 //! Delivery (rules.md): game servers that speak as the vendor's plugin does, against the real engine.
 
 mod agent;
+mod extend;
 mod game_server;
 mod health;
 mod holders;
@@ -9,6 +10,7 @@ mod logins;
 mod poll;
 mod possessions;
 mod property;
+mod runs;
 mod shop;
 mod steps;
 mod units;

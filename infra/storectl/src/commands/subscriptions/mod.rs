@@ -1,8 +1,10 @@
-//! `subscription list`, `show`, `settle` and `cancel`.
+//! `subscription list`, `show`, `settle`, `cancel` and `extend`.
 
 mod cancel;
+mod extend;
 
 pub(super) use cancel::{cancel, end_all, settle};
+pub(super) use extend::extend;
 
 use super::codes;
 use super::common::{shown_account, shown_time};
@@ -13,7 +15,9 @@ use crate::error::Failure;
 use crate::target::Target;
 use publish::provider::at_stripe;
 use serde_json::{Value, json};
-use shared::model::{Cancellation, ItemId, Plan, Subscription, SubscriptionState, SubscriptionStatus, User, UserId};
+use shared::model::{
+    Cancellation, ItemId, Plan, RunName, Subscription, SubscriptionState, SubscriptionStatus, User, UserId,
+};
 use shared::money::CurrencyFormat;
 use shared::rules::subscription::{access_until, lasts_until, shown_state};
 use shared::store::bulk::all;
@@ -52,7 +56,7 @@ impl Shown {
             "ended_at": subscription.ended_at.map(shown_time), "stopped_at": subscription.stopped_at.map(shown_time),
             "free_until": subscription.free_until.map(shown_time), "ends_at": subscription.ends_at.map(shown_time),
             "replaces": subscription.replaces, "replaced_by": subscription.replaced_by, "requested": subscription.requested, "due": subscription.due.map(shown_time),
-            "first_order": subscription.first, "newest_order": subscription.newest,
+            "extended": subscription.extended, "runs": subscription.runs, "first_order": subscription.first, "newest_order": subscription.newest,
             "customer": subscription.customer, "account": account.id, "live": account.live,
         })
     }
@@ -165,6 +169,9 @@ pub(super) async fn show(target: &Target, id: &str) -> Result<Answer, Failure> {
         format!("began with order {}, newest order {}", subscription.first, subscription.newest),
         format!("customer {} in {}", subscription.customer, shown_account(&subscription.account)),
     ];
+    let runs: Vec<&str> = subscription.runs.iter().map(RunName::as_str).collect();
+    let days = subscription.extended / 86_400;
+    lines.extend((!runs.is_empty()).then(|| format!("access lasts {days} days longer: {}", runs.join(", "))));
     lines.extend(subscription.stopped_at.map(|at| format!("access was ended {}", shown_time(at))));
     lines.extend(subscription.ended_at.map(|at| format!("ended at the provider {}", shown_time(at))));
     lines.extend(subscription.free_until.map(|at| format!("free at the provider until {}", shown_time(at))));

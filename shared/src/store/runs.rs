@@ -1,0 +1,29 @@
+//! Runs of the owner's, by their names.
+
+use super::client::Db;
+use super::codec::encode_live;
+use super::keys;
+use super::transaction::{Sent, Write, send};
+use super::{StoreError, read_live};
+use crate::model::{OwnerRun, RunName};
+
+/// Reads a run, strongly consistent; `None` if none was begun under this name.
+pub async fn get(db: &Db, name: &RunName) -> Result<Option<OwnerRun>, StoreError> {
+    read_live(db, &keys::run(name)).await
+}
+
+/// Stores a run under its name, and returns the one that is stored: the first that had it.
+pub async fn begin(db: &Db, name: &RunName, run: &OwnerRun) -> Result<OwnerRun, StoreError> {
+    let key = keys::run(name);
+    let write: Write = Write::put(key.clone(), encode_live(&key, run)?).only_if_absent();
+    let sent: Sent<_> = send(db, vec![write]).await?;
+    let before = if sent == Sent::Written { None } else { get(db, name).await? };
+    Ok(before.unwrap_or_else(|| run.clone()))
+}
+
+/// Notes that nothing is left to do of an extension.
+pub async fn finish(db: &Db, name: &RunName) -> Result<(), StoreError> {
+    let write: Write = Write::update(keys::run(name), "SET done = :yes").only_if_present().flag(":yes", true);
+    // One that was removed meanwhile has nothing to note.
+    send(db, vec![write]).await.map(|_: Sent<_>| ())
+}
