@@ -44,7 +44,7 @@ class GameServer:
         expect(False, f"{wanted!r} is not served within {PATIENCE} seconds")
 
     def state(self, command):
-        listed = self.trial.json("delivery", "list", "--server", SERVER, "--player", PLAYER)["commands"]
+        listed = self.trial.json("delivery", "list", "--server", SERVER, "--user", PLAYER)["commands"]
         return {one["id"]: one["state"] for one in listed}.get(command)
 
     def delivers(self):

@@ -30,7 +30,7 @@ class Subscriptions:
             self.payments.notify(checkout, "invoice.paid")
         renewed, = self.of(shopper)
         expect(renewed["renews_at"] > begun["renews_at"], f"{renewed} is not later than {begun}")
-        orders = self.trial.json("order", "list", "--player", shopper.name)["orders"]
+        orders = self.trial.json("order", "list", "--user", shopper.name)["orders"]
         expect_equal("the orders of one renewal", [order["status"] for order in orders], ["PAID", "PAID"])
         self.payments.stand_in.press(checkout, "cancel_at_period_end")
         self.payments.notify(checkout, "customer.subscription.updated")

@@ -20,7 +20,9 @@ const VIRTUAL_AMOUNT: &str = "virtual_price";
 const CURRENCIES: [&str; 2] = ["currencies", "system_currency"];
 /// Fields that tell the entries of a list apart.
 const NAMES: [&str; 6] = ["id", "comparison_id", "code", "name", "username", "url"];
-/// The longest value that is shown, in characters; of longer ones only the field is named.
+/// The beginning of the fields that are commands, which are shown whole.
+const COMMANDS: &str = "commands.";
+/// The longest value that is shown of other fields, in characters; of longer ones only the field is named.
 const LONGEST_SHOWN: usize = 40;
 
 /// The differences between two stores. Each entry is printed as one line.
@@ -53,7 +55,8 @@ pub struct ChangedThing {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ChangedField {
     pub field: String,
-    /// The value before; amounts are in the currency's units with its digits. `None` for lists and long texts.
+    /// The value before; amounts are in the currency's units with its digits. `None` for lists and long texts that are not
+    /// commands.
     pub before: Option<String>,
     /// The value after, written as `before`.
     pub after: Option<String>,
@@ -312,15 +315,18 @@ fn text(path: &str, value: &Value, units: &Units) -> String {
 /// The fields in which two things differ; of short ones what they were and are.
 fn differing(before: &Fields, after: &Fields) -> Vec<ChangedField> {
     let paths: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
-    let shown = |leaf: Option<&Leaf>| match leaf {
+    let shown = |leaf: Option<&Leaf>, is_command: bool| match leaf {
         None => Some("none".to_owned()),
-        Some(leaf) if leaf.is_shown && leaf.text.chars().count() <= LONGEST_SHOWN => Some(leaf.text.clone()),
+        Some(leaf) if is_command || leaf.is_shown && leaf.text.chars().count() <= LONGEST_SHOWN => {
+            Some(leaf.text.clone())
+        }
         Some(_) => None,
     };
     let differing = paths.into_iter().filter(|path| before.get(*path) != after.get(*path));
     let field = |path: &String| {
         // One without the other says nothing.
-        let (before, after) = shown(before.get(path)).zip(shown(after.get(path))).unzip();
+        let is_command = path.starts_with(COMMANDS);
+        let (before, after) = shown(before.get(path), is_command).zip(shown(after.get(path), is_command)).unzip();
         ChangedField { field: path.clone(), before, after }
     };
     differing.map(field).collect()

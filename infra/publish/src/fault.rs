@@ -94,10 +94,10 @@ fn in_order(mut faults: Vec<Fault>) -> Vec<Fault> {
 }
 
 /// The name among `known` that a misspelt one most likely means.
-pub(crate) fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let name = name.to_lowercase();
     // One letter in three may be wrong: `settings` is not `sorting`.
-    let distance = |known: &&str| strsim::damerau_levenshtein(&name, known);
+    let distance = |known: &&str| strsim::damerau_levenshtein(&name, &known.to_lowercase());
     let near = known.into_iter().filter(|known| 3 * distance(known) <= name.chars().count().max(known.len()));
     near.min_by_key(distance)
 }

@@ -36,12 +36,15 @@ pub use compile::{Compiled, CompiledCategory, LARGEST_PAGE, Part, compile};
 pub use digits::check_digits;
 pub use error::PublishError;
 pub use export::{export, write_files};
-pub use fault::Fault;
+pub use fault::{Fault, nearest};
 pub use load::{LoadError, damage, load, load_version};
 pub use publish::{Published, publish, publish_with, switch};
 pub use read::read;
 pub use remove::{KEPT, outdated, remove_outdated};
-pub use slips::{PriceChanges, Reassigned, Removals, changed_subscriptions, price_changes, reassigned, removals};
+pub use slips::{
+    Moved, PriceChanges, Reassigned, Removals, changed_subscriptions, moved, price_changes, reassigned, removals,
+    swapped_servers,
+};
 pub use version::{read_tree, store_of};
 
 use files::StoreFiles;

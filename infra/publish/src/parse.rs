@@ -10,6 +10,8 @@ use serde_saphyr::Error;
 
 const SECOND_DOCUMENT: &str = "a second document begins at ---; a file holds one: move the rest into a file of its own";
 
+const NOT_TEXT: &str = "must be text";
+
 /// Parses a file; one that cannot be parsed yields its problems, at least one.
 pub(crate) fn parse<T: DeserializeOwned + JsonSchema>(bytes: &[u8]) -> Result<T, Vec<Problem>> {
     let text = std::str::from_utf8(bytes).map_err(|error| vec![not_utf8(bytes, error.valid_up_to())])?;
@@ -61,9 +63,17 @@ fn first(text: &str, error: &Error) -> Problem {
     let (field, problem) = explain(error);
     let line = place.map(|place| place.line());
     let at_place = || place.and_then(|place| field_at(text, place.line(), place.column())).unwrap_or_default();
-    let Some(problem) = problem else {
+    // A command that begins with a brace is one of YAML's to the parser.
+    let written = place.and_then(|place| syntax::line_of(text, place.line())).unwrap_or_default();
+    let command = syntax::unquoted_command(written);
+    let Some(problem) = problem.filter(|problem| problem != NOT_TEXT || command.is_none()) else {
         let (began, problem) = syntax::explain(text, line, &error.to_string());
-        return (began, if began == line { at_place() } else { String::new() }, problem);
+        let field = match command {
+            Some(_) => "run".to_owned(),
+            None if began == line => at_place(),
+            None => String::new(),
+        };
+        return (began, field, problem);
     };
     (line, field.unwrap_or_else(at_place), problem)
 }
@@ -125,9 +135,9 @@ fn scalar(ty: &str) -> &'static str {
 
 fn expected_shape(expected: &str) -> &'static str {
     match expected {
-        "string scalar" => "must be text",
+        "string scalar" => NOT_TEXT,
         "sequence start" => "must be a list",
-        "mapping start" => "must be fields with values, such as {name: Survival}, or left out",
+        "mapping start" => "must be fields with values, or left out",
         _ => "is not what belongs here",
     }
 }

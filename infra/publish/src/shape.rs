@@ -13,8 +13,12 @@ use std::fmt;
 /// Part of a YAML file: what is in it is not looked at, but for texts.
 #[derive(Debug)]
 pub(crate) enum Node {
-    /// A text or a number; empty for everything else.
+    /// A text or a number; empty for a decimal.
     Scalar(String),
+    /// True or false.
+    Flag,
+    /// No value.
+    Nothing,
     List(Vec<Self>),
     /// Fields with the lines they are in.
     Fields(Vec<(At<String>, Self)>),
@@ -53,11 +57,11 @@ impl<'de> Visitor<'de> for NodeVisitor {
     }
 
     fn visit_bool<E: Error>(self, _: bool) -> Result<Node, E> {
-        Ok(Node::Scalar(String::new()))
+        Ok(Node::Flag)
     }
 
     fn visit_unit<E: Error>(self) -> Result<Node, E> {
-        Ok(Node::Scalar(String::new()))
+        Ok(Node::Nothing)
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut entries: A) -> Result<Node, A::Error> {
@@ -82,6 +86,10 @@ impl Node {
     /// of another kind, such as a list instead of a price.
     pub(crate) fn misfits(&self, schema: &Value) -> Vec<Problem> {
         let mut found = Vec::new();
+        // An empty file is the typed parser's.
+        if matches!(self, Self::Nothing) {
+            return found;
+        }
         Check { root: schema, found: &mut found }.node(self, schema, "", None);
         found
     }
@@ -102,6 +110,7 @@ impl Node {
                     found.push((line, path.to_owned(), problem));
                 }
             }
+            Self::Flag | Self::Nothing => {}
             Self::List(entries) => {
                 for entry in entries {
                     entry.find_unprintable(&entry.path_in(path), line, found);
@@ -144,7 +153,7 @@ impl<'a> Check<'a> {
             return;
         }
         match node {
-            Node::Scalar(_) => {}
+            Node::Scalar(_) | Node::Flag | Node::Nothing => {}
             Node::List(entries) => {
                 let Some(inner) = schema.get("items") else { return };
                 for entry in entries {
@@ -222,9 +231,14 @@ fn other_kind(node: &Node, schema: &Value) -> Option<String> {
         Node::List(_) => "not a list",
         Node::Fields(_) if kinds.contains(&"object") => return None,
         Node::Fields(_) => "not fields in {…}",
-        // True and false are not text here.
+        Node::Flag if kinds.contains(&"boolean") => return None,
+        Node::Flag if expected == "fields with values" => return Some(no_fields("true or false", schema)),
+        Node::Nothing if expected == "fields with values" && !kinds.contains(&"null") => {
+            return Some(no_fields("nothing", schema));
+        }
+        Node::Flag | Node::Nothing => return None,
         Node::Scalar(text) if kinds.contains(&"boolean") && kinds.contains(&"object") => {
-            return (!text.is_empty()).then(|| format!("must be {expected}, or fields with values, not `{text}`"));
+            return Some(format!("must be {expected}, or fields with values, not `{text}`"));
         }
         Node::Scalar(text) if kinds.contains(&"integer") && !kinds.contains(&"string") => {
             let is_number = text.trim_start_matches('-').bytes().all(|byte| byte.is_ascii_digit());
@@ -233,21 +247,19 @@ fn other_kind(node: &Node, schema: &Value) -> Option<String> {
         // No value at all is reported by the typed parser.
         Node::Scalar(text) if text.is_empty() || !matches!(expected, "a list" | "fields with values") => return None,
         Node::Scalar(text) if expected == "a list" => return Some(format!("must be a list, such as [{text}]")),
-        Node::Scalar(_) => {
-            let fields: Vec<&str> = schema
-                .get("properties")
-                .and_then(Value::as_object)
-                .into_iter()
-                .flatten()
-                .map(|(name, _)| name.as_str())
-                .collect();
-            let example = fields
-                .first()
-                .map_or_else(String::new, |first| format!(", such as {{{first}: …}}; there are {}", fields.join(", ")));
-            return Some(format!("must be {expected}, not a single value{example}"));
-        }
+        Node::Scalar(_) => return Some(no_fields("a single value", schema)),
     };
     Some(format!("must be {expected}, {found}"))
+}
+
+/// The fault of a value that is `found` in place of fields, which it shows.
+fn no_fields(found: &str, schema: &Value) -> String {
+    let known = schema.get("properties").and_then(Value::as_object);
+    let fields: Vec<&str> = known.into_iter().flatten().map(|(name, _)| name.as_str()).collect();
+    let example = fields
+        .first()
+        .map_or_else(String::new, |first| format!(", such as {{{first}: …}}; there are {}", fields.join(", ")));
+    format!("must be fields with values, not {found}{example}")
 }
 
 /// Field and problem of a field that is not known.
@@ -258,8 +270,7 @@ fn unknown(
     path: &str,
     known: &BTreeMap<&str, &Value>,
 ) -> (String, String) {
-    let is_rest_of_number =
-        name.bytes().all(|byte| byte.is_ascii_digit()) && matches!(value, Node::Scalar(text) if text.is_empty());
+    let is_rest_of_number = name.bytes().all(|byte| byte.is_ascii_digit()) && matches!(value, Node::Nothing);
     if let Some(before) = before.filter(|_| is_rest_of_number) {
         let problem = format!("write a point, not a comma, before {name}: inside {{…}} a comma begins the next field");
         return (below(path, before), problem);

@@ -2,7 +2,7 @@
 
 use crate::compile::Compiled;
 use serde::Serialize;
-use shared::model::{Item, ItemId, Money};
+use shared::model::{Item, ItemId, Money, Server};
 use std::collections::BTreeMap;
 
 /// A publish that removes more than one in this many active items must be allowed expressly.
@@ -98,6 +98,36 @@ pub fn reassigned(before: Option<&Compiled>, after: &Compiled) -> Vec<Reassigned
         }
     }
     found
+}
+
+/// An item that keeps its name and gets another id.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Moved {
+    pub name: String,
+    pub before: ItemId,
+    pub after: ItemId,
+}
+
+/// The items whose id changes: the old id is gone, and a new one has the name.
+pub fn moved(before: Option<&Compiled>, after: &Compiled) -> Vec<Moved> {
+    let (old, new) = (by_id(before), by_id(Some(after)));
+    let gone = old.values().filter(|was| !new.contains_key(&was.id));
+    let under_new_id = |was: &&Item| new.values().find(|is| is.name == was.name && !old.contains_key(&is.id)).copied();
+    let moved = gone.filter_map(|was| Some((*was, under_new_id(was)?)));
+    moved.map(|(was, is)| Moved { name: was.name.clone(), before: was.id, after: is.id }).collect()
+}
+
+/// The servers that swap their names, each pair once.
+pub fn swapped_servers(before: Option<&Compiled>, after: &Compiled) -> Vec<(Server, Server)> {
+    let old = before.map(|before| before.config.delivery.servers.as_slice()).unwrap_or_default();
+    let new = &after.config.delivery.servers;
+    let now = |id| new.iter().find(|server| server.id == id).map(|server| &server.name);
+    let pairs =
+        old.iter().flat_map(|one| old.iter().filter(move |other| one.id < other.id).map(move |other| (one, other)));
+    let swapped = pairs.filter(|(one, other)| {
+        one.name != other.name && now(one.id) == Some(&other.name) && now(other.id) == Some(&one.name)
+    });
+    swapped.map(|(one, other)| (one.clone(), other.clone())).collect()
 }
 
 /// The subscriptions whose price or plan a publish changes, or that it no longer sells.

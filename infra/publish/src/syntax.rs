@@ -7,30 +7,79 @@ use crate::fault::Problem;
 pub(crate) fn explain(text: &str, line: Option<u64>, message: &str) -> (Option<u64>, String) {
     // The fault has its line already.
     let message = &message[..message.rfind(" at line ").unwrap_or(message.len())];
+    let written = line.and_then(|line| line_of(text, line)).unwrap_or_default();
+    if let Some(command) = unquoted_command(written) {
+        return (line, format!("a command with special characters needs quotes; write run: {}", quoted(command)));
+    }
     if let Some((began, problem)) = line.and_then(|line| unclosed(text, line)) {
         return (Some(began), problem);
     }
-    let written =
-        line.and_then(|line| text.lines().nth(usize::try_from(line).ok()?.checked_sub(1)?)).unwrap_or_default();
     if let Some(problem) = missing_space(written) {
         return (line, problem);
     }
-    let remedy = match message {
-        _ if message.contains("tab") => "indent with spaces, not with tabs",
-        _ if message.contains("mapping values are not allowed") => "put a text that contains a colon in quotes",
-        _ if message.contains("unexpected character") => "put a text that begins with a special character in quotes",
-        _ if written.contains("run:") && written.contains('{') => {
-            "put the command in quotes, as in {run: \"lp user {player} parent add vip\"}: its braces are YAML's otherwise"
+    let example = in_quotes(written).map_or_else(String::new, |example| format!("; write {example}"));
+    let problem = match message {
+        _ if message.contains("tab") => "is indented with a tab; indent with spaces, not with tabs".to_owned(),
+        _ if message.contains("mapping values are not allowed") => {
+            format!("a text that contains a colon needs quotes{example}")
+        }
+        _ if message.contains("unexpected character") => {
+            format!("a text that begins with a special character needs quotes{example}")
         }
         _ if message.contains("expected ',' or") => {
-            "inside {…} and […] a comma separates what is written, as in {code: en, name: English}"
+            "a comma is missing: inside {…} and […] it separates what is written, as in {code: en, name: English}".to_owned()
         }
         _ if message.contains("block collection") || message.contains("block mapping") => {
-            "begin it in the same column as the entries before it; every entry of a list begins with a dash and a space"
+            "is in another column than the entries before it: begin it in theirs; every entry of a list begins with a dash \
+             and a space"
+                .to_owned()
         }
-        _ => return (line, message.to_owned()),
+        _ => message.to_owned(),
     };
-    (line, format!("{message}; {remedy}"))
+    (line, problem)
+}
+
+/// A line of a text, from 1.
+pub(crate) fn line_of(text: &str, line: u64) -> Option<&str> {
+    text.lines().nth(usize::try_from(line).ok()?.checked_sub(1)?)
+}
+
+/// The command of a line whose `run:` has no quotes, with characters that mean something to YAML.
+pub(crate) fn unquoted_command(line: &str) -> Option<&str> {
+    let (before, command) = line.split_once("run:")?;
+    let command = command.trim();
+    // Within braces it ends with them, or with the comma before the next field.
+    let end = if before.contains('{') { end_of_value(command) } else { command.len() };
+    let command = command.get(..end)?.trim_end();
+    let is_special = command.contains(['{', '[', '@', '#', '&', '*', '%', '`']) || command.contains(": ");
+    (is_special && !command.starts_with(['"', '\'', '|', '>'])).then_some(command)
+}
+
+/// Where a value within braces ends: its own braces are closed before.
+fn end_of_value(text: &str) -> usize {
+    let mut open = 0_usize;
+    for (place, letter) in text.char_indices() {
+        match letter {
+            '{' | '[' => open += 1,
+            '}' | ']' | ',' if open == 0 => return place,
+            '}' | ']' => open -= 1,
+            _ => {}
+        }
+    }
+    text.len()
+}
+
+/// A text in the quotes that it does not have itself.
+fn quoted(text: &str) -> String {
+    if text.contains(['"', '\\']) { format!("'{}'", text.replace('\'', "''")) } else { format!("\"{text}\"") }
+}
+
+/// A line's field with its value in quotes, unless it has some or is more than one field.
+fn in_quotes(line: &str) -> Option<String> {
+    let (field, value) = line.trim().trim_start_matches("- ").split_once(':')?;
+    let value = value.trim();
+    let is_plain = !value.is_empty() && !value.starts_with(['"', '\'', '{', '[']) && !field.contains(['{', '[', '"']);
+    is_plain.then(|| format!("{field}: {}", quoted(value)))
 }
 
 /// Names of which YAML drops a part: the end, because it begins with ` #` (a comment has a space after the mark as well), or the

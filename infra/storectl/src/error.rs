@@ -71,7 +71,10 @@ impl Failure {
     pub fn usage(error: &clap::Error) -> Self {
         let text = error.render().to_string();
         let what = text.split("\n\n").next().unwrap_or_default().trim_start_matches("error: ");
-        Self::new(Exit::Usage, what.trim(), "`storectl --help` and `storectl COMMAND --help` show what can be typed.")
+        let help = "`storectl --help` and `storectl COMMAND --help` show what can be typed.";
+        let tips = text.lines().filter_map(|line| line.trim().strip_prefix("tip: "));
+        let next = tips.map(|tip| format!("{}. ", capital(tip))).chain([help.to_owned()]).collect::<String>();
+        Self::new(Exit::Usage, what.trim(), next)
     }
 
     /// Ctrl-C.

@@ -101,9 +101,19 @@ pub struct Coupon {
     /// The number of uses allowed for one user.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_uses_per_user: Option<u32>,
+    /// The only user who may use it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user: Option<UserId>,
     /// The number of uses so far. It is counted when an order is paid.
     #[serde(default)]
     pub uses: u32,
+}
+
+impl Coupon {
+    /// Whether a buyer, who may be a guest, is one who may use it.
+    pub fn is_for(&self, buyer: Option<UserId>) -> bool {
+        self.user.is_none() || self.user == buyer
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -123,6 +133,12 @@ pub struct GiftCard {
     /// Everything that was put on it; `None` for a card from before this was stored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_balance: Option<Money>,
+    /// For whom it was made, in the owner's words. Anybody who has the code may use it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub made_for: Option<String>,
+    /// The owner's note.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
 }
 
 /// A coupon or a gift card. Both share one set of codes (rules.md, "Coupons and gift cards").
@@ -134,6 +150,14 @@ pub enum Code {
 }
 
 impl Code {
+    /// Whether a buyer, who may be a guest, is one who may use it.
+    pub fn is_for(&self, buyer: Option<UserId>) -> bool {
+        match self {
+            Self::Coupon(coupon) => coupon.is_for(buyer),
+            Self::Gift(_) => true,
+        }
+    }
+
     pub const fn id(&self) -> CodeId {
         match self {
             Self::Coupon(coupon) => coupon.id,

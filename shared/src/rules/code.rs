@@ -177,7 +177,7 @@ fn valid_now(active: bool, starts_at: Option<i64>, ends_at: Option<i64>, now: i6
 }
 
 /// Whether a coupon of this scope applies to an item. A category covers its subcategories.
-fn covers(scope: &Scope, published: &PublishedItem) -> bool {
+pub fn covers(scope: &Scope, published: &PublishedItem) -> bool {
     scope.is_everything()
         || scope.items.contains(&published.item.id)
         || scope.categories.contains(&published.category)

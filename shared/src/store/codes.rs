@@ -53,20 +53,23 @@ pub fn decode_old(old: Option<&Item>) -> Option<Code> {
     dynamodb::from_item(item).ok()
 }
 
-/// The write that counts a use of a coupon, on the condition that it has uses left and that its limit per user is the
-/// one that was read: [`use_by_user`] relies on that limit.
+/// The write that counts a use of a coupon, on the condition that it has uses left and that its limit per user and the user
+/// whom it is for are those that were read: [`use_by_user`] relies on that limit.
 pub fn use_coupon(coupon: &Coupon) -> Write {
     let each = coupon.max_uses_per_user;
     let unchanged = if each.is_some() { "#each = :each" } else { "attribute_not_exists(#each)" };
+    let same_user = if coupon.user.is_some() { "#user = :user" } else { "attribute_not_exists(#user)" };
     let write = Write::add(keys::code(&coupon.code), USES, 1)
         .only_if(format!(
-            "#kind = :coupon AND {unchanged} AND \
+            "#kind = :coupon AND {unchanged} AND {same_user} AND \
              (attribute_not_exists(#most) OR attribute_not_exists(#added) OR #added < #most)"
         ))
         .name("#kind", "kind")
         .name("#each", "max_uses_per_user")
+        .name("#user", "user")
         .name("#most", "max_uses")
         .text(":coupon", "coupon");
+    let write = coupon.user.into_iter().fold(write, |write, user| write.number(":user", user));
     each.into_iter().fold(write, |write, each| write.number(":each", each))
 }
 

@@ -2,11 +2,12 @@
 //! only the attributes that change are written.
 
 use super::codec::encode_live;
+use super::codes::USES;
 use super::keys::{self, Key};
 use super::single::apply;
 use super::transaction::Write;
 use super::{Db, StoreError};
-use crate::model::{Code, CodeKind, CodeText};
+use crate::model::{Code, CodeKind, CodeText, Coupon};
 
 /// A kind's word in the table.
 pub const fn tag(kind: CodeKind) -> &'static str {
@@ -30,6 +31,16 @@ pub async fn switch_referral(db: &Db, code: &CodeText, is_on: bool) -> Result<bo
 
 fn switched(key: Key, is_on: bool) -> Write {
     Write::update(key, "SET #active = :on").name("#active", "active").flag(":on", is_on)
+}
+
+/// Deletes a coupon that no order has used and no open checkout holds. `false` if it was used, changed into another or is gone.
+/// Fails if it is not known whether it was deleted.
+pub async fn delete_unused(db: &Db, coupon: &Coupon) -> Result<bool, StoreError> {
+    let unused = "#kind = :coupon AND #id = :id AND (attribute_not_exists(#uses) OR #uses = :zero)";
+    let write = Write::delete(keys::code(&coupon.code)).only_if(unused);
+    let write =
+        write.name("#kind", "kind").text(":coupon", tag(CodeKind::Coupon)).name("#id", "id").number(":id", coupon.id);
+    apply(db, write.name("#uses", USES).number(":zero", 0)).await
 }
 
 /// Writes what differs between two states of a code. `false` if the code under this text is another one by now. Fails

@@ -21,6 +21,10 @@ pub struct Batch {
     pub balance: Money,
     pub starts_at: Option<i64>,
     pub ends_at: Option<i64>,
+    /// For whom they are, in the owner's words.
+    pub made_for: Option<String>,
+    /// The owner's note.
+    pub note: Option<String>,
 }
 
 /// The id and the code of a gift card.
@@ -71,6 +75,8 @@ pub async fn write_cards(
             ends_at: batch.ends_at,
             balance: batch.balance,
             start_balance: Some(batch.balance),
+            made_for: batch.made_for.clone(),
+            note: batch.note.clone(),
         };
         encode_live(&keys::code(code), &Code::Gift(card))
     };

@@ -86,6 +86,7 @@ fn coupon(file: &CouponFile, text: Option<CodeText>, context: &mut Context<'_>) 
         minimum,
         max_uses: file.max_uses.as_ref().map(|limit| **limit),
         max_uses_per_user: file.max_uses_per_user.as_ref().map(|limit| **limit),
+        user: None,
         uses,
     });
     (coupon, used_by)
@@ -184,6 +185,8 @@ fn gift_card(file: &GiftCardFile, text: Option<CodeText>, context: &mut Context<
         ends_at,
         balance,
         start_balance: Some(start_balance),
+        made_for: None,
+        note: None,
     })
 }
 

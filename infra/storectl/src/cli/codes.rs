@@ -9,8 +9,9 @@ use std::path::PathBuf;
 pub enum CouponCommand {
     /// Make a coupon.
     #[command(
-        after_help = "Examples:\n  storectl coupon add SPRING --percentage 12.5 --ends-at 'in 30 days' --stack storefront\n  \
-                            storectl coupon add FIVEOFF --amount 5 --minimum 20 --max-uses 100 --category 1"
+        after_help = "Examples:\n  storectl coupon add SPRING --percentage 12.5 --ends-at 2026-12-24 --stack storefront\n  \
+                            storectl coupon add FIVEOFF --amount 5 --minimum 20 --max-uses 100 --category 1\n  \
+                            storectl coupon add SORRY --percentage 20 --max-uses 1 --user Thornwick --stack storefront"
     )]
     Add(AddCoupon),
     /// Show one coupon.
@@ -25,6 +26,9 @@ pub enum CouponCommand {
                             `none` removes a limit or a time. --category and --item replace what the coupon applied \
                             to.")]
     Edit(EditCoupon),
+    /// Delete a coupon that no order has used; one that was used can only be disabled.
+    #[command(after_help = "Example:\n  storectl coupon delete SPRING --stack storefront")]
+    Delete(DeleteCoupon),
     /// Switch a coupon off.
     #[command(after_help = "Example:\n  storectl coupon disable SPRING --stack storefront")]
     Disable(OneCode),
@@ -37,6 +41,7 @@ pub enum CouponCommand {
 pub enum GiftCommand {
     /// Make gift cards with random codes that can be read aloud.
     #[command(after_help = "Examples:\n  storectl gift add --balance 25 --stack storefront\n  \
+                            storectl gift add --balance 25 --for Thornwick --note 'won the build contest' --stack storefront\n  \
                             storectl gift add --balance 10 --count 5000 --out spring.csv --stack storefront\n\n\
                             The file is written first. If the command is interrupted, run it again with the same file: \
                             it makes the cards that are missing.")]
@@ -121,11 +126,12 @@ pub struct DiscountOptions {
 /// When a code may be used.
 #[derive(Debug, Clone, Args)]
 pub struct PeriodOptions {
-    /// From when it may be used: 2031-05-01T12:00:00Z, `now`, `in 3 days`.
-    #[arg(long, value_name = "TIME")]
+    /// From when it may be used: from the beginning of a day such as 2026-12-01 (UTC), 2031-05-01T12:00:00Z, `now`, `in 3
+    /// days`.
+    #[arg(long, alias = "from", value_name = "TIME")]
     pub starts_at: Option<String>,
-    /// From when it may no longer be used.
-    #[arg(long, value_name = "TIME")]
+    /// Until when it may be used: until the end of a day such as 2026-12-24 (UTC), or a time as for --starts-at.
+    #[arg(long, alias = "until", value_name = "TIME")]
     pub ends_at: Option<String>,
 }
 
@@ -153,6 +159,9 @@ pub struct AddCoupon {
     /// Uses per user.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub max_uses_per_user: Option<u32>,
+    /// Only this user may use it: id or name.
+    #[arg(long, alias = "player", value_name = "USER")]
+    pub user: Option<String>,
     #[command(flatten)]
     pub period: PeriodOptions,
     #[command(flatten)]
@@ -215,6 +224,12 @@ pub struct AddGift {
     /// How many cards.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub count: u32,
+    /// For whom it is, for your own records; anybody who has the code may use it.
+    #[arg(long = "for", value_name = "NAME", value_parser = short_text)]
+    pub made_for: Option<String>,
+    /// The reason, for your own records; `gift show` and `gift list` show both.
+    #[arg(long, value_name = "TEXT", value_parser = short_text)]
+    pub note: Option<String>,
     /// File that the codes are written to, as CSV; needed for more than 20.
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
@@ -223,8 +238,17 @@ pub struct AddGift {
 }
 
 #[derive(Debug, Clone, Args)]
+pub struct DeleteCoupon {
+    /// The code; case does not matter.
+    pub code: String,
+    /// Do not ask.
+    #[arg(long, short)]
+    pub yes: bool,
+}
+
+#[derive(Debug, Clone, Args)]
 pub struct AddReferral {
-    /// The code, at most 255 characters; case does not matter.
+    /// The code, at most 255 characters without spaces; case does not matter.
     pub code: String,
     /// Its owner: id or name.
     #[arg(long, value_name = "USER")]

@@ -84,7 +84,7 @@ pub struct RotateServer {
 pub enum DeliveryCommand {
     /// List commands on their way to game servers, the longest due first; looks through the whole table.
     #[command(after_help = "Examples:\n  storectl delivery list --state unknown --stack storefront\n  \
-                            storectl delivery list --player Thornwick --stack storefront\n  \
+                            storectl delivery list --user Thornwick --stack storefront\n  \
                             storectl delivery list --waiting --stack storefront\n  \
                             storectl delivery list --server Survival --state ready --older 15m --stack storefront\n  \
                             storectl delivery list --order xihrrpwsa7d4vdj2 --json --stack storefront")]
@@ -134,9 +134,9 @@ pub struct ListDelivery {
     /// Only commands of this order.
     #[arg(long, value_name = "ID")]
     pub order: Option<String>,
-    /// Only commands for this player; case does not matter.
-    #[arg(long, value_name = "PLAYER")]
-    pub player: Option<String>,
+    /// Only commands for the user of this name, with or without an account; case does not matter.
+    #[arg(long, alias = "player", value_name = "NAME")]
+    pub user: Option<String>,
     /// Only commands in this state, such as `ready`, `kept`, `unknown` or `refused`.
     #[arg(long, value_name = "STATE", value_parser = state)]
     pub state: Option<CommandState>,

@@ -3,6 +3,7 @@
 mod accounts;
 mod codes;
 mod delivery;
+mod hints;
 mod orders;
 mod people;
 mod status;
@@ -10,8 +11,8 @@ mod subscriptions;
 
 pub use accounts::{BanCommand, BanName, CreditUser, RenameUser, UnbanName};
 pub use codes::{
-    AddCoupon, AddGift, AddReferral, CouponCommand, DiscountOptions, EditCoupon, EditGift, GiftCommand, OneCode,
-    PeriodOptions, ReferralCommand, ReferralReport, ScopeOptions, TopUp,
+    AddCoupon, AddGift, AddReferral, CouponCommand, DeleteCoupon, DiscountOptions, EditCoupon, EditGift, GiftCommand,
+    OneCode, PeriodOptions, ReferralCommand, ReferralReport, ScopeOptions, TopUp,
 };
 pub use delivery::{
     AddServer, DecideDelivery, DeliveryCommand, ListDelivery, RetryDelivery, RevokeServer, RotateServer, ServerCommand,
@@ -71,15 +72,16 @@ pub struct Cli {
 impl Cli {
     /// The command line with its help: the options of the target are listed once, in the help of `storectl` itself.
     pub fn documented() -> clap::Command {
-        let command = Self::command();
+        let command = hints::with_negative_numbers(Self::command());
         let targets = TargetOptions::augment_args(clap::Command::new(""));
         let hidden: Vec<Arg> = targets.get_arguments().map(|option| option.clone().hide(true)).collect();
         hide(command, &hidden)
     }
 
     pub fn read(line: impl IntoIterator<Item = OsString>) -> Result<Self, clap::Error> {
+        let line: Vec<OsString> = line.into_iter().collect();
         let mut command = Self::documented();
-        let matches = command.try_get_matches_from_mut(line)?;
+        let matches = command.try_get_matches_from_mut(&line).map_err(|error| hints::with_hint(error, &line))?;
         Self::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
     }
 }
@@ -256,6 +258,10 @@ pub struct Publish {
     /// Allow commands that, with the longest values, are too long for RCON; --yes is not enough.
     #[arg(long)]
     pub allow_long_commands: bool,
+    /// Allow what makes buyers own something else: an id that was sold becomes another item or gets another one, servers swap
+    /// their names; --yes is not enough.
+    #[arg(long)]
+    pub allow_id_changes: bool,
     /// Cancel the commands that wait for servers which store.yaml no longer has, also those that are due later.
     #[arg(long)]
     pub drop_queue: bool,

@@ -10,9 +10,10 @@ pub struct ListOrders {
     /// Only orders with this status.
     #[arg(long, value_parser = status)]
     pub status: Option<OrderStatus>,
-    /// Only orders that this player bought, or that have a gift for them: id or name, with or without an account.
-    #[arg(long, alias = "user", value_name = "PLAYER")]
-    pub player: Option<String>,
+    /// Only orders that this user bought, or that have a gift for them: id or name, also a former one or one without an
+    /// account.
+    #[arg(long, alias = "player", value_name = "USER")]
+    pub user: Option<String>,
     /// Only orders with this item: its id, or a part of the name under which it was sold.
     #[arg(long, value_name = "ITEM")]
     pub item: Option<String>,
@@ -85,7 +86,7 @@ pub enum PaymentsCommand {
     Show,
     /// Compare the provider's payments with the orders, and show what does not agree.
     #[command(after_help = "Examples:\n  storectl payments reconcile --since '7 days ago' --stack storefront\n  \
-                            storectl payments reconcile --since 2026-05-01T00:00:00Z --refund cs_live_a1 --stack storefront\n\n\
+                            storectl payments reconcile --since 2026-05-01 --refund cs_live_a1 --stack storefront\n\n\
                             Shows paid checkouts of this store without an order, amounts that differ, payments that are \
                             not settled, and paid orders without a payment. Nothing is changed unless --refund names a \
                             checkout without an order: then all that is left of its payment is refunded, once. To keep \
@@ -95,7 +96,8 @@ pub enum PaymentsCommand {
 
 #[derive(Debug, Clone, Args)]
 pub struct Reconcile {
-    /// Checkouts that were opened and orders that were made since then, such as `7 days ago` or `2026-05-01T12:00:00Z`.
+    /// Checkouts that were opened and orders that were made since then, such as `7 days ago`, 2026-05-01 (UTC) or
+    /// 2026-05-01T12:00:00Z.
     #[arg(long, value_name = "TIME")]
     pub since: String,
     /// Refund the payment of this checkout, which has no order.

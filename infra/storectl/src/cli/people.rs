@@ -102,7 +102,7 @@ pub enum OrderCommand {
         after_help = "Examples:\n  storectl order record --owner 1 --gateway cardhouse --line 101 --local ./data\n  \
                             storectl order record --id xihrrpwsa7d4vdj2 --status PAID --price 18.48 --currency EUR \\\n    \
                             --gateway cardhouse --owner 7 --line 101:1:4.99 --line 111:2:13.49 --coupon SPRING --stack storefront\n  \
-                            storectl order record --gateway cardhouse --owner 7 --line 201 --line 303@Thornwick --local ./data\n\n\
+                            storectl order record --gateway cardhouse --owner 7 --line 201 --line 303@Thornwick --local ./data\n  \
                             storectl order record --gateway cardhouse --owner 7 --line 402 --line 921 \\\n    \
                             --server 1:1 --var 2:1=Newt --local ./data\n  \
                             storectl order record --session cs_live_a1B2c3 --owner 7 --line 201:2 --stack storefront\n\n\
@@ -134,7 +134,7 @@ pub enum OrderCommand {
     Redeliver(OneOrder),
     /// List orders, or find them, newest first; looks through the whole table.
     #[command(after_help = "Examples:\n  storectl order list --open --stack storefront\n  \
-                            storectl order list --status paid --player Thornwick --stack storefront\n  \
+                            storectl order list --status paid --user Thornwick --stack storefront\n  \
                             storectl order list --item 201 --from 2026-11-01 --to 2026-11-30 --stack storefront\n  \
                             storectl order list --amount 18.48 --stack storefront\n  \
                             storectl order list --provider-id pi_3NkQ2e --stack storefront\n  \
@@ -201,7 +201,7 @@ pub struct RecordOrder {
     /// Name of the payment gateway.
     #[arg(long, value_name = "NAME", required_unless_present = "session")]
     pub gateway: Option<String>,
-    /// The owner, id or name; without it the order has none.
+    /// The owner, id or name; without it the order has none, which is asked.
     #[arg(long, value_name = "USER")]
     pub owner: Option<String>,
     /// A line: item, count (1), and what the line cost after any coupon, in the store's currency; with @ and a player's
@@ -220,7 +220,7 @@ pub struct RecordOrder {
     /// Gift card that was used, and what was taken from it, at most what the lines cost.
     #[arg(long, value_name = "CODE:AMOUNT")]
     pub gift: Option<String>,
-    /// When it was made; now by default.
+    /// When it was made, a time or the beginning of a day such as 2026-05-01 (UTC); now by default.
     #[arg(long, value_name = "TIME")]
     pub at: Option<String>,
     /// It was sold before: record it although a checkout would refuse it now.
@@ -229,6 +229,9 @@ pub struct RecordOrder {
     /// Run none of its commands on game servers: it was delivered before.
     #[arg(long)]
     pub no_delivery: bool,
+    /// Do not ask about an order without an owner, or a recipient who has no account.
+    #[arg(long, short)]
+    pub yes: bool,
 }
 
 /// A value of one of an order's lines.

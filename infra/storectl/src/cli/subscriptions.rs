@@ -40,7 +40,7 @@ pub enum SubscriptionCommand {
 #[derive(Debug, Clone, Args)]
 pub struct ListSubscriptions {
     /// Only subscriptions of this user: id or name.
-    #[arg(long, value_name = "USER")]
+    #[arg(long, alias = "player", value_name = "USER")]
     pub user: Option<String>,
     /// Only subscriptions in this state: active, trialing, paused, `past_due`, unpaid,
     /// incomplete, cancelled or ended.

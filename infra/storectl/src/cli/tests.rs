@@ -1,6 +1,7 @@
 //! The command line and its help.
 
 use super::*;
+use crate::error::Failure;
 
 #[test]
 fn the_command_line_is_consistent() {
@@ -67,5 +68,36 @@ fn durations_are_read_in_seconds() {
     }
     for text in ["", "6", "h", "-1h", "0s", "4000d", "1.5h", "99999999999999999999d", "3 days ago", "1 month"] {
         assert!(seconds(text).is_err(), "{text}");
+    }
+}
+
+fn read(words: &[&str]) -> Result<Cli, clap::Error> {
+    Cli::read([&["storectl"], words].concat().into_iter().map(OsString::from))
+}
+
+#[test]
+fn a_word_that_is_another_one_here_is_named() {
+    for (words, tip) in [
+        (&["order", "refund", "x", "--amount", "5"][..], "--to TOTAL"),
+        (&["gift", "delete", "x"], "`disable`"),
+        (&["referral", "delete", "x"], "`disable`"),
+        (&["user", "delete", "x"], "`storectl user erase`"),
+        (&["coupon", "remove", "x"], "`coupon delete`"),
+    ] {
+        let error = read(words).unwrap_err();
+        assert!(error.to_string().contains(tip), "{words:?}: {error}");
+        assert!(Failure::usage(&error).next.contains(tip), "{words:?}");
+    }
+}
+
+#[test]
+fn a_negative_number_is_a_value_that_the_command_refuses() {
+    for words in [
+        &["user", "credit", "Newt", "-5", "--note", "x"][..],
+        &["gift", "top-up", "x", "-2.50"],
+        &["coupon", "add", "x", "--amount", "-5"],
+        &["order", "refund", "x", "--to", "-5"],
+    ] {
+        read(words).unwrap_or_else(|error| panic!("{error}"));
     }
 }

@@ -22,7 +22,13 @@ use std::fmt::Write as _;
 const KEY_LENGTH: usize = 20;
 
 pub(super) async fn credit(target: &Target, options: &CreditUser) -> Result<Answer, Failure> {
-    let digits = published(target).await?.config.digits;
+    let config = published(target).await?.config;
+    let digits = config.digits;
+    if !config.is_virtual_currency {
+        let what = "The store has no virtual currency: nobody could spend a credit.";
+        let next = "Write virtual_currency: {enabled: true} in store.yaml and publish it, or give a card: `storectl gift add`.";
+        return Err(Failure::refused(what, next));
+    }
     let sum = items::positive("AMOUNT", &options.amount, digits)?;
     let user = find(target, &options.user).await?;
     let key = options.key.clone().unwrap_or_else(|| default_key(sum, &options.note));
@@ -92,7 +98,7 @@ pub(super) async fn rename(target: &Target, options: &RenameUser) -> Result<Answ
     };
     for (former, count) in &left {
         let note = format!("{count} commands were made for {former} and stay as they are");
-        _ = write!(said, "\n{} {note}: storectl delivery list --player {former}", paint(WARN, "note"));
+        _ = write!(said, "\n{} {note}: storectl delivery list --user {former}", paint(WARN, "note"));
     }
     let left: usize = left.iter().map(|(_, count)| count).sum();
     let json = json!({

@@ -1,13 +1,13 @@
 //! `ban`, `ban list`, `unban` and `revoke`: who may log in, and which tokens are refused.
 
 use super::common::shown_time;
-use super::find_user::find_which;
+use super::find_user::{find_which, read};
 use crate::answer::{Answer, GOOD, columns, paint};
 use crate::cli::{OneUser, UnbanName};
 use crate::error::{Exit, Failure};
 use crate::target::Target;
 use serde_json::{Value, json};
-use shared::model::{AuthType, Subscription, UserName};
+use shared::model::{AuthType, CommandState, Subscription, UserId, UserName};
 use shared::rules::subscription::access_until;
 use shared::store::StoreError;
 use shared::store::bulk::all;
@@ -15,8 +15,9 @@ use shared::store::keys::{Key, prefix};
 use shared::store::names::Ban;
 use shared::store::published::read_active_version;
 use shared::usecases::bans;
-use shared::usecases::delivery::stop_banned;
+use shared::usecases::delivery::{Filter, matching, stop_banned};
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 
 pub(super) async fn ban(target: &Target, name: &str, reason: Option<&String>) -> Result<Answer, Failure> {
     let name = parse(name)?;
@@ -94,8 +95,58 @@ pub(super) async fn unban(target: &Target, options: &UnbanName) -> Result<Answer
         .await
         .map_err(unknown)?
         .ok_or_else(|| Failure::refused(format!("The name {name} is not banned."), "Check how it is written."))?;
-    let text = format!("{} {name} may log in again.", paint(GOOD, "ok"));
-    Ok(Answer::new(text, json!({ "name": name.to_string(), "banned": false, "user": user })))
+    let stays =
+        stays(target, &name, user).await.map_err(|failure| failure.done(format!("{name} may log in again.")))?;
+    let text = format!("{} {name} may log in again, with a new token.", paint(GOOD, "ok"));
+    let json = json!({
+        "name": name.to_string(), "banned": false, "user": user, "stopped_commands": stays.commands,
+        "cancelled_subscriptions": stays.subscriptions.iter().map(|one| &one.id).collect::<Vec<_>>(),
+    });
+    Ok(Answer::new(format!("{text}{}", stays.told(&name)), json))
+}
+
+/// What a ban ended, and its end does not bring back.
+struct Stays {
+    commands: usize,
+    subscriptions: Vec<Subscription>,
+}
+
+async fn stays(target: &Target, name: &UserName, user: Option<UserId>) -> Result<Stays, Failure> {
+    let filter = Filter { player: Some(name.to_string()), state: Some(CommandState::Stopped), ..Filter::default() };
+    let commands = matching(&target.db, &filter, target.clock.seconds()).await?.unwrap_or_default().commands.len();
+    let mut subscriptions = Vec::new();
+    let account = match user {
+        Some(id) => read(target, id).await?,
+        None => None,
+    };
+    for entry in account.map(|user| user.subscriptions).unwrap_or_default() {
+        let found = shared::store::subscriptions::get(&target.db, &entry.id).await?;
+        subscriptions.extend(found.filter(|one| one.cancelled));
+    }
+    Ok(Stays { commands, subscriptions })
+}
+
+impl Stays {
+    fn told(&self, name: &UserName) -> String {
+        let mut text = String::new();
+        if self.commands > 0 {
+            let count = self.commands;
+            _ = write!(
+                text,
+                "\n{count} commands for game servers stay stopped: `storectl delivery list --user {name} --state stopped` shows \
+                 them, `storectl delivery retry ID` sends one."
+            );
+        }
+        for one in &self.subscriptions {
+            let ends = shown_time(access_until(one));
+            _ = write!(
+                text,
+                "\nThe subscription {} ({}) stays cancelled and ends {ends}; {name} can buy it again.",
+                one.name, one.id
+            );
+        }
+        text
+    }
 }
 
 /// Refuses every token issued so far, by the database's clock.

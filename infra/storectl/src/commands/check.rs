@@ -1,5 +1,6 @@
 //! `check`: every fault of a store's files at once, and what looks like a mistake in a store without any.
 
+use super::coupon_doubts;
 use crate::answer::{Answer, BAD, GOOD, STRONG, WARN, paint};
 use crate::cli::Check;
 use crate::console::Console;
@@ -9,6 +10,7 @@ use local::live::{Live, Written};
 use publish::files::StoreFiles;
 use publish::{Compiled, Fault};
 use serde_json::{Value, json};
+use shared::model::{Code, Coupon};
 use std::path::Path;
 
 /// The folder of what only the local server loads.
@@ -59,13 +61,31 @@ fn read_with_live(dir: &Path, console: &Console, now: i64) -> Result<Sound, Vec<
     };
     let live = written.check(&files, now);
     match (compiled, live) {
-        (Ok(compiled), Ok(live)) => Ok(Sound { compiled, live: Some(live), warnings: warnings(dir, files, console) }),
+        (Ok(compiled), Ok(live)) => {
+            let mut warnings = warnings(dir, files, console);
+            warnings.extend(doubtful_coupons(&compiled, &live, now));
+            Ok(Sound { compiled, live: Some(live), warnings })
+        }
         (compiled, live) => {
             let mut faults = compiled.err().unwrap_or_default();
             faults.extend(live.err().unwrap_or_default());
             Err(faults)
         }
     }
+}
+
+/// What looks like a mistake in the coupons of `live/`.
+fn doubtful_coupons(compiled: &Compiled, live: &Live, now: i64) -> Vec<Fault> {
+    let coupons = live.codes.iter().filter_map(|code| match code {
+        Code::Coupon(coupon) => Some(coupon),
+        Code::Gift(_) => None,
+    });
+    let about = |coupon: &Coupon| {
+        let (file, field) = (Path::new(LIVE).join("coupons.yaml"), format!("[{}]", coupon.id));
+        let doubts = coupon_doubts::about(coupon, &compiled.items, compiled.config.digits, now).into_iter();
+        doubts.map(move |problem| Fault { file: file.clone(), line: None, field: field.clone(), problem })
+    };
+    coupons.flat_map(about).collect()
 }
 
 /// Refuses a directory that is not there: that is not a store with a missing file.

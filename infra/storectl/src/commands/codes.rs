@@ -84,12 +84,14 @@ pub(super) async fn list(target: &Target, kind: CodeKind) -> Result<Answer, Fail
         }
         Code::Gift(gift) => {
             let balance = format.money(gift.balance).to_string();
-            vec![gift.id.to_string(), gift.code.to_string(), balance, state(gift.active)]
+            let note = |text: &Option<String>| text.clone().unwrap_or_default();
+            let (made_for, note) = (note(&gift.made_for), note(&gift.note));
+            vec![gift.id.to_string(), gift.code.to_string(), balance, state(gift.active), made_for, note]
         }
     };
     let headings: &[&str] = match kind {
         CodeKind::Coupon => &["ID", "CODE", "OFF", "STATE", "USES"],
-        CodeKind::Gift => &["ID", "CODE", "BALANCE", "STATE"],
+        CodeKind::Gift => &["ID", "CODE", "BALANCE", "STATE", "FOR", "NOTE"],
     };
     let text = columns(headings, &codes.iter().map(row).collect::<Vec<_>>());
     Ok(Answer::new(text, json!({ "codes": codes.iter().map(|code| facts(code, format)).collect::<Vec<_>>() })))
@@ -113,11 +115,12 @@ pub(super) fn facts(code: &Code, format: CurrencyFormat) -> Value {
             "off": discount(coupon.discount, format), "starts_at": coupon.starts_at.map(shown_time),
             "ends_at": coupon.ends_at.map(shown_time), "minimum": format.money(coupon.minimum),
             "categories": coupon.scope.categories, "items": coupon.scope.items, "uses": coupon.uses,
-            "max_uses": coupon.max_uses, "max_uses_per_user": coupon.max_uses_per_user,
+            "max_uses": coupon.max_uses, "max_uses_per_user": coupon.max_uses_per_user, "user": coupon.user,
         }),
         Code::Gift(gift) => json!({
             "id": gift.id, "code": gift.code, "kind": "gift", "active": gift.active,
-            "balance": format.money(gift.balance), "start_balance": gift.start_balance.map(|sum| format.money(sum)), "starts_at": gift.starts_at.map(shown_time),
+            "balance": format.money(gift.balance), "start_balance": gift.start_balance.map(|sum| format.money(sum)),
+            "for": gift.made_for, "note": gift.note, "starts_at": gift.starts_at.map(shown_time),
             "ends_at": gift.ends_at.map(shown_time),
         }),
     }

@@ -5,6 +5,7 @@ use crate::target::Target;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan as _};
+use local::live::WhenError;
 use serde_json::{Value, json};
 use shared::model::{ActiveVersion, ProviderAccount};
 use shared::money::CurrencyFormat;
@@ -41,22 +42,37 @@ pub(in crate::commands) fn shown_account(account: &ProviderAccount) -> String {
     account.id.as_ref().map_or_else(|| format!("an account in {mode} mode"), |id| format!("{id} in {mode} mode"))
 }
 
-/// Reads a time of the command line.
-pub(super) fn time(text: &str, now: i64) -> Result<i64, Failure> {
+fn time(text: &str, now: i64) -> Result<i64, Failure> {
     local::live::resolve(text, now).map_err(|error| {
-        Failure::refused(format!("The time {text:?} {error}."), "Write it in one of these ways and try again.")
+        let next = "Write a day such as 2026-12-24 (UTC), a time such as 2026-12-24T18:00:00Z, `now`, `3 days ago` or `in 30 days`.";
+        let what = match error {
+            WhenError::NoTime => format!("{text:?} is not a time."),
+            WhenError::OutOfRange => format!("The time {text:?} {error}."),
+        };
+        Failure::refused(what, next)
     })
 }
 
+/// A day of the command line, if the text is one.
+fn day(text: &str) -> Option<Date> {
+    // The parser of days also reads times without a zone.
+    text.trim().parse::<Date>().ok().filter(|day| text.trim() == day.to_string())
+}
+
 /// Reads a time of the command line, or a day as its first second in UTC.
-fn beginning(text: &str, now: i64) -> Result<i64, Failure> {
-    text.trim().parse::<Date>().ok().and_then(|day| first_second(day).ok()).map_or_else(|| time(text, now), Ok)
+pub(super) fn beginning(text: &str, now: i64) -> Result<i64, Failure> {
+    day(text).and_then(|day| first_second(day).ok()).map_or_else(|| time(text, now), Ok)
 }
 
 /// Reads a time of the command line, or a day as the first second after it in UTC.
-fn end(text: &str, now: i64) -> Result<i64, Failure> {
-    let next_day = |text: &str| first_second(text.trim().parse::<Date>().ok()?.checked_add(1.day()).ok()?).ok();
-    next_day(text).map_or_else(|| time(text, now), Ok)
+pub(super) fn end(text: &str, now: i64) -> Result<i64, Failure> {
+    let next_day = || first_second(day(text)?.checked_add(1.day()).ok()?).ok();
+    next_day().map_or_else(|| time(text, now), Ok)
+}
+
+/// Whether a text is a day or a time that does not depend on now.
+pub(super) fn is_absolute(text: &str) -> bool {
+    day(text).is_some() || text.trim().parse::<Timestamp>().is_ok()
 }
 
 /// The seconds from `--since` to before `--until`, as in [`period`]; without `--until` and at most until now.

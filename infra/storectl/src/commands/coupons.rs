@@ -1,15 +1,17 @@
-//! `coupon add`: by the same rules as coupons in files.
+//! `coupon add`, by the same rules as coupons in files, and `coupon delete`.
 
-use super::codes::{facts, text};
-use super::common::{published, shown_time, time};
-use super::items;
+use super::codes::{facts, find, missing, text};
+use super::common::{beginning, end, is_absolute, published, shown_time};
+use super::{coupon_doubts, find_user, items};
 use crate::answer::{Answer, GOOD, paint};
-use crate::cli::{AddCoupon, DiscountOptions, PeriodOptions, ScopeOptions};
+use crate::cli::{AddCoupon, DeleteCoupon, DiscountOptions, PeriodOptions, ScopeOptions};
+use crate::console::Console;
 use crate::error::Failure;
 use crate::target::Target;
 use serde_json::json;
-use shared::model::{CategoryId, CodeId, Coupon, Discount, ItemId, Money, Scope};
+use shared::model::{CategoryId, Code, CodeId, CodeKind, Coupon, Discount, GiftCard, ItemId, Money, Scope};
 use shared::money::CurrencyFormat;
+use shared::store::{issued_codes, keys, read_live};
 use shared::usecases::codes::add_coupon;
 
 pub(super) async fn add(target: &Target, options: &AddCoupon) -> Result<Answer, Failure> {
@@ -21,6 +23,10 @@ pub(super) async fn add(target: &Target, options: &AddCoupon) -> Result<Answer, 
     let now = target.clock.seconds();
     let (starts_at, ends_at) = period(&options.period, now)?;
     let scope = scope(target, &active.version, &options.scope).await?;
+    let user = match &options.user {
+        Some(text) => Some(find_user::find(target, text).await?),
+        None => None,
+    };
     let coupon = Coupon {
         id: CodeId::new(0),
         code: code.clone(),
@@ -32,22 +38,78 @@ pub(super) async fn add(target: &Target, options: &AddCoupon) -> Result<Answer, 
         minimum: minimum.unwrap_or(Money::ZERO),
         max_uses: options.max_uses,
         max_uses_per_user: options.max_uses_per_user,
+        user: user.map(|user| user.id),
         uses: 0,
     };
-    let coupon = add_coupon(&target.db, coupon).await.map_err(|error| {
-        let done = format!("It is not known whether the coupon was made; check with `storectl coupon show {code}`.");
-        Failure::from(error).done(done)
+    let doubts = coupon_doubts::of(target, &coupon, digits).await?;
+    let made = add_coupon(&target.db, coupon.clone()).await.map_err(|error| {
+        let done = "It is not known whether the coupon was made.";
+        Failure::from(error).done(done).next("Run the same command again: it is made once.")
     })?;
-    let coupon = coupon.ok_or_else(|| {
-        let what = format!("The code {code} is taken by a coupon or gift card.");
-        Failure::refused(what, "Choose another, or change that one with `storectl coupon edit`.")
-    })?;
-    let id = coupon.id();
-    let said = format!("{} Coupon {code} (id {id}) may be used{}.", paint(GOOD, "ok"), said_period(starts_at, ends_at));
-    Ok(Answer::new(said, json!({ "coupon": facts(&coupon, CurrencyFormat::new(digits)) })))
+    let is_new = made.is_some();
+    let known = match made {
+        Some(made) => made,
+        None => made_before(target, &coupon, &options.period).await?.ok_or_else(|| {
+            let what = format!("The code {code} is taken by another coupon or a gift card.");
+            Failure::refused(what, "Choose another, or change that one with `storectl coupon edit`.")
+        })?,
+    };
+    let (id, period) = (known.id(), said_period(&known));
+    let said = if is_new {
+        format!("{} Coupon {code} (id {id}) may be used{period}.", paint(GOOD, "ok"))
+    } else {
+        format!("Nothing to do: coupon {code} (id {id}) was made before; it may be used{period}.")
+    };
+    let json = json!({ "coupon": facts(&known, CurrencyFormat::new(digits)), "made": is_new });
+    Ok(coupon_doubts::added_to(&Answer::new(said, json), &doubts))
 }
 
-fn said_period(starts_at: Option<i64>, ends_at: Option<i64>) -> String {
+/// The coupon that an earlier run of the same command has made. Of a period that is counted from now it is only compared whether
+/// it is limited: that run had another now.
+async fn made_before(target: &Target, wanted: &Coupon, options: &PeriodOptions) -> Result<Option<Code>, Failure> {
+    let Some(Code::Coupon(found)) = read_live(&target.db, &keys::code(&wanted.code)).await? else { return Ok(None) };
+    let is_same = |typed: &Option<String>, found: Option<i64>, wanted: Option<i64>| {
+        let counts_from_now = typed.as_ref().is_some_and(|text| !is_absolute(text));
+        found == wanted || counts_from_now && found.is_some()
+    };
+    let is_made = is_same(&options.starts_at, found.starts_at, wanted.starts_at)
+        && is_same(&options.ends_at, found.ends_at, wanted.ends_at)
+        && Coupon {
+            id: found.id,
+            uses: found.uses,
+            starts_at: found.starts_at,
+            ends_at: found.ends_at,
+            ..wanted.clone()
+        } == found;
+    Ok(is_made.then_some(Code::Coupon(found)))
+}
+
+pub(super) async fn delete(target: &Target, console: &Console, options: &DeleteCoupon) -> Result<Answer, Failure> {
+    let Code::Coupon(coupon) = find(target, CodeKind::Coupon, &options.code).await? else {
+        return Err(missing(CodeKind::Coupon));
+    };
+    let code = &coupon.code;
+    let used = || {
+        let what = format!("The coupon {code} is not deleted: orders or open checkouts use it.");
+        Failure::refused(what, format!("`storectl coupon disable {code}` switches it off."))
+    };
+    if coupon.uses > 0 {
+        return Err(used());
+    }
+    console.confirm(&format!("Coupon {code} (id {})", coupon.id), "Delete it?", options.yes)?;
+    let deleted = issued_codes::delete_unused(&target.db, &coupon).await.map_err(|error| {
+        let done = "It is not known whether the coupon was deleted.";
+        Failure::from(error).done(done).next("Run the same command again.")
+    })?;
+    if !deleted {
+        return Err(used());
+    }
+    let said = format!("{} Coupon {code} is deleted; carts that have it no longer count it.", paint(GOOD, "ok"));
+    Ok(Answer::new(said, json!({ "code": code, "deleted": true })))
+}
+
+fn said_period(code: &Code) -> String {
+    let (Code::Coupon(Coupon { starts_at, ends_at, .. }) | Code::Gift(GiftCard { starts_at, ends_at, .. })) = code;
     let from = starts_at.map_or_else(String::new, |at| format!(" from {}", shown_time(at)));
     let until = ends_at.map_or_else(String::new, |at| format!(" until {}", shown_time(at)));
     format!("{from}{until}")
@@ -63,8 +125,8 @@ pub(super) fn discount(options: &DiscountOptions, digits: u8) -> Result<Discount
 
 /// Reads the time in which a code may be used.
 pub(super) fn period(options: &PeriodOptions, now: i64) -> Result<(Option<i64>, Option<i64>), Failure> {
-    let read = |text: &Option<String>| text.as_ref().map(|text| time(text, now)).transpose();
-    let (starts, ends) = (read(&options.starts_at)?, read(&options.ends_at)?);
+    let starts = options.starts_at.as_ref().map(|text| beginning(text, now)).transpose()?;
+    let ends = options.ends_at.as_ref().map(|text| end(text, now)).transpose()?;
     check_period(starts, ends, now)?;
     Ok((starts, ends))
 }

@@ -7,13 +7,15 @@ use crate::cli::{DecideDelivery, ListDelivery};
 use crate::console::Console;
 use crate::error::Failure;
 use crate::target::Target;
+use serde::Serialize;
 use serde_json::{Value, json};
-use shared::model::{ActiveVersion, Command, CommandId, CommandState, InternalId};
+use shared::model::{ActiveVersion, Command, CommandEvent, CommandId, CommandState, InternalId};
 use shared::rules::delivery::state_at;
 use shared::store::keys::Key;
-use shared::store::orders;
+use shared::store::orders::{self, StoredOrder};
 use shared::usecases::delivery::{Filter, Listed, OwnerOutcome, cancel, commands_of, done, matching, retry};
-use std::fmt::Write as _;
+use std::collections::BTreeMap;
+use std::fmt::{self, Write as _};
 
 /// A decision of the owner about commands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,7 +57,7 @@ pub(super) async fn list(target: &Target, options: &ListDelivery) -> Result<Answ
     let filter = Filter {
         server: server.map(|server| server.id),
         order: options.order.as_deref().map(InternalId::new),
-        player: options.player.clone(),
+        player: options.user.clone(),
         state: options.state,
         due_until: options.older.map(|older| now.saturating_sub(older)),
         waits_long: options.waiting,
@@ -79,6 +81,74 @@ pub(super) fn named(unreadable: &[Key]) -> Vec<String> {
 pub(super) fn left_out(unreadable: &[Key]) -> impl Iterator<Item = String> {
     let line = |name| format!("{} {name} cannot be read; `storectl doctor` says why", paint(WARN, "left out:"));
     named(unreadable).into_iter().map(line)
+}
+
+/// How far the commands of an order have come, without those that are due when an item expires.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub(super) struct Progress {
+    ran: usize,
+    commands: usize,
+    /// How many are in each other state.
+    others: BTreeMap<&'static str, usize>,
+}
+
+impl Progress {
+    /// `None` if there are no commands.
+    pub(super) fn of<'a>(commands: impl Iterator<Item = &'a Command>, now: i64) -> Option<Self> {
+        let mut progress = Self::default();
+        for command in commands {
+            let state = state_at(&command.delivery, now);
+            match state {
+                // Another command was sent in its place.
+                CommandState::Retried => continue,
+                CommandState::Waiting if command.event == CommandEvent::Expired => continue,
+                CommandState::Delivered | CommandState::Executed | CommandState::Done => progress.ran += 1,
+                other => *progress.others.entry(other.as_str()).or_default() += 1,
+            }
+            progress.commands += 1;
+        }
+        (progress.commands > 0).then_some(progress)
+    }
+
+    /// Those of several orders, by internal id.
+    pub(super) async fn of_orders(target: &Target, stored: &[StoredOrder]) -> Result<BTreeMap<String, Self>, Failure> {
+        /// Up to so many orders are read one by one.
+        const FEW: usize = 20;
+        let now = target.clock.seconds();
+        let mut commands: BTreeMap<String, Vec<Command>> = BTreeMap::new();
+        if stored.len() <= FEW {
+            for one in stored {
+                let of_order = commands_of(&target.db, one).await?;
+                commands.insert(one.order.internal_id.to_string(), of_order);
+            }
+        } else {
+            let all = matching(&target.db, &Filter::default(), now).await?.unwrap_or_default();
+            for command in all.commands {
+                commands.entry(command.order.to_string()).or_default().push(command);
+            }
+        }
+        let progress = commands.into_iter().filter_map(|(id, all)| Some((id, Self::of(all.iter(), now)?)));
+        Ok(progress.collect())
+    }
+}
+
+impl fmt::Display for Progress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} of {} ran", self.ran, self.commands)?;
+        self.others.iter().try_for_each(|(state, count)| write!(f, ", {count} {state}"))
+    }
+}
+
+/// A command in lines that fit into a terminal.
+pub(super) fn lines(command: &Command, active: &ActiveVersion, now: i64) -> Vec<String> {
+    let state = shown_state(state_at(&command.delivery, now));
+    let (on, server) = (command.event.as_str(), shown_server(active, command.server));
+    let player = if command.player.is_empty() { "an erased player" } else { command.player.as_str() };
+    let mut lines = vec![format!("command {} ({on}) on {server} for {player}: {state}", command.id)];
+    lines.push(format!("  {}", if command.text.is_empty() { "(erased)" } else { command.text.as_str() }));
+    lines.push(format!("  {}", times(command)));
+    lines.extend(command.output.as_ref().map(|output| format!("  responded: {output}")));
+    lines
 }
 
 async fn of_order(target: &Target, id: &InternalId) -> Result<Vec<Command>, Failure> {

@@ -2,8 +2,8 @@
 
 use super::accounts::default_key;
 use super::codes::{self, find, missing, shown};
-use super::common::{published, shown_time, time};
-use super::{coupons, items, users};
+use super::common::{beginning, end, published, shown_time};
+use super::{coupon_doubts, coupons, items, users};
 use crate::answer::Answer;
 use crate::cli::{EditCoupon, EditGift, PeriodOptions, TopUp};
 use crate::error::Failure;
@@ -35,7 +35,9 @@ pub(super) async fn coupon(target: &Target, options: &EditCoupon) -> Result<Answ
     } else if !(options.scope.categories.is_empty() && options.scope.items.is_empty()) {
         coupon.scope = coupons::scope(target, &active.version, &options.scope).await?;
     }
-    write(target, &before, &Code::Coupon(coupon), digits).await
+    let doubts = coupon_doubts::of(target, &coupon, digits).await?;
+    let answer = write(target, &before, &Code::Coupon(coupon), digits).await?;
+    Ok(coupon_doubts::added_to(&answer, &doubts))
 }
 
 pub(super) async fn gift(target: &Target, options: &EditGift) -> Result<Answer, Failure> {
@@ -65,12 +67,13 @@ fn edited(
     (old_start, old_end): (Option<i64>, Option<i64>),
 ) -> Result<(Option<i64>, Option<i64>), Failure> {
     let now = target.clock.seconds();
-    let read = |text: &Option<String>, old: Option<i64>| match text.as_deref() {
-        None => Ok(old),
-        Some("none") => Ok(None),
-        Some(text) => time(text, now).map(Some),
-    };
-    let (starts, ends) = (read(&options.starts_at, old_start)?, read(&options.ends_at, old_end)?);
+    let read =
+        |text: &Option<String>, old: Option<i64>, time: fn(&str, i64) -> Result<i64, Failure>| match text.as_deref() {
+            None => Ok(old),
+            Some("none") => Ok(None),
+            Some(text) => time(text, now).map(Some),
+        };
+    let (starts, ends) = (read(&options.starts_at, old_start, beginning)?, read(&options.ends_at, old_end, end)?);
     if options.starts_at.is_some() || options.ends_at.is_some() {
         coupons::check_period(starts, ends, now)?;
     }

@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::io::{self, ErrorKind};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 pub(super) async fn run(target: &Target, options: &Export) -> Result<Answer, Failure> {
     let dir = &options.dir;
@@ -21,10 +21,6 @@ pub(super) async fn run(target: &Target, options: &Export) -> Result<Answer, Fai
         Err(error) if error.kind() == ErrorKind::NotFound => false,
         Err(error) => return Err(Failure::file(dir, &error)),
     };
-    if filled {
-        let what = format!("{} is not empty.", dir.display());
-        return Err(Failure::new(Exit::Local, what, "Export to a new directory, then compare."));
-    }
     let version = published(target).await?.version;
     let store = publish::load_version(&target.db, &version).await;
     let store = store.map_err(|error| match error {
@@ -32,7 +28,20 @@ pub(super) async fn run(target: &Target, options: &Export) -> Result<Answer, Fai
         damaged => Failure::refused(format!("{damaged}."), "Publish your own files again, or roll back."),
     })?;
     let mut files = publish::export(&store);
-    write(dir, &files).map_err(|error| Failure::file(dir, &error).done("Nothing was exported."))?;
+    let (part, whole) = places(dir).map_err(|error| Failure::file(dir, &error))?;
+    let local = |error: io::Error| Failure::file(dir, &error).done("Nothing was exported.");
+    write(&part, &files).map_err(local)?;
+    if filled {
+        // A run that was interrupted at its end has written just this.
+        let is_same = is_same(&part, &whole).map_err(local)?;
+        std::fs::remove_dir_all(&part).map_err(local)?;
+        if !is_same {
+            let what = format!("{} is not empty.", dir.display());
+            return Err(Failure::new(Exit::Local, what, "Export to a new directory, then compare."));
+        }
+    } else {
+        take_place(&part, &whole).map_err(local)?;
+    }
     let count = files.categories.len();
     let mut text = format!(
         "{} Version {version} is in {}: {count} categories, {} items, {} pages.",
@@ -54,22 +63,58 @@ pub(super) async fn run(target: &Target, options: &Export) -> Result<Answer, Fai
     ))
 }
 
-/// Writes the files into a hidden folder next to `dir`, which takes its place when it is whole: half an export never
-/// looks like a store.
-fn write(dir: &Path, files: &StoreFiles) -> io::Result<()> {
+/// A hidden folder next to `dir`, which takes its place when it is whole: half an export never looks like a store.
+fn places(dir: &Path) -> io::Result<(PathBuf, PathBuf)> {
     let whole = std::path::absolute(dir)?;
     let mut name = OsString::from(".");
     name.push(whole.file_name().ok_or_else(|| io::Error::from(ErrorKind::InvalidInput))?);
     name.push(".storectl-export");
-    let part = whole.with_file_name(name);
+    Ok((whole.with_file_name(name), whole))
+}
+
+fn write(part: &Path, files: &StoreFiles) -> io::Result<()> {
     // Left by a run that was interrupted.
     if part.exists() {
-        std::fs::remove_dir_all(&part)?;
+        std::fs::remove_dir_all(part)?;
     }
-    publish::write_files(&part, files)?;
+    publish::write_files(part, files)
+}
+
+fn take_place(part: &Path, whole: &Path) -> io::Result<()> {
     // Only an empty directory can be removed.
     if whole.exists() {
-        std::fs::remove_dir(&whole)?;
+        std::fs::remove_dir(whole)?;
     }
-    std::fs::rename(&part, &whole)
+    std::fs::rename(part, whole)
+}
+
+/// Whether two directories have the same files.
+fn is_same(one: &Path, other: &Path) -> io::Result<bool> {
+    let files = files_in(one)?;
+    if files != files_in(other)? {
+        return Ok(false);
+    }
+    for file in files {
+        if std::fs::read(one.join(&file))? != std::fs::read(other.join(&file))? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// The path of every file in a directory.
+fn files_in(dir: &Path) -> io::Result<BTreeSet<PathBuf>> {
+    let (mut files, mut folders) = (BTreeSet::new(), vec![PathBuf::new()]);
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(dir.join(&folder))? {
+            let entry = entry?;
+            let path = folder.join(entry.file_name());
+            if entry.file_type()?.is_dir() {
+                folders.push(path);
+            } else {
+                files.insert(path);
+            }
+        }
+    }
+    Ok(files)
 }

@@ -4,7 +4,9 @@ use crate::cli::WhichUser;
 use crate::error::Failure;
 use crate::target::Target;
 use shared::model::{User, UserId, UserName};
-use shared::store::{keys, names, read_live};
+use shared::store::bulk::all;
+use shared::store::keys::{self, prefix};
+use shared::store::{names, read_live};
 
 /// Finds a user by id if the text consists of digits, else by name.
 pub(super) async fn find(target: &Target, text: &str) -> Result<User, Failure> {
@@ -21,6 +23,13 @@ pub(super) async fn find_which(target: &Target, which: &WhichUser) -> Result<Use
         (None, Some(name)) => named(target, name).await?.ok_or_else(|| missing(name)),
         (None, None) => find(target, which.either.as_deref().unwrap_or_default()).await,
     }
+}
+
+/// The name of the user that a misspelt one most likely means, as a question; empty if no name is near. Reads every account.
+pub(super) async fn near_user(target: &Target, text: &str) -> Result<String, Failure> {
+    let users = all::<User>(&target.db, prefix::USER).await?;
+    let names = users.iter().map(|(_, user)| user.username.as_str());
+    Ok(publish::nearest(text, names).map_or_else(String::new, |near| format!(" Did you mean {near}?")))
 }
 
 pub(super) fn missing(text: &str) -> Failure {

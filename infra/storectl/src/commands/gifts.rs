@@ -29,7 +29,7 @@ pub(super) async fn add(target: &Target, console: &Console, options: &AddGift) -
     let balance = items::positive("--balance", &options.balance, digits)?;
     let now = target.clock.seconds();
     let (starts_at, ends_at) = coupons::period(&options.period, now)?;
-    let batch = Batch { balance, starts_at, ends_at };
+    let batch = Batch { balance, starts_at, ends_at, made_for: options.made_for.clone(), note: options.note.clone() };
     match &options.out {
         Some(file) if file.exists() => resume(target, console, file, options, batch).await,
         Some(file) => {
@@ -61,7 +61,9 @@ async fn few(target: &Target, batch: &Batch, digits: u8, count: u32) -> Result<A
 fn heading(options: &AddGift) -> String {
     let or_none = |text: &Option<String>| text.clone().unwrap_or_else(|| "-".to_owned());
     let (from, until) = (or_none(&options.period.starts_at), or_none(&options.period.ends_at));
-    format!("# {} gift cards of {} from {from} until {until}", options.count, options.balance.trim())
+    let made_for = options.made_for.as_ref().map(|name| format!(" for {name}")).unwrap_or_default();
+    let note = options.note.as_ref().map(|note| format!(": {note}")).unwrap_or_default();
+    format!("# {} gift cards of {} from {from} until {until}{made_for}{note}", options.count, options.balance.trim())
 }
 
 fn write_file(path: &Path, options: &AddGift, batch: &Batch, digits: u8, cards: &[Card]) -> Result<(), Failure> {

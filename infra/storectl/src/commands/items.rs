@@ -1,7 +1,9 @@
 //! Published items, categories and their numbers, as commands look them up.
 
+use super::common::published;
 use crate::error::Failure;
 use crate::target::Target;
+use publish::LoadError;
 use shared::model::{DecimalError, ItemId, Money, Percent, PublishedItem, Tree};
 use shared::store::{keys, read_published};
 
@@ -10,6 +12,17 @@ pub(super) async fn item(target: &Target, version: &str, id: ItemId) -> Result<P
         let what = format!("There is no published item {id}.");
         Failure::refused(what, "Items of hidden categories are not published; check the id.")
     })
+}
+
+/// Every published item; none if what is published is damaged.
+pub(super) async fn all(target: &Target) -> Result<Vec<PublishedItem>, Failure> {
+    let version = published(target).await?.version;
+    match publish::load_version(&target.db, &version).await {
+        Ok(store) => Ok(store.items),
+        Err(LoadError::Store(error)) => Err(error.into()),
+        // That is the doctor's to say.
+        Err(LoadError::Missing { .. } | LoadError::Altered { .. }) => Ok(Vec::new()),
+    }
 }
 
 pub(super) async fn tree(target: &Target, version: &str) -> Result<Tree, Failure> {

@@ -8,6 +8,7 @@ mod chat;
 mod check;
 mod codes;
 mod common;
+mod coupon_doubts;
 mod coupons;
 mod currency;
 mod delivery;
@@ -18,6 +19,7 @@ mod erase;
 mod export;
 mod find_user;
 mod gifts;
+mod id_changes;
 mod items;
 mod maintenance;
 mod openapi;
@@ -102,7 +104,7 @@ pub async fn on_table(command: &Command, target: &Target, console: &Console) -> 
         Command::Shop(ShopCommand::Upload) => shop::upload(target, console).await,
         Command::Chat(ChatCommand::Connect(options)) => chat::connect(target, options).await,
         Command::User(command) => user(command, target, console).await,
-        Command::Coupon(command) => coupon(command, target).await,
+        Command::Coupon(command) => coupon(command, target, console).await,
         Command::Gift(command) => gift(command, target, console).await,
         Command::Referral(command) => referral(command, target).await,
         Command::Order(command) => order(command, target, console).await,
@@ -129,12 +131,13 @@ async fn user(command: &UserCommand, target: &Target, console: &Console) -> Resu
     }
 }
 
-async fn coupon(command: &CouponCommand, target: &Target) -> Result<Answer, Failure> {
+async fn coupon(command: &CouponCommand, target: &Target, console: &Console) -> Result<Answer, Failure> {
     match command {
         CouponCommand::Add(options) => coupons::add(target, options).await,
         CouponCommand::Show(options) => codes::show(target, CodeKind::Coupon, &options.code).await,
         CouponCommand::List => codes::list(target, CodeKind::Coupon).await,
         CouponCommand::Edit(options) => edit::coupon(target, options).await,
+        CouponCommand::Delete(options) => coupons::delete(target, console, options).await,
         CouponCommand::Disable(options) => codes::switch(target, CodeKind::Coupon, &options.code, false).await,
         CouponCommand::Enable(options) => codes::switch(target, CodeKind::Coupon, &options.code, true).await,
     }
@@ -164,7 +167,7 @@ async fn referral(command: &ReferralCommand, target: &Target) -> Result<Answer, 
 
 async fn order(command: &OrderCommand, target: &Target, console: &Console) -> Result<Answer, Failure> {
     match command {
-        OrderCommand::Record(options) => orders::record(target, options).await,
+        OrderCommand::Record(options) => orders::record(target, console, options).await,
         OrderCommand::SetStatus(options) => orders::set_status(target, console, options).await,
         OrderCommand::Show(options) => orders::show(target, &options.id).await,
         OrderCommand::Redeliver(options) => orders::redeliver(target, &options.id).await,

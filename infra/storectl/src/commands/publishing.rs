@@ -2,6 +2,7 @@
 
 use super::check;
 use super::currency::{self, Confirm};
+use super::id_changes::warnings;
 use super::queues;
 use super::subscriptions;
 use crate::answer::{Answer, BAD, GOOD, STRONG, WARN, paint};
@@ -11,14 +12,11 @@ use crate::error::{Exit, Failure};
 use crate::shop::Shop;
 use crate::target::Target;
 use publish::files::StoreFiles;
-use publish::{
-    Changes, Compiled, Fault, LoadError, PriceChanges, PublishError, Published, Reassigned, Removals, Thing, changes,
-};
+use publish::{Changes, Compiled, Fault, LoadError, PriceChanges, PublishError, Published, Removals, Thing, changes};
 use serde_json::{Value, json};
 use shared::model::{Command, Server};
 use shared::store::published::read_active_version;
 use shared::store::versions::set_label;
-use shared::store::{counters, keys};
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -73,6 +71,8 @@ pub(super) struct Plan {
     prices: PriceChanges,
     /// How many commands would newly be able to be too long for RCON.
     long_commands: usize,
+    /// Whether buyers would own, or get their goods from, something else than what they bought.
+    changes_ids: bool,
     /// Servers that would be removed while commands wait for them.
     queues: Vec<(Server, Vec<Command>)>,
     pub(super) json: Value,
@@ -90,7 +90,7 @@ impl Plan {
         let servers = |store: &Compiled| store.config.delivery.servers.clone();
         let before_servers = before.store.as_ref().map(servers).unwrap_or_default();
         let queues = queues::of_removed(target, &before_servers, &servers(store)).await?;
-        let mut warnings = warnings(target, publish::reassigned(before.store.as_ref(), store)).await?;
+        let (mut warnings, changes_ids) = warnings(target, before.store.as_ref(), store).await?;
         let subscriptions = publish::changed_subscriptions(before.store.as_ref(), store);
         warnings.extend(subscriptions::kept(target, &subscriptions).await?);
         let shown = shown(target, &before, store, &changes, &warnings);
@@ -98,7 +98,7 @@ impl Plan {
             "version": store.version, "previous": before.version, "changes": changes, "rows": store.parts("").len(),
             "removals": removals, "price_changes": prices, "warnings": warnings,
         });
-        Ok(Self { before, shown, removals, prices, long_commands, queues, json })
+        Ok(Self { before, shown, removals, prices, long_commands, changes_ids, queues, json })
     }
 
     /// With what `check` warns of in the files; the plan's own `warnings` are about what is published.
@@ -140,12 +140,23 @@ impl Plan {
         console.confirm_word(&shown, &what, "commands", "--allow-long-commands", options.yes)
     }
 
+    /// Asks before an id that was sold, or a server, becomes another one, unless that is allowed.
+    fn confirm_ids(&self, console: &Console, options: &Publish, shown: &str) -> Result<(), Failure> {
+        if options.allow_id_changes || !self.changes_ids {
+            return Ok(());
+        }
+        let line = "Ids change that orders refer to: see the warnings.";
+        let (shown, what) = (format!("{shown}\n{}", paint(STRONG, line)), format!("{shown}\n{line}"));
+        console.confirm_word(&shown, &what, "ids", "--allow-id-changes", options.yes)
+    }
+
     /// The options without which this plan is not carried out, as a line.
     fn needs(&self) -> String {
         let needed = [
             (self.removals.are_many(), "--allow-removals"),
             (self.prices.are_many(), "--allow-price-changes"),
             (self.long_commands > 0, "--allow-long-commands"),
+            (self.changes_ids, "--allow-id-changes"),
             (!self.queues.is_empty(), "--drop-queue"),
         ];
         let needed: Vec<&str> = needed.into_iter().filter_map(|(is, option)| is.then_some(option)).collect();
@@ -201,6 +212,7 @@ pub(super) async fn run(
     let shown = plan.with_currency(target, store, asked).await?;
     plan.confirm_prices(console, options, &shown)?;
     plan.confirm_commands(console, options, &shown)?;
+    plan.confirm_ids(console, options, &shown)?;
     console.confirm(&shown, "Publish?", options.yes)?;
     // The first publish sets the schema number: what is there already must have today's format.
     if before.version.is_none() {
@@ -277,30 +289,6 @@ async fn label(target: &Target, version: &str, options: &Publish) -> Result<Stri
     let Some(label) = &options.label else { return Ok(String::new()) };
     set_label(&target.db, version, label).await?;
     Ok(format!("\nIts label is {label:?}."))
-}
-
-/// Warnings about ids that are given to other items. Units sold are counted per item, with and without a limit,
-/// so one read says which of them buyers own.
-async fn warnings(target: &Target, found: Vec<Reassigned>) -> Result<Vec<String>, Failure> {
-    if found.is_empty() {
-        return Ok(Vec::new());
-    }
-    let mut rows = target.db.batch_get(found.iter().map(|one| keys::count(one.id)).collect()).await?;
-    let mut warnings = Vec::new();
-    for Reassigned { id, before, after, swapped_with } in found {
-        let owned = counters::take(&mut rows, id)?.unwrap_or_default();
-        warnings.extend(match swapped_with {
-            Some(other) => Some(format!(
-                "Items {id} and {other} swap their names, {before} and {after}: who owns one owns the other then."
-            )),
-            None if owned > 0 => Some(format!(
-                "Item {id} was sold {owned} times as {before} and gets another name, {after}, and another price: who \
-                 owns it owns {after} then. Give a new item an id of its own."
-            )),
-            None => None,
-        });
-    }
-    Ok(warnings)
 }
 
 /// Says that `live/` is not published, if there is one.

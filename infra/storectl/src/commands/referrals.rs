@@ -26,6 +26,11 @@ pub(super) async fn add(target: &Target, options: &AddReferral) -> Result<Answer
     if options.code.chars().count() > CodeText::LONGEST {
         return Err(wrong());
     }
+    if options.code.trim().contains(char::is_whitespace) {
+        let what =
+            format!("The referral code {:?} has a space, which the links with it cannot have.", options.code.trim());
+        return Err(Failure::refused(what, "Write it in one word, such as lantern-crew."));
+    }
     let code = CodeText::parse(&options.code).map_err(|_| wrong())?;
     let owner = find(target, &options.owner).await?;
     let referral = Referral { code: code.clone(), owner: owner.id, owner_name: owner.username.clone(), active: true };

@@ -108,7 +108,15 @@ pub(super) async fn rollback(target: &Target, console: &Console, options: &Rollb
             );
         }
     }
-    let text = format!("{} Version {} is published again on {}.", paint(GOOD, "ok"), to.version, target.name);
+    let text = format!(
+        "{} Version {} is published again on {}.\n{} Your files are ahead: they still have what was undone, and the next \
+         `storectl publish` brings it back. Correct them first, or get this version's with `storectl export DIR`.\nTo go forward \
+         again: storectl rollback {current}",
+        paint(GOOD, "ok"),
+        to.version,
+        target.name,
+        paint(WARN, "note"),
+    );
     // Without a question the changes were not shown yet.
     let text = if options.yes { format!("{shown}\n{text}") } else { text };
     let json = json!({

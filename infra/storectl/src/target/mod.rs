@@ -143,6 +143,10 @@ impl Target {
             let next = "Check the path, or fill it with `storectl publish --local`.";
             return Err(Failure::new(Exit::Denied, what, next));
         }
+        if !local::data::table_file(dir).is_file() && dir.join("store.yaml").is_file() {
+            let what = format!("{} holds a store's files, and a data directory is another one.", dir.display());
+            return Err(Failure::new(Exit::Denied, what, "Name a directory of its own, such as --local ./data."));
+        }
         let clock = &moved(dir)?;
         let lock = match local::data::lock(dir) {
             Ok(lock) => lock,

@@ -105,6 +105,18 @@ async fn a_local_directory_is_used_where_no_server_runs_and_never_made_by_mistak
     assert_eq!(run(&["doctor"]).await.unwrap().trouble(), Some(Exit::Faults));
 }
 
+#[tokio::test]
+async fn the_folder_of_a_store_is_no_data_directory() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("store.yaml"), "format: 1\nname: X\ncurrency: {code: EUR}\n").unwrap();
+    let store = dir.path().display().to_string();
+    let cli = Cli::try_parse_from(["storectl", "publish", &store, "--local", &store, "--yes"]).unwrap();
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    let failure = commands::run(&cli, &Console::without_terminal(), &clock).await.unwrap_err();
+    assert!(failure.exit == Exit::Denied && failure.next.contains("./data"), "{failure}");
+    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1, "nothing is written there");
+}
+
 /// The program's standard error and exit code.
 fn typed(arguments: &[&str]) -> (String, Option<i32>) {
     // Colours are forced, as some terminals and CI services do.

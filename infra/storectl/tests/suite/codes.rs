@@ -19,9 +19,8 @@ async fn a_command_whose_first_response_was_lost_succeeds_once() {
     assert_eq!(topped.json()["balance"].to_string(), "12.5");
     let shown = bench.ok(&["gift", "show", &card]).await;
     assert_eq!([&shown["balance"], &shown["start_balance"]].map(ToString::to_string), ["12.5"; 2], "added once");
-    for taken in [&["coupon", "add", "SPRING", "--amount", "5"][..], &["user", "add", "Newt"]] {
-        assert_eq!(bench.fails(taken).await.exit, Exit::Refused, "{taken:?}: another command's");
-    }
+    assert_eq!(bench.fails(&["user", "add", "Newt"]).await.exit, Exit::Refused, "another command's");
+    assert_eq!(bench.ok(&["coupon", "add", "SPRING", "--amount", "5"]).await["made"], false, "it is that coupon");
     for (list, field) in [("user", "users"), ("coupon", "codes"), ("gift", "codes"), ("referral", "referrals")] {
         assert_eq!(bench.ok(&[list, "list"]).await[field].as_array().unwrap().len(), 1, "{list}");
     }

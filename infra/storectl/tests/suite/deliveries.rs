@@ -88,7 +88,7 @@ async fn evidence_has_no_code_that_can_be_used_and_nothing_of_the_operators_own(
     let card = bench.ok(&["gift", "add", "--balance", "10"]).await;
     let code = card["gift_cards"][0]["code"].as_str().unwrap().to_owned();
     let part = format!("{code}:1");
-    bench.ok(&["order", "record", "--id", "A-1", "--gateway", "g", "--line", "201", "--gift", &part]).await;
+    bench.ok(&["order", "record", "--id", "A-1", "--gateway", "g", "--yes", "--line", "201", "--gift", &part]).await;
     let id = InternalId::new("A-1");
     let due = Write::update(keys::order(&id), "SET due = :due, review = :review").number(":due", 1);
     write(&bench, vec![due.text(":review", "amount")]).await;
@@ -297,7 +297,7 @@ async fn killed_at_any_write_a_rename_changes_nothing_of_what_expires() {
         };
         assert_eq!(expiries(&bench).await, [("EXPIRY#1".to_owned(), 4, 2)], "after {let_through} writes");
         assert_eq!(waiting().await, [4].into());
-        let note = "commands were made for newt and stay as they are: storectl delivery list --player newt";
+        let note = "commands were made for newt and stay as they are: storectl delivery list --user newt";
         assert!(renamed.text().contains(note), "{}", renamed.text());
         bench.ok(&["order", "set-status", &first, "REFUNDED"]).await;
         assert_eq!(expiries(&bench).await, [("EXPIRY#1".to_owned(), 2, 1)], "after {let_through} writes");
@@ -316,7 +316,7 @@ async fn a_refund_ends_a_gift_although_its_recipient_has_another_name() {
     let bench = Bench::published().await;
     bench.ok(&["user", "add", "Newt"]).await;
     bench.tell_the_time();
-    let line = ["--past", "--server", "1", "--line", "401@Pebble"];
+    let line = ["--past", "--yes", "--server", "1", "--line", "401@Pebble"];
     let record = [&["order", "record", "--owner", "Newt", "--gateway", "test"][..], &line].concat();
     let order = bench.ok(&record).await["internal_id"].as_str().unwrap().to_owned();
     bench.ok(&["user", "rename", "Pebble", "Wren"]).await;

@@ -15,19 +15,35 @@ use shared::providers::Stripe;
 use shared::store::{Db, carts};
 use std::path::Path;
 use std::sync::Arc;
+use storectl::answer::Answer;
 use storectl::cli::Cli;
 use storectl::commands;
 use storectl::console::Console;
 use stripe::ApiBase;
 use tests::template;
 
-/// Runs a command on a data directory; it must succeed. The answer's JSON.
-async fn ok(data: &Path, line: &[&str]) -> Value {
+/// Runs a command on a data directory; it must succeed.
+async fn run(data: &Path, line: &[&str]) -> Answer {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let line = [&["storectl"], line, &["--local", data.to_str().unwrap()]].concat();
     let cli = Cli::try_parse_from(&line).unwrap();
     let outcome = Box::pin(commands::run(&cli, &Console::without_terminal(), &clock)).await;
-    outcome.unwrap_or_else(|failure| panic!("{line:?}: {failure}")).json().clone()
+    outcome.unwrap_or_else(|failure| panic!("{line:?}: {failure}"))
+}
+
+/// The JSON of its answer.
+async fn ok(data: &Path, line: &[&str]) -> Value {
+    run(data, line).await.json().clone()
+}
+
+#[tokio::test]
+async fn a_restore_says_that_the_payments_of_the_stand_in_stay_behind() {
+    let dir = tempfile::tempdir().unwrap();
+    let (data, other, file) = (dir.path().join("data"), dir.path().join("other"), dir.path().join("backup.gz"));
+    ok(&data, &["publish", &sample(), "--yes"]).await;
+    ok(&data, &["backup", file.to_str().unwrap()]).await;
+    let restored = run(&other, &["restore", file.to_str().unwrap(), "--yes"]).await;
+    assert!(restored.text().contains("the local stand-in stay where they were made"), "{}", restored.text());
 }
 
 #[tokio::test]

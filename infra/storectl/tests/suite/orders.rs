@@ -29,7 +29,7 @@ async fn of_many_who_record_one_session_at_once_one_takes_its_units() {
 #[tokio::test]
 async fn more_than_fifty_lines_are_refused() {
     let bench = Bench::published().await;
-    let order = [&["order", "record", "--gateway", "g"][..], &["--line", "201:1:1"].repeat(51)].concat();
+    let order = [&["order", "record", "--gateway", "g", "--yes"][..], &["--line", "201:1:1"].repeat(51)].concat();
     let failure = bench.fails(&order).await;
     assert!(failure.exit == Exit::Refused && failure.what.contains("at most 50"), "{failure}");
 }
@@ -37,7 +37,7 @@ async fn more_than_fifty_lines_are_refused() {
 #[tokio::test]
 async fn an_order_without_an_answer_names_the_id_to_try_again_with() {
     let bench = Bench::published().await;
-    let order = ["order", "record", "--gateway", "g", "--line", "201"];
+    let order = ["order", "record", "--gateway", "g", "--yes", "--line", "201"];
     // The number is taken, then the line is cut.
     let failure = bench.run_through(Faults::cut_after(1), &order).await.unwrap_err();
     assert_eq!(failure.exit, Exit::Unavailable, "{failure}");

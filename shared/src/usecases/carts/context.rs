@@ -77,8 +77,10 @@ impl CartContext {
         Buyer { ledger: &self.ledger, subscriptions: &self.subscriptions, now }
     }
 
-    /// A code that was read, and how often the user used it, without what the user's own checkout holds.
+    /// A code that was read, and how often the user used it, without what the user's own checkout holds. A coupon of another
+    /// user is none.
     pub fn usable(&self, code: Option<Code>, uses: u32) -> (Option<Code>, u32) {
+        let code = code.filter(|code| code.is_for(Some(self.user)));
         match &self.cart.checkout {
             Some(checkout) => release_code(code, uses, &checkout.held),
             None => (code, uses),

@@ -264,7 +264,7 @@ fn use_up(coupon: &Coupon, owner: Option<UserId>) -> Result<Vec<Guarded>, OrderR
     if coupon.max_uses == Some(0) {
         return Err(OrderRefusal::CouponUsedUp);
     }
-    if coupon.max_uses_per_user == Some(0) && owner.is_some() {
+    if !coupon.is_for(owner) || coupon.max_uses_per_user == Some(0) && owner.is_some() {
         return Err(OrderRefusal::CouponUsedUpByUser);
     }
     let in_all = codes::use_coupon(coupon).guarded_by(Limit::CouponUses);

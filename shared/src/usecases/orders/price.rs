@@ -110,7 +110,7 @@ impl PriceInputs {
             items: cache.complete(plan, &mut rows, |_| false)?,
             ledger: owner.map_or_else(|| Ok(Ledger::default()), |user| ledgers::take(&mut rows, user))?,
             uses: coupon.zip(owner).map_or(Ok(0), |(code, user)| codes::take_uses(&mut rows, code, user))?,
-            code: coupon.map_or(Ok(None), |code| codes::take(&mut rows, code))?,
+            code: coupon.map_or(Ok(None), |code| codes::take(&mut rows, code))?.filter(|code| code.is_for(owner)),
         })
     }
 

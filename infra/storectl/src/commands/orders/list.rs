@@ -5,17 +5,20 @@ use super::{facts, format_of};
 use crate::answer::{Answer, columns};
 use crate::cli::ListOrders;
 use crate::commands::common::{period, published, shown_time};
-use crate::commands::find_user::read;
+use crate::commands::delivery::Progress;
+use crate::commands::find_user::{near_user, read};
 use crate::commands::items;
 use crate::error::Failure;
 use crate::target::Target;
 use serde_json::json;
-use shared::model::{ItemId, Money, Order, OrderLine, OrderStatus, PlayerName, UserId, UserName};
+use shared::model::{Item, ItemId, Money, Order, OrderLine, OrderStatus, PlayerName, UserId, UserName};
 use shared::store::names;
 use shared::store::orders::StoredOrder;
+use shared::usecases::accounts;
 use shared::usecases::attention::needs_attention;
 use shared::usecases::orders::each_order;
 use std::cmp::Reverse;
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 struct Wanted<'a> {
@@ -25,26 +28,31 @@ struct Wanted<'a> {
     digits: u8,
 }
 
-/// A player, who may have no account.
+/// A player, who may have no account, under the present name and former ones.
 struct Player {
     user: Option<UserId>,
-    name: Option<UserName>,
+    names: Vec<UserName>,
 }
 
 impl Player {
     async fn read(target: &Target, text: &str) -> Result<Self, Failure> {
         if let Ok(id) = text.parse::<UserId>() {
-            let user = read(target, id).await?;
-            return Ok(Self { user: Some(id), name: user.and_then(|user| UserName::parse(&user.username).ok()) });
+            return Ok(Self { user: Some(id), names: names_of(target, id).await? });
         }
-        let wrong = |error| Failure::refused(format!("{text:?} is not a player: {error}."), "Give an id or a name.");
+        let wrong = |error| Failure::refused(format!("{text:?} is not a user: {error}."), "Give an id or a name.");
         let name = UserName::parse(text).map_err(wrong)?;
-        Ok(Self { user: names::owner(&target.db, &name).await?, name: Some(name) })
+        let user = names::find(&target.db, &name).await?.map(|row| row.user);
+        let mut names = match user {
+            Some(id) => names_of(target, id).await?,
+            None => Vec::new(),
+        };
+        names.push(name);
+        Ok(Self { user, names })
     }
 
     fn has(&self, order: &Order) -> bool {
         let is_user = |user: Option<UserId>| user.is_some() && user == self.user;
-        let is_named = |name: &PlayerName| self.name.as_ref() == Some(name.key());
+        let is_named = |name: &PlayerName| self.names.contains(name.key());
         let receives = |line: &OrderLine| {
             is_user(line.recipient)
                 || line.chosen.as_ref().and_then(|chosen| chosen.gift_to.as_ref()).is_some_and(is_named)
@@ -53,9 +61,16 @@ impl Player {
     }
 }
 
+/// The present name of an account and its former ones.
+async fn names_of(target: &Target, id: UserId) -> Result<Vec<UserName>, Failure> {
+    let present = read(target, id).await?.and_then(|user| UserName::parse(&user.username).ok());
+    let former = accounts::former_names(&target.db, id).await?;
+    Ok(present.into_iter().chain(former).collect())
+}
+
 pub(in crate::commands) async fn list(target: &Target, options: &ListOrders) -> Result<Answer, Failure> {
     let digits = published(target).await?.config.digits;
-    let player = match &options.player {
+    let player = match &options.user {
         Some(text) => Some(Player::read(target, text).await?),
         None => None,
     };
@@ -64,11 +79,17 @@ pub(in crate::commands) async fn list(target: &Target, options: &ListOrders) -> 
     }
     let period = period(options.from.as_deref(), options.to.as_deref(), target.clock.seconds())?;
     let wanted = Wanted { options, player, period, digits };
-    let mut orders = Vec::new();
-    each_order(&target.db, |stored| orders.extend(wanted.has(&stored).then_some(stored))).await?;
+    let (mut orders, mut seen) = (Vec::new(), Seen::default());
+    each_order(&target.db, |stored| {
+        seen.add(&wanted, &stored.order);
+        orders.extend(wanted.has(&stored).then_some(stored));
+    })
+    .await?;
+    seen.check(target, &wanted).await?;
     // By their own dates: an order that was recorded later may be older.
     orders.sort_by_key(|stored: &StoredOrder| Reverse((stored.order.created_at, stored.order.id)));
     let names = Names::read(target, &orders).await?;
+    let delivery = Progress::of_orders(target, &orders).await?;
     let row = |stored: &StoredOrder| {
         let (order, format) = (&stored.order, format_of(stored, digits));
         vec![
@@ -78,14 +99,16 @@ pub(in crate::commands) async fn list(target: &Target, options: &ListOrders) -> 
             order.gateway.clone(),
             order.owner.map_or_else(|| "-".to_owned(), |owner| names.user(owner)),
             shown_time(order.created_at),
+            delivery.get(order.internal_id.as_str()).map(ToString::to_string).unwrap_or_default(),
             notes(stored),
         ]
     };
     let rows: Vec<Vec<String>> = orders.iter().map(row).collect();
-    let text = columns(&["ID", "STATUS", "PRICE", "GATEWAY", "PLAYER", "MADE", ""], &rows);
+    let text = columns(&["ID", "STATUS", "PRICE", "GATEWAY", "PLAYER", "MADE", "DELIVERY", ""], &rows);
     let with_names = |stored: &StoredOrder| {
         let mut json = facts(stored, digits);
         names.add_to(&mut json, stored);
+        json["delivery"] = json!(delivery.get(stored.order.internal_id.as_str()));
         json
     };
     let orders: Vec<_> = orders.iter().map(with_names).collect();
@@ -111,11 +134,66 @@ impl Wanted<'_> {
     }
 }
 
+/// What all orders have of the user and the item that are looked for: what none has is most often misspelt.
+#[derive(Default)]
+struct Seen {
+    user: bool,
+    item: bool,
+    /// The names under which items were sold.
+    names: BTreeSet<String>,
+}
+
+impl Seen {
+    fn add(&mut self, wanted: &Wanted<'_>, order: &Order) {
+        self.user |= wanted.player.as_ref().is_some_and(|player| player.has(order));
+        let Some(item) = &wanted.options.item else { return };
+        self.item |= order.lines.iter().any(|line| is_of_item(line, item));
+        self.names.extend(order.lines.iter().filter_map(|line| Some(line.chosen.as_ref()?.name.clone())));
+    }
+
+    /// Refuses a user and an item that neither an order nor the store has.
+    async fn check(&self, target: &Target, wanted: &Wanted<'_>) -> Result<(), Failure> {
+        let is_unknown = |player: &Player| player.names.len() == 1 && player.user.is_none();
+        let is_erased = |player: &Player| player.names.is_empty();
+        if let Some((text, player)) = wanted.options.user.as_ref().zip(wanted.player.as_ref())
+            && !self.user
+            && (is_unknown(player) || is_erased(player))
+        {
+            let near = near_user(target, text).await?;
+            let what = format!("No order and no account has the user {text}.{near}");
+            return Err(Failure::refused(what, "`storectl user list` shows all accounts."));
+        }
+        match &wanted.options.item {
+            Some(text) if !self.item => self.check_item(target, text).await,
+            _ => Ok(()),
+        }
+    }
+
+    async fn check_item(&self, target: &Target, text: &str) -> Result<(), Failure> {
+        let catalog: Vec<Item> = items::all(target).await?.into_iter().map(|published| published.item).collect();
+        let is_published = |item: &Item| match text.trim().parse::<ItemId>() {
+            Ok(id) => item.id == id,
+            Err(_) => has_part(&item.name, text),
+        };
+        if catalog.iter().any(is_published) {
+            return Ok(());
+        }
+        let ids: Vec<String> = catalog.iter().map(|item| item.id.to_string()).collect();
+        let names = catalog.iter().map(|item| &item.name).chain(&self.names).chain(&ids).map(String::as_str);
+        let near = publish::nearest(text, names).map_or_else(String::new, |near| format!(" Did you mean {near}?"));
+        let what = format!("No order and no published item is {text}.{near}");
+        Err(Failure::refused(what, "Give an id, or a part of a name."))
+    }
+}
+
+fn has_part(name: &str, text: &str) -> bool {
+    name.to_lowercase().contains(&text.trim().to_lowercase())
+}
+
 fn is_of_item(line: &OrderLine, text: &str) -> bool {
-    let is_in = |name: &str| name.to_lowercase().contains(&text.trim().to_lowercase());
     match text.trim().parse::<ItemId>() {
         Ok(id) => line.item == id,
-        Err(_) => line.chosen.as_ref().is_some_and(|chosen| is_in(&chosen.name)),
+        Err(_) => line.chosen.as_ref().is_some_and(|chosen| has_part(&chosen.name, text)),
     }
 }
 

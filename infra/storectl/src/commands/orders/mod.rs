@@ -17,10 +17,10 @@ pub(super) use record::record;
 pub(super) use redeliver::redeliver;
 pub(super) use refund::{accept, give_back, refund};
 
-use crate::answer::{Answer, GOOD, STRONG, WARN, columns, paint};
+use crate::answer::{Answer, GOOD, STRONG, WARN, narrow_columns, paint, wrapped};
 use crate::cli::SetStatus;
 use crate::commands::common::{published, shown_time};
-use crate::commands::delivery;
+use crate::commands::delivery::{self, Progress};
 use crate::console::Console;
 use crate::error::{Exit, Failure};
 use crate::target::Target;
@@ -157,17 +157,20 @@ pub(in crate::commands) async fn show(target: &Target, id: &str) -> Result<Answe
         vec![line_id(place, line).to_string(), line.item.to_string(), names.item(line), count, total, note]
     };
     let rows: Vec<_> = order.lines.iter().enumerate().map(row).collect();
-    lines.push(columns(&["LINE", "ITEM", "NAME", "COUNT", "TOTAL", ""], &rows));
+    let mut text: Vec<String> = lines.iter().map(|line| wrapped(line)).collect();
+    text.push(narrow_columns(&["LINE", "ITEM", "NAME", "COUNT", "TOTAL", ""], &rows));
     let (Listed { commands, unreadable }, now) = (listed_of(&target.db, &stored).await?, target.clock.seconds());
-    if !commands.is_empty() {
-        lines.push(delivery::table(&commands, &active, now));
-    }
-    lines.extend(delivery::left_out(&unreadable));
+    let progress = Progress::of(commands.iter(), now);
+    text.extend(progress.as_ref().map(|progress| format!("delivery: {progress}")));
+    let of_commands = commands.iter().flat_map(|command| delivery::lines(command, &active, now));
+    text.extend(of_commands.map(|line| wrapped(&line)));
+    text.extend(delivery::left_out(&unreadable));
     let mut json = facts(&stored, digits);
     json["unreadable"] = delivery::named(&unreadable).into();
     json["commands"] = commands.iter().map(|command| delivery::facts(command, &active, now)).collect();
+    json["delivery"] = json!(progress);
     names.add_to(&mut json, &stored);
-    Ok(Answer::new(lines.join("\n"), json))
+    Ok(Answer::new(text.join("\n"), json))
 }
 
 /// The buyer of an order and the codes that were used, in words; `card` is how the gift card is named.

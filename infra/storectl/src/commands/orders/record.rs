@@ -5,9 +5,10 @@ use super::provider::{paid_checkout, settle_recorded};
 use super::{facts, notes, unknown, word};
 use crate::answer::{Answer, GOOD, WARN, paint};
 use crate::cli::RecordOrder;
-use crate::commands::common::{published, time};
-use crate::commands::find_user::find;
+use crate::commands::common::{beginning, published};
+use crate::commands::find_user::{find, near_user};
 use crate::commands::items;
+use crate::console::Console;
 use crate::error::{Exit, Failure};
 use crate::target::Target;
 use serde_json::json;
@@ -15,24 +16,25 @@ use shared::model::{CodeText, GiftCardPayment, InternalId, Money, OrderLine, Ord
 use shared::money::CurrencyFormat;
 use shared::rules::order::{self as order_rules, UnknownCurrency};
 use shared::store::orders::{self as store, StoredOrder};
-use shared::store::{keys, read_published};
+use shared::store::{keys, names, read_published};
 use shared::usecases::checkouts::PaidCheckout;
-use shared::usecases::orders::{self, NewOrder, OrderRequest, PaidSession, PriceError, RecordError};
+use shared::usecases::orders::{self, LineRequest, NewOrder, OrderRequest, PaidSession, PriceError, RecordError};
 use std::fmt::Write as _;
 
 /// The gateway of an order whose payment is at the provider, as checkouts name it.
 const PROVIDER: &str = "Stripe";
 
-pub(in crate::commands) async fn record(target: &Target, options: &RecordOrder) -> Result<Answer, Failure> {
+pub(in crate::commands) async fn record(
+    target: &Target,
+    console: &Console,
+    options: &RecordOrder,
+) -> Result<Answer, Failure> {
     let active = published(target).await?;
     let digits = active.config.digits;
     let requests = requests(target, options, digits).await?;
     let owner = match &options.owner {
         Some(text) => Some(find(target, text).await?.id),
         None => None,
-    };
-    let code = |text: &str| {
-        CodeText::parse(text).map_err(|_| Failure::refused("The code is blank.", "Leave it out, or give one."))
     };
     let coupon = options.coupon.as_deref().map(code).transpose()?;
     let gift_card = options.gift.as_deref().map(|text| gift(text, digits)).transpose()?;
@@ -45,7 +47,10 @@ pub(in crate::commands) async fn record(target: &Target, options: &RecordOrder) 
     if let (Some(stored), Some(session)) = (&recorded, &options.session) {
         must_be_recorded_by(stored, session)?;
     }
-    let created_at = options.at.as_deref().map(|text| time(text, target.clock.seconds())).transpose()?;
+    if recorded.is_none() {
+        confirm_people(target, console, options, &requests).await?;
+    }
+    let created_at = options.at.as_deref().map(|text| beginning(text, target.clock.seconds())).transpose()?;
     let at = created_at.unwrap_or_else(|| target.clock.seconds());
     let is_past = options.past || paid.is_some();
     let (lines, card) = (&requests, gift_card.as_ref());
@@ -81,6 +86,38 @@ pub(in crate::commands) async fn record(target: &Target, options: &RecordOrder) 
         delivers: !options.no_delivery,
     };
     record_and_render(target, new, &id, &settings).await
+}
+
+fn code(text: &str) -> Result<CodeText, Failure> {
+    CodeText::parse(text).map_err(|_| Failure::refused("The code is blank.", "Leave it out, or give one."))
+}
+
+/// Asks before an order has no owner, or a gift is for a name that has no account: most often a name is missing or misspelt.
+async fn confirm_people(
+    target: &Target,
+    console: &Console,
+    options: &RecordOrder,
+    requests: &[LineRequest],
+) -> Result<(), Failure> {
+    let mut doubts = Vec::new();
+    if options.owner.is_none() {
+        doubts.push("The order has no owner: nobody owns what it sells. --owner USER gives it one.".to_owned());
+    }
+    for name in requests.iter().filter(|request| request.recipient.is_none()).filter_map(|line| line.gift_to.as_ref()) {
+        // A former name finds its account too.
+        if names::find(&target.db, name.key()).await?.is_some() {
+            continue;
+        }
+        let near = near_user(target, name.as_str()).await?;
+        doubts.push(format!("There is no user {name}: an account is made for the name.{near}"));
+    }
+    if doubts.is_empty() || options.yes {
+        return Ok(());
+    }
+    let shown = doubts.join("\n");
+    let failure =
+        |failure: Failure| Failure::new(failure.exit, shown.clone(), "Correct it, or add --yes if it is meant.");
+    console.confirm(&shown, "Record it?", false).map_err(failure)
 }
 
 /// The order's id: the one that is given or that the provider's checkout names, otherwise a new one.

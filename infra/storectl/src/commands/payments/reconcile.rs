@@ -3,7 +3,7 @@
 use super::{no_keys, of_settle};
 use crate::answer::{Answer, BAD, GOOD, WARN, paint};
 use crate::cli::Reconcile;
-use crate::commands::common::{published, shown_time, time};
+use crate::commands::common::{beginning, published, shown_time};
 use crate::commands::orders::format_of;
 use crate::console::Console;
 use crate::error::{Exit, Failure};
@@ -22,7 +22,7 @@ pub(in crate::commands) async fn reconcile(
     options: &Reconcile,
 ) -> Result<Answer, Failure> {
     let digits = published(target).await?.config.digits;
-    let since = time(&options.since, target.clock.seconds())?;
+    let since = beginning(&options.since, target.clock.seconds())?;
     let provider = target.payments.stripe().await?.ok_or_else(no_keys)?.for_many_calls();
     let mut made = Vec::new();
     each_order(&target.db, |stored| made.extend((stored.order.created_at >= since).then_some(stored))).await?;

@@ -73,6 +73,9 @@ pub(super) async fn run(target: &Target, console: &Console, options: &Restore) -
     let mut text = format!("{} {} items of {} are in {}.", paint(GOOD, "ok"), seal.items, seal.taken_at, target.name);
     text.push_str(&render(&doubts));
     text.push_str(&agree(&target.db).await?);
+    if target.is_local {
+        text.push_str(&payments_stay_behind());
+    }
     let upgraded = upgrade_restored(target, console).await?;
     if let Some(from) = upgraded {
         _ = write!(text, "\nTheir schema number was {from}; they are upgraded to {SCHEMA}.");
@@ -156,6 +159,15 @@ struct Done<'a> {
     upgraded_from: Option<u32>,
     #[serde(flatten)]
     doubts: Doubts,
+}
+
+/// A note for people about a local store: its stand-in has files of its own.
+fn payments_stay_behind() -> String {
+    format!(
+        "\n{} A backup has no payments: those of the local stand-in stay where they were made. What is open here cannot be paid \
+         or refunded; `storectl order list --open` shows it.",
+        paint(WARN, "note")
+    )
 }
 
 /// A note for people about what may have run; empty if nothing may have.
