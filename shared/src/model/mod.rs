@@ -68,12 +68,12 @@ pub use local_addresses::LocalAddresses;
 pub use login::{Login, LoginId, NotALoginId};
 pub use money::{Money, Percent, Rate};
 pub use order::{
-    Chosen, GiftCardPayment, LoginKind, Order, OrderEffects, OrderLine, OrderReferral, OrderStatus, ProviderCheckout,
-    Term,
+    Chosen, GiftCardPayment, LeftRun, LoginKind, Order, OrderEffects, OrderLine, OrderReferral, OrderStatus,
+    ProviderCheckout, Term,
 };
 pub use order_delivery::{
     DeliveryStep, EarlierExpiry, EarlierHolder, FrozenCommand, FrozenCommands, FrozenLine, Holder, ItemEnds, Lasting,
-    LastingText, Lasts, OrderDelivery, TakenUnits,
+    LastingText, Lasts, Moving, OrderDelivery, TakenUnits,
 };
 pub use player_name::{BedrockPrefix, NotAPlayerName, PlayerName};
 pub use provider_account::ProviderAccount;

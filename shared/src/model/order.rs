@@ -68,6 +68,20 @@ pub struct OrderLine {
     /// The line's part in a run of purchases that end together, once the order is paid; `None` of what lasts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub term: Option<Term>,
+    /// When it was paid, seconds since 1970 UTC; only of a line that was moved to another player.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<i64>,
+    /// The runs of the players from whom it was moved away.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left: Vec<LeftRun>,
+}
+
+/// A run of purchases that a line was part of before it was moved to another player.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeftRun {
+    pub user: UserId,
+    /// When it began, seconds since 1970 UTC.
+    pub begun: i64,
 }
 
 /// The part of a paid line in a [`super::Run`] of its item.
@@ -112,6 +126,8 @@ impl OrderLine {
             returned: 0,
             virtual_total: Money::ZERO,
             term: None,
+            since: None,
+            left: Vec::new(),
         }
     }
 
@@ -137,10 +153,21 @@ impl OrderLine {
         of_units.or_else(|| self.term.map(|term| term.seconds)).unwrap_or_default()
     }
 
-    /// The user whose limits and ownership the line counts for: the recipient of a gift, otherwise the order's owner
+    /// Whether it is a gift: it has a recipient of its own.
+    pub fn is_gift(&self) -> bool {
+        self.payment_type == PaymentType::Gift
+    }
+
+    /// The user whose limits and ownership the line counts for: the recipient of a gift, otherwise the order's player
     /// (rules.md, "Gifts"). A gift without a recipient counts for no user.
-    pub fn beneficiary(&self, owner: Option<UserId>) -> Option<UserId> {
-        if self.payment_type == PaymentType::Gift { self.recipient } else { owner }
+    pub fn beneficiary(&self, player: Option<UserId>) -> Option<UserId> {
+        if self.is_gift() { self.recipient } else { player }
+    }
+
+    /// When it was paid, seconds since 1970 UTC, or at least created.
+    pub fn paid_at(&self, order: &Order) -> i64 {
+        let begun = self.term.filter(|term| term.first).map(|term| term.begun);
+        self.since.or(begun).unwrap_or(order.created_at)
     }
 }
 
@@ -159,9 +186,12 @@ pub struct Order {
     pub gateway: String,
     /// When it was created, seconds since 1970 UTC.
     pub created_at: i64,
-    /// The user whose order it is; `None` after a guest checkout.
+    /// The user whose order it is, who paid; `None` after a guest checkout.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<UserId>,
+    /// The player to whom the owner of the store has moved what is not a gift; `None` if that is who paid.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub moved_to: Option<UserId>,
     #[serde(default)]
     pub lines: Vec<OrderLine>,
 }
@@ -169,6 +199,11 @@ pub struct Order {
 impl Order {
     /// The most lines of an order: those of a full cart.
     pub const MAX_LINES: usize = super::line::MAX_LINES;
+
+    /// The player of the lines that are not gifts.
+    pub fn player(&self) -> Option<UserId> {
+        self.moved_to.or(self.owner)
+    }
 
     /// The sum of the lines, in the store's currency.
     #[must_use]
@@ -275,6 +310,12 @@ pub struct OrderEffects {
     /// Whether the statistics count it. This mark guards their transaction. Without it they agree with the status.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counted: Option<bool>,
+    /// The user for whom the statistics count it, if that is not who paid.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub credited: Option<UserId>,
+    /// How often it, or a line of it, was moved to another player.
+    #[serde(default, skip_serializing_if = "super::is_default")]
+    pub moves: u32,
     /// The referral code that was on the cart, if it was in force.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub referral: Option<OrderReferral>,

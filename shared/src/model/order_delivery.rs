@@ -1,8 +1,8 @@
 //! The delivery of an order: the commands that it was created with, and how far it is.
 
 use super::{
-    CommandId, CommandTemplate, Entitlement, FreeNames, InternalId, ItemId, Money, RunName, Server, ServerId, UserId,
-    is_default,
+    CommandId, CommandTemplate, Entitlement, FreeNames, InternalId, ItemId, Money, PlayerName, RunName, Server,
+    ServerId, UserId, is_default,
 };
 use serde::{Deserialize, Serialize};
 
@@ -65,6 +65,25 @@ pub struct OrderDelivery {
     /// Whether it was restored before its commands were queued: it is not known whether they ran.
     #[serde(default, skip_serializing_if = "is_default")]
     pub restored: bool,
+    /// What is being moved to another player: first it is taken back from the one before, then queued for the new one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub moving: Option<Moving>,
+}
+
+/// Lines that are on their way to another player, and whose they were.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Moving {
+    /// The places of the lines in the order, from 0.
+    pub lines: Vec<u16>,
+    /// What the order's `moved_to` was, or the `recipient` of the gift.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<UserId>,
+    /// The name of the gift's recipient as it was typed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gift_to: Option<PlayerName>,
+    /// Whether the order gave what a subscription gives at its beginning.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub restart: bool,
 }
 
 /// Units of a line that are taken back while the order stays paid.

@@ -32,9 +32,10 @@ impl ErasedPlayer {
     /// nor the player's chat account or login.
     pub fn without_in_order(&self, order: &Order, effects: &OrderEffects) -> Option<Vec<OrderLine>> {
         let is_own = order.owner == Some(self.user);
+        let is_for = order.player() == Some(self.user);
         let mut lines = order.lines.clone();
         for line in &mut lines {
-            let receives = self.receives(line);
+            let receives = self.receives(line) || (is_for && !line.is_gift());
             let Some(chosen) = line.chosen.as_mut() else { continue };
             if receives || self.is_named(chosen.gift_to.as_ref()) {
                 chosen.gift_to = None;

@@ -30,7 +30,7 @@ pub fn merged<K: Ord>(lines: &[OrderLine], key: impl Fn(&OrderLine) -> Option<K>
 }
 
 pub fn users(order: &Order) -> BTreeSet<UserId> {
-    order.lines.iter().filter_map(|line| line.recipient).chain(order.owner).collect()
+    order.lines.iter().filter_map(|line| line.recipient).chain(order.moved_to).chain(order.owner).collect()
 }
 
 /// Units and sums by item. A renewal takes no units.

@@ -22,7 +22,7 @@ pub struct Share {
 pub fn shares(order: &Order) -> BTreeMap<UserId, BTreeMap<ItemId, Share>> {
     let mut all: BTreeMap<UserId, BTreeMap<ItemId, Share>> = BTreeMap::new();
     for line in &order.lines {
-        let Some(user) = line.beneficiary(order.owner) else { continue };
+        let Some(user) = line.beneficiary(order.player()) else { continue };
         let share = all.entry(user).or_default().entry(line.item).or_default();
         share.owned = plus(share.owned, line.owned_units(), line);
         if let Some(term) = line.term {
@@ -46,7 +46,7 @@ pub fn with_terms(
     now: i64,
 ) -> Vec<OrderLine> {
     let with_term = |line: &OrderLine| {
-        let user = line.beneficiary(order.owner)?;
+        let user = line.beneficiary(order.player())?;
         let run = ledgers.get(&user).and_then(|ledger| ledger.of(line.item).run);
         match period.filter(|_| line.payment_type == PaymentType::Subscription) {
             Some(period) => of_subscription(period, run, now),
@@ -110,6 +110,12 @@ impl Ownership {
                 if is_paid {
                     *owned = sum(*owned, share.owned);
                 }
+            }
+        }
+        for line in &order.lines {
+            for run in &line.left {
+                // As a refund: the run stays, without what the line gave.
+                self.0.entry((run.user, line.item)).or_default().runs.entry(run.begun).or_default();
             }
         }
     }

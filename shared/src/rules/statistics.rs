@@ -17,7 +17,7 @@ pub struct Derived {
     pub patrons: Vec<Donor>,
 }
 
-/// Adds up orders. `users` has the owners' names. The top donators are those of the month of `now`, in seconds since
+/// Adds up orders. `users` has the players' names. The top donators are those of the month of `now`, in seconds since
 /// 1970 UTC.
 pub fn derive(orders: &[Order], users: &BTreeMap<UserId, &User>, goals: &[Goal], now: i64) -> Derived {
     let paid: Vec<&Order> = orders.iter().filter(|order| order.status == OrderStatus::Paid).collect();
@@ -52,12 +52,12 @@ fn sold(paid: &[&Order]) -> BTreeMap<ItemId, u64> {
     sold
 }
 
-/// The owners of these orders with their sums, by user. Owners with a sum of zero are left out.
+/// The players of these orders with their sums, by user. Those with a sum of zero are left out.
 fn donors<'a>(orders: impl Iterator<Item = &'a Order>, users: &BTreeMap<UserId, &User>) -> Vec<Donor> {
     let mut sums: BTreeMap<UserId, Money> = BTreeMap::new();
     for order in orders {
-        if let Some(owner) = order.owner {
-            let sum = sums.entry(owner).or_default();
+        if let Some(player) = order.player() {
+            let sum = sums.entry(player).or_default();
             *sum = *sum + order.total();
         }
     }
@@ -73,7 +73,7 @@ fn donors<'a>(orders: impl Iterator<Item = &'a Order>, users: &BTreeMap<UserId, 
 /// the larger number.
 fn recent(paid: &[&Order], users: &BTreeMap<UserId, &User>) -> Vec<RecentDonation> {
     let shown = paid.iter().filter(|order| order.price > Money::ZERO);
-    let mut owned: Vec<(&Order, UserId)> = shown.filter_map(|order| Some((*order, order.owner?))).collect();
+    let mut owned: Vec<(&Order, UserId)> = shown.filter_map(|order| Some((*order, order.player()?))).collect();
     owned.sort_by_key(|(order, _)| Reverse((order.created_at, order.id)));
     owned.truncate(Donations::RECENT);
     let donation = |(order, user): (&Order, UserId)| {

@@ -21,6 +21,7 @@ fn order(id: u64, status: OrderStatus, owner: Option<u64>, created_at: i64, line
         gateway: "g".to_owned(),
         created_at,
         owner: owner.map(UserId::new),
+        moved_to: None,
         lines,
     }
 }

@@ -22,6 +22,7 @@ pub mod leases;
 pub mod ledgers;
 pub mod limiter;
 pub mod logins;
+mod moves;
 pub mod names;
 pub mod open_limited;
 pub mod orders;

@@ -7,7 +7,9 @@ use super::keys::{self, Key};
 use super::read_live;
 use super::transaction::Write;
 use super::unfinished::Unfinished;
-use crate::model::{InternalId, Money, Order, OrderEffects, OrderLine, OrderStatus, OrderSubscription, Reviewed};
+use crate::model::{
+    InternalId, Money, Order, OrderEffects, OrderLine, OrderStatus, OrderSubscription, Reviewed, UserId,
+};
 use aws_sdk_dynamodb::types::AttributeValue;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -25,8 +27,8 @@ pub struct StoredOrder {
 impl StoredOrder {
     /// Whether the statistics do not show the order's status, or what was refunded of it, yet.
     pub fn statistics_due(&self) -> bool {
-        let OrderEffects { counted, counted_refunded, .. } = &self.effects;
-        let is_behind = || self.given_back() != *counted_refunded;
+        let OrderEffects { counted, counted_refunded, credited, .. } = &self.effects;
+        let is_behind = || self.given_back() != *counted_refunded || *credited != self.order.moved_to;
         counted.is_some_and(|counted| counted != self.should_count() || (counted && is_behind()))
     }
 
@@ -84,6 +86,14 @@ impl StoredOrder {
                 values.insert(":due".to_owned(), AttributeValue::N(due.to_string()));
             }
             None => removed.push("due"),
+        }
+        match change.moved_to {
+            same if same == self.order.moved_to => {}
+            Some(player) => {
+                set.push("moved_to = :moved_to");
+                values.insert(":moved_to".to_owned(), AttributeValue::N(player.to_string()));
+            }
+            None => removed.push("moved_to"),
         }
         if let Some(intent) = change.intent {
             set.push("provider.intent = :intent");
@@ -229,7 +239,7 @@ impl StoredOrder {
     pub fn mark_counted(&self, goals: Vec<String>) -> Vec<Write> {
         let goals = goals.into_iter().map(AttributeValue::S).collect();
         let write = self
-            .mark("SET counted = :now, counted_refunded = :refunded, #goals = :goals", &[], false)
+            .mark_credited("SET counted = :now, counted_refunded = :refunded, #goals = :goals", false)
             .name("#goals", "goals")
             .value(":now", AttributeValue::Bool(true))
             .number(":refunded", self.given_back().minor())
@@ -237,15 +247,16 @@ impl StoredOrder {
         self.with_row(write)
     }
 
-    /// The writes that mark what is refunded of the order as taken off, as [`StoredOrder::mark_counted`] does.
+    /// The writes that mark what is refunded of the order as taken off, and the order as counted for its player, as
+    /// [`StoredOrder::mark_counted`] does.
     pub fn mark_refunded(&self) -> Vec<Write> {
-        let write = self.mark("SET counted_refunded = :refunded", &[], true);
+        let write = self.mark_credited("SET counted_refunded = :refunded", true);
         self.with_row(write.number(":refunded", self.given_back().minor()))
     }
 
     /// The writes that mark the order as no longer counted, as [`StoredOrder::mark_counted`] does.
     pub fn mark_not_counted(&self) -> Vec<Write> {
-        let write = self.mark("SET counted = :now", &["counted_refunded", "#goals"], true);
+        let write = self.mark("SET counted = :now", &["counted_refunded", "credited", "#goals"], true);
         self.with_row(write.name("#goals", "goals").value(":now", AttributeValue::Bool(false)))
     }
 
@@ -258,6 +269,16 @@ impl StoredOrder {
     fn with_row(&self, mark: Write) -> Vec<Write> {
         let row = self.done_by_mark().map(|(_, row)| Write::delete(row));
         [mark].into_iter().chain(row).collect()
+    }
+
+    /// A mark that also notes for whom the statistics count the order.
+    fn mark_credited(&self, set: &str, counted: bool) -> Write {
+        match self.order.moved_to {
+            Some(player) => {
+                self.mark(&format!("{set}, credited = :credited"), &[], counted).number(":credited", player)
+            }
+            None => self.mark(set, &["credited"], counted),
+        }
     }
 
     fn mark(&self, set: &str, removed: &[&str], counted: bool) -> Write {
@@ -296,6 +317,8 @@ pub struct StatusChange<'a> {
     pub due: Option<i64>,
     pub intent: Option<&'a str>,
     pub over_limit: bool,
+    /// The player to whom its subscription was moved.
+    pub moved_to: Option<UserId>,
     /// The period that it pays, once it is known.
     pub subscription: Option<&'a OrderSubscription>,
     /// How an operator's look at the order ends with it.

@@ -121,23 +121,37 @@ impl StoredOrder {
         due: i64,
         with: Option<Write>,
     ) -> Result<Vec<Write>, StoreError> {
-        let set = "#lines = :lines, line_refunds = :line_refunds, refund_to = :refund_to";
+        let set = "line_refunds = :line_refunds, refund_to = :refund_to";
+        let mut values = Item::from([
+            (":line_refunds".to_owned(), AttributeValue::N(self.effects.line_refunds.saturating_add(1).to_string())),
+            (":refund_to".to_owned(), number(refund_to)),
+        ]);
+        let attempt = self.attempt_as_read(&mut values);
+        self.set_lines(lines, (set, &attempt, values), due, with)
+    }
+
+    /// The writes that change lines, and what `more` sets under its condition, on the condition that the order is PAID, and
+    /// refunds and disputes are as they were read. `with` and `due` are those of [`StoredOrder::return_lines`].
+    pub(super) fn set_lines(
+        &self,
+        lines: &[OrderLine],
+        (more, only_if, mut values): (&str, &str, Item),
+        due: i64,
+        with: Option<Write>,
+    ) -> Result<Vec<Write>, StoreError> {
+        let set = format!("#lines = :lines, {more}");
         let begun = with.is_some();
         let write = match with {
             Some(write) => write.also(&format!(", {set}")),
-            None => Write::update(self.key(), format!("SET {set}, due = :due"))
+            None => Write::update(self.key(), format!("SET due = :due, {set}"))
                 .only_if("#status = :status")
                 .name("#status", "status")
                 .text(":status", OrderStatus::Paid.as_str())
                 .number(":due", due),
         };
-        let mut values = Item::from([
-            (":lines".to_owned(), encode(&self.key(), &lines)?),
-            (":line_refunds".to_owned(), AttributeValue::N(self.effects.line_refunds.saturating_add(1).to_string())),
-            (":refund_to".to_owned(), number(refund_to)),
-        ]);
+        values.insert(":lines".to_owned(), encode(&self.key(), &lines)?);
         let mut condition: Vec<String> = self.returned_as_read(&mut values).into();
-        condition.push(self.attempt_as_read(&mut values));
+        condition.push(only_if.to_owned());
         let write = write.name("#lines", "lines").and_if(&condition.join(" AND ")).values(values);
         if begun {
             return Ok(vec![write]);
@@ -198,15 +212,16 @@ impl StoredOrder {
         encode(&self.key(), reviewed)
     }
 
-    /// The conditions that as much is refunded, and as much has failed, as was read, that no line was refunded since, and that
-    /// the same state of the disputes decides.
-    pub(super) fn returned_as_read(&self, values: &mut Item) -> [String; 4] {
+    /// The conditions that as much is refunded, and as much has failed, as was read, that no line was refunded or moved since,
+    /// and that the same state of the disputes decides.
+    pub(super) fn returned_as_read(&self, values: &mut Item) -> [String; 5] {
         let sum = |sum: Money| (sum > Money::ZERO).then(|| number(sum));
         let count = |count: u32| (count > 0).then(|| AttributeValue::N(count.to_string()));
         let read = [
             ("refunded", sum(self.effects.refunded)),
             ("failed_refunds", sum(self.effects.failed_refunds)),
             ("line_refunds", count(self.effects.line_refunds)),
+            ("moves", count(self.effects.moves)),
             ("dispute", self.effects.dispute.clone().map(AttributeValue::S)),
         ];
         read.map(|(name, read)| {

@@ -69,7 +69,7 @@ pub async fn stop_commands(db: &Db, clock: &dyn Clock, player: &ErasedPlayer) ->
         } else if keys::is_order(&key) {
             let order = StoredOrder::decode(&key, Row::from(item))?.order;
             for (place, line) in (0..).zip(&order.lines) {
-                let line_of = match line.beneficiary(order.owner) {
+                let line_of = match line.beneficiary(order.player()) {
                     Some(user) if user == player.user => &mut theirs,
                     Some(_) => &mut of_others,
                     None => continue,

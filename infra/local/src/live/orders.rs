@@ -93,6 +93,7 @@ fn order(file: &OrderFile, context: &mut Context<'_>) -> Order {
         gateway: file.gateway.clone(),
         created_at: context.time(&file.created_at, &field("created_at")),
         owner: file.owner.as_ref().map(|owner| UserId::new(**owner)),
+        moved_to: None,
         lines,
     }
 }

@@ -17,7 +17,7 @@ pub use codes::{
 pub use delivery::{
     AddServer, DecideDelivery, DeliveryCommand, ListDelivery, RetryDelivery, RevokeServer, RotateServer, ServerCommand,
 };
-pub use orders::{ConfirmedOrder, Connect, Drain, ListOrders, PaymentsCommand, Reconcile, RefundOrder};
+pub use orders::{ConfirmedOrder, Connect, Drain, ListOrders, MoveOrder, PaymentsCommand, Reconcile, RefundOrder};
 pub use people::{
     AddUser, CartCommand, EraseUser, ForLine, OneOrder, OneUser, OrderCommand, RecordOrder, SetStatus, UserCommand,
     WhichUser,

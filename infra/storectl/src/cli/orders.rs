@@ -54,6 +54,24 @@ pub struct RefundOrder {
 }
 
 #[derive(Debug, Clone, Args)]
+pub struct MoveOrder {
+    /// The internal id, matched exactly.
+    pub id: String,
+    /// The player who gets it: id or name. A name without an account gets one.
+    #[arg(long, value_name = "PLAYER")]
+    pub to: String,
+    /// The gift that is moved, by the line's number in `order show`; by default all lines that are not gifts.
+    #[arg(long, value_name = "LINE")]
+    pub line: Option<u64>,
+    /// Move it also if the player has as many of an item as one user may buy.
+    #[arg(long)]
+    pub force: bool,
+    /// Do not ask.
+    #[arg(long, short)]
+    pub yes: bool,
+}
+
+#[derive(Debug, Clone, Args)]
 pub struct ConfirmedOrder {
     /// The internal id, matched exactly.
     pub id: String,

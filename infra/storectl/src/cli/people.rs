@@ -1,7 +1,7 @@
 //! `user`, `order` and `cart`.
 
 use super::accounts::{CreditUser, RenameUser};
-use super::orders::{ConfirmedOrder, ListOrders, RefundOrder};
+use super::orders::{ConfirmedOrder, ListOrders, MoveOrder, RefundOrder};
 use super::status::status;
 use clap::{Args, Subcommand};
 use shared::model::{OrderStatus, UserId};
@@ -132,6 +132,15 @@ pub enum OrderCommand {
     #[command(after_help = "Example:\n  storectl order redeliver xihrrpwsa7d4vdj2 --stack storefront\n\n\
                             Only a paid order that was taken back because of a dispute. The money is not touched.")]
     Redeliver(OneOrder),
+    /// Move an order, or a gift of it, to another player: the buyer typed a wrong name.
+    #[command(after_help = "Examples:\n  storectl order move xihrrpwsa7d4vdj2 --to Thornwick --stack storefront\n  \
+                            storectl order move xihrrpwsa7d4vdj2 --line 2 --to Moss --stack storefront\n\n\
+                            Ask for the id of the order, or the receipt, first: strangers ask for moves too. What ran for \
+                            the wrong player is taken back, what has not is recalled, and all of it runs for the right \
+                            one. Ownership, ends and statistics follow; a timed item ends when it would have. Who paid \
+                            stays who paid: receipts, refunds and codes. Of a subscription, the subscription moves: later \
+                            payments count for the new player. To take it back, move it again.")]
+    Move(MoveOrder),
     /// List orders, or find them, newest first; looks through the whole table.
     #[command(after_help = "Examples:\n  storectl order list --open --stack storefront\n  \
                             storectl order list --status paid --user Thornwick --stack storefront\n  \

@@ -171,6 +171,7 @@ async fn order(command: &OrderCommand, target: &Target, console: &Console) -> Re
         OrderCommand::SetStatus(options) => orders::set_status(target, console, options).await,
         OrderCommand::Show(options) => orders::show(target, &options.id).await,
         OrderCommand::Redeliver(options) => orders::redeliver(target, &options.id).await,
+        OrderCommand::Move(options) => orders::move_order(target, console, options).await,
         OrderCommand::Evidence(options) => orders::evidence(target, &options.id).await,
         OrderCommand::List(options) => orders::list(target, options).await,
         OrderCommand::Settle(options) => orders::settle(target, &options.id).await,

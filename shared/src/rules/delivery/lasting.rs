@@ -49,22 +49,22 @@ impl Lasting {
         is_owed || self.holders.iter().any(|holder| holder.ends)
     }
 
-    /// Adds a line of an order. Its time begins when what holds the text already ends, and not before `after`. A period of a
-    /// subscription takes the place of the one before it.
-    pub fn hold(&mut self, holder: Holder, after: Option<i64>, now: i64) {
+    /// Adds a line of an order that gives something since a second (`since`, 1970 UTC). Its time begins when what holds the
+    /// text already ends, and not before `after`. A period of a subscription takes the place of the one before it.
+    pub fn hold(&mut self, holder: Holder, after: Option<i64>, since: i64, now: i64) {
         // What was left to those that have ended since was taken at their end.
         self.owed &= self.lasts(now);
         let ends_at = self.ends_at;
         self.holders.retain(|other| match other.lasts {
             Lasts::Always => true,
-            Lasts::For(_) => now < ends_at,
+            Lasts::For(_) => since < ends_at,
             Lasts::Until(end) => {
                 let is_before = matches!(holder.lasts, Lasts::Until(_)) && other.item == holder.item;
-                now < end && !is_before
+                since < end && !is_before
             }
         });
         if let Lasts::For(seconds) = holder.lasts {
-            let begins = self.end().into_iter().chain(after).fold(now, i64::max);
+            let begins = self.end().into_iter().chain(after).fold(since, i64::max);
             self.ends_at = begins.saturating_add(seconds);
         }
         self.holders.push(holder);
@@ -168,7 +168,7 @@ mod tests {
     fn held(holders: &[(&str, Lasts)]) -> Lasting {
         let mut held = Lasting::default();
         for (order, lasts) in holders {
-            held.hold(holder(order, *lasts), None, 0);
+            held.hold(holder(order, *lasts), None, 0, 0);
         }
         held
     }
@@ -185,7 +185,7 @@ mod tests {
     fn a_period_takes_the_place_of_the_one_before_it_only() {
         let mut both = held(&[("a", Lasts::Until(30)), ("b", Lasts::Until(60))]);
         assert_eq!((both.until(), both.holders.len()), (Some(60), 1));
-        both.hold(Holder { item: ItemId::new(2), ..holder("c", Lasts::Until(40)) }, None, 0);
+        both.hold(Holder { item: ItemId::new(2), ..holder("c", Lasts::Until(40)) }, None, 0, 0);
         assert_eq!((both.until(), both.holders.len()), (Some(60), 2));
     }
 

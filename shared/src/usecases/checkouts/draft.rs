@@ -61,6 +61,7 @@ pub(super) fn order(
         gateway: request.gateway.to_owned(),
         created_at: now,
         owner: Some(loaded.context.user),
+        moved_to: None,
         lines,
     };
     let effects = OrderEffects {

@@ -52,6 +52,8 @@ pub enum OperatorError {
     /// A dispute takes the order back; its state in the provider's words.
     #[error("its payment is disputed ({0})")]
     Disputed(String),
+    #[error("it is being moved to another player")]
+    Moving,
     #[error("what it sells cannot be taken any more")]
     SoldOut,
     /// The provider has no such checkout. Unless it was deleted there, it can still be paid.

@@ -78,9 +78,12 @@ async fn give_back<P: Provider>(
             return Ok((stored, false));
         }
         check(&stored)?;
-        if stored.effects.delivery.as_ref().is_some_and(|delivery| delivery.step == DeliveryStep::Queue) {
-            // What is still being queued is queued first: it is made of the lines as they were.
-            delivery::follow(db, clock, &stored).await?;
+        let is_made = |delivery: &OrderDelivery| delivery.step == DeliveryStep::Queue || delivery.moving.is_some();
+        if stored.effects.delivery.as_ref().is_some_and(is_made) {
+            // What is still being queued, or moved, is so first: it is made of the lines as they were.
+            if !delivery::follow(db, clock, &stored).await? {
+                return Err(OperatorError::Moving);
+            }
             continue;
         }
         let after = Order { lines, ..stored.order.clone() };

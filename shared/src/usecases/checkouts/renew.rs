@@ -129,16 +129,25 @@ fn draft(
     now: i64,
 ) -> StoredOrder {
     let lines = before.order.lines.iter().take(1);
-    let lines =
-        lines.map(|line| OrderLine { total: subscription.price, renewal: true, term: None, ..line.clone() }).collect();
+    let (total, left) = (subscription.price, Vec::new());
+    let lines = lines.map(|line| OrderLine {
+        total,
+        renewal: true,
+        term: None,
+        since: None,
+        left: left.clone(),
+        ..line.clone()
+    });
+    let owner = before.order.owner.or(Some(subscription.user));
     let order = Order {
         internal_id: InternalId::of_invoice(&state.session),
         price: subscription.price,
         currency: subscription.currency.clone(),
         status: OrderStatus::Pending,
         created_at: now,
-        owner: Some(subscription.user),
-        lines,
+        owner,
+        moved_to: Some(subscription.user).filter(|user| Some(*user) != owner),
+        lines: lines.collect(),
         ..before.order.clone()
     };
     let effects = OrderEffects {

@@ -27,7 +27,7 @@ pub(in crate::usecases) async fn unheld(db: &Db, progress: OnProgress<'_>) -> Re
         let key = key_of(&item)?;
         if keys::is_order(&key) {
             let stored = StoredOrder::decode(&key, Row::from(item))?;
-            found.extend(lacks(&stored).then_some(stored.order.internal_id));
+            found.extend(is_unheld(&stored).then_some(stored.order.internal_id));
         }
         Ok::<(), StoreError>(())
     })
@@ -35,7 +35,8 @@ pub(in crate::usecases) async fn unheld(db: &Db, progress: OnProgress<'_>) -> Re
     Ok(found)
 }
 
-fn lacks(stored: &StoredOrder) -> bool {
+/// Whether an order was paid and delivered, and holds nothing yet.
+pub(in crate::usecases) fn is_unheld(stored: &StoredOrder) -> bool {
     let is_queued = |delivery: &OrderDelivery| delivery.step == DeliveryStep::Queued && delivery.held == 0;
     stored.order.status == OrderStatus::Paid && stored.effects.delivery.as_ref().is_some_and(is_queued)
 }
@@ -45,7 +46,7 @@ fn lacks(stored: &StoredOrder) -> bool {
 pub(in crate::usecases) async fn hold_earlier(db: &Db, now: i64, id: &InternalId) -> Result<(), StoreError> {
     for round in 0..=RETRIES {
         pause_before(round).await;
-        let Some(stored) = orders::get(db, id).await?.filter(lacks) else { return Ok(()) };
+        let Some(stored) = orders::get(db, id).await?.filter(is_unheld) else { return Ok(()) };
         if hold(db, now, &stored).await? {
             return Ok(());
         }
@@ -94,7 +95,7 @@ async fn hold(db: &Db, now: i64, stored: &StoredOrder) -> Result<bool, StoreErro
     let texts = texts(stored, &frozen, &all);
     let ends = ends(stored, &frozen, &texts);
     let players = Players::read(db, &stored.order).await?;
-    let making = Making { stored, frozen: &frozen, players: &players, servers: None, access: None, now };
+    let making = Making { stored, frozen: &frozen, players: &players, servers: None, access: None, moves: false, now };
     let players: Vec<Option<String>> = texts.iter().map(|text| making.player(&text.entry)).collect();
     let keys = texts.iter().zip(&players).filter_map(|(text, player)| key(player.as_ref(), &text.entry));
     let earlier = Earlier::read(db, keys).await?;

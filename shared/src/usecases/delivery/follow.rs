@@ -2,6 +2,7 @@
 //! the order: each is one transaction with the mark, so that any caller continues where another one stopped.
 
 use super::making::{Access, Making};
+use super::moving::{before_move, part_of};
 use super::players::Players;
 use super::write::{Decided, write_all};
 use crate::clock::Clock;
@@ -18,6 +19,7 @@ use crate::store::published::read_active_version;
 use crate::store::transaction::{Sent, Write, send};
 use crate::store::{Db, RETRIES, StoreError, commands, deliveries, pause_before, subscriptions};
 use crate::telemetry;
+use std::collections::BTreeSet;
 
 /// The most steps of one call. A thousand commands take 25 of them.
 const MOST_STEPS: u32 = 200;
@@ -55,7 +57,10 @@ pub async fn follow(db: &Db, clock: &dyn Clock, known: &StoredOrder) -> Result<b
             Some(frozen) => frozen,
             none => none.insert(deliveries::frozen(db, id).await?),
         };
-        let order = Following { db, now: clock.seconds(), stored: &view, delivery, frozen };
+        let moved = delivery.moving.as_ref().map(|moving| part_of(frozen, moving));
+        let all = &*frozen;
+        let frozen = moved.as_ref().unwrap_or(all);
+        let order = Following { db, now: clock.seconds(), stored: &view, delivery, frozen, all };
         match order.step().await? {
             Step::Marked(next) => {
                 conflicts = 0;
@@ -93,6 +98,11 @@ pub(super) fn delivered(stored: &StoredOrder) -> StoredOrder {
             line.total = line.total + units.total;
         }
     }
+    if let Some(moving) = stored.effects.delivery.as_ref().filter(|delivery| delivery.step != DeliveryStep::Queue)
+        && let Some(moving) = &moving.moving
+    {
+        before_move(&mut order, moving);
+    }
     order
 }
 
@@ -113,7 +123,10 @@ pub(super) struct Following<'a> {
     pub(super) now: i64,
     pub(super) stored: &'a StoredOrder,
     pub(super) delivery: &'a OrderDelivery,
+    /// The commands that are concerned: if lines are moved, theirs.
     pub(super) frozen: &'a FrozenCommands,
+    /// The commands of all lines.
+    pub(super) all: &'a FrozenCommands,
 }
 
 /// The inputs of new commands that are read for them.
@@ -131,8 +144,7 @@ impl Following<'_> {
     async fn step(&self) -> Result<Step, StoreError> {
         match (self.delivery.step, self.stored.order.status) {
             (DeliveryStep::Queue, OrderStatus::Paid) if is_taken_back(&self.stored.effects) => {
-                let entitlement = Entitlement::ChargedBack;
-                self.mark(OrderDelivery { entitlement, ..self.begin(DeliveryStep::Recall) }, Vec::new()).await
+                self.mark(self.begin_take_back(Entitlement::ChargedBack), Vec::new()).await
             }
             (DeliveryStep::Queue, OrderStatus::Paid) => self.queue().await,
             (DeliveryStep::Queued, OrderStatus::Paid) => match self.delivery.units.first() {
@@ -140,8 +152,7 @@ impl Following<'_> {
                 None => Ok(Step::Marked(self.delivery.clone())),
             },
             (DeliveryStep::Queue | DeliveryStep::Queued, _) => {
-                let entitlement = Entitlement::Refunded;
-                self.mark(OrderDelivery { entitlement, ..self.begin(DeliveryStep::Recall) }, Vec::new()).await
+                self.mark(self.begin_take_back(Entitlement::Refunded), Vec::new()).await
             }
             (DeliveryStep::Recall, _) => self.recall().await,
             (DeliveryStep::Settle, _) => self.settle().await,
@@ -153,6 +164,10 @@ impl Following<'_> {
     /// The mark at the beginning of a step.
     pub(super) fn begin(&self, step: DeliveryStep) -> OrderDelivery {
         OrderDelivery { step, next: 0, ..self.delivery.clone() }
+    }
+
+    fn begin_take_back(&self, entitlement: Entitlement) -> OrderDelivery {
+        OrderDelivery { entitlement, ..self.not_moving(self.begin(DeliveryStep::Recall)) }
     }
 
     /// The mark at a place of the step's work; at its end that of the following step.
@@ -195,7 +210,8 @@ impl Following<'_> {
         servers: Option<&'a [Server]>,
         access: Option<Access>,
     ) -> Making<'a> {
-        Making { stored: self.stored, frozen: self.frozen, players, servers, access, now: self.now }
+        let moves = self.delivery.moving.is_some();
+        Making { stored: self.stored, frozen: self.frozen, players, servers, access, moves, now: self.now }
     }
 
     pub(super) fn renews(&self) -> bool {
@@ -204,8 +220,12 @@ impl Following<'_> {
 
     /// The commands of the order's payment.
     pub(super) fn paid(&self) -> Vec<Expanded<'_>> {
-        let given = if self.renews() { CommandEvent::Renewed } else { CommandEvent::Bought };
-        when_paid(self.frozen, &self.stored.order.lines, given)
+        when_paid(self.frozen, &self.stored.order.lines, self.given_event())
+    }
+
+    /// The event whose commands give what the order is paid for.
+    pub(super) fn given_event(&self) -> CommandEvent {
+        if self.renews() { CommandEvent::Renewed } else { CommandEvent::Bought }
     }
 
     /// Recalls a part of the commands of an order that is taken back.
@@ -213,15 +233,17 @@ impl Following<'_> {
         let (all, place) = (given_ids(self.delivery), self.place());
         let part = all.iter().skip(place).take(RECALLED_AT_ONCE).copied();
         let (end, next) = (all.len(), place.saturating_add(part.len()));
-        if self.delivery.first.is_none() || place >= end {
+        if place >= end {
             return self.mark(self.begin(DeliveryStep::Settle), Vec::new()).await;
         }
         let mut found = commands::read(self.db, part).await?;
         // What others may hold too is left to the step that takes back.
-        found.retain(|_, command| command.lasting.is_none() || is_given(command));
+        found.retain(|_, command| (command.lasting.is_none() || is_given(command)) && self.concerns(command));
+        let entitlement =
+            if self.delivery.moving.is_some() { Entitlement::Superseded } else { self.delivery.entitlement };
         let mut writes = Vec::new();
         for command in found.into_values() {
-            let decided = Decided::new(command, Word::Recall(self.delivery.entitlement), self.now);
+            let decided = Decided::new(command, Word::Recall(entitlement), self.now);
             writes.extend(decided.changes()?);
         }
         self.mark(self.at(next, end, DeliveryStep::Settle), writes).await
@@ -230,7 +252,9 @@ impl Following<'_> {
     /// The commands that were queued because the order was paid: what it gives, and its ends.
     pub(super) async fn queued(&self) -> Result<Vec<Command>, StoreError> {
         let all = given_ids(self.delivery);
-        Ok(commands::read(self.db, all.into_iter()).await?.into_values().collect())
+        let mut found: Vec<Command> = commands::read(self.db, all.into_iter()).await?.into_values().collect();
+        found.retain(|command| self.concerns(command));
+        Ok(found)
     }
 
     /// Waits until no command of the order can run any more.
@@ -280,7 +304,8 @@ pub(super) fn blocks(delivery: &OrderDelivery) -> Vec<(CommandId, u32)> {
     delivery.earlier.iter().copied().chain(given).chain(further).chain(back).collect()
 }
 
-/// Every id of the order's commands.
+/// Every id of the order's commands, each once.
 pub(super) fn all_ids(delivery: &OrderDelivery) -> impl Iterator<Item = CommandId> {
-    blocks(delivery).into_iter().flat_map(|(first, count)| block(Some(first), count))
+    let all = blocks(delivery).into_iter().flat_map(|(first, count)| block(Some(first), count));
+    all.collect::<BTreeSet<CommandId>>().into_iter()
 }

@@ -43,7 +43,7 @@ impl Following<'_> {
         let to_hold = ToHold { ends: ends(self.stored, self.frozen, &texts), texts };
         let (held, mut place) = (usize::try_from(self.delivery.held).unwrap_or(usize::MAX), self.place());
         if held >= to_hold.len() && place >= all.len() {
-            return self.mark(self.begin(DeliveryStep::Queued), Vec::new()).await;
+            return self.mark(self.not_moving(self.begin(DeliveryStep::Queued)), Vec::new()).await;
         }
         let window: &[Text<'_>] = to_hold.texts.get(held..).unwrap_or_default();
         let window = &window[..window.len().min(READ_AT_ONCE)];
@@ -73,6 +73,7 @@ impl Following<'_> {
         // An order that holds nothing has done so as well.
         let held = u32::try_from(part.held).unwrap_or(u32::MAX).max(u32::from(is_all));
         let next = OrderDelivery { first: Some(first), made, held, further: part.further, ..next };
+        let next = if next.step == DeliveryStep::Queued { self.not_moving(next) } else { next };
         self.mark(next, part.writes).await
     }
 
@@ -112,7 +113,13 @@ impl Following<'_> {
             let own = self.frozen.lines.iter().find(|line| line.line == ends.line);
             // An older period of a subscription decides nothing.
             if own.is_some_and(|line| making.lasts(line).is_some()) {
-                let (writes, is_all) = rows.replace_ends(ends, self.now, AT_ONCE.saturating_sub(part.writes.len()))?;
+                let most = AT_ONCE.saturating_sub(part.writes.len());
+                let (writes, is_all) = if making.moves {
+                    // What the player has bought since is published later.
+                    (rows.add_ends(ends)?.into_iter().collect(), true)
+                } else {
+                    rows.replace_ends(ends, self.now, most)?
+                };
                 part.writes.extend(writes);
                 if !is_all {
                     return Ok(());
@@ -156,6 +163,8 @@ impl Following<'_> {
                 let until = known.as_ref().and_then(Lasting::until);
                 command.delivery.ends_at = until.or_else(|| making.own_end(entry));
                 command.lasting = Some(text.name.clone());
+            } else if making.moves && making.own_end(entry).is_some_and(|end| end <= self.now) {
+                return Ok(Vec::new());
             } else if entry.template.online && making.ends_on(entry) {
                 // What runs without a player runs before its end, however late.
                 command.delivery.ends_at = making.own_end(entry);

@@ -161,7 +161,8 @@ pub async fn hold_again(db: &Db, now: i64, id: &InternalId) -> Result<bool, Stor
     let Some(mut stored) = orders::get(db, id).await?.filter(holds) else { return Ok(false) };
     let (view, frozen) = (delivered(&stored), deliveries::frozen(db, id).await?);
     let players = Players::read(db, &stored.order).await?;
-    let making = Making { stored: &view, frozen: &frozen, players: &players, servers: None, access: None, now };
+    let making =
+        Making { stored: &view, frozen: &frozen, players: &players, servers: None, access: None, moves: false, now };
     for text in lasting_texts(&view, &frozen) {
         let Some(player) = making.player(&text.entry) else { continue };
         let mut rows = Rows::read(db, std::iter::once(&text), &[]).await?;

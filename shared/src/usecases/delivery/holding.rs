@@ -102,7 +102,8 @@ impl Rows {
         let mut next = before.clone();
         let (order, closes) = (making.stored.order.internal_id.clone(), making.ends_on(&text.entry));
         let holder = Holder { order, line: line.line, item: line.item, lasts, ends: text.end.is_some(), closes };
-        next.hold(holder, ends.and_then(|ends| self.end_of_item(making, text, ends)), now);
+        let after = ends.and_then(|ends| self.end_of_item(making, text, ends));
+        next.hold(holder, after, making.since(line), now);
         if !next.lasts(now) && !found.as_ref().is_some_and(|command| waits(command, now)) {
             // A period that is over gives nothing that would have to end.
             return Ok(Vec::new());
@@ -129,10 +130,11 @@ impl Rows {
         Ok(writes)
     }
 
-    /// When an item ends that has had other texts for it: the time that was paid goes on for a text that is new.
+    /// When an item ends that has had other texts for it: the time that was paid goes on for a text that is new, or comes to
+    /// another player with what is moved.
     fn end_of_item(&self, making: &Making<'_>, text: &Text<'_>, ends: &Ends) -> Option<i64> {
         let known = self.ends.get(&ends.key)?;
-        if text.end.is_none() || known.texts.contains(&text.on_server()) {
+        if text.end.is_none() || (!making.moves && known.texts.contains(&text.on_server())) {
             return None;
         }
         let own = &making.stored.order.internal_id;

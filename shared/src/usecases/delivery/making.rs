@@ -31,6 +31,8 @@ pub(super) struct Making<'a> {
     pub(super) servers: Option<&'a [Server]>,
     /// The access that its subscription gives; `None` if it is not a subscription's.
     pub(super) access: Option<Access>,
+    /// Whether its lines are moved to another player: they give from when they were paid.
+    pub(super) moves: bool,
     /// Seconds since 1970 UTC.
     pub(super) now: i64,
 }
@@ -40,6 +42,13 @@ impl Making<'_> {
     pub(super) fn player(&self, entry: &Expanded<'_>) -> Option<String> {
         let order = &self.stored.order;
         self.players.of_line(order, order.lines.get(usize::from(entry.line.line))?)
+    }
+
+    /// From when on a line gives what it gives, seconds since 1970 UTC.
+    pub(super) fn since(&self, line: &FrozenLine) -> i64 {
+        let order = &self.stored.order;
+        let own = order.lines.get(usize::from(line.line)).filter(|_| self.moves);
+        own.map_or(self.now, |own| own.paid_at(order).min(self.now))
     }
 
     /// How long all units of a line last; `None` if that is over, or not known.
@@ -69,9 +78,9 @@ impl Making<'_> {
             Lasts::Until(end) => Some(end),
             // Its units are in the text.
             Lasts::For(_) if entry.is_of_purchase() => {
-                entry.line.expires_after.map(|after| self.now.saturating_add(i64::from(after)))
+                entry.line.expires_after.map(|after| self.since(entry.line).saturating_add(i64::from(after)))
             }
-            Lasts::For(seconds) => Some(self.now.saturating_add(seconds)),
+            Lasts::For(seconds) => Some(self.since(entry.line).saturating_add(seconds)),
         }
     }
 

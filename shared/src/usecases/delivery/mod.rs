@@ -14,6 +14,7 @@ mod holders;
 mod holding;
 mod key;
 mod making;
+mod moving;
 mod owner;
 mod period;
 mod players;
@@ -29,12 +30,13 @@ mod words;
 mod write;
 
 pub use audit::{DeliveryAudit, Silent, audit, remove_stray, requeue};
-pub(in crate::usecases) use earlier::{hold_earlier, unheld};
+pub(in crate::usecases) use earlier::{hold_earlier, is_unheld, unheld};
 pub use extend::{TimedEnd, extend_end, timed_ends};
 pub use follow::{follow, follow_or_leave};
 pub(in crate::usecases) use freeze::freeze;
 pub use holders::{HoldersAudit, audit_holders, hold_again};
 pub use key::{ServerKey, add_key, revoke_key, server_of};
+pub use moving::{Given, given_of};
 pub use owner::{
     Filter, LineDelivery, Listed, OwnerOutcome, StopReason, cancel, commands_of, done, lines_of, listed_of, matching,
     retry, stop, stop_banned,

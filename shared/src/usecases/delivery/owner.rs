@@ -137,7 +137,7 @@ pub enum OwnerOutcome {
     SentAgain(Command),
     /// Its state does not allow it.
     Refused(CommandState),
-    /// Its order is not paid any more, or was taken back: what it gives would be a present.
+    /// Its order is not paid any more, was taken back, or moved to another player: what it gives would be a present.
     TakenBack,
     /// Its item has expired: nothing would end it again.
     Ended,
@@ -176,7 +176,7 @@ async fn decided(db: &Db, clock: &dyn Clock, id: CommandId, word: Word) -> Resul
         let (mut writes, mut outcome) = (Vec::new(), OwnerOutcome::Done(decided.after.clone()));
         if word == Word::Retry {
             let stored = orders::get(db, &decided.before.order).await?;
-            if stored.as_ref().is_some_and(|stored| is_taken_back(stored, decided.before.event)) {
+            if stored.as_ref().is_some_and(|stored| is_taken_back(stored, &decided.before)) {
                 return Ok(OwnerOutcome::TakenBack);
             }
             if decided.before.delivery.ends_at.is_some_and(|end| end <= now) {
@@ -241,11 +241,14 @@ fn again(before: &Command, id: CommandId, due: i64, now: i64) -> Command {
     Command { id, version: 0, retried_as, retry_of, output, delivery, ..before.clone() }
 }
 
-/// Whether an order no longer gives what this event's commands give.
-pub(super) fn is_taken_back(stored: &StoredOrder, event: CommandEvent) -> bool {
-    let stands = |delivery: &OrderDelivery| delivery.entitlement == Entitlement::Good;
+/// Whether an order no longer gives what a command gives: it was taken back, or moved to another player.
+pub(super) fn is_taken_back(stored: &StoredOrder, command: &Command) -> bool {
+    let stands = |delivery: &OrderDelivery| {
+        let is_present = delivery.moving.is_none() && given_ids(delivery).contains(&command.id);
+        delivery.entitlement == Entitlement::Good && is_present
+    };
     let is_paid = stored.order.status == OrderStatus::Paid && stored.effects.delivery.as_ref().is_none_or(stands);
-    matches!(event, CommandEvent::Bought | CommandEvent::Renewed) && !is_paid
+    matches!(command.event, CommandEvent::Bought | CommandEvent::Renewed) && !is_paid
 }
 
 /// The write after which a refund of the order recalls the command too, on the condition that it stands as it was read.

@@ -24,7 +24,7 @@ pub(in crate::usecases) async fn move_end(db: &Db, subscription: &Subscription, 
     }
     let Some(stored) = orders::get(db, &subscription.newest).await? else { return Ok(true) };
     match &stored.effects.delivery {
-        Some(delivery) if delivery.step == DeliveryStep::Queue => {
+        Some(delivery) if delivery.step == DeliveryStep::Queue || delivery.moving.is_some() => {
             return Ok(!matches!(stored.order.status, OrderStatus::Pending | OrderStatus::Paid));
         }
         Some(delivery) if delivery.step == DeliveryStep::Queued => {}
@@ -80,7 +80,9 @@ async fn move_own_ends(
 /// Withdraws what the purchase of a subscription gives and no game server has, so that the renewal gives it. Whether there
 /// was any. After an error the same call may be repeated, and returns the same.
 pub(in crate::usecases) async fn withdraw(db: &Db, order: &StoredOrder, now: i64) -> Result<bool, StoreError> {
-    let Some(delivery) = &order.effects.delivery else { return Ok(false) };
+    // What is moved to another player is given there.
+    let delivery = order.effects.delivery.as_ref().filter(|delivery| delivery.moving.is_none());
+    let Some(delivery) = delivery else { return Ok(false) };
     let found: Vec<Command> = commands::read(db, given_ids(delivery).into_iter()).await?.into_values().collect();
     let bought: Vec<Command> = found.into_iter().filter(|command| command.event == CommandEvent::Bought).collect();
     let has_any = |command: &Command| may_have_run(&command.delivery) || command.delivery.state == CommandState::Kept;

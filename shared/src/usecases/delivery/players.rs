@@ -1,6 +1,6 @@
 //! The players that an order is delivered to.
 
-use crate::model::{Order, OrderLine, PaymentType, User, UserId, UserName};
+use crate::model::{Order, OrderLine, User, UserId, UserName};
 use crate::rules::order::users;
 use crate::store::keys::{self, Key};
 use crate::store::{Db, StoreError};
@@ -32,11 +32,11 @@ impl Players {
         Ok(players)
     }
 
-    /// The player of a line: the buyer, or the recipient of a gift as the buyer typed the name, unless the recipient's
+    /// The player of a line: the order's, or the recipient of a gift as the buyer typed the name, unless the recipient's
     /// account has another one now. `None` if there is none, or none any more.
     pub(super) fn of_line(&self, order: &Order, line: &OrderLine) -> Option<String> {
-        if line.payment_type != PaymentType::Gift {
-            return self.buyer(order);
+        if !line.is_gift() {
+            return self.names.get(&order.player()?).cloned();
         }
         let present = line.recipient.and_then(|recipient| self.names.get(&recipient));
         let typed = line.chosen.as_ref().and_then(|chosen| chosen.gift_to.as_ref());

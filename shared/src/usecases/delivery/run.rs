@@ -196,6 +196,7 @@ impl Order<'_> {
             players: self.players,
             servers,
             access: self.access,
+            moves: false,
             now: self.now,
         };
         let views = (making(&before), making(&left));
@@ -230,7 +231,7 @@ impl Order<'_> {
         name: &RunName,
     ) -> Result<Command, LeftOut> {
         let delivery = self.stored.effects.delivery.as_ref();
-        if is_taken_back(self.stored, command.event) || is_disputed(&self.stored.effects) {
+        if is_taken_back(self.stored, command) || is_disputed(&self.stored.effects) {
             return Err(LeftOut::TakenBack);
         }
         if delivery.is_some_and(|delivery| delivery.step != DeliveryStep::Queued || !delivery.units.is_empty()) {

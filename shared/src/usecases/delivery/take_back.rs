@@ -61,7 +61,9 @@ impl Following<'_> {
         let all = backs(when_taken_back(self.frozen, lines, is_dispute), &texts, held, name);
         let (mut place, mut writes) = (self.place(), Vec::new());
         let Some(left) = all.get(place..).filter(|left| !left.is_empty()) else {
-            return self.mark(self.begin(DeliveryStep::Over), writes).await;
+            let over =
+                if self.delivery.moving.is_some() { self.begin_again().await? } else { self.begin(DeliveryStep::Over) };
+            return self.mark(over, writes).await;
         };
         let window = &left[..left.len().min(READ_AT_ONCE)];
         let read = window.iter().filter_map(|back| texts.get(back.text?.0));
@@ -84,8 +86,14 @@ impl Following<'_> {
             let may_have_run = self.delivery.restored || self.renews() || may_have_run_for(entry, &queued);
             let may_have_run = may_have_run && !has_run_at_end(self.frozen, entry, &queued);
             // An older period of a subscription gives nothing any more that could be taken back.
-            let is_over = access.is_some_and(|access| !access.is_newest);
+            let is_over = self.delivery.moving.is_none() && access.is_some_and(|access| !access.is_newest);
             let may_have_run = if is_over { entry.template.on == CommandEvent::ChargedBack } else { may_have_run };
+            // It has given something before it was moved, or delivered again.
+            let is_again = is_dispute && !self.delivery.earlier.is_empty();
+            let may_have_run = may_have_run || is_again && entry.template.on == CommandEvent::ChargedBack;
+            // What has ended by itself was taken then.
+            let is_past = |end: i64| end <= self.now;
+            let has_ended = making.moves && making.ends_on(entry) && making.own_end(entry).is_some_and(is_past);
             let new = id(first, place)?;
             let player = making.player(entry);
             match (text, player) {
@@ -93,7 +101,7 @@ impl Following<'_> {
                     let whether = (holds, back.is_due && may_have_run);
                     writes.extend(rows.release(&making, (text, entry), whether, (new, &player))?);
                 }
-                (None, Some(player)) if may_have_run => {
+                (None, Some(player)) if may_have_run && !has_ended => {
                     let command = making.command(new, entry, &player);
                     writes.extend(commands::put_new(&command, place_of(&command).as_ref())?);
                 }
@@ -101,7 +109,9 @@ impl Following<'_> {
             }
             place += 1;
         }
-        let next = self.at(place, all.len(), DeliveryStep::Over);
+        // What is moved is queued again by a step of its own.
+        let end = if self.delivery.moving.is_some() { usize::MAX } else { all.len() };
+        let next = self.at(place, end, DeliveryStep::Over);
         self.mark(OrderDelivery { back_first: Some(first), back_made: made, ..next }, writes).await
     }
 }

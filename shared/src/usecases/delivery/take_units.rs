@@ -81,6 +81,7 @@ impl Following<'_> {
             players: &players,
             servers: servers.as_deref(),
             access: None,
+            moves: false,
             now: self.now,
         };
         let (before, taken, rest) = (making(&views.before), making(&views.taken), making(&views.rest));

@@ -41,7 +41,7 @@ impl Text<'_> {
 /// The account and the name of the text of a command that takes something back; `None` if it is of its order alone, or
 /// there is no account. A player who is renamed has the same texts.
 pub(super) fn name_of(stored: &StoredOrder, frozen: &FrozenCommands, entry: &Expanded<'_>) -> Option<LastingText> {
-    let account = line_of(stored, entry.line.line)?.beneficiary(stored.order.owner)?;
+    let account = line_of(stored, entry.line.line)?.beneficiary(stored.order.player())?;
     let text = fill_unchecked(entry.template, |placeholder| match placeholder {
         Placeholder::Player => "\0player".to_owned(),
         Placeholder::Buyer => format!("\0buyer {}", stored.order.owner.map_or(0, UserId::get)),
@@ -74,7 +74,7 @@ pub(super) fn ends(stored: &StoredOrder, frozen: &FrozenCommands, texts: &[Text<
     let mut all: Vec<Ends> = Vec::new();
     for own in &frozen.lines {
         let Some(line) = line_of(stored, own.line) else { continue };
-        let Some(account) = line.beneficiary(stored.order.owner) else { continue };
+        let Some(account) = line.beneficiary(stored.order.player()) else { continue };
         let key = keys::item_ends(account, own.item, &choice(line));
         let place = all.iter().position(|ends| ends.key == key).unwrap_or_else(|| {
             all.push(Ends { key, item: own.item, line: own.line, texts: Vec::new() });

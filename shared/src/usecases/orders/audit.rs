@@ -114,10 +114,10 @@ pub async fn rewrite_donations(
     goals: &[Goal],
 ) -> Result<bool, StoreError> {
     let by_id: BTreeMap<UserId, &User> = users.iter().map(|user| (user.id, user)).collect();
-    // The name of an erased owner must not be shown again.
-    let is_known = |order: &Order| order.owner.is_none_or(|owner| by_id.contains_key(&owner));
+    // The name of an erased player must not be shown again.
+    let is_known = |order: &Order| order.player().is_none_or(|player| by_id.contains_key(&player));
     let (known, erased): (Vec<Order>, Vec<Order>) = orders.iter().filter_map(as_counted).partition(is_known);
-    let anonymous = erased.into_iter().map(|order| Order { owner: None, ..order });
+    let anonymous = erased.into_iter().map(|order| Order { owner: None, moved_to: None, ..order });
     let all: Vec<Order> = known.into_iter().chain(anonymous).collect();
     // The month that is shown is the newest with a paid order.
     let newest = all.iter().map(|order| order.created_at).max().unwrap_or_default();
@@ -126,7 +126,8 @@ pub async fn rewrite_donations(
     Ok(send(db, vec![write]).await? == Sent::Written)
 }
 
-/// The order as the statistics show it: paid, less what they have taken off; `None` if they do not count it.
+/// The order as the statistics show it: paid, of the player for whom they count it, less what they have taken off; `None` if
+/// they do not count it.
 fn as_counted(stored: &StoredOrder) -> Option<Order> {
     let effects = &stored.effects;
     let order = if effects.counted.is_some() && effects.counted_refunded != stored.given_back() {
@@ -136,7 +137,7 @@ fn as_counted(stored: &StoredOrder) -> Option<Order> {
     } else {
         without_refunded(&stored.order, effects.refunded)
     };
-    let order = Order { status: OrderStatus::Paid, ..order };
+    let order = Order { status: OrderStatus::Paid, moved_to: effects.credited, ..order };
     effects.counted.unwrap_or_else(|| stored.should_count()).then_some(order)
 }
 

@@ -192,6 +192,24 @@ pub(in crate::usecases) fn change_ledgers(
     before.iter().filter_map(of_user).collect()
 }
 
+/// The writes after which lines of a paid order, which are all of `before` and `after`, are in the ledgers of other players,
+/// guarded by their limits.
+pub(in crate::usecases) fn move_between(
+    before: &Order,
+    after: &Order,
+    inputs: &OrderInputs,
+    limits: Limits,
+    now: i64,
+) -> Result<Vec<Guarded>, OrderRefusal> {
+    let nothing = Order { lines: Vec::new(), ..before.clone() };
+    let mut writes: Vec<Guarded> =
+        change_ledgers(before, &nothing, &inputs.ledgers, now).into_iter().map(Guarded::from).collect();
+    for (user, items) in shares(after) {
+        writes.push(add_to_ledger(user, &items, inputs, limits, now)?);
+    }
+    Ok(writes)
+}
+
 /// The change of an item's entry by a share of which less or more is left; `None` if it counts no more, or is the same.
 fn change_entry(item: ItemId, before: &Share, left: &Share, ledger: &Ledger) -> Option<LedgerChange> {
     let read = ledger.of(item).run;
@@ -211,7 +229,8 @@ fn change_entry(item: ItemId, before: &Share, left: &Share, ledger: &Ledger) -> 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::usecases) enum Limits {
     Guarded,
-    /// They are not: the order is paid, and what was held for it cannot be refused any more.
+    /// They are not: the order is paid, and what was held for it cannot be refused any more; or the owner moves
+    /// it all the same.
     Ignored,
 }
 

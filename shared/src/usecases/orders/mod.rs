@@ -12,6 +12,7 @@ mod audit;
 pub(in crate::usecases) mod effects;
 mod erase;
 pub(in crate::usecases) mod inputs;
+mod moves;
 mod order_request;
 mod patrons;
 mod price;
@@ -28,6 +29,7 @@ mod whole_table;
 
 pub use audit::{Audit, Difference, TableSums, repair, rewrite_donations};
 pub use erase::{Erased, erase_from_cart, erase_from_order, erase_names};
+pub use moves::{MoveError, Moved, NewPlayer, check as check_move, move_order, moved_lines, player_of};
 pub use order_request::{LineRequest, OrderRequest, PriceError};
 pub use patrons::{differs as patrons_differ, repair as repair_patrons};
 pub use price::price;

@@ -23,7 +23,11 @@ pub(in crate::usecases) async fn with_accounts(
 }
 
 /// The account of a player, made if there is none; `None` if the name is banned.
-async fn account(db: &Db, clock: &dyn Clock, name: &PlayerName) -> Result<Option<UserId>, StoreError> {
+pub(in crate::usecases) async fn account(
+    db: &Db,
+    clock: &dyn Clock,
+    name: &PlayerName,
+) -> Result<Option<UserId>, StoreError> {
     if let Some(user) = names::owner(db, name.key()).await? {
         return Ok(Some(user));
     }

@@ -230,6 +230,7 @@ fn draft(new: NewOrder, now: i64) -> Result<StoredOrder, RecordError> {
         gateway: new.gateway,
         created_at: new.created_at.unwrap_or(now),
         owner: new.owner,
+        moved_to: None,
         lines: new.lines,
     };
     let at = order.created_at;

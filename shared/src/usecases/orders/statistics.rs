@@ -60,6 +60,14 @@ pub async fn catch_up_all(db: &Db, ids: &[InternalId]) -> Result<CatchUp, StoreE
         let orders = ids.iter().filter_map(|id| StoredOrder::take(&mut rows, id).transpose());
         let mut behind = orders.collect::<Result<Vec<_>, _>>()?;
         behind.retain(StoredOrder::statistics_due);
+        let mut room = AT_ONCE;
+        behind.retain(|stored| {
+            // One that was moved has two users.
+            let users = Change::of_users(stored).len();
+            let fits = users <= room;
+            room -= if fits { users } else { 0 };
+            fits
+        });
         if behind.is_empty() {
             return Ok(CatchUp::Current);
         }
@@ -78,26 +86,50 @@ struct Change {
     amount: Money,
     /// The order less what is refunded of it.
     order: Order,
+    /// The user whose sums change.
+    user: Option<UserId>,
+    /// Whether the order goes to another user, for whom it is counted with another change.
+    leaves: bool,
 }
 
 impl Change {
     fn of(stored: &StoredOrder) -> Self {
         let order = without_refunded(&stored.order, stored.effects.refunded);
         let counted = stored.order.total().less(stored.effects.counted_refunded);
+        let user = if stored.should_count() { order.player() } else { credited(stored) };
         let (adjustment, amount) = match (stored.should_count(), stored.effects.counted) {
             (false, _) => (Adjustment::Remove, counted),
             (true, Some(true)) if order.total() > counted => (Adjustment::Restore, order.total() - counted),
             (true, Some(true)) => (Adjustment::Reduce, counted.less(order.total())),
             (true, _) => (Adjustment::Add, order.total()),
         };
-        Self { adjustment, amount, order }
+        Self { adjustment, amount, order, user, leaves: false }
     }
+
+    /// The changes of the sums of users: of an order that was moved since it was counted, of both players.
+    fn of_users(stored: &StoredOrder) -> Vec<Self> {
+        let whole = Self::of(stored);
+        let from = credited(stored);
+        if stored.effects.counted != Some(true) || !stored.should_count() || from == whole.user {
+            return vec![whole];
+        }
+        let counted = stored.order.total().less(stored.effects.counted_refunded);
+        let (order, amount) = (whole.order.clone(), whole.order.total());
+        let leaves = Self { adjustment: Adjustment::Remove, amount: counted, order, user: from, leaves: true };
+        vec![leaves, Self { adjustment: Adjustment::Add, amount, ..whole }]
+    }
+}
+
+/// The user for whom the statistics count an order that they count.
+fn credited(stored: &StoredOrder) -> Option<UserId> {
+    stored.effects.credited.or(stored.order.owner)
 }
 
 async fn plan(db: &Db, mut shown: VersionedDonations, behind: &[StoredOrder]) -> Result<Vec<Write>, StoreError> {
     let changes: Vec<Change> = behind.iter().map(Change::of).collect();
     let mut writes = count(db, &mut shown.donations.goals, behind, &changes).await?;
-    writes.extend(owners_writes(db, &mut shown.donations, &changes).await?);
+    let of_users: Vec<Change> = behind.iter().flat_map(Change::of_users).collect();
+    writes.extend(users_writes(db, &mut shown.donations, &of_users).await?);
     writes.push(shown.write()?);
     Ok(writes)
 }
@@ -136,14 +168,14 @@ async fn published_goals(db: &Db) -> Result<Vec<String>, StoreError> {
     Ok(settings.unwrap_or_default().goals.iter().map(|goal| goal.id.to_string()).collect())
 }
 
-/// The writes for the orders' owners. A user who was erased stays erased.
-async fn owners_writes(db: &Db, donations: &mut Donations, changes: &[Change]) -> Result<Vec<Write>, StoreError> {
-    let owners = users::read(db, changes.iter().filter_map(|change| change.order.owner)).await?;
+/// The writes for the orders' users. A user who was erased stays erased.
+async fn users_writes(db: &Db, donations: &mut Donations, changes: &[Change]) -> Result<Vec<Write>, StoreError> {
+    let owners = users::read(db, changes.iter().filter_map(|change| change.user)).await?;
     let mut writes: Vec<Write> = owners.keys().map(|owner| users::must_exist(*owner)).collect();
     let (mut shown, mut known) = (Vec::new(), Vec::new());
     for change in changes {
         let order = &change.order;
-        let Some(id) = order.owner else { continue };
+        let Some(id) = change.user else { continue };
         let (key, row) = (keys::paid_order(order.created_at, order.id), PaidOrder::new(order, id));
         let owner = owners.get(&id);
         // Anybody can order what costs nothing, under any name.
@@ -154,6 +186,7 @@ async fn owners_writes(db: &Db, donations: &mut Donations, changes: &[Change]) -
                 shown.push((key, RecentDonation::new(&row, owner)));
             }
             None if is_shown => {}
+            _ if change.leaves => {}
             Some(_) | None => writes.push(Write::delete(key)),
         }
         known.extend(owner.map(|owner| (change, owner)));

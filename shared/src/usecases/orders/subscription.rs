@@ -4,7 +4,7 @@
 use super::refusal::OrderRefusal;
 use super::transition::SetStatusError;
 use crate::model::{
-    Cancellation, CategoryId, ItemId, LoginKind, OrderSubscription, ProviderAccount, ProviderCheckout,
+    Cancellation, CategoryId, InternalId, ItemId, LoginKind, OrderSubscription, ProviderAccount, ProviderCheckout,
     ProviderCustomer, PublishedItem, Subscription, SubscriptionStatus, User, UserId, UserSubscription,
 };
 use crate::rules::payment::PaidPeriod;
@@ -41,8 +41,11 @@ pub(in crate::usecases) async fn begin(
     let read = subscriptions::get(db, &period.subscription).await?;
     let published = stored.order.lines.first().and_then(|line| items.get(&line.item));
     let rank_of = published.map_or_else(|| read.as_ref().and_then(|read| read.rank_of), rank_of);
-    let user = match stored.order.owner {
-        Some(owner) => read_live::<User>(db, &keys::user(owner)).await?,
+    if read.as_ref().is_some_and(|read| stored.order.player().is_some_and(|player| player != read.user)) {
+        return Err(SetStatusError::Conflict);
+    }
+    let user = match stored.order.player() {
+        Some(player) => read_live::<User>(db, &keys::user(player)).await?,
         None => None,
     };
     let others = user.iter().flat_map(|user| &user.subscriptions).filter(|other| other.id != period.subscription);
@@ -119,7 +122,7 @@ fn new(
     let begun = Subscription {
         id: period.subscription.clone(),
         version: 0,
-        user: order.owner?,
+        user: order.player()?,
         item: line.item,
         name,
         price: order.price,
@@ -217,6 +220,53 @@ pub(in crate::usecases) async fn resume(db: &Db, stored: &StoredOrder, now: i64)
         return Ok(vec![subscriptions::unchanged(&read)]);
     }
     write(db, &read, &resumed(&read, now), now).await
+}
+
+/// The player to whom the lines of an order that is being paid are moved: of a renewal the one to whom its subscription was.
+pub(in crate::usecases) async fn moved_to(db: &Db, stored: &StoredOrder) -> Result<Option<UserId>, StoreError> {
+    let is_renewal = stored.effects.subscription.as_ref().is_some_and(|own| own.renewal);
+    let read = if is_renewal { of_order(db, stored).await? } else { None };
+    Ok(match read {
+        Some(read) => Some(read.user).filter(|user| stored.order.owner.is_some_and(|owner| owner != *user)),
+        None => stored.order.moved_to,
+    })
+}
+
+/// The reason for which the subscription of an order is not moved to another player.
+#[derive(Debug)]
+pub(in crate::usecases) enum NotMoved {
+    /// Another order pays its newest period.
+    Older(InternalId),
+    /// The player has one of the item, or another rank of its category.
+    Subscribed,
+}
+
+/// The writes with which the subscription of an order becomes another player's; none if it has none.
+pub(in crate::usecases) async fn move_to(
+    db: &Db,
+    stored: &StoredOrder,
+    user: UserId,
+    now: i64,
+) -> Result<Result<Vec<Write>, NotMoved>, StoreError> {
+    let Some(read) = of_order(db, stored).await? else { return Ok(Ok(Vec::new())) };
+    if read.newest != stored.order.internal_id {
+        return Ok(Err(NotMoved::Older(read.newest)));
+    }
+    let known = users::read(db, [read.user, user].into_iter()).await?;
+    let entries = known.get(&user).map_or(&[][..], |user| &user.subscriptions);
+    let gives = access_until(&read) > now;
+    if gives && replaced(entries, read.item, read.rank_of).any(|other| other.has_access(now)) {
+        return Ok(Err(NotMoved::Subscribed));
+    }
+    let next = Subscription { user, ..read.clone() };
+    let mut writes = subscriptions::put(Some(&read), next.clone())?;
+    if let Some(before) = known.get(&read.user) {
+        let others: Vec<UserSubscription> =
+            before.subscriptions.iter().filter(|entry| entry.id != read.id).cloned().collect();
+        writes.push(users::set_subscriptions(before.id, &before.subscriptions, &others, None)?);
+    }
+    writes.extend(known.get(&user).map(|user| of_user(user, &[next], None, now)).transpose()?);
+    Ok(Ok(writes))
 }
 
 async fn of_order(db: &Db, stored: &StoredOrder) -> Result<Option<Subscription>, StoreError> {

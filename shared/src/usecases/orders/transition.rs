@@ -76,6 +76,9 @@ pub(in crate::usecases) async fn plan(
         return Err(SetStatusError::Forbidden { from, to: step.to });
     }
     let mut order = before.clone();
+    if step.to == OrderStatus::Paid {
+        order.order.moved_to = subscription::moved_to(db, before).await?;
+    }
     if let Some(lines) = step.lines {
         order.order.lines = lines.to_vec();
     }
@@ -105,6 +108,7 @@ pub(in crate::usecases) async fn plan(
         due,
         intent: step.intent,
         over_limit: step.limits == Limits::Ignored,
+        moved_to: order.order.moved_to,
         subscription: begun.as_ref().map(|begun| &begun.period),
         reviewed: step.reviewed,
     };

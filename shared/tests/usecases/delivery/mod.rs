@@ -7,6 +7,7 @@ mod health;
 mod holders;
 mod holding;
 mod logins;
+mod moves;
 mod poll;
 mod possessions;
 mod property;

@@ -1,13 +1,14 @@
-//! Anything that two players buy, are given and pay back, and the owner publishes meanwhile: at the end each player has what
-//! their paid, lasting orders give, and nothing else.
+//! Anything that two players buy, are given and pay back, and the owner publishes and moves to the other player meanwhile: at
+//! the end each player has what their paid, lasting orders give, and nothing else.
 
 use super::game_server::{GameServer, Trouble};
 use super::holders::audited;
 use super::shop::{BUYER, ITEM, OTHER, STRANGER, Shop, bought, on};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestCaseError, TestRunner};
-use shared::model::{CommandEvent, CommandTemplate, InternalId, ItemDelivery, OrderStatus};
+use shared::model::{CommandEvent, CommandTemplate, InternalId, ItemDelivery, LineId, OrderStatus, PlayerName};
 use shared::usecases::delivery::HoldersAudit;
+use shared::usecases::orders::{NewPlayer, move_order};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -31,6 +32,8 @@ enum Op {
     },
     Refund(usize),
     Dispute(usize),
+    /// The owner moves an order to the other player.
+    Move(usize),
     /// What is published of the item becomes richer, and at last permanent.
     Publish,
     Round,
@@ -51,6 +54,7 @@ fn ops() -> impl Strategy<Value = (Op, Option<(usize, Fault)>)> {
         8 => buy.prop_map(|(for_friend, is_gift, item, count, fox)| Op::Buy { for_friend, is_gift, item, count, fox }),
         4 => (0_usize..6).prop_map(Op::Refund),
         2 => (0_usize..6).prop_map(Op::Dispute),
+        3 => (0_usize..6).prop_map(Op::Move),
         1 => Just(Op::Publish),
         6 => Just(Op::Round),
         6 => prop_oneof![Just(1_u64), Just(10), Just(25)].prop_map(Op::Wait),
@@ -80,6 +84,8 @@ struct Bought {
     count: i64,
     is_timed: bool,
     counts_claims: bool,
+    is_gift: bool,
+    fox: bool,
     things: Vec<String>,
     is_paid: bool,
 }
@@ -121,39 +127,83 @@ impl World {
         }
         self.shop.store.faults.clear();
         self.shop.sweep_for(2).await;
-        self.note(order, player, (item, count, fox));
+        self.note(order, player, (item, count, fox), gift_to.is_some());
     }
 
     /// What the order gives, as the model has it.
-    fn note(&mut self, id: InternalId, player: &'static str, (item, count, fox): (Sold, u32, bool)) {
+    fn note(&mut self, id: InternalId, player: &'static str, (item, count, fox): (Sold, u32, bool), is_gift: bool) {
         let (now, place) = (self.now(), self.orders.len());
         let is_changing = item == Sold::Changing;
         let is_timed = is_changing && self.stage < 2;
         let mut things = vec![format!("vip {}", if fox || !is_changing { "fox" } else { "toad" })];
         things.extend((is_changing && self.stage > 0).then(|| "kit".to_owned()));
-        let seconds = i64::from(count) * PERIOD;
-        let known = self.waiting.get(&(player, fox)).cloned().unwrap_or_default();
-        let last = known.iter().filter_map(|thing| self.things.get(&(player, thing.clone())));
+        let (count, counts_claims) = (i64::from(count), is_changing);
+        let bought =
+            Bought { id, player, at: now, count, is_timed, counts_claims, is_gift, fox, things, is_paid: true };
+        self.hold(place, &bought, false);
+        if is_changing {
+            self.waiting.insert((player, fox), if is_timed { bought.things.clone() } else { Vec::new() });
+        }
+        self.orders.push(bought);
+    }
+
+    /// Lets an order hold what it gives its player. One that is moved has done so since it was paid.
+    fn hold(&mut self, place: usize, order: &Bought, is_moved: bool) {
+        let known = self.waiting.get(&(order.player, order.fox)).cloned().unwrap_or_default();
+        let last = known.iter().filter_map(|thing| self.things.get(&(order.player, thing.clone())));
         let last = last.filter(|holders| !holders.timed.is_empty()).map(|holders| holders.ends_at).max();
-        for thing in &things {
-            let holders = self.things.entry((player, thing.clone())).or_default();
-            if is_timed {
-                if holders.ends_at <= now {
+        let seconds = order.count * PERIOD;
+        for thing in &order.things {
+            let holders = self.things.entry((order.player, thing.clone())).or_default();
+            if order.is_timed {
+                if holders.ends_at <= order.at {
                     holders.timed.clear();
                 }
-                let own = if holders.timed.is_empty() { now } else { holders.ends_at };
-                let after = last.filter(|_| !known.contains(thing)).unwrap_or(now);
-                holders.ends_at = own.max(after).max(now) + seconds;
+                let own = if holders.timed.is_empty() { order.at } else { holders.ends_at };
+                let after = last.filter(|_| is_moved || !known.contains(thing)).unwrap_or(order.at);
+                holders.ends_at = own.max(after).max(order.at) + seconds;
                 holders.timed.push((place, seconds));
             } else {
                 holders.permanent.insert(place);
             }
         }
-        if is_changing {
-            self.waiting.insert((player, fox), if is_timed { things.clone() } else { Vec::new() });
+    }
+
+    /// Takes what an order holds from its player.
+    fn release(&mut self, place: usize) {
+        let now = self.now();
+        let order = &self.orders[place];
+        for thing in &order.things {
+            let Some(holders) = self.things.get_mut(&(order.player, thing.clone())) else { continue };
+            holders.permanent.remove(&place);
+            if let Some(own) = holders.timed.iter().position(|(other, _)| *other == place) {
+                holders.ends_at -= holders.timed.remove(own).1;
+            }
+            if holders.permanent.is_empty() && holders.ends_at <= now {
+                holders.timed.clear();
+            }
         }
-        let (count, counts_claims) = (i64::from(count), is_changing);
-        self.orders.push(Bought { id, player, at: now, count, is_timed, counts_claims, things, is_paid: true });
+    }
+
+    async fn move_to_other(&mut self, place: usize) {
+        let Some(order) = self.orders.get(place).filter(|order| order.is_paid) else { return };
+        let to = if order.player == FRIEND { BUYER.1 } else { FRIEND };
+        let name = NewPlayer { user: None, name: Some(PlayerName::parse(to).unwrap()) };
+        let (id, line) = (order.id.clone(), order.is_gift.then_some(LineId::new(1)));
+        _ = move_order(self.shop.db(), self.shop.clock(), &id, line, &name, false).await;
+        self.shop.store.faults.clear();
+        self.shop.sweep_for(7).await;
+        move_order(self.shop.db(), self.shop.clock(), &id, line, &name, false).await.unwrap();
+        self.shop.sweep_for(3).await;
+        self.release(place);
+        let mut order = self.orders.remove(place);
+        order.player = to;
+        self.hold(place, &order, true);
+        if order.is_timed {
+            let waiting = self.waiting.entry((to, order.fox)).or_default();
+            waiting.extend(order.things.iter().filter(|thing| !waiting.contains(thing)).cloned().collect::<Vec<_>>());
+        }
+        self.orders.insert(place, order);
     }
 
     async fn pay_back(&mut self, place: usize, is_dispute: bool) {
@@ -168,13 +218,7 @@ impl World {
             self.shop.store.faults.clear();
         }
         if std::mem::take(&mut order.is_paid) {
-            for thing in &order.things {
-                let Some(holders) = self.things.get_mut(&(order.player, thing.clone())) else { continue };
-                holders.permanent.remove(&place);
-                if let Some(own) = holders.timed.iter().position(|(other, _)| *other == place) {
-                    holders.ends_at -= holders.timed.remove(own).1;
-                }
-            }
+            self.release(place);
         }
         self.shop.sweep_for(7).await;
     }
@@ -194,6 +238,7 @@ impl World {
             }
             Op::Refund(place) => self.pay_back(place, false).await,
             Op::Dispute(place) => self.pay_back(place, true).await,
+            Op::Move(place) => self.move_to_other(place).await,
             Op::Publish => {
                 self.shop.store.faults.clear();
                 self.stage = (self.stage + 1).min(2);

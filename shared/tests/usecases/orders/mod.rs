@@ -4,6 +4,7 @@ mod between;
 mod ends;
 mod faults;
 mod gifts;
+mod moves;
 mod patrons;
 mod property;
 mod record;

@@ -76,6 +76,7 @@ fn about_order(stored: &StoredOrder, names: &Names, digits: u8) -> Vec<String> {
     ];
     lines.extend(checkout_lines(stored, format).into_iter().map(|line| format!("  {line}")));
     lines.push(format!("Buyer: {owner}"));
+    lines.extend(order.moved_to.map(|player| format!("  moved to {} at the buyer's wish", names.user(player))));
     // A bank reads it, and the card may have a balance.
     let card = stored.effects.gift_card.as_ref().map(|part| part.code.masked());
     lines.extend(buyer_lines(stored, format, names, card.as_deref()).into_iter().map(|line| format!("  {line}")));

@@ -58,14 +58,14 @@ async fn line(target: &Target, text: &str, digits: u8) -> Result<LineRequest, Fa
         return Err(wrong("cannot be read"));
     }
     let (recipient, gift_to) = match recipient {
-        Some(text) => self::recipient(target, text).await?,
+        Some(text) => player(target, text).await?,
         None => (None, None),
     };
     Ok(LineRequest { item, count, total, recipient, gift_to, variables: Vec::new(), server: None })
 }
 
-/// The player that a gift is for: an account, or a name that has none yet.
-async fn recipient(target: &Target, text: &str) -> Result<(Option<UserId>, Option<PlayerName>), Failure> {
+/// A player who gets something: an account, or a name that has none yet.
+pub(super) async fn player(target: &Target, text: &str) -> Result<(Option<UserId>, Option<PlayerName>), Failure> {
     if text.parse::<UserId>().is_ok() {
         let user = find(target, text).await?;
         return Ok((Some(user.id), PlayerName::parse(&user.username).ok()));

@@ -57,7 +57,7 @@ impl Player {
             is_user(line.recipient)
                 || line.chosen.as_ref().and_then(|chosen| chosen.gift_to.as_ref()).is_some_and(is_named)
         };
-        is_user(order.owner) || order.lines.iter().any(receives)
+        is_user(order.owner) || is_user(order.moved_to) || order.lines.iter().any(receives)
     }
 }
 

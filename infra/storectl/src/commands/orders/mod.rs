@@ -3,6 +3,7 @@
 mod evidence;
 mod lines;
 mod list;
+mod move_order;
 mod names;
 mod provider;
 mod record;
@@ -12,6 +13,7 @@ mod refund_lines;
 
 pub(super) use evidence::evidence;
 pub(super) use list::list;
+pub(super) use move_order::move_order;
 pub(super) use provider::{cancel, end_order, provider, settle};
 pub(super) use record::record;
 pub(super) use redeliver::redeliver;
@@ -142,6 +144,7 @@ pub(in crate::commands) async fn show(target: &Target, id: &str) -> Result<Answe
         format!("number {}, {} {}, {}, of {owner}", order.id, format.money(order.price), order.currency, order.gateway),
         shown_time(order.created_at),
     ];
+    lines.extend(order.moved_to.map(|player| format!("moved to {}", names.user(player))));
     let card = stored.effects.gift_card.as_ref().map(|part| part.code.to_string());
     lines.extend(buyer_lines(&stored, format, &names, card.as_deref()));
     lines.extend(checkout_lines(&stored, format));
@@ -256,7 +259,7 @@ fn facts(stored: &StoredOrder, digits: u8) -> Value {
     json!({
         "id": order.id, "internal_id": order.internal_id, "status": order.status, "price": format.money(order.price),
         "currency": order.currency, "gateway": order.gateway, "created_at": shown_time(order.created_at),
-        "owner": order.owner, "lines": order.lines.iter().enumerate().map(line).collect::<Vec<_>>(), "coupon": effects.coupon,
+        "owner": order.owner, "moved_to": order.moved_to, "lines": order.lines.iter().enumerate().map(line).collect::<Vec<_>>(), "coupon": effects.coupon,
         "gift_card": gift.map(|part| json!({ "code": part.code, "amount": format.money(part.amount) })),
         "virtual_currency": format.money(effects.virtual_currency), "referral": effects.referral,
         "via": effects.via, "chat": effects.chat, "consented_at": effects.consented_at.map(shown_time),

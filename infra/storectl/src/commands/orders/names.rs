@@ -92,7 +92,7 @@ impl Names {
     /// Adds the names to what is printed of an order as JSON.
     pub(super) fn add_to(&self, json: &mut Value, stored: &StoredOrder) {
         let name = |user: UserId| self.users.get(&user);
-        json["player"] = json!(stored.order.owner.and_then(name));
+        json["player"] = json!(stored.order.player().and_then(name));
         if let Some(referral) = &stored.effects.referral {
             json["referral"]["owner_name"] = json!(name(referral.owner));
         }

@@ -190,6 +190,7 @@ pub(super) fn failed(error: OperatorError, what: &str) -> Failure {
         }
         OperatorError::OnlyInFull => Failure::refused(text, "Leave out --to."),
         OperatorError::Foreign => Failure::refused(text, "Look at the payment in the provider's dashboard."),
+        OperatorError::Moving => Failure::refused(text, "Run the same command again in some minutes."),
         OperatorError::SoldOut => {
             Failure::refused(text, "Raise the limit and publish, or refund the buyer: `storectl order refund`.")
         }
