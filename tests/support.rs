@@ -43,6 +43,17 @@ pub async fn run_on_fifty_servers(store: &TestStore, commands: usize) {
     .await;
 }
 
+/// Runs a command of the store for each unit of each item.
+pub async fn run_for_each_unit(store: &TestStore) {
+    let server = Server { id: ServerId::new(1), name: "Hearth".to_owned() };
+    let run = "crates key give {player} rare 5".to_owned();
+    let command = CommandTemplate { run, per_unit: true, ..CommandTemplate::default() };
+    configure(store, |config| {
+        config.delivery = StoreDelivery { servers: vec![server], commands: vec![command], ..StoreDelivery::default() }
+    })
+    .await;
+}
+
 /// Writes an item into the table.
 pub async fn put(store: &TestStore, item: codec::Item) {
     tests::put(&store.db, item).await;

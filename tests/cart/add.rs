@@ -3,7 +3,7 @@
 use super::support::{
     NEW, RICH, ban, cart_of, cents, line, line_of, post, post_text, refusal, refuses_values, stored, view,
 };
-use crate::support::{configure, run_on_fifty_servers, subscribe};
+use crate::support::{configure, item, republish, run_for_each_unit, run_on_fifty_servers, subscribe};
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 use shared::model::SubscriptionStatus::{Active, Cancelled, PastDue};
@@ -275,6 +275,27 @@ async fn a_line_with_which_an_order_would_run_over_a_thousand_commands_is_refuse
     added(&store, NEW, 302, &json!({})).await;
     let message = "One order can run at most 1000 commands on game servers. Pay for what is in your cart first.";
     assert_eq!(refused(&store, NEW, 303, &json!({})).await, message);
+}
+
+#[tokio::test]
+async fn a_line_whose_command_runs_for_each_unit_has_at_most_a_hundred() {
+    let store = TestStore::open().await;
+    run_for_each_unit(&store).await;
+    let message = "At most 100 of this item can be bought at once.";
+    assert_eq!(refused(&store, NEW, 302, &json!({ "count": 101 })).await, message);
+    added(&store, NEW, 302, &json!({ "count": 100 })).await;
+    assert_eq!(refused(&store, NEW, 302, &json!({ "count": 1 })).await, message);
+    assert_eq!(stored(&store, NEW).await.unwrap().lines[0].count, 100);
+}
+
+#[tokio::test]
+async fn an_order_has_at_most_so_many_of_an_item_in_all_lines() {
+    let store = TestStore::open().await;
+    republish(&store, |files| item(files, 311).most = Some(1.into())).await;
+    let message = "At most 1 of this item can be bought at once.";
+    assert_eq!(refused(&store, RICH, 311, &json!({ "count": 2 })).await, message);
+    added(&store, RICH, 311, &json!({ "payment_type": 2, "gift_to": "Pebble" })).await;
+    assert_eq!(refused(&store, RICH, 311, &json!({ "payment_type": 2, "gift_to": "Moss" })).await, message);
 }
 
 #[tokio::test]

@@ -1,7 +1,7 @@
 //! POST /payments/create: from a cart to a checkout at the provider (rules.md, "Checkout").
 
 use super::support::{act, add, agreed, begin, call, cart, create, login, refused, status, stored};
-use crate::support::{STALE, fill_cart, item, republish, run_on_fifty_servers};
+use crate::support::{STALE, fill_cart, item, republish, run_for_each_unit, run_on_fifty_servers};
 use local::stripe::Action;
 use publish::files::Decimal;
 use serde_json::{Value, json};
@@ -263,6 +263,20 @@ async fn a_provider_that_is_away_is_503_and_the_same_call_goes_on() {
 }
 
 /// More commands were published since the line was added.
+#[tokio::test]
+async fn more_than_an_order_may_have_is_refused_and_nothing_is_held() {
+    let store = TestStore::open().await;
+    let token = login(&store, "Buyer").await;
+    add(&store, &token, 302, 101).await;
+    run_for_each_unit(&store).await;
+    let at_most = |most: u32| format!("At most {most} of \"Marsh Toad\" can be bought at once.");
+    let first = refused(&store, &token, &json!({})).await;
+    republish(&store, |files| item(files, 302).most = Some(1.into())).await;
+    let second = refused(&store, &token, &json!({})).await;
+    assert_eq!([first, second], [at_most(100), at_most(1)]);
+    assert!(store.payments.sessions().is_empty());
+}
+
 #[tokio::test]
 async fn an_order_that_would_run_over_a_thousand_commands_is_refused_and_nothing_is_held() {
     let store = TestStore::open().await;

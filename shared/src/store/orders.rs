@@ -80,20 +80,11 @@ impl StoredOrder {
             set.push("#lines = :lines");
             values.extend(lines.remove("lines").map(|lines| (":lines".to_owned(), lines)));
         }
-        match change.due {
-            Some(due) => {
-                set.push("due = :due");
-                values.insert(":due".to_owned(), AttributeValue::N(due.to_string()));
-            }
-            None => removed.push("due"),
-        }
-        match change.moved_to {
-            same if same == self.order.moved_to => {}
-            Some(player) => {
-                set.push("moved_to = :moved_to");
-                values.insert(":moved_to".to_owned(), AttributeValue::N(player.to_string()));
-            }
-            None => removed.push("moved_to"),
+        let due = change.due.map(|due| due.to_string());
+        assign(due, ["due = :due", "due"], (&mut set, &mut removed, &mut values));
+        if change.moved_to != self.order.moved_to {
+            let player = change.moved_to.map(|player| player.to_string());
+            assign(player, ["moved_to = :moved_to", "moved_to"], (&mut set, &mut removed, &mut values));
         }
         if let Some(intent) = change.intent {
             set.push("provider.intent = :intent");
@@ -358,4 +349,19 @@ pub async fn of_payment(db: &Db, intent: &str) -> Result<Option<InternalId>, Sto
 pub async fn get(db: &Db, id: &InternalId) -> Result<Option<StoredOrder>, StoreError> {
     let key = keys::order(id);
     db.get(&key, true).await?.map(|item| StoredOrder::decode(&key, Row::from(item))).transpose()
+}
+
+/// Sets an attribute to a number, or removes it.
+fn assign(
+    number: Option<String>,
+    [assignment, name]: [&'static str; 2],
+    (set, removed, values): (&mut Vec<&'static str>, &mut Vec<&'static str>, &mut Item),
+) {
+    match number {
+        Some(number) => {
+            set.push(assignment);
+            values.insert(format!(":{name}"), AttributeValue::N(number));
+        }
+        None => removed.push(name),
+    }
 }

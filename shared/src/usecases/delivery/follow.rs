@@ -29,7 +29,7 @@ const RECALLED_AT_ONCE: usize = 30;
 /// The outcome of a step.
 pub(super) enum Step {
     /// This mark is written.
-    Marked(OrderDelivery),
+    Marked(Box<OrderDelivery>),
     /// Something has changed since it was read.
     Conflict,
     /// A command can still run.
@@ -64,7 +64,7 @@ pub async fn follow(db: &Db, clock: &dyn Clock, known: &StoredOrder) -> Result<b
         match order.step().await? {
             Step::Marked(next) => {
                 conflicts = 0;
-                stored.effects.delivery = Some(next);
+                stored.effects.delivery = Some(*next);
                 known = Some(stored);
             }
             Step::Waits => return Ok(false),
@@ -149,7 +149,7 @@ impl Following<'_> {
             (DeliveryStep::Queue, OrderStatus::Paid) => self.queue().await,
             (DeliveryStep::Queued, OrderStatus::Paid) => match self.delivery.units.first() {
                 Some(units) => self.take_units(units).await,
-                None => Ok(Step::Marked(self.delivery.clone())),
+                None => Ok(Step::Marked(Box::new(self.delivery.clone()))),
             },
             (DeliveryStep::Queue | DeliveryStep::Queued, _) => {
                 self.mark(self.begin_take_back(Entitlement::Refunded), Vec::new()).await
@@ -157,7 +157,7 @@ impl Following<'_> {
             (DeliveryStep::Recall, _) => self.recall().await,
             (DeliveryStep::Settle, _) => self.settle().await,
             (DeliveryStep::TakeBack, _) => self.take_back().await,
-            (DeliveryStep::Over, _) => Ok(Step::Marked(self.delivery.clone())),
+            (DeliveryStep::Over, _) => Ok(Step::Marked(Box::new(self.delivery.clone()))),
         }
     }
 
@@ -182,7 +182,7 @@ impl Following<'_> {
     pub(super) async fn mark(&self, next: OrderDelivery, writes: Vec<Write>) -> Result<Step, StoreError> {
         let (mark, next) = self.stored.set_delivery(next)?;
         let sent: Sent<_> = send(self.db, [mark].into_iter().chain(writes).collect()).await?;
-        Ok(if sent == Sent::Written { Step::Marked(next) } else { Step::Conflict })
+        Ok(if sent == Sent::Written { Step::Marked(Box::new(next)) } else { Step::Conflict })
     }
 
     pub(super) fn place(&self) -> usize {

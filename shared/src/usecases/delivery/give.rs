@@ -149,6 +149,8 @@ impl Following<'_> {
             };
             let ends = self.given_by(entry.line.line, first)?;
             Command { ends, ..making.command_after(id, entry, &player, end) }
+        } else if making.moves && making.is_over(entry) {
+            return Ok(Vec::new());
         } else {
             let mut command = making.command(id, entry, &player);
             if let Some(text) = to_hold.texts.iter().find(on_server) {

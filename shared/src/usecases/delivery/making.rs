@@ -2,12 +2,12 @@
 
 use super::players::Players;
 use crate::model::{
-    Command, CommandEvent, CommandId, CommandState, Delivery, Entitlement, FrozenCommands, FrozenLine, Lasts, Server,
-    ServerId,
+    Command, CommandEvent, CommandId, CommandState, CommandTemplate, Delivery, Entitlement, FrozenCommands, FrozenLine,
+    Lasts, Server, ServerId,
 };
 use crate::money::CurrencyFormat;
 use crate::rules::command_text::Placeholder;
-use crate::rules::delivery::frozen::{Expanded, fill};
+use crate::rules::delivery::frozen::{Expanded, fill, is_of_purchase};
 use crate::store::orders::StoredOrder;
 
 /// Digits of the amounts of orders that do not say it.
@@ -63,11 +63,22 @@ impl Making<'_> {
 
     /// Whether any command of the line runs on the server when the line ends.
     pub(super) fn ends_on(&self, entry: &Expanded<'_>) -> bool {
+        self.has_end(entry, |_| true)
+    }
+
+    /// Whether what a command gives, whose text depends on the purchase, is over: a command of the purchase ended it.
+    pub(super) fn is_over(&self, entry: &Expanded<'_>) -> bool {
+        entry.is_of_purchase()
+            && self.has_end(entry, is_of_purchase)
+            && self.own_end(entry).is_some_and(|end| end <= self.now)
+    }
+
+    fn has_end(&self, entry: &Expanded<'_>, is_wanted: impl Fn(&CommandTemplate) -> bool) -> bool {
         let mut there = entry.line.commands.iter().filter(|command| command.servers.contains(&entry.server));
         entry.line.expires()
             && there.any(|command| {
                 let template = self.frozen.templates.get(usize::from(command.template));
-                template.is_some_and(|template| template.on == CommandEvent::Expired)
+                template.is_some_and(|template| template.on == CommandEvent::Expired && is_wanted(template))
             })
     }
 

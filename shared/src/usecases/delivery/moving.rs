@@ -12,8 +12,8 @@ use crate::store::{Db, StoreError, commands, deliveries};
 
 /// Lets an order be again as it was before lines were moved.
 pub(super) fn before_move(stored: &mut StoredOrder, moving: &Moving) {
-    let places = moving.lines.iter().map(|place| usize::from(*place));
-    match places.last().and_then(|place| stored.order.lines.get_mut(place)).filter(|line| line.is_gift()) {
+    let last = moving.lines.last().and_then(|place| stored.order.lines.get_mut(usize::from(*place)));
+    match last.filter(|line| line.is_gift()) {
         Some(gift) => {
             gift.recipient = moving.from;
             if let Some(chosen) = &mut gift.chosen {

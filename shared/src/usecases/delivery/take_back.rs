@@ -91,9 +91,6 @@ impl Following<'_> {
             // It has given something before it was moved, or delivered again.
             let is_again = is_dispute && !self.delivery.earlier.is_empty();
             let may_have_run = may_have_run || is_again && entry.template.on == CommandEvent::ChargedBack;
-            // What has ended by itself was taken then.
-            let is_past = |end: i64| end <= self.now;
-            let has_ended = making.moves && making.ends_on(entry) && making.own_end(entry).is_some_and(is_past);
             let new = id(first, place)?;
             let player = making.player(entry);
             match (text, player) {
@@ -101,7 +98,7 @@ impl Following<'_> {
                     let whether = (holds, back.is_due && may_have_run);
                     writes.extend(rows.release(&making, (text, entry), whether, (new, &player))?);
                 }
-                (None, Some(player)) if may_have_run && !has_ended => {
+                (None, Some(player)) if may_have_run => {
                     let command = making.command(new, entry, &player);
                     writes.extend(commands::put_new(&command, place_of(&command).as_ref())?);
                 }
@@ -124,18 +121,21 @@ pub(super) fn may_have_run_for(entry: &Expanded<'_>, queued: &[Command]) -> bool
     judged.any(|command| may_have_run(&command.delivery))
 }
 
-/// Whether a refund's command would take for a second time what an end of the order alone has taken.
+/// Whether a refund's command would take what an end of the order alone has taken, or what was moved after that end and not
+/// given again.
 pub(super) fn has_run_at_end(frozen: &FrozenCommands, entry: &Expanded<'_>, queued: &[Command]) -> bool {
     let runs_at_end = |command: &FrozenCommand| {
         let template = frozen.templates.get(usize::from(command.template));
         let is_same = template.is_some_and(|one| one.on == CommandEvent::Expired && one.run == entry.template.run);
         is_same && command.servers.contains(&entry.server)
     };
+    let is_of_purchase = entry.template.on == CommandEvent::Refunded && entry.is_of_purchase();
+    if !(is_of_purchase && entry.line.expires() && entry.line.commands.iter().any(runs_at_end)) {
+        return false;
+    }
     let is_there = |command: &&Command| (command.line, command.server) == (entry.line.line, entry.server);
-    entry.template.on == CommandEvent::Refunded
-        && entry.is_of_purchase()
-        && entry.line.commands.iter().any(runs_at_end)
-        && queued.iter().filter(is_there).any(|command| is_own_end(command) && may_have_run(&command.delivery))
+    let mut ends = queued.iter().filter(is_there).filter(|command| is_own_end(command)).peekable();
+    ends.peek().is_none() || ends.any(|command| may_have_run(&command.delivery))
 }
 
 /// Whether a command runs at an end that its order alone decides.

@@ -49,8 +49,8 @@ async fn a_renewed_one_is_moved_by_its_newest_order_and_gives_all_of_it() {
     shop.wait(30);
     shop.after(&session, Action::Renew).await;
     let newest = shop.subscription(&first).await.newest;
-    let older = move_to(&shop, &first, FRIEND).await;
-    assert!(matches!(&older, Err(MoveError::Older(order)) if *order == newest), "{older:?}");
+    let refused = move_to(&shop, &first, FRIEND).await;
+    assert!(matches!(&refused, Err(MoveError::Older(id)) if *id == newest), "{refused:?}");
     move_to(&shop, &newest, FRIEND).await.unwrap();
     shop.run().await;
     assert_eq!(shop.ran[2..], ["take user-1", "give user-2"]);
