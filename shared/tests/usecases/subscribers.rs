@@ -79,6 +79,14 @@ impl Subscribers {
         self.till.market.write_all(vec![crate::shop::published_item("v1", &item)]).await;
     }
 
+    /// Publishes the subscription so that other commands run when its access ends.
+    pub async fn publish_ended_by(&self, runs: &[&str]) {
+        let mut item = item(1, "month");
+        let ends = runs.iter().map(|run| command(run, "expired"));
+        item["delivery"]["commands"] = [command("give", "bought")].into_iter().chain(ends).collect();
+        self.till.market.write_all(vec![crate::shop::published_item("v1", &item)]).await;
+    }
+
     /// Publishes both subscriptions as ranks of one category. What the second one gives has other commands.
     pub async fn publish_ranks(&self) {
         let (mut lower, mut higher) = (item(1, "month"), item(1, "month"));

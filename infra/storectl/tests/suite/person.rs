@@ -90,7 +90,7 @@ async fn sales_to_nobody_and_commands_for_a_server_without_a_key_are_told() {
     assert_eq!((well.trouble(), &well.json()["ok"]), (None, &json!(true)), "{}", well.text());
     let last = anstream::adapter::strip_str(well.text()).to_string();
     assert!(last.lines().last().unwrap().starts_with("ok   the rest is well: table, "), "{last}");
-    sell(&bench, "nobodys", &[]).await;
+    sell(&bench, "nobodys", &["--yes"]).await;
     let told = async |check: &str| {
         let answer = bench.run(&["doctor"]).await.unwrap();
         let findings = answer.json()["findings"].as_array().unwrap().clone();

@@ -346,6 +346,25 @@ async fn a_subscription_that_is_over_counts_for_no_limit_and_a_renewal_keeps_it_
     assert_audit(shop.db()).await;
 }
 
+#[tokio::test]
+async fn what_a_renewal_publishes_runs_when_access_ends_and_nothing_else() {
+    for runs in [&["take", "drop"][..], &["drop"]] {
+        let mut shop = Subscribers::open().await;
+        let (first, session) = shop.subscribe().await;
+        shop.publish_ended_by(runs).await;
+        shop.wait(30);
+        shop.after(&session, Action::Renew).await;
+        shop.run().await;
+        assert_eq!(shop.ran, ["give user-1"], "what waits for the end has moved along");
+        cancel(&mut shop, &first).await;
+        shop.wait(40);
+        shop.sweep().await;
+        shop.run().await;
+        let ended: Vec<String> = runs.iter().map(|run| format!("{run} user-1")).collect();
+        assert_eq!(shop.ran[1..], ended);
+    }
+}
+
 async fn cancel(shop: &mut Subscribers, order: &InternalId) {
     let subscription = shop.subscription(order).await.id;
     let (db, clock) = (shop.db(), &shop.till.market.clock);
