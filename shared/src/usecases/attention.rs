@@ -1,9 +1,7 @@
 //! Everything in the table that waits for a decision of the store's owner, but for commands of game servers, which
 //! [`super::delivery::audit`] finds.
 
-use crate::model::{
-    InternalId, Money, OrderStatus, PaymentType, ServerId, Subscription, SubscriptionState, SubscriptionStatus,
-};
+use crate::model::{InternalId, Money, OrderStatus, ServerId, Subscription, SubscriptionState, SubscriptionStatus};
 use crate::rules::dispute::{FRAUD_WARNING, is_over, needs_response};
 use crate::rules::subscription::shown_state;
 use crate::store::bulk::each;
@@ -67,7 +65,7 @@ impl Attention {
         self.refunds.extend((effects.unreturned > Money::ZERO).then(|| id.clone()));
         let is_warned = effects.dispute.as_deref() == Some(FRAUD_WARNING) && now < order.created_at + DISPUTABLE;
         self.warnings.extend((is_paid && is_warned).then(|| id.clone()));
-        let mut of_owner = order.lines.iter().filter(|line| line.payment_type != PaymentType::Gift);
+        let mut of_owner = order.lines.iter().filter(|line| !line.is_gift());
         let lacks_owner = order.owner.is_none() && effects.delivery.is_some() && of_owner.any(|line| line.units() > 0);
         self.ownerless.extend((is_paid && lacks_owner).then(|| id.clone()));
         if effects.disputes.values().chain(&effects.dispute).any(|state| needs_response(state)) {

@@ -96,7 +96,7 @@ impl Held {
 
     fn add(&mut self, item: Item, now: i64) -> Result<(), StoreError> {
         let key = key_of(&item)?;
-        if key.pk.starts_with(prefix::EXPIRY) && key.sk.starts_with("TEXT#") {
+        if keys::is_held(&key) {
             let Some(row) = noted(decode_live::<Lasting>(&key, item)).filter(|row| row.lasts(now)) else {
                 return Ok(());
             };

@@ -194,9 +194,15 @@ async fn needless(db: &Db, due: &[Queued], now: i64) -> Result<BTreeSet<CommandI
     holding::refresh(db, given.values_mut()).await?;
     let is_over = |(end, (first, count)): (&Command, (CommandId, u32))| {
         let of_end = block(Some(first), count).filter_map(|id| given.get(&id));
-        let mut on_server = of_end.filter(|one| one.server == end.server).map(|one| &one.delivery).peekable();
-        let has_given = on_server.peek().is_none()
-            || on_server.any(|one| may_have_run(one) || can_still_run(one, now) && !has_ended(one, now));
+        let mut on_server = of_end.filter(|one| one.server == end.server).peekable();
+        // One that was sent again gives under another id.
+        let may_give = |one: &Command| {
+            let delivery = &one.delivery;
+            one.retried_as.is_some()
+                || may_have_run(delivery)
+                || can_still_run(delivery, now) && !has_ended(delivery, now)
+        };
+        let has_given = on_server.peek().is_none() || on_server.any(may_give);
         (!has_given).then_some(end.id)
     };
     Ok(ends().filter_map(is_over).collect())

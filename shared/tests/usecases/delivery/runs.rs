@@ -289,3 +289,14 @@ async fn what_the_server_keeps_for_a_player_runs_once_although_it_was_sent_again
     let states: Vec<CommandState> = shop.commands(&order).await.iter().map(|command| command.delivery.state).collect();
     assert_eq!(states, [CommandState::Retried, CommandState::Executed]);
 }
+
+#[tokio::test]
+async fn units_that_a_run_gave_again_are_taken_at_their_end() {
+    let commands = vec![bought("claims {count}"), on(CommandEvent::Expired, "claims -{count}")];
+    let (shop, mut server, _) = sold(commands, Some(30 * 86_400)).await;
+    assert_eq!(reset(&shop, "reset").await, (1, Vec::new()));
+    round(&shop, &mut server).await;
+    shop.wait(31 * DAY);
+    round(&shop, &mut server).await;
+    assert_eq!(ran(&mut server), ["claims 1", "claims -1"]);
+}
