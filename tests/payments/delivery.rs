@@ -173,8 +173,10 @@ async fn a_refund_says_how_much_and_a_checkout_that_ended_that_nothing_was_charg
     act(&store, &begun, &Action::Refund(Some(100))).await;
     let shown = lines(&store, &token, &begun.order).await;
     assert_eq!((shown["refunded"].as_f64(), &shown["is_uncharged"]), (Some(1.0), &json!(false)));
+    assert!(shown["refunded_at"].is_string(), "made in the provider's dashboard, it has a day all the same: {shown}");
     act(&store, &begun, &Action::Refund(None)).await;
-    assert_eq!(lines(&store, &token, &begun.order).await["refunded"].as_f64(), Some(3.0), "all of it");
+    let shown = lines(&store, &token, &begun.order).await;
+    assert_eq!((shown["refunded"].as_f64(), shown["refunded_at"].is_string()), (Some(3.0), true), "all of it");
     add(&store, &token, 302, 1).await;
     let left = create(&store, &token).await;
     act(&store, &left, &Action::Expire).await;

@@ -6,9 +6,7 @@ use crate::check_status::{FORBIDDEN, NOT_FOUND, read};
 use serde::{Deserialize, Serialize};
 use shared::endpoint::{Endpoint, Error, ErrorBody, Json, JsonBody, RoundTrips};
 use shared::http::body;
-use shared::model::{
-    ActiveVersion, CodeText, InternalId, Items, Money, Order, OrderLine, OrderStatus, RefundOutcome, ServerId,
-};
+use shared::model::{ActiveVersion, CodeText, InternalId, Items, Money, Order, OrderLine, OrderStatus, ServerId};
 use shared::money::{self, CurrencyFormat, Decimal};
 use shared::rules::delivery::shown::LineState;
 use shared::rules::visibility::{OrderVisibility, visibility_of};
@@ -56,8 +54,7 @@ pub struct ShownBody {
     player: Option<String>,
     /// Money: the part of the price that was refunded, in the order's currency.
     refunded: Decimal,
-    /// When the store sent the last refund: `YYYY-MM-DD HH:MM:SS` in UTC. Null without one, and if it was made in the payment
-    /// provider's dashboard.
+    /// When the last refund became known: `YYYY-MM-DD HH:MM:SS` in UTC. Null without one.
     refunded_at: Option<String>,
     /// Whether the payment ended without a charge.
     is_uncharged: bool,
@@ -147,10 +144,9 @@ fn may_act(stored: &StoredOrder, claim: Option<Claim>) -> bool {
     login.is_some_and(|login| login.is_proven() || stored.effects.login == Some(login))
 }
 
-/// When the store sent the last refund that the provider has; seconds since 1970 UTC.
+/// When the last of what came back was noted, seconds since 1970 UTC.
 fn refunded_at(stored: &StoredOrder) -> Option<i64> {
-    let sent = stored.effects.refund.as_ref()?;
-    (sent.outcome == Some(RefundOutcome::Refunded) && stored.came_back() > Money::ZERO).then_some(sent.at)
+    stored.effects.refunded_at.filter(|_| stored.came_back() > Money::ZERO)
 }
 
 /// Whether the payment ended without one: no payment of the provider's is known.

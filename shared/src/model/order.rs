@@ -348,6 +348,9 @@ pub struct OrderEffects {
     /// The amount of a paid order that was refunded, or lost in a dispute.
     #[serde(default, skip_serializing_if = "super::is_default")]
     pub refunded: Money,
+    /// When the last of it was noted, or that all of it is; seconds since 1970 UTC.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refunded_at: Option<i64>,
     /// The part of `refunded` that the statistics have taken off, if they count the order.
     #[serde(default, skip_serializing_if = "super::is_default")]
     pub counted_refunded: Money,

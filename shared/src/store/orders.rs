@@ -80,8 +80,9 @@ impl StoredOrder {
             set.push("#lines = :lines");
             values.extend(lines.remove("lines").map(|lines| (":lines".to_owned(), lines)));
         }
-        let due = change.due.map(|due| due.to_string());
-        assign(due, ["due = :due", "due"], (&mut set, &mut removed, &mut values));
+        assign(change.due.map(|due| due.to_string()), ["due = :due", "due"], (&mut set, &mut removed, &mut values));
+        let back = (change.to == OrderStatus::Refunded).then(|| change.now.to_string());
+        assign(back, ["refunded_at = :refunded_at", "refunded_at"], (&mut set, &mut removed, &mut values));
         if change.moved_to != self.order.moved_to {
             let player = change.moved_to.map(|player| player.to_string());
             assign(player, ["moved_to = :moved_to", "moved_to"], (&mut set, &mut removed, &mut values));
@@ -300,6 +301,8 @@ impl StoredOrder {
 #[derive(Debug, Clone, Copy)]
 pub struct StatusChange<'a> {
     pub to: OrderStatus,
+    /// Seconds since 1970 UTC.
+    pub now: i64,
     /// Whether what was bought then leaves the buyer's cart.
     pub clears_cart: bool,
     /// The lines, if recipients have become known.

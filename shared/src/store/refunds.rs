@@ -71,11 +71,11 @@ impl StoredOrder {
     }
 
     /// The writes that note how much of a paid order is refunded by now, on the condition that no other request noted
-    /// more meanwhile. The sweep looks at `due` (seconds since 1970 UTC) whether the statistics show it.
-    pub fn set_refunded(&self, refunds: &Refunds, due: i64) -> Result<Vec<Write>, StoreError> {
-        let write = self.note_refunds(refunds, Some(due));
-        let earlier = self.unfinished().filter(|_| self.effects.due != Some(due)).map(Write::delete);
-        Ok([write, Unfinished::put(&self.order, due)?].into_iter().chain(earlier).collect())
+    /// more meanwhile. The sweep looks at once, `now` in seconds since 1970 UTC, whether the statistics show it.
+    pub fn set_refunded(&self, refunds: &Refunds, now: i64) -> Result<Vec<Write>, StoreError> {
+        let write = self.note_refunds(refunds, Some(now));
+        let earlier = self.unfinished().filter(|_| self.effects.due != Some(now)).map(Write::delete);
+        Ok([write, Unfinished::put(&self.order, now)?].into_iter().chain(earlier).collect())
     }
 
     /// The write that notes refunds which failed, of an order that is not paid, or not any more.
@@ -83,7 +83,7 @@ impl StoredOrder {
         self.note_refunds(refunds, None)
     }
 
-    fn note_refunds(&self, refunds: &Refunds, due: Option<i64>) -> Write {
+    fn note_refunds(&self, refunds: &Refunds, now: Option<i64>) -> Write {
         let (mut set, mut removed, mut values) = (Vec::new(), Vec::new(), Item::new());
         // Of an order that is not paid, `refunded` stays what was refunded before.
         let refunded = (self.order.status == OrderStatus::Paid).then_some(("refunded", refunds.refunded));
@@ -97,9 +97,12 @@ impl StoredOrder {
                 removed.push(name);
             }
         }
-        if let Some(due) = due {
-            set.push("due = :due".to_owned());
-            values.insert(":due".to_owned(), AttributeValue::N(due.to_string()));
+        if let Some(now) = now {
+            set.push("due = :now".to_owned());
+            if refunds.refunded > self.effects.refunded {
+                set.push("refunded_at = :now".to_owned());
+            }
+            values.insert(":now".to_owned(), AttributeValue::N(now.to_string()));
         }
         let mut condition = vec!["#status = :status".to_owned()];
         condition.extend(self.returned_as_read(&mut values));

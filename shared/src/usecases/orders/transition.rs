@@ -103,6 +103,7 @@ pub(in crate::usecases) async fn plan(
     let clears_cart = from == OrderStatus::Pending && step.to == OrderStatus::Paid && order.is_checkout();
     let change = StatusChange {
         to: step.to,
+        now: step.now,
         clears_cart,
         lines: has_new_lines.then_some(order.order.lines.as_slice()),
         due,
