@@ -66,7 +66,7 @@ async function aSubscriptionSaysWhatItCosts() {
   assert.equal(await page.getByRole("heading", { name: "Only in the cart" }).count(), 0, "what is refused beside a subscription is not offered");
   await inspect(page, "phone-cart-subscription");
   await pay(page);
-  await open(page, "/subscriptions");
+  await page.getByRole("link", { name: "Cancel, or change the card" }).click();
   await page.getByText("You log in there with a code that is sent to the e-mail address you paid with.").waitFor();
   await inspect(page, "phone-subscriptions");
   await page.getByRole("button", { name: "Cancel, or change the card" }).click();

@@ -141,7 +141,8 @@ async fn only_the_login_that_began_an_order_and_a_proven_one_can_pay_it_and_see_
     let (token, begun) = begin(&store).await;
     let seen = own(&store, &token, &begun.order).await;
     assert!(seen["pay_url"].as_str().unwrap().ends_with(&begun.session), "{seen}");
-    assert_eq!((&seen["coupon"], &seen["gift_card"]), (&Value::Null, &Value::Null));
+    let rest = (&seen["coupon"], &seen["gift_card"], &seen["is_subscription"]);
+    assert_eq!(rest, (&Value::Null, &Value::Null, &json!(false)));
     let same_name = login(&store, "Buyer").await;
     let shown = lines(&store, &same_name, &begun.order).await;
     assert_eq!((&shown["player"], &shown["own"]), (&json!("Buyer"), &Value::Null), "a name is not a proof");

@@ -54,6 +54,8 @@ async fn a_proven_login_gets_the_page_of_its_customer_and_a_name_does_not() {
     let returned = ("return_url".to_owned(), "https://store.emberfall.example/subscriptions".to_owned());
     assert!(sent.parameters.contains(&returned), "{:?}", sent.parameters);
     assert_eq!(ask(&store, &by_name).await.status, 403);
+    let order = call(&store, &token, "/payments/delivery", &json!({ "order_id": begun.order })).await.data();
+    assert_eq!(order["own"]["is_subscription"], true, "the order's page links it");
 }
 
 #[tokio::test]

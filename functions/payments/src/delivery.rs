@@ -71,6 +71,8 @@ pub struct OwnBody {
     coupon: Option<String>,
     /// The gift card, shown as the coupon is. Null without one.
     gift_card: Option<String>,
+    /// Whether it paid for a subscription, which is cancelled on the page of POST /payments/portal.
+    is_subscription: bool,
 }
 
 /// A line of an order.
@@ -165,6 +167,7 @@ fn own(stored: &StoredOrder, now: i64) -> OwnBody {
         pay_url: url.filter(|_| is_open),
         coupon: effects.coupon.as_ref().map(CodeText::masked),
         gift_card: effects.gift_card.as_ref().map(|card| card.code.masked()),
+        is_subscription: effects.subscription.is_some(),
     }
 }
 

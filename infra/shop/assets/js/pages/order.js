@@ -149,7 +149,7 @@ function summary(found, order, delivery, isReturn) {
   return [
     h("p", { class: `state ${order.status.toLowerCase()}` }, h("span", { "aria-hidden": "true" }, { PAID: "✓", PENDING: "…" }[order.status] ?? "✕"), h("strong", {}, t(`order.state.${order.status}`))),
     h("p", { class: "lead" }, found.message),
-    own?.pay_url && h("p", {}, h("a", { class: "button primary", href: own.pay_url }, t("order.pay"))),
+    own?.pay_url && h("p", { class: "chips" }, h("a", { class: "button primary", href: own.pay_url }, t("order.pay")), h("a", { class: "button", href: "/cart" }, t("cart.back"))),
     player && who({ username: player, avatar }),
     bought(delivery, order),
     isPaid && whatIsNext(delivery, order),
@@ -163,6 +163,7 @@ function summary(found, order, delivery, isReturn) {
       [t("order.amount"), moneyIn(order.price, order.currency)],
       refund(delivery, order),
     ].filter(Boolean).map(([name, text]) => h("div", {}, h("dt", {}, name), h("dd", {}, text)))),
+    isPaid && own?.is_subscription && h("p", {}, h("a", { href: "/subscriptions" }, t("subscriptions.change"))),
     isPaid && h("p", { class: "chips" }, h("a", { class: "button primary", href: "/" }, t("back")), isReturn && h("a", { class: "button", href: `/orders/${encodeURIComponent(order.internal_id)}` }, t("order.own_page"))),
     ["FAILED", "CANCELLED"].includes(order.status) && h("p", {}, h("a", { class: "button", href: "/cart" }, t("cart.back"))),
   ].filter(Boolean);
