@@ -92,7 +92,7 @@ fn write_again(store: &TestStore, times: usize) -> Option<Fault> {
     let write = async {
         for _ in 0..times {
             let cart = stored(store, NEW).await.unwrap();
-            assert_eq!(carts::save(&store.db, &cart).await.unwrap(), carts::Saved::Written);
+            carts::save(&store.db, &cart).await.unwrap();
         }
     };
     tokio::task::block_in_place(|| tokio::runtime::Handle::current().block_on(write));

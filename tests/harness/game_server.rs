@@ -7,7 +7,7 @@ use shared::clock::Clock as _;
 use shared::model::{Command, CommandEvent, CommandId, CommandState, Delivery, InternalId, ItemId, ServerId};
 use shared::store::leases::Lease;
 use shared::store::servers::{self, StoredKey};
-use shared::store::transaction::{Sent, Write, send};
+use shared::store::transaction::{Write, send};
 use shared::store::{Db, commands, keys};
 use shared::usecases::delivery::ServerKey;
 
@@ -23,7 +23,7 @@ pub(crate) async fn connect(db: &Db, now: i64) {
 }
 
 async fn write(db: &Db, writes: Vec<Write>) {
-    assert_eq!(send(db, writes).await.expect("the database responds"), Sent::Written);
+    send(db, writes).await.expect("the database responds");
 }
 
 impl TestStore {

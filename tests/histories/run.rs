@@ -11,7 +11,7 @@ use super::shop::{OPTIONS, TENTH_USES};
 use local::stripe::{Action, Fault, FaultKind};
 use serde_json::{Value, json};
 use shared::model::{InternalId, Money};
-use shared::usecases::checkouts::{OperatorError, refund};
+use shared::usecases::checkouts::{Desk, OperatorError};
 use std::collections::{HashSet, VecDeque};
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex};
@@ -252,8 +252,9 @@ impl Run {
     async fn refund(&self, back: usize, total: Option<i64>) -> Option<What> {
         let (order, _) = self.order(back)?;
         let (store, id) = (&self.bench.store, InternalId::new(&order));
-        let refunded =
-            refund(&store.db, store.clock.as_ref(), &self.bench.stripe, &id, total.map(Money::from_minor)).await;
+        let refunded = Desk::new(&store.db, store.clock.as_ref(), &self.bench.stripe)
+            .refund(&id, total.map(Money::from_minor))
+            .await;
         Some(match refunded {
             Ok(_) => What::RefundTo(order, total, true),
             // A refund that was begun may have been done, or is by the next one to the same total.

@@ -10,7 +10,7 @@ use shared::model::{ItemId, Money, Order, OrderEffects, OrderLine, OrderStatus, 
 use shared::providers::Stripe;
 use shared::store::codec::encode_live;
 use shared::store::orders::{self, StoredOrder};
-use shared::store::transaction::{Sent, Write, send};
+use shared::store::transaction::{Write, send};
 use shared::store::unfinished::{self, Unfinished};
 use shared::store::webhook_events::EventCursor;
 use shared::store::{keys, statistics};
@@ -58,7 +58,7 @@ fn pending(number: u64, now: i64) -> StoredOrder {
 }
 
 async fn write(store: &TestStore, writes: Vec<Write>) {
-    assert_eq!(send(&store.db, writes).await.unwrap(), Sent::Written);
+    send(&store.db, writes).await.unwrap();
 }
 
 /// Opens a checkout and pays it; no webhook event is sent.

@@ -4,7 +4,7 @@ use super::support::{act, add, call, create, login};
 use local::stripe::Action;
 use serde_json::{Value, json};
 use shared::store::owned_orders::{OwnedOrder, PAGE};
-use shared::store::transaction::{Sent, send};
+use shared::store::transaction::send;
 use shared::store::{keys, orders};
 use std::time::Duration;
 use tests::{Reply, TestStore};
@@ -72,7 +72,7 @@ async fn a_cursor_continues_where_the_page_before_ended_and_nothing_else_is_one(
         copy.order.created_at += i64::from(number);
         copy.order.internal_id = shared::model::InternalId::new(&format!("copy-{number:03}"));
         let writes = vec![copy.put_new().unwrap(), OwnedOrder::put(&copy.order).unwrap().unwrap()];
-        assert_eq!(send(&store.db, writes).await.unwrap(), Sent::Written);
+        send(&store.db, writes).await.unwrap();
     }
     let page = list(&store, &token, &Value::Null).await.json();
     let id = |page: &Value, place: usize| page["orders"][place]["internal_id"].as_str().unwrap_or_default().to_owned();

@@ -12,7 +12,7 @@ use shared::store::limiter::RateLimit;
 use shared::store::orders::{self, StoredOrder};
 use shared::store::{StoreError, keys, users};
 use shared::token::Claim;
-use shared::usecases::checkouts::{self, Settled};
+use shared::usecases::checkouts::{Desk, Settled};
 use std::convert::Infallible;
 use std::time::Duration;
 
@@ -159,7 +159,7 @@ fn may_ask(stored: &StoredOrder, checkout: Option<&str>) -> bool {
 async fn ask(state: &State, stored: &StoredOrder) -> bool {
     let (base, Some(stripe)) = (&state.base, &state.stripe) else { return false };
     let clock = base.clock.as_ref();
-    match checkouts::ask(&base.db, clock, stripe, stored, EVERY_SECONDS).await {
+    match Desk::new(&base.db, clock, stripe).ask(stored, EVERY_SECONDS).await {
         Ok(settled) => settled != Some(Settled::Open),
         Err(error) => {
             tracing::warn!(order = %stored.order.internal_id, error = %error, "the order could not be settled");

@@ -13,9 +13,8 @@ use shared::model::{ActiveVersion, ChatAccount, ChatId, Money};
 use shared::money::CurrencyFormat;
 use shared::providers::return_url;
 use shared::rules::checkout::CheckoutRefusal;
-use shared::store::keys;
 use shared::store::limiter::{self, RateLimit};
-use shared::store::{StoreError, users};
+use shared::store::{StoreError, keys, users};
 use shared::telemetry;
 use shared::token::Claim;
 use shared::usecases::carts::CartContext;
@@ -268,6 +267,7 @@ fn failure(error: CreateError<Failure>, active: &ActiveVersion) -> Failure {
     let money = |amount: Money| CurrencyFormat::new(active.config.digits).money(amount).to_string();
     Error::Refused(match error {
         CreateError::Load(error) => return error,
+        CreateError::Store(StoreError::Contended) => CreateRefusal::Contention,
         CreateError::Store(error) => return error.into(),
         CreateError::Provider(ProviderError::Unavailable(reason)) => return Error::Provider(reason),
         CreateError::Provider(
@@ -285,7 +285,6 @@ fn failure(error: CreateError<Failure>, active: &ActiveVersion) -> Failure {
         CreateError::Processing => CreateRefusal::Processing,
         CreateError::TooManyAttempts { retry_seconds } => return too_many(retry_seconds),
         CreateError::TooManyOpen { retry_seconds } => CreateRefusal::TooManyOpen { retry_seconds },
-        CreateError::Conflict => CreateRefusal::Contention,
     })
 }
 

@@ -5,9 +5,8 @@ use crate::{DEADLINE, State};
 use lambda_http::http::StatusCode;
 use serde::Serialize;
 use shared::endpoint::{Endpoint, Error, Json, Refusal, RoundTrips, Signed};
-use shared::store::StoreError;
 use shared::telemetry;
-use shared::usecases::checkouts::{ProviderError, SettleError, act};
+use shared::usecases::checkouts::{Desk, ProviderError, SettleError};
 use std::time::Duration;
 
 pub struct StripeWebhook;
@@ -63,7 +62,7 @@ impl Endpoint for StripeWebhook {
         telemetry::signature(true);
         if let Some(event) = event {
             state.base.published.may_write().await?;
-            act(&state.base.db, clock, stripe, &event).await.or_else(answered)?;
+            Desk::new(&state.base.db, clock, stripe).act(&event).await.or_else(answered)?;
         }
         Ok(Json::of(&Receipt { received: true }))
     }
@@ -81,6 +80,5 @@ fn answered<R>(error: SettleError) -> Result<(), Error<R>> {
         SettleError::Provider(ProviderError::Unavailable(reason) | ProviderError::Key(reason)) => {
             Error::Provider(reason)
         }
-        SettleError::Conflict => StoreError::Contended.into(),
     })
 }

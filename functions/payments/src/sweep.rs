@@ -3,7 +3,7 @@
 use crate::{DEADLINE, State};
 use shared::endpoint::{Endpoint, Error, Json, RoundTrips};
 use shared::providers::Stripe;
-use shared::usecases::checkouts::{Swept, sweep};
+use shared::usecases::checkouts::{Desk, Swept};
 use std::convert::Infallible;
 use std::time::Duration;
 
@@ -28,6 +28,6 @@ impl Endpoint for Sweep {
         base.published.active_version().await?;
         // Connections are kept for this sweep only.
         let stripe = state.stripe.as_ref().map(Stripe::for_many_calls);
-        Ok(Json::of(&sweep(&base.db, base.clock.as_ref(), stripe.as_ref()).await?))
+        Ok(Json::of(&Desk::new(&base.db, base.clock.as_ref(), stripe.as_ref()).sweep().await?))
     }
 }

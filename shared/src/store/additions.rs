@@ -4,8 +4,8 @@
 use super::client::Db;
 use super::codec::{Item, Row, encode_live};
 use super::keys::{self, Key};
-use super::transaction::{Guard, Sent, Write, send};
-use super::{RETRIES, StoreError, pause_before, read_live, users};
+use super::transaction::{Guard, Write, send_guarded};
+use super::{StoreError, TURNS, in_turns, read_live, users};
 use crate::model::{GiftCard, Money, UserId};
 use serde::{Deserialize, Serialize};
 
@@ -68,21 +68,15 @@ const fn most(addition: &Addition) -> i64 {
 async fn give(db: &Db, key: Key, balance: Write, owner: u64, addition: &Addition) -> Result<Added, StoreError> {
     let row = Write::put(key.clone(), encode_live(&key, addition)?).only_if_absent();
     let writes = vec![row.guarded_by(Refusal::Before), balance.guarded_by(Refusal::Balance(owner))];
-    for round in 0..=RETRIES {
-        pause_before(round).await;
-        match send(db, writes.clone()).await? {
-            Sent::Written => return Ok(Added::Written),
-            Sent::Refused(Refusal::Before) => {
-                if let Some(before) = read_live(db, &key).await? {
-                    return Ok(Added::Before(before));
-                }
-            }
-            Sent::Refused(Refusal::Balance(_)) => return Ok(Added::TooMuch),
-            Sent::Refused(Refusal::NoOwner) => return Ok(Added::NoOwner),
-            Sent::Conflict => {}
-        }
-    }
-    Err(StoreError::Contended)
+    in_turns(TURNS, || async {
+        Ok(match send_guarded(db, writes.clone()).await? {
+            Ok(()) => Added::Written,
+            Err(Refusal::Before) => Added::Before(read_live(db, &key).await?.ok_or(StoreError::Contended)?),
+            Err(Refusal::Balance(_)) => Added::TooMuch,
+            Err(Refusal::NoOwner) => Added::NoOwner,
+        })
+    })
+    .await
 }
 
 /// The reason for which nothing is added.

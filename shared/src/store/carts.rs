@@ -12,15 +12,6 @@ use aws_sdk_dynamodb::operation::update_item::{UpdateItemError, UpdateItemInput}
 use aws_sdk_dynamodb::types::{AttributeValue, ReturnValuesOnConditionCheckFailure};
 use std::collections::HashMap;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[must_use]
-pub enum Saved {
-    /// The cart is in the table.
-    Written,
-    /// Another request wrote in between; nothing was written.
-    Conflict,
-}
-
 /// Takes a user's cart out of the rows; before its first write it is empty.
 pub fn take(rows: &mut Rows, user: UserId) -> Result<Cart, StoreError> {
     let key = keys::cart(user);
@@ -33,7 +24,7 @@ pub fn take(rows: &mut Rows, user: UserId) -> Result<Cart, StoreError> {
 /// wrote, or a transaction is on the cart by then. The write's id in the cart distinguishes this from a conflict, also
 /// if other requests have written since. [`StoreError::Unavailable`] if so many have that the id would be gone: it is not
 /// known whether the cart was written.
-pub async fn save(db: &Db, cart: &Cart) -> Result<Saved, StoreError> {
+pub async fn save(db: &Db, cart: &Cart) -> Result<(), StoreError> {
     let key = keys::cart(cart.user);
     // Without entropy there is no id, and a lost response then looks like a conflict.
     let write = random::id();
@@ -53,7 +44,7 @@ pub async fn save(db: &Db, cart: &Cart) -> Result<Saved, StoreError> {
         request = request.expression_attribute_names(placeholder, name);
     }
     match db.update_item(request.update_expression(update.expression)).await {
-        Ok(_) => Ok(Saved::Written),
+        Ok(_) => Ok(()),
         Err(error) => match error.as_service_error() {
             Some(UpdateItemError::ConditionalCheckFailedException(failed)) => {
                 outcome(cart, failed.item(), write.as_deref())
@@ -91,17 +82,17 @@ pub fn forget_checkout(user: UserId, order: &InternalId) -> Write {
 }
 
 /// The outcome of a write whose condition on the version failed, from the cart that was found instead.
-fn outcome(read: &Cart, now: Option<&Item>, write: Option<&str>) -> Result<Saved, StoreError> {
-    let Some((now, write)) = now.zip(write) else { return Ok(Saved::Conflict) };
+fn outcome(read: &Cart, now: Option<&Item>, write: Option<&str>) -> Result<(), StoreError> {
+    let Some((now, write)) = now.zip(write) else { return Err(StoreError::Contended) };
     let text = |name: &str| now.get(name)?.as_s().ok();
     if LAST_WRITES.iter().any(|name| text(name).is_some_and(|id| id == write)) {
-        return Ok(Saved::Written);
+        return Ok(());
     }
     let version = now.get("version").and_then(|version| version.as_n().ok()?.parse().ok()).unwrap_or(read.version);
     if version.saturating_sub(read.version) > LAST_WRITES.len() as u64 {
         return Err(StoreError::unavailable(UPDATE));
     }
-    Ok(Saved::Conflict)
+    Err(StoreError::Contended)
 }
 
 const UPDATE: &str = "UpdateItem";

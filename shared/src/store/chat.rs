@@ -2,8 +2,8 @@
 
 use super::client::Db;
 use super::codec::encode_live;
-use super::transaction::{Sent, Write, send};
-use super::{RETRIES, StoreError, keys, pause_before};
+use super::transaction::{Write, send};
+use super::{StoreError, TURNS, in_turns, keys};
 use crate::model::{ChatAccount, ChatId, ChatName, UserId};
 
 /// How long the row of an account is kept, in seconds.
@@ -16,15 +16,8 @@ pub async fn completed(db: &Db, id: &ChatId, name: ChatName, now: i64) -> Result
     let account = ChatAccount { name, logged_in_at: now, expires_at: now.saturating_add(KEPT_SECONDS), user: None };
     let key = keys::chat(id);
     let write = Write::put(key.clone(), encode_live(&key, &account)?);
-    for round in 0..=RETRIES {
-        pause_before(round).await;
-        match send(db, vec![write.clone()]).await? {
-            Sent::Written => return Ok(()),
-            // The same account logs in twice at the same time.
-            Sent::Conflict => {}
-        }
-    }
-    Err(StoreError::Contended)
+    // The same account may log in twice at the same time.
+    in_turns(TURNS, || send(db, vec![write.clone()])).await
 }
 
 /// The write that makes a login the user's, on the condition that at `now` (seconds since 1970 UTC) it has not ended

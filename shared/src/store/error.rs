@@ -47,6 +47,29 @@ pub enum StoreError {
     },
 }
 
+/// An error that may be a lost race: other writes changed the same items in between, and nothing was written.
+pub trait LostRace {
+    fn is_contended(&self) -> bool;
+}
+
+/// [`LostRace`] of errors that pass one of the store on as `Store`.
+macro_rules! lost_race {
+    ($($error:ty),+) => {
+        $(impl $crate::store::LostRace for $error {
+            fn is_contended(&self) -> bool {
+                matches!(self, Self::Store($crate::store::StoreError::Contended))
+            }
+        })+
+    };
+}
+pub(crate) use lost_race;
+
+impl LostRace for StoreError {
+    fn is_contended(&self) -> bool {
+        matches!(self, Self::Contended)
+    }
+}
+
 impl StoreError {
     /// Whether the same request may succeed in a moment, here or in another process. Otherwise it is a fault that somebody has to
     /// mend: a bug, a missing permission, or a row that cannot be read.

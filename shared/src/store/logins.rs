@@ -8,7 +8,7 @@
 use super::client::Db;
 use super::codec::{encode_live, key_attributes, readable};
 use super::keys::{self, TTL};
-use super::transaction::{Sent, VERSION, Write, send, send_or_read};
+use super::transaction::{VERSION, Write, send, send_or_read};
 use super::{StoreError, read_live};
 use crate::model::{AuthId, GameLogin, PendingLogin, ServerId, UserName};
 use crate::random;
@@ -64,7 +64,7 @@ pub async fn save(
     next: &GameLogin,
     expires_at: i64,
     told: Told<'_>,
-) -> Result<bool, StoreError> {
+) -> Result<(), StoreError> {
     let key = keys::game_login(name);
     let mut item = encode_live(&key, next)?;
     let number = |value: String| AttributeValue::N(value);
@@ -79,7 +79,7 @@ pub async fn save(
         }
         Told::Ends(auth_id) => writes.push(Write::delete(keys::pending_login(auth_id))),
     }
-    Ok(send(db, writes).await? == Sent::Written)
+    send(db, writes).await
 }
 
 /// The logins that game servers are told of and that have not ended at `now`, in no order. If there are more than the most that

@@ -4,8 +4,8 @@
 use super::client::Db;
 use super::codec::{Item, encode_live};
 use super::keys::{self, TTL};
-use super::transaction::{Guard, Guarded, Sent, Write, send};
-use super::{RETRIES, StoreError, pause_before, read_live};
+use super::transaction::{Guard, Guarded, Write, send_guarded, sent};
+use super::{StoreError, TURNS, in_turns, read_live};
 use crate::model::{User, UserId, UserName, next_issue};
 use aws_sdk_dynamodb::types::AttributeValue;
 use serde::{Deserialize, Serialize};
@@ -75,7 +75,7 @@ pub async fn claim(db: &Db, name: &UserName, row: &NameRow, found: Option<UserId
         None => write.only_if_absent(),
         Some(other) => write.only_if_equal(USER, other),
     };
-    Ok(send(db, vec![write]).await? == Sent::Written)
+    sent(db, vec![write]).await
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -127,22 +127,19 @@ pub async fn create(db: &Db, user: &User, name: &UserName) -> Result<Created, St
             .guarded_by(Taken::Name),
         Write::put(account.clone(), encode_live(&account, user)?).only_if_absent().guarded_by(Taken::Id),
     ];
-    for round in 0..=RETRIES {
-        pause_before(round).await;
-        match send(db, writes.clone()).await? {
-            Sent::Written => return Ok(Created::Written),
-            Sent::Refused(Taken::Name) => match find(db, name).await? {
-                Some(row) if row.user == user.id => return Ok(Created::Written),
-                Some(row) => return Ok(Created::NameTaken(row)),
-                // It was erased in the meantime.
-                None => {}
+    in_turns(TURNS, || async {
+        Ok(match send_guarded(db, writes.clone()).await? {
+            Ok(()) => Created::Written,
+            // It may have been erased in the meantime.
+            Err(Taken::Name) => match find(db, name).await?.ok_or(StoreError::Contended)? {
+                row if row.user == user.id => Created::Written,
+                row => Created::NameTaken(row),
             },
-            Sent::Refused(Taken::Id) => return Ok(Created::IdTaken),
-            Sent::Refused(Taken::Banned) => return Ok(Created::Banned),
-            Sent::Conflict => {}
-        }
-    }
-    Err(StoreError::Contended)
+            Err(Taken::Id) => Created::IdTaken,
+            Err(Taken::Banned) => Created::Banned,
+        })
+    })
+    .await
 }
 
 /// The condition that no account has a name, and that it is not held for one at `:now`.
@@ -157,13 +154,11 @@ pub enum Renamed {
     NameTaken,
     /// The name is banned; nothing was written.
     Banned,
-    /// The account was changed by another request; nothing was written.
-    Conflict,
 }
 
 /// Writes the account `after` over `before`, as far as the name goes, with the index rows of both names, in one
-/// transaction. `after` has another name, and its `updated_at` is the present second. A banned account is a conflict.
-/// If the database does not respond, the account may have been renamed or not.
+/// transaction. `after` has another name, and its `updated_at` is the present second. An account that was changed or banned since
+/// is a lost race. If the database does not respond, the account may have been renamed or not.
 pub async fn rename(db: &Db, before: &User, after: &User, name: &UserName) -> Result<Renamed, StoreError> {
     let (id, now) = (after.id, after.updated_at);
     let mut writes: Vec<Guarded<Taken>> = vec![rename_account(before, after).into()];
@@ -180,11 +175,10 @@ pub async fn rename(db: &Db, before: &User, after: &User, name: &UserName) -> Re
             writes.push(hold(&former, after)?.into());
         }
     }
-    Ok(match send(db, writes).await? {
-        Sent::Written => Renamed::Written,
-        Sent::Refused(Taken::Banned) => Renamed::Banned,
-        Sent::Refused(Taken::Name | Taken::Id) => Renamed::NameTaken,
-        Sent::Conflict => Renamed::Conflict,
+    Ok(match send_guarded(db, writes).await? {
+        Ok(()) => Renamed::Written,
+        Err(Taken::Banned) => Renamed::Banned,
+        Err(Taken::Name | Taken::Id) => Renamed::NameTaken,
     })
 }
 

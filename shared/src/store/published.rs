@@ -4,7 +4,7 @@ use super::client::Db;
 use super::codec::{Item, decode_live, encode_live};
 use super::single::apply;
 use super::timed::Timed;
-use super::transaction::{Sent, Write, send};
+use super::transaction::{Write, sent};
 use super::{StoreError, keys};
 use crate::clock::Clock;
 use crate::model::{ActiveVersion, Drained, LocalAddresses, SCHEMA};
@@ -42,7 +42,7 @@ pub async fn raise_schema(db: &Db) -> Result<bool, StoreError> {
         .name("#schema", "schema")
         .name("#version", "version")
         .number(":schema", SCHEMA);
-    Ok(send(db, vec![write]).await? == Sent::Written)
+    sent(db, vec![write]).await
 }
 
 /// Sets or removes the mark that no checkout begins in an account any more. `false` if nothing was published yet. Fails

@@ -13,6 +13,7 @@ use super::keys::{self, Key, PK};
 use super::pause_before;
 use super::transaction::{VERSION, Write};
 use crate::model::{InternalId, ItemId, Order, Units};
+use crate::store::in_turns;
 use aws_sdk_dynamodb::operation::update_item::builders::UpdateItemInputBuilder;
 use aws_sdk_dynamodb::operation::update_item::{UpdateItemError, UpdateItemInput};
 use aws_sdk_dynamodb::types::{AttributeValue, ReturnValuesOnConditionCheckFailure};
@@ -94,12 +95,11 @@ pub enum Reserved {
     Yes,
     /// Not as many are left.
     SoldOut,
-    /// Transactions kept changing the counter; nothing was counted.
-    Conflict,
 }
 
 /// Adds units of an order to an item's counter, on the condition that at most `limit` are sold then. Repeating it has
-/// no second effect. If the database does not respond, the units may be counted or not.
+/// no second effect. If the database does not respond, the units may be counted or not; if transactions kept changing the
+/// counter, they are not.
 pub async fn reserve(db: &Db, order: &InternalId, units: Units, limit: Option<u32>) -> Result<Reserved, StoreError> {
     let absent = format!("(attribute_not_exists(#{RESERVING}) OR NOT contains(#{RESERVING}, :order))");
     let mut request = request(db, units.item, order).expression_attribute_names("#sold", SOLD);
@@ -126,10 +126,9 @@ pub async fn reserve(db: &Db, order: &InternalId, units: Units, limit: Option<u3
             // Reservations of others may be released: of the same buyer's other request, for example.
             Updated::Failed(Some(old)) if old.contains_key(RESERVING) => {}
             Updated::Failed(_) => break,
-            Updated::Conflict => return Ok(Reserved::Conflict),
         }
     }
-    Ok(if limit.is_some() { Reserved::SoldOut } else { Reserved::Conflict })
+    if limit.is_some() { Ok(Reserved::SoldOut) } else { Err(StoreError::Contended) }
 }
 
 /// Releases a reservation of an order that was not written: subtracts its units from an item's counter, on the
@@ -155,7 +154,8 @@ pub async fn release(db: &Db, order: &InternalId, units: Units) -> Result<(), St
             match update(db, request.clone()).await? {
                 // The other one of the two conditions holds, or did a moment ago.
                 Updated::Failed(Some(old)) if is_reserved(&old, order) => {}
-                updated => return confirmed(&updated),
+                // A condition that fails says that it is done already.
+                Updated::Written | Updated::Failed(_) => return Ok(()),
             }
         }
     }
@@ -167,7 +167,7 @@ pub async fn confirm(db: &Db, order: &InternalId, units: Units) -> Result<(), St
     let request = request(db, units.item, order)
         .update_expression(format!("DELETE #{RESERVING} :orders"))
         .condition_expression(format!("contains(#{RESERVING}, :order)"));
-    confirmed(&update(db, request).await?)
+    update(db, request).await.map(drop)
 }
 
 fn request(db: &Db, item: ItemId, order: &InternalId) -> UpdateItemInputBuilder {
@@ -209,28 +209,18 @@ enum Updated {
     Written,
     /// Its condition failed on this row.
     Failed(Option<Item>),
-    Conflict,
 }
 
 async fn update(db: &Db, request: UpdateItemInputBuilder) -> Result<Updated, StoreError> {
-    for round in 0..ROUNDS {
-        pause_before(round).await;
+    in_turns(ROUNDS, || async {
         let Err(error) = db.update_item(request.clone()).await else { return Ok(Updated::Written) };
         match error.as_service_error() {
             Some(UpdateItemError::ConditionalCheckFailedException(failed)) => {
-                return Ok(Updated::Failed(failed.item().cloned()));
+                Ok(Updated::Failed(failed.item().cloned()))
             }
-            Some(UpdateItemError::TransactionConflictException(_)) => {}
-            _ => return Err(StoreError::from_sdk("UpdateItem", error)),
+            Some(UpdateItemError::TransactionConflictException(_)) => Err(StoreError::Contended),
+            _ => Err(StoreError::from_sdk("UpdateItem", error)),
         }
-    }
-    Ok(Updated::Conflict)
-}
-
-/// A condition that fails says that it is done already.
-fn confirmed(updated: &Updated) -> Result<(), StoreError> {
-    match updated {
-        Updated::Written | Updated::Failed(_) => Ok(()),
-        Updated::Conflict => Err(StoreError::Contended),
-    }
+    })
+    .await
 }

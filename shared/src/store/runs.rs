@@ -2,9 +2,8 @@
 
 use super::client::Db;
 use super::codec::encode_live;
-use super::keys;
-use super::transaction::{Sent, Write, send};
-use super::{StoreError, read_live};
+use super::transaction::{Write, sent};
+use super::{StoreError, keys, read_live};
 use crate::model::{OwnerRun, RunName};
 
 /// Reads a run, strongly consistent; `None` if none was begun under this name.
@@ -16,8 +15,7 @@ pub async fn get(db: &Db, name: &RunName) -> Result<Option<OwnerRun>, StoreError
 pub async fn begin(db: &Db, name: &RunName, run: &OwnerRun) -> Result<OwnerRun, StoreError> {
     let key = keys::run(name);
     let write: Write = Write::put(key.clone(), encode_live(&key, run)?).only_if_absent();
-    let sent: Sent<_> = send(db, vec![write]).await?;
-    let before = if sent == Sent::Written { None } else { get(db, name).await? };
+    let before = if sent(db, vec![write]).await? { None } else { get(db, name).await? };
     Ok(before.unwrap_or_else(|| run.clone()))
 }
 
@@ -25,5 +23,5 @@ pub async fn begin(db: &Db, name: &RunName, run: &OwnerRun) -> Result<OwnerRun, 
 pub async fn finish(db: &Db, name: &RunName) -> Result<(), StoreError> {
     let write: Write = Write::update(keys::run(name), "SET done = :yes").only_if_present().flag(":yes", true);
     // One that was removed meanwhile has nothing to note.
-    send(db, vec![write]).await.map(|_: Sent<_>| ())
+    sent(db, vec![write]).await.map(drop)
 }

@@ -2,8 +2,8 @@
 
 use super::codec::{Item, encode_live};
 use super::keys::Key;
-use super::transaction::{Guard, Sent, Write, send};
-use super::{Db, StoreError, pause_before};
+use super::transaction::{Guard, Write, send_guarded};
+use super::{Db, StoreError, in_turns};
 use serde::Serialize;
 
 /// How often writes are sent while other transactions hold an item.
@@ -30,16 +30,11 @@ pub async fn apply(db: &Db, write: Write) -> Result<bool, StoreError> {
 /// [`super::transaction::send_patiently`] it has a random token: the same writes have an effect each time they are sent, and
 /// in every table. If the database does not respond, it is not known whether they were written.
 pub async fn apply_all(db: &Db, writes: Vec<Write>) -> Result<bool, StoreError> {
-    for round in 0..ROUNDS {
-        pause_before(round).await;
+    in_turns(ROUNDS, || async {
         let writes = writes.iter().cloned().map(|write| write.guarded_by(Condition)).collect();
-        match send(db, writes).await? {
-            Sent::Written => return Ok(true),
-            Sent::Refused(()) => return Ok(false),
-            Sent::Conflict => {}
-        }
-    }
-    Err(StoreError::Contended)
+        Ok(send_guarded(db, writes).await?.is_ok())
+    })
+    .await
 }
 
 /// Writes a live thing under a key that must be free. Returns whether it was written.

@@ -255,24 +255,12 @@ impl<G> From<Write> for Guarded<G> {
     }
 }
 
-/// A part of a transaction: a write with a limit, or one in a transaction that has no limits.
-pub trait Part: Into<Guarded<Self::Guard>> {
-    type Guard: Guard;
+fn split<G>(parts: Vec<Guarded<G>>) -> (Vec<Write>, Vec<Option<G>>) {
+    parts.into_iter().map(|part| (part.write, part.guard)).unzip()
 }
 
-impl Part for Write {
-    type Guard = Unguarded;
-}
-
-impl<G: Guard> Part for Guarded<G> {
-    type Guard = G;
-}
-
-/// The reason why a transaction of these parts is refused.
-type RefusalOf<P> = <<P as Part>::Guard as Guard>::Refusal;
-
-fn split<P: Part>(parts: Vec<P>) -> (Vec<Write>, Vec<Option<P::Guard>>) {
-    parts.into_iter().map(Into::into).map(|part| (part.write, part.guard)).unzip()
+fn unguarded(writes: Vec<Write>) -> Vec<Guarded<Unguarded>> {
+    writes.into_iter().map(Guarded::from).collect()
 }
 
 /// A number of an item that is to be corrected.
@@ -284,61 +272,77 @@ pub struct NumberChange {
     pub expected: i64,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[must_use]
-pub enum Sent<R> {
-    /// All of it is in the table.
-    Written,
-    /// Nothing was written: what was read has changed, or another transaction holds one of the items. Read again and
-    /// try again.
-    Conflict,
-    /// Nothing was written: a limit does not allow it.
-    Refused(R),
+/// Sends writes as one transaction. It has a random token, so that repeating it, also by the SDK, has no second effect. It is
+/// never half written; without a response it is not known whether it was written. Fails with [`StoreError::Contended`], and
+/// writes nothing, if what was read has changed, or another transaction holds one of the items: read again and try again.
+pub async fn send(db: &Db, writes: Vec<Write>) -> Result<(), StoreError> {
+    match send_guarded(db, unguarded(writes)).await? {
+        Ok(()) => Ok(()),
+        Err(refusal) => match refusal {},
+    }
 }
 
-/// Sends writes as one transaction. It has a random token, so that repeating it, also by the SDK, has no second effect. It is
-/// never half written; without a response it is not known whether it was written.
-pub async fn send<P: Part>(db: &Db, parts: Vec<P>) -> Result<Sent<RefusalOf<P>>, StoreError> {
+/// Sends writes as [`send`] does. Whether they are written: `false` if what was read has changed.
+pub async fn sent(db: &Db, writes: Vec<Write>) -> Result<bool, StoreError> {
+    is_written(send(db, writes).await)
+}
+
+/// Whether something was written: `false` after a lost race.
+pub fn is_written(sent: Result<(), StoreError>) -> Result<bool, StoreError> {
+    match sent {
+        Err(StoreError::Contended) => Ok(false),
+        sent => sent.map(|()| true),
+    }
+}
+
+/// Sends writes as [`send`] does; or nothing was written because a limit does not allow it.
+pub async fn send_guarded<G: Guard>(db: &Db, parts: Vec<Guarded<G>>) -> Result<Result<(), G::Refusal>, StoreError> {
     let (writes, guards) = split(parts);
-    let (token, mut not_now) = (random::uuid(), None);
+    let (token, mut not_now) = (random::uuid(), StoreError::Contended);
     for round in 0..THROTTLED_ROUNDS {
         pause_before(round).await;
         match attempt(db, writes.clone(), &guards, token.as_deref()).await? {
-            Attempt::Sent(sent, _) => return Ok(sent),
-            Attempt::NotNow(error) => not_now = Some(error),
+            Attempt::Written => return Ok(Ok(())),
+            Attempt::Refused(refusal) => return Ok(Err(refusal)),
+            Attempt::Lost(_) => return Err(StoreError::Contended),
+            Attempt::NotNow(error) => not_now = error,
         }
     }
-    not_now.map_or(Ok(Sent::Conflict), Err)
+    Err(not_now)
 }
 
-/// Sends writes as [`send`] does, and again as long as nothing but another transaction on the same items, or too little
-/// capacity, prevents it. The token is made of the writes, so that every repetition is the same transaction: one that was carried out after
-/// all, by an attempt whose response was lost, is not refused by what it has written itself.
-pub async fn send_patiently<P: Part>(db: &Db, parts: Vec<P>) -> Result<Sent<RefusalOf<P>>, StoreError> {
+/// Sends writes as [`send_guarded`] does, and again as long as nothing but another transaction on the same items, or too little
+/// capacity, prevents it. The token is made of the writes, so that every repetition is the same transaction: one that was carried
+/// out after all, by an attempt whose response was lost, is not refused by what it has written itself.
+pub async fn send_patiently<G: Guard>(db: &Db, parts: Vec<Guarded<G>>) -> Result<Result<(), G::Refusal>, StoreError> {
     let (writes, guards) = split(parts);
     let token = token::of(db.table(), &writes);
-    let mut not_now = None;
+    let mut not_now = StoreError::Contended;
     for round in 0..CONTENTION_ROUNDS {
         pause_before(round).await;
         match attempt(db, writes.clone(), &guards, Some(&token)).await? {
-            Attempt::Sent(Sent::Conflict, reasons) if !reasons.iter().any(has_changed) => not_now = None,
-            Attempt::Sent(sent, _) => return Ok(sent),
-            Attempt::NotNow(error) => not_now = Some(error),
+            Attempt::Written => return Ok(Ok(())),
+            Attempt::Refused(refusal) => return Ok(Err(refusal)),
+            Attempt::Lost(reasons) if reasons.iter().any(has_changed) => return Err(StoreError::Contended),
+            Attempt::Lost(_) => not_now = StoreError::Contended,
+            Attempt::NotNow(error) => not_now = error,
         }
     }
-    not_now.map_or(Ok(Sent::Conflict), Err)
+    Err(not_now)
 }
 
 /// Sends writes as [`send`] does. If conditions fail, returns the writes' positions with the items as they are: what was
 /// read can be corrected without reading again. The list is empty if only another transaction prevented it.
 pub async fn send_or_read(db: &Db, writes: Vec<Write>) -> Result<Result<(), Vec<(usize, Option<Item>)>>, StoreError> {
-    let (writes, guards) = split(writes);
-    let (sent, reasons) = match attempt(db, writes, &guards, None).await? {
-        Attempt::Sent(sent, reasons) => (sent, reasons),
+    let (writes, guards) = split(unguarded(writes));
+    let reasons = match attempt(db, writes, &guards, None).await? {
+        Attempt::Written => return Ok(Ok(())),
+        Attempt::Refused(refusal) => match refusal {},
+        Attempt::Lost(reasons) => reasons,
         Attempt::NotNow(error) => return Err(error),
     };
     let failed = reasons.into_iter().enumerate().filter(|(_, reason)| has_changed(reason));
-    Ok(if sent == Sent::Written { Ok(()) } else { Err(failed.map(|(place, reason)| (place, reason.item)).collect()) })
+    Ok(Err(failed.map(|(place, reason)| (place, reason.item)).collect()))
 }
 
 fn has_changed(reason: &CancellationReason) -> bool {
@@ -347,8 +351,10 @@ fn has_changed(reason: &CancellationReason) -> bool {
 
 /// The outcome of sending writes once.
 enum Attempt<R> {
-    /// Also the reasons of a conflict.
-    Sent(Sent<R>, Vec<CancellationReason>),
+    Written,
+    Refused(R),
+    /// What was read has changed, or another transaction is on the same items, by the reason of each write.
+    Lost(Vec<CancellationReason>),
     /// Too little capacity, which the SDK repeats of a single call only, or the same transaction is being carried out.
     NotNow(StoreError),
 }
@@ -364,7 +370,7 @@ async fn attempt<G: Guard>(
         writes.into_iter().map(|write| write.into_item(db.table())).collect();
     let items = items.map_err(|error| StoreError::Refused { operation: OPERATION, source: Box::new(error) })?;
     let Err(error) = db.transact_write(items, token).await else {
-        return Ok(Attempt::Sent(Sent::Written, Vec::new()));
+        return Ok(Attempt::Written);
     };
     let cancelled = match error.as_service_error() {
         Some(TransactWriteItemsError::TransactionCanceledException(cancelled)) => cancelled,
@@ -375,8 +381,8 @@ async fn attempt<G: Guard>(
         _ => return Err(StoreError::from_sdk(OPERATION, error)),
     };
     Ok(match judge(guards, cancelled.cancellation_reasons()) {
-        Cancelled::Conflict => Attempt::Sent(Sent::Conflict, cancelled.cancellation_reasons().to_vec()),
-        Cancelled::Refused(refusal) => Attempt::Sent(Sent::Refused(refusal), Vec::new()),
+        Cancelled::Conflict => Attempt::Lost(cancelled.cancellation_reasons().to_vec()),
+        Cancelled::Refused(refusal) => Attempt::Refused(refusal),
         Cancelled::Throttled => {
             Attempt::NotNow(StoreError::Unavailable { operation: OPERATION, source: Some(Box::new(error)) })
         }

@@ -2,10 +2,9 @@
 
 use super::codec::{Item, Row, encode_live};
 use super::history::{Step, read_history};
-use super::keys;
 use super::single::{apply, create};
-use super::transaction::{Guard, Sent, Write, send};
-use super::{Db, StoreError, pause_before, read_live};
+use super::transaction::{Guard, Write, send_guarded, sent};
+use super::{Db, StoreError, in_turns, keys, read_live};
 use crate::model::{ActiveVersion, StoreConfig};
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
@@ -100,7 +99,7 @@ pub async fn mark_removing(db: &Db, record: &VersionRecord, now: i64) -> Result<
         .name("#pk", keys::PK)
         .number(":now", now)
         .number(":seen", record.removing_since.unwrap_or_default());
-    Ok(send(db, vec![is_free, mark]).await? == Sent::Written)
+    sent(db, vec![is_free, mark]).await
 }
 
 /// Removes the record of a version whose rows are removed.
@@ -158,15 +157,8 @@ pub async fn switch(
         let retired = Write::update(keys::version(version), "SET retired_at = :now").number(":now", now);
         writes.push(retired.into());
     }
-    for round in 0..ROUNDS {
-        pause_before(round).await;
-        match send(db, writes.clone()).await? {
-            Sent::Written => return Ok(Switched::Written),
-            Sent::Refused(refusal) => return Ok(refusal),
-            Sent::Conflict => {}
-        }
-    }
-    Err(StoreError::Contended)
+    let sent = in_turns(ROUNDS, || send_guarded(db, writes.clone())).await?;
+    Ok(sent.err().unwrap_or(Switched::Written))
 }
 
 /// Sets the version and its config, and in a table without a row the schema number. What else is on the row stays:

@@ -5,8 +5,8 @@ use crate::random;
 use crate::store::bulk::all;
 use crate::store::keys::prefix;
 use crate::store::names::{self, Created, NameRow, Renamed};
-use crate::store::transaction::{Sent, Write, send_patiently};
-use crate::store::{Db, RETRIES, StoreError, keys, logins, pause_before, read_live, sequences};
+use crate::store::transaction::send;
+use crate::store::{Db, StoreError, TURNS, in_turns, keys, logins, read_live, sequences};
 use crate::usecases::orders;
 
 /// How many ids are tried, if accounts have them already.
@@ -72,6 +72,8 @@ pub enum RenameError {
     Store(#[from] StoreError),
 }
 
+crate::store::lost_race!(RenameError);
+
 /// Gives an account another name at `now` (seconds since 1970 UTC), also in the statistics. Its former name is held for it for [`names::HELD_SECONDS`]; its tokens stay valid. Called again with the
 /// same name, it finishes what an attempt that was interrupted has begun. Returns the account, and the name that it
 /// had. If the database did not respond, it may be renamed.
@@ -82,8 +84,7 @@ pub async fn rename(
     (text, name): (&str, &UserName),
     now: i64,
 ) -> Result<(User, String), RenameError> {
-    for round in 0..=RETRIES {
-        pause_before(round).await;
+    in_turns(TURNS, || async {
         let before: User = read_live(db, &keys::user(id)).await?.ok_or(RenameError::NoAccount)?;
         let mut after = before.clone();
         if before.username != text {
@@ -98,20 +99,16 @@ pub async fn rename(
                 Renamed::Written => {}
                 Renamed::NameTaken => return Err(RenameError::NameTaken),
                 Renamed::Banned => return Err(RenameError::NameBanned),
-                Renamed::Conflict => continue,
             }
         }
         for former in former_names(db, id).await?.iter().filter(|former| *former != name) {
             // Whoever has the name next is not to share it with addresses of this player.
-            let forget: Vec<Write> = vec![logins::forget(former)];
-            if send_patiently(db, forget).await? != Sent::Written {
-                return Err(StoreError::Contended.into());
-            }
+            send(db, vec![logins::forget(former)]).await?;
         }
         orders::rename_in_statistics(db, &after).await?;
-        return Ok((after, before.username));
-    }
-    Err(StoreError::Contended.into())
+        Ok((after, before.username))
+    })
+    .await
 }
 
 /// The former names that are held for an account. Reads every item.

@@ -8,8 +8,8 @@ use crate::model::{Cancellation, Subscription, User, UserId, UserName};
 use crate::rules::subscription::cancelled;
 use crate::store::codec::encode_live;
 use crate::store::names::{self, Ban};
-use crate::store::transaction::{Sent, Write, send};
-use crate::store::{Db, RETRIES, StoreError, keys, logins, pause_before, read_live, subscriptions};
+use crate::store::transaction::{Write, send, sent};
+use crate::store::{Db, StoreError, TURNS, in_turns, keys, logins, read_live, subscriptions};
 
 /// Bans a name at `now` (seconds since 1970 UTC). A name that is banned stays so since then, with another reason only if
 /// one is given. Returns the account that has the name. Fails with `Unavailable` also if other requests kept changing
@@ -46,17 +46,15 @@ pub async fn cancel_subscriptions(db: &Db, user: UserId, now: i64) -> Result<Vec
 }
 
 async fn cancel(db: &Db, id: &str, now: i64) -> Result<Option<Subscription>, StoreError> {
-    for round in 0..=RETRIES {
-        pause_before(round).await;
+    in_turns(TURNS, || async {
         let read = subscriptions::get(db, id).await?.filter(|read| !read.cancelled && read.ended_at.is_none());
         let Some(read) = read else { return Ok(None) };
         let next = cancelled(&read, Cancellation::AtPeriodEnd, now);
         let writes: Vec<Write> = write(db, &read, &next, now).await?;
-        if send(db, writes).await? == Sent::Written {
-            return Ok(Some(next));
-        }
-    }
-    Err(StoreError::Contended)
+        send(db, writes).await?;
+        Ok(Some(next))
+    })
+    .await
 }
 
 /// Lifts the ban of a name, if it is banned. Tokens from before the ban stay refused, and no address is known to log in in the
@@ -86,7 +84,7 @@ pub async fn revoke(db: &Db, user: &User, now: i64) -> Result<Option<i64>, Store
     {
         writes.extend([index(&name, after), logins::forget(&name)]);
     }
-    Ok((send(db, writes).await? == Sent::Written).then_some(after))
+    Ok((sent(db, writes).await?).then_some(after))
 }
 
 /// The write that refuses the tokens of an account; never to an earlier time than another command has set.
@@ -108,15 +106,13 @@ async fn with_account(
     name: &UserName,
     writes: impl Fn(Option<&User>) -> Vec<Write>,
 ) -> Result<Option<UserId>, StoreError> {
-    for round in 0..=RETRIES {
-        pause_before(round).await;
+    in_turns(TURNS, || async {
         let user: Option<User> = match names::owner(db, name).await? {
             Some(id) => read_live(db, &keys::user(id)).await?,
             None => None,
         };
-        if send(db, writes(user.as_ref())).await? == Sent::Written {
-            return Ok(user.map(|user| user.id));
-        }
-    }
-    Err(StoreError::Contended)
+        send(db, writes(user.as_ref())).await?;
+        Ok(user.map(|user| user.id))
+    })
+    .await
 }

@@ -4,9 +4,10 @@ use crate::model::{AuthId, CallerHash, GameLogin, LoginSecret, PendingLogin, Pla
 use crate::random;
 use crate::rules::game_login::{self as rule, Begun};
 use crate::store::logins::{self, Told};
-use crate::store::{Db, RETRIES, StoreError, pause_before, sequences};
+use crate::store::{Db, RETRIES, StoreError, TURNS, in_turns, pause_before, sequences};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// How many logins one poll returns.
 pub const MOST_SERVED: usize = 90;
@@ -52,8 +53,7 @@ fn hashed<const N: usize>(parts: [&str; N]) -> String {
 /// name kept colliding.
 pub async fn begin(db: &Db, player: &PlayerName, client: &Client, now: i64) -> Result<Beginning, StoreError> {
     let fresh = random::bits().map(AuthId::new).ok_or_else(StoreError::no_entropy)?;
-    for round in 0..=RETRIES {
-        pause_before(round).await;
+    in_turns(TURNS, || async {
         let found = logins::of_name(db, player.key()).await?;
         let (next, told, result) = match rule::begin(&found.login, &client.caller, fresh.clone(), now) {
             Begun::Confirmed => return Ok(Beginning::Pending),
@@ -64,11 +64,10 @@ pub async fn begin(db: &Db, player: &PlayerName, client: &Client, now: i64) -> R
                 (next, Change::Begins(login), Beginning::Pending)
             }
         };
-        if save(db, player, &found, &next, &told).await? {
-            return Ok(result);
-        }
-    }
-    Err(StoreError::Contended)
+        save(db, player, &found, &next, &told).await?;
+        Ok(result)
+    })
+    .await
 }
 
 /// The change of the row that game servers are told.
@@ -83,7 +82,7 @@ async fn save(
     found: &logins::StoredLogin,
     next: &GameLogin,
     change: &Change,
-) -> Result<bool, StoreError> {
+) -> Result<(), StoreError> {
     let told = match change {
         Change::Begins(login) => Told::Begins(login),
         Change::Ends(former) => former.as_ref().map_or(Told::Nothing, Told::Ends),
@@ -112,15 +111,13 @@ async fn pending(
 pub async fn confirm(db: &Db, auth_id: &AuthId, now: i64) -> Result<bool, StoreError> {
     let Some(pending) = logins::pending(db, auth_id).await? else { return Ok(false) };
     let change = Change::Ends(Some(auth_id.clone()));
-    for round in 0..=RETRIES {
-        pause_before(round).await;
+    in_turns(TURNS, || async {
         let found = logins::of_name(db, pending.player.key()).await?;
         let Some(next) = rule::confirm(&found.login, auth_id, now) else { return Ok(false) };
-        if save(db, &pending.player, &found, &next, &change).await? {
-            return Ok(true);
-        }
-    }
-    Err(StoreError::Contended)
+        save(db, &pending.player, &found, &next, &change).await?;
+        Ok(true)
+    })
+    .await
 }
 
 /// Whether the login that a client began is confirmed, so that [`end`] would end it.
@@ -137,16 +134,18 @@ pub async fn end(
     client: &Client,
     now: i64,
 ) -> Result<bool, StoreError> {
-    let mut found = found;
-    for round in 0..=RETRIES {
+    let first = AtomicBool::new(true);
+    in_turns(TURNS, || async {
+        let found = if first.swap(false, Ordering::Relaxed) {
+            found.clone()
+        } else {
+            logins::of_name(db, player.key()).await?
+        };
         let Some(next) = rule::end(&found.login, &client.caller, now) else { return Ok(false) };
-        if save(db, player, &found, &next, &Change::Ends(None)).await? {
-            return Ok(true);
-        }
-        pause_before(round + 1).await;
-        found = logins::of_name(db, player.key()).await?;
-    }
-    Err(StoreError::Contended)
+        save(db, player, &found, &next, &Change::Ends(None)).await?;
+        Ok(true)
+    })
+    .await
 }
 
 /// The logins that a server has to be told of at `now`: each every [`rule::EVERY`] seconds, until it is confirmed or has ended.

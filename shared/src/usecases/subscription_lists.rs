@@ -5,7 +5,7 @@ use crate::model::{Subscription, User, UserId, UserSubscription};
 use crate::rules::subscription::with_entry;
 use crate::store::bulk::all;
 use crate::store::keys::{Key, prefix};
-use crate::store::transaction::{Sent, Write, send};
+use crate::store::transaction::{Write, sent};
 use crate::store::unfinished::Due;
 use crate::store::{Db, StoreError, subscriptions, unfinished, users};
 use std::collections::{BTreeMap, BTreeSet};
@@ -46,7 +46,7 @@ fn is_same(expected: &UserSubscription, stored: &UserSubscription) -> bool {
 /// Writes a user's list. `false` if it has changed since it was read.
 pub async fn rewrite(db: &Db, user: &User, expected: &[UserSubscription]) -> Result<bool, StoreError> {
     let write: Write = users::set_subscriptions(user.id, &user.subscriptions, expected, None)?;
-    Ok(send(db, vec![write]).await? == Sent::Written)
+    sent(db, vec![write]).await
 }
 
 /// The rows by which the sweep finds subscriptions, as far as they disagree with these.
@@ -93,11 +93,11 @@ impl DueRows {
         let mut left = 0;
         for one in &self.missing {
             let writes: Vec<Write> = subscriptions::with_row(one)?;
-            left += usize::from(send(db, writes).await? != Sent::Written);
+            left += usize::from(!sent(db, writes).await?);
         }
         for (key, id, read) in &self.stale {
             let writes: Vec<Write> = subscriptions::without_row(read.as_ref(), id, key);
-            left += usize::from(send(db, writes).await? != Sent::Written);
+            left += usize::from(!sent(db, writes).await?);
         }
         Ok(left)
     }

@@ -10,12 +10,10 @@ use shared::model::{
 use shared::store::counters::Counters;
 use shared::store::items::ItemCache;
 use shared::store::orders::{self, StoredOrder};
-use shared::store::transaction::{Sent, Write, send};
+use shared::store::transaction::{Write, send};
 use shared::store::{Db, StoreError, carts, keys, names, published, read_live, sequences};
 use shared::usecases::carts::{CartContext, CartSources};
-use shared::usecases::checkouts::{
-    CHECKOUTS, Checkout, CreateError, Provider, Request, Settled, Swept, create, settle, sweep,
-};
+use shared::usecases::checkouts::{CHECKOUTS, Checkout, CreateError, Desk, Provider, Request, Settled, Swept, create};
 use std::ops::Deref;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -168,7 +166,7 @@ impl Market {
                 Code::Gift(gift) => cart.gift_card = Some(AppliedGiftCard::entered_by(Login::Proven, &gift)),
             }
         }
-        assert_eq!(carts::save(&self.db, &cart).await.unwrap(), carts::Saved::Written);
+        carts::save(&self.db, &cart).await.unwrap();
     }
 
     pub async fn cart(&self, user: u64) -> Cart {
@@ -221,11 +219,15 @@ impl Market {
     /// Asks the provider about an order.
     pub async fn settle(&self, id: &InternalId) -> Settled {
         let stored = self.order(id).await;
-        settle(&self.db, &self.clock, &self.provider, &stored).await.unwrap()
+        self.desk().settle(&stored).await.unwrap()
+    }
+
+    pub fn desk(&self) -> Desk<'_, &TestProvider> {
+        Desk::new(&self.db, &self.clock, &self.provider)
     }
 
     pub async fn sweep(&self) -> Swept {
-        sweep(&self.db, &self.clock, Some(&self.provider)).await.unwrap()
+        Desk::new(&self.db, &self.clock, Some(&self.provider)).sweep().await.unwrap()
     }
 
     /// Lets an hour pass and sweeps until nothing is due, also what had lost against others and is tried again after five
@@ -249,7 +251,7 @@ impl Market {
     /// Makes an order one of before account and mode were stored.
     pub async fn forget_account(&self, id: &InternalId) {
         let write: Write = Write::update(keys::order(id), "REMOVE provider.account, provider.live");
-        assert_eq!(send(&self.db, vec![write]).await.unwrap(), Sent::Written);
+        send(&self.db, vec![write]).await.unwrap();
     }
 
     pub async fn virtual_balance(&self, user: u64) -> i64 {

@@ -12,7 +12,7 @@ use shared::rules::payment::PaymentState;
 use shared::store::orders::StoredOrder;
 use shared::store::published::read_active_version;
 use shared::store::{Db, bulk, keys, read_live, subscriptions};
-use shared::usecases::checkouts::{Checkout, Provider as _, WebhookEvent, act, sweep};
+use shared::usecases::checkouts::{Checkout, Provider as _, WebhookEvent};
 use shared::usecases::delivery::{ServerKey, add_key, commands_of, delivered, poll, validated};
 use std::time::Duration;
 
@@ -178,7 +178,7 @@ impl Subscribers {
         let mut events = self.events().await;
         events.truncate(count);
         for event in events.iter().rev() {
-            act(self.db(), &self.till.market.clock, &self.till.stripe, event).await.unwrap();
+            self.till.desk().act(event).await.unwrap();
         }
     }
 
@@ -195,7 +195,7 @@ impl Subscribers {
         let known = self.events().await.len();
         self.till.stand_in.act(id, &action).unwrap();
         for event in self.events_after(known).await {
-            act(self.db(), &self.till.market.clock, &self.till.stripe, &event).await.unwrap();
+            self.till.desk().act(&event).await.unwrap();
         }
         self.run().await;
     }
@@ -216,7 +216,7 @@ impl Subscribers {
 
     /// Sweeps, and runs what waits for the game server.
     pub async fn sweep(&mut self) {
-        sweep(self.db(), &self.till.market.clock, Some(&self.till.stripe)).await.unwrap();
+        self.till.sweep().await;
         self.run().await;
     }
 

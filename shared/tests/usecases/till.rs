@@ -9,7 +9,7 @@ use shared::providers::Stripe;
 use shared::rules::payment::{PaymentState, Progress};
 use shared::store::Db;
 use shared::store::orders::StoredOrder;
-use shared::usecases::checkouts::{self, OperatorError, Provider as _, Refunded, Settled, WebhookEvent, settle_with};
+use shared::usecases::checkouts::{Desk, OperatorError, Provider as _, Refunded, Settled, Swept, WebhookEvent};
 use std::sync::Arc;
 use std::time::Duration;
 use stripe::ApiBase;
@@ -42,6 +42,14 @@ impl Till {
         &self.market.db
     }
 
+    pub fn desk(&self) -> Desk<'_, &Stripe> {
+        Desk::new(self.db(), &self.market.clock, &self.stripe)
+    }
+
+    pub async fn sweep(&self) -> Swept {
+        Desk::new(self.db(), &self.market.clock, Some(&self.stripe)).sweep().await.unwrap()
+    }
+
     /// Lets time pass, here and at the provider.
     pub fn wait(&self, time: Duration) {
         self.market.clock.advance(time);
@@ -67,7 +75,7 @@ impl Till {
         // The provider confirms the payment after the order was given up, which only an operator can bring about.
         self.stand_in.act(&session, &Action::Pay).unwrap();
         let gone = PaymentState { progress: Progress::Expired, ..self.says(&order).await };
-        settle_with(self.db(), &self.market.clock, &self.stripe, &order, &gone).await.unwrap();
+        self.desk().apply(&order, &gone).await.unwrap();
         self.market.record(paid("other", Some(2), &[(FIVE, 4, 100)])).await.unwrap();
         (order, session)
     }
@@ -82,7 +90,7 @@ impl Till {
 
     pub async fn settle(&self, order: &InternalId) -> Settled {
         let stored = self.order(order).await;
-        checkouts::settle(self.db(), &self.market.clock, &self.stripe, &stored).await.unwrap()
+        self.desk().settle(&stored).await.unwrap()
     }
 
     pub async fn order(&self, order: &InternalId) -> StoredOrder {
@@ -100,7 +108,7 @@ impl Till {
     }
 
     pub async fn refund_by(&self, db: &Db, order: &InternalId, total: Option<i64>) -> Result<Refunded, OperatorError> {
-        checkouts::refund(db, &self.market.clock, &self.stripe, order, total.map(money)).await
+        Desk::new(db, &self.market.clock, &self.stripe).refund(order, total.map(money)).await
     }
 
     /// Acts on the provider's webhook event of an order's payment, as the webhook does. Whether the order was found.
@@ -108,7 +116,7 @@ impl Till {
         let intent = self.says(order).await.intent.unwrap();
         let found = shared::store::orders::of_payment(self.db(), &intent).await.unwrap().as_ref() == Some(order);
         let event = WebhookEvent::Payment(intent);
-        checkouts::act(self.db(), &self.market.clock, &self.stripe, &event).await.unwrap();
+        self.desk().act(&event).await.unwrap();
         found
     }
 

@@ -4,6 +4,7 @@ use crate::State;
 use crate::support::captured;
 use lambda_http::http::StatusCode;
 use shared::endpoint::{Error, Refusal};
+use shared::store::StoreError;
 use shared::usecases::carts::{self, Attempt, EditError};
 
 /// Every attempt found the cart changed by another request.
@@ -57,8 +58,8 @@ where
     let edited = carts::edit(&state.base.db, attempt).await;
     let (reply, is_written) = edited.map_err(|error| match error {
         EditError::Attempt(failure) => failure,
+        EditError::Write(StoreError::Contended) => Error::Refused(Contention.into()),
         EditError::Write(error) => error.into(),
-        EditError::Conflict => Error::Refused(Contention.into()),
     })?;
     if is_written {
         captured::spend();

@@ -115,12 +115,12 @@ pub(super) async fn clear(target: &Target, which: &WhichUser) -> Result<Answer, 
 fn not_written(error: EditError<StoreError>) -> Failure {
     match error {
         EditError::Attempt(error) => error.into(),
+        EditError::Write(StoreError::Contended) => {
+            Failure::new(Exit::Raced, "The buyer kept changing the cart.", "Run the same command again.")
+        }
         EditError::Write(error) => {
             let next = "Look at it with `storectl cart show`.";
             Failure::from(error).done("It is not known whether the cart was written.").next(next)
-        }
-        EditError::Conflict => {
-            Failure::new(Exit::Raced, "The buyer kept changing the cart.", "Run the same command again.")
         }
     }
 }

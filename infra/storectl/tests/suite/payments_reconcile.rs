@@ -8,8 +8,8 @@ use shared::providers::Stripe;
 use shared::store::codec::key_attributes;
 use shared::store::keys;
 use shared::store::orders::{self, StoredOrder};
-use shared::store::transaction::{Sent, Write, send};
-use shared::usecases::checkouts::sweep;
+use shared::store::transaction::{Write, send};
+use shared::usecases::checkouts::Desk;
 use std::collections::BTreeMap;
 use std::time::Duration;
 use storectl::error::Exit;
@@ -31,12 +31,12 @@ impl Paying {
         self.delete(order).await;
         change(&mut stored);
         let put: Write = stored.put_new().unwrap();
-        assert_eq!(send(&self.bench.db, vec![put]).await.unwrap(), Sent::Written);
+        send(&self.bench.db, vec![put]).await.unwrap();
     }
 
     async fn delete(&self, order: &InternalId) {
         let delete: Write = Write::delete(keys::order(order));
-        assert_eq!(send(&self.bench.db, vec![delete]).await.unwrap(), Sent::Written);
+        send(&self.bench.db, vec![delete]).await.unwrap();
     }
 
     /// The differences of the last day, by their kinds.
@@ -117,10 +117,10 @@ async fn the_doctor_names_what_is_overdue_and_the_events_that_fail() {
     let (db, clock) = (&paying.bench.db, paying.bench.clock.as_ref());
     let provider = Stripe::new(paying.keys().stripe.unwrap(), ApiBase::parse(&paying.stand_in.base_url()).unwrap());
     assert_eq!(paying.doctor("payment events").await["state"], "ok");
-    sweep(db, clock, Some(&provider)).await.unwrap();
+    Desk::new(db, clock, Some(&provider)).sweep().await.unwrap();
     paying.stand_in.inject(Fault::before(FaultKind::Status(500)).on("/v1/checkout/sessions/").for_ever());
     paying.bench.clock.advance(Duration::from_hours(2));
-    assert_eq!(sweep(db, clock, Some(&provider)).await.unwrap().failed, 2);
+    assert_eq!(Desk::new(db, clock, Some(&provider)).sweep().await.unwrap().failed, 2);
     let overdue = paying.doctor("open orders").await;
     let said = overdue["said"].as_str().unwrap();
     assert_eq!(overdue["state"], "bad");
@@ -133,7 +133,7 @@ async fn the_doctor_names_what_is_overdue_and_the_events_that_fail() {
     let raw = Write::put(keys::webhook_events(), key_attributes(&keys::webhook_events()));
     let row = keys::Key { sk: "000000001000#9".to_owned(), ..keys::webhook_events() };
     let bad = Write::put(row.clone(), key_attributes(&row));
-    assert_eq!(send(db, vec![raw, bad]).await.unwrap(), Sent::Written);
+    send(db, vec![raw, bad]).await.unwrap();
     let overdue = paying.doctor("open orders").await;
     assert!(overdue["said"].as_str().unwrap().contains("the row OPEN 000000001000#9 cannot be read"), "{overdue}");
     assert_eq!(paying.doctor("payment events").await["state"], "bad");

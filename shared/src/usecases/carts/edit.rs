@@ -1,8 +1,8 @@
 //! Changing a cart without losing another request's change (rules.md, "Writing a cart").
 
 use crate::model::Cart;
-use crate::store::carts::{Saved, save};
-use crate::store::{Db, RETRIES, StoreError, pause_before};
+use crate::store::carts::save;
+use crate::store::{Db, LostRace, StoreError, TURNS, in_turns};
 use crate::telemetry;
 
 /// The result of an attempt to change a cart.
@@ -19,10 +19,14 @@ pub enum Attempt<R> {
 pub enum EditError<E> {
     /// The attempt failed or was refused; nothing was written.
     Attempt(E),
-    /// The write failed; it is not known whether it was written.
+    /// The write failed: unless other requests kept changing the cart, it is not known whether it was written.
     Write(StoreError),
-    /// Other requests kept changing the cart; nothing was written.
-    Conflict,
+}
+
+impl<E> LostRace for EditError<E> {
+    fn is_contended(&self) -> bool {
+        matches!(self, Self::Write(StoreError::Contended))
+    }
 }
 
 /// Runs `attempt` (read and decide) and writes its result, on the condition that the cart did not change in between. If
@@ -31,15 +35,19 @@ pub async fn edit<R, E, F>(db: &Db, attempt: impl Fn() -> F) -> Result<R, EditEr
 where
     F: Future<Output = Result<Attempt<R>, E>>,
 {
-    for round in 0..=RETRIES {
-        pause_before(round).await;
+    in_turns(TURNS, || async {
         match attempt().await.map_err(EditError::Attempt)? {
-            Attempt::Done(reply) => return Ok(reply),
-            Attempt::Write(cart, reply) => match save(db, &cart).await.map_err(EditError::Write)? {
-                Saved::Written => return Ok(reply),
-                Saved::Conflict => telemetry::conflict(),
+            Attempt::Done(reply) => Ok(reply),
+            Attempt::Write(cart, reply) => match save(db, &cart).await {
+                Ok(()) => Ok(reply),
+                Err(error) => {
+                    if error.is_contended() {
+                        telemetry::conflict();
+                    }
+                    Err(EditError::Write(error))
+                }
             },
         }
-    }
-    Err(EditError::Conflict)
+    })
+    .await
 }

@@ -3,7 +3,7 @@
 
 use crate::clock::Clock;
 use crate::store::limiter::{self, RateLimit, Window};
-use crate::store::transaction::{Sent, Write, send};
+use crate::store::transaction::{Write, sent};
 use crate::store::{Db, Rows, StoreError, keys};
 use crate::usecases::orders::refusal::{Guarded, Limit};
 
@@ -13,7 +13,7 @@ pub const CHECKOUTS: RateLimit = RateLimit { kind: "checkout", requests: 10, sec
 /// Forgets how many checkouts an address has begun: on one's own machine all buyers have one address, and its owner is not to be
 /// locked out.
 pub async fn forget_begun(db: &Db, address: &str) -> Result<(), StoreError> {
-    let _: Sent<_> = send(db, vec![Write::delete(keys::rate(CHECKOUTS.kind, address))]).await?;
+    sent(db, vec![Write::delete(keys::rate(CHECKOUTS.kind, address))]).await?;
     Ok(())
 }
 

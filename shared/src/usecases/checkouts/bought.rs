@@ -5,32 +5,34 @@ use crate::clock::Clock;
 use crate::model::{Cart, CodeText};
 use crate::rules::checkout::without_bought;
 use crate::store::orders::{self, StoredOrder};
-use crate::store::transaction::{Sent, Write, send};
-use crate::store::{Db, RETRIES, StoreError, carts, keys, pause_before, read_live};
+use crate::store::transaction::{Write, is_written, send, sent};
+use crate::store::{Db, RETRIES, StoreError, carts, in_turns, keys, read_live};
 use crate::usecases::delivery::follow_or_leave;
 
-/// Completes a change of the order: the cart without what was bought, and the delivery, which is left to the sweep if
-/// it fails.
-pub(super) async fn follow_up(db: &Db, clock: &dyn Clock, stored: StoredOrder) -> Result<bool, StoreError> {
-    let is_cleared = clear_cart(db, stored.clone()).await?;
+/// Completes a change of the order: the cart without what was bought, and the delivery. Both are left to the sweep, the
+/// cart if its buyer keeps changing it, the delivery if it fails.
+pub(super) async fn follow_up(db: &Db, clock: &dyn Clock, stored: StoredOrder) -> Result<(), StoreError> {
+    is_written(clear_cart(db, stored.clone()).await)?;
     if stored.effects.delivery.is_some() {
         follow_or_leave(db, clock, &stored).await;
     }
-    Ok(is_cleared)
+    Ok(())
 }
 
-/// Removes what was bought from the buyer's cart, if that is not done yet. `false` if the buyer kept changing the cart: the
-/// sweep then does it. After an error the same call may be repeated.
-pub(super) async fn clear_cart(db: &Db, mut stored: StoredOrder) -> Result<bool, StoreError> {
-    for round in 0..=RETRIES {
-        pause_before(round).await;
-        if stored.effects.cart_cleared != Some(false) || send(db, writes(db, &stored).await?).await? == Sent::Written {
-            return Ok(true);
-        }
-        let Some(read) = orders::get(db, &stored.order.internal_id).await? else { return Ok(true) };
-        stored = read;
+/// Removes what was bought from the buyer's cart, if that is not done yet. After an error, and if the buyer kept changing the cart,
+/// the same call may be repeated.
+pub(super) async fn clear_cart(db: &Db, stored: StoredOrder) -> Result<(), StoreError> {
+    if stored.effects.cart_cleared != Some(false) || sent(db, writes(db, &stored).await?).await? {
+        return Ok(());
     }
-    Ok(false)
+    in_turns(RETRIES, || async {
+        let read = orders::get(db, &stored.order.internal_id).await?;
+        match read.filter(|stored| stored.effects.cart_cleared == Some(false)) {
+            Some(stored) => send(db, writes(db, &stored).await?).await,
+            None => Ok(()),
+        }
+    })
+    .await
 }
 
 /// The mark, and the cart if it still remembers the order.

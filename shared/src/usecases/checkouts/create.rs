@@ -1,6 +1,7 @@
 //! Beginning a checkout.
 
 use super::begin_limit::BeginLimit;
+use super::desk::Desk;
 use super::draft::{Request, inputs, order, with_checkout};
 use super::existing::{Existing, resume};
 use super::hold::{self, Recipient, Recipients};
@@ -16,7 +17,7 @@ use crate::rules::code::AppliedCodes;
 use crate::store::names::NameRow;
 use crate::store::orders::StoredOrder;
 use crate::store::reservations::Reservation;
-use crate::store::transaction::{Sent, Write, send};
+use crate::store::transaction::send;
 use crate::store::{StoreError, carts, pause_before};
 use crate::usecases::carts::{CartContext, CartSources, LoadedCart};
 use crate::usecases::delivery::freeze;
@@ -60,8 +61,6 @@ pub enum CreateError<E> {
         /// Seconds until one of them no longer counts.
         retry_seconds: u64,
     },
-    #[error("other writes confirmed changing the same items; nothing was held")]
-    Conflict,
     #[error(transparent)]
     Store(#[from] StoreError),
 }
@@ -80,6 +79,7 @@ where
     P: Provider,
     F: Future<Output = Result<CartContext, E>>,
 {
+    let desk = Desk::new(sources.db, sources.clock, provider);
     let mut first = Some(first);
     let mut paid = None;
     let mut is_looked_at_again = false;
@@ -92,7 +92,7 @@ where
             }
         };
         if let Some(open) = &context.cart.checkout {
-            match resume(sources, provider, open, &context.cart, request.login).await? {
+            match resume(&desk, open, &context.cart, request.login).await? {
                 Existing::Open(checkout) => return Ok(checkout),
                 Existing::Processing => return Err(CreateError::Processing),
                 Existing::Paid => {
@@ -107,6 +107,7 @@ where
             (Err(CreateError::Refused(CheckoutRefusal::Empty)), Some(order)) => {
                 return Ok(Checkout { order: order.clone(), url: None });
             }
+            (Err(CreateError::Store(StoreError::Contended)), _) => continue,
             // Another request of the same buyer may have reserved the units, and its order is not on the cart yet.
             (Err(CreateError::Refused(CheckoutRefusal::SoldOut { .. } | CheckoutRefusal::Left { .. })), _)
                 if !is_looked_at_again =>
@@ -116,12 +117,11 @@ where
             }
             (begun, _) => begun?,
         };
-        if let Some((order, reservation)) = begun {
-            let (opened, ()) = tokio::join!(open(sources, provider, &order), confirmed(sources, reservation));
-            return opened.map_err(CreateError::from);
-        }
+        let (order, reservation) = begun;
+        let (opened, ()) = tokio::join!(open(&desk, &order), confirmed(sources, reservation));
+        return opened.map_err(CreateError::from);
     }
-    Err(CreateError::Conflict)
+    Err(StoreError::Contended.into())
 }
 
 async fn confirmed(sources: &CartSources<'_>, reservation: Option<Reservation>) {
@@ -130,13 +130,13 @@ async fn confirmed(sources: &CartSources<'_>, reservation: Option<Reservation>) 
     }
 }
 
-/// Prices the cart, reserves stock and writes the pending order. `None` if it has changed meanwhile.
+/// Prices the cart, reserves stock and writes the pending order.
 async fn begin<E>(
     sources: &CartSources<'_>,
     account: ProviderAccount,
     request: Request<'_>,
     mut context: CartContext,
-) -> Result<Option<(StoredOrder, Option<Reservation>)>, CreateError<E>> {
+) -> Result<(StoredOrder, Option<Reservation>), CreateError<E>> {
     let now = sources.clock.seconds();
     let limit = |address| BeginLimit::take(&mut context.rows, address, sources.clock);
     let limit = request.address.map(limit).transpose()?;
@@ -156,7 +156,9 @@ async fn begin<E>(
         let mut cart = loaded.context.cart.clone();
         cart.coupon.take_if(|_| coupon_ends);
         cart.gift_card.take_if(|_| card_ends);
-        return write_without_code(sources, &cart, codes.to_pay(&lines)).await;
+        // The buyer pays only what was shown.
+        send(sources.db, vec![carts::write(&cart)?]).await?;
+        return Err(CreateError::CodeRemoved { total: codes.to_pay(&lines) });
     }
     if let Some(masked) = card_of_another(&loaded.context.cart, &codes, request.login) {
         return Err(CreateError::CardOfAnotherLogin { masked });
@@ -190,9 +192,8 @@ async fn begin<E>(
         Ok(writes)
     };
     match write(sources.db, &order, cart, &inputs, place.as_ref(), writes).await? {
-        Begun::Written(reservation) => Ok(Some((order, reservation))),
-        Begun::Conflict => Ok(None),
-        Begun::Refused(refusal) => refused(refusal, &lines),
+        Begun::Written(reservation) => Ok((order, reservation)),
+        Begun::Refused(refusal) => Err(refused(refusal, &lines)),
         Begun::TooManyOpen { retry_seconds } => Err(CreateError::TooManyOpen { retry_seconds }),
     }
 }
@@ -213,19 +214,6 @@ fn found(mut recipients: Recipients, loaded: &mut LoadedCart, now: i64) -> Resul
     Ok(recipients)
 }
 
-/// Writes the cart without a code that no longer applies, so that the buyer pays only what was shown.
-async fn write_without_code<T, E>(
-    sources: &CartSources<'_>,
-    cart: &Cart,
-    total: Money,
-) -> Result<Option<T>, CreateError<E>> {
-    let write: Write = carts::write(cart)?;
-    match send(sources.db, vec![write]).await? {
-        Sent::Written => Err(CreateError::CodeRemoved { total }),
-        Sent::Conflict | Sent::Refused(_) => Ok(None),
-    }
-}
-
 /// The gift card that would pay although another login entered it, as this login is shown it.
 fn card_of_another(cart: &Cart, codes: &AppliedCodes<'_>, login: Login) -> Option<String> {
     let applied = cart.gift_card.as_ref().filter(|_| codes.gift_sum() > Money::ZERO)?;
@@ -233,11 +221,11 @@ fn card_of_another(cart: &Cart, codes: &AppliedCodes<'_>, login: Login) -> Optio
 }
 
 /// The buyer's refusal for a refusal of the transaction. A code that was used up meanwhile is checked again.
-fn refused<T, E>(refusal: OrderRefusal, lines: &[PricedLine<'_>]) -> Result<Option<T>, CreateError<E>> {
+fn refused<E>(refusal: OrderRefusal, lines: &[PricedLine<'_>]) -> CreateError<E> {
     let name_of = |line: &PricedLine<'_>| line.item().name.clone();
     let name = |id| lines.iter().find(|line| line.item().id == id).map_or_else(String::new, name_of);
-    Err(CreateError::Refused(match refusal {
-        OrderRefusal::TooManyCheckouts { retry_seconds } => return Err(CreateError::TooManyAttempts { retry_seconds }),
+    CreateError::Refused(match refusal {
+        OrderRefusal::TooManyCheckouts { retry_seconds } => return CreateError::TooManyAttempts { retry_seconds },
         OrderRefusal::GlobalLimit { item, .. } => CheckoutRefusal::SoldOut { name: name(item) },
         OrderRefusal::UserLimit { item, .. } | OrderRefusal::Owned { item } => {
             CheckoutRefusal::Unavailable { name: name(item) }
@@ -254,8 +242,8 @@ fn refused<T, E>(refusal: OrderRefusal, lines: &[PricedLine<'_>]) -> Result<Opti
         | OrderRefusal::UnknownGiftCard
         | OrderRefusal::CouponUsedUp
         | OrderRefusal::CouponUsedUpByUser
-        | OrderRefusal::GiftCardBalance => return Ok(None),
-    }))
+        | OrderRefusal::GiftCardBalance => return StoreError::Contended.into(),
+    })
 }
 
 impl<E> From<SettleError> for CreateError<E> {
@@ -263,7 +251,6 @@ impl<E> From<SettleError> for CreateError<E> {
         match error {
             SettleError::Provider(error) => Self::Provider(error),
             SettleError::Store(error) => Self::Store(error),
-            SettleError::Conflict => Self::Conflict,
         }
     }
 }

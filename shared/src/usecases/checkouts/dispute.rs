@@ -10,8 +10,8 @@ use crate::model::{
 use crate::rules::dispute::{decisive, is_older, is_taken_back, takes_back};
 use crate::store::orders::{self, StoredOrder};
 use crate::store::published::read_active_version;
-use crate::store::transaction::{Sent, Write, send};
-use crate::store::{Db, RETRIES, StoreError, keys, pause_before, read_live};
+use crate::store::transaction::{Write, send};
+use crate::store::{Db, StoreError, TURNS, in_turns, keys, read_live};
 use crate::telemetry::{PaymentEvent, payment_event};
 use crate::usecases::bans;
 use crate::usecases::delivery::follow_or_leave;
@@ -27,24 +27,22 @@ pub async fn note_dispute(
     order: &InternalId,
     dispute: &DisputeState,
 ) -> Result<Option<StoredOrder>, SettleError> {
-    for round in 0..=RETRIES {
-        pause_before(round).await;
+    in_turns(TURNS, || async {
         let Some(stored) = orders::get(db, order).await? else { return Ok(None) };
         if !is_news(&stored, dispute) {
             return Ok(Some(stored));
         }
-        if note(db, clock, &stored, dispute).await? {
-            tracing::error!(order = %order, state = dispute.state, "a payment is disputed");
-            payment_event(PaymentEvent::Dispute, 1);
-            follow_or_leave(db, clock, &stored).await;
-            return Ok(Some(stored));
-        }
-    }
-    Err(SettleError::Conflict)
+        note(db, clock, &stored, dispute).await?;
+        tracing::error!(order = %order, state = dispute.state, "a payment is disputed");
+        payment_event(PaymentEvent::Dispute, 1);
+        follow_or_leave(db, clock, &stored).await;
+        Ok(Some(stored))
+    })
+    .await
 }
 
-/// Writes the state of a dispute and what follows from it. `false` if the order has changed since it was read.
-async fn note(db: &Db, clock: &dyn Clock, stored: &StoredOrder, dispute: &DisputeState) -> Result<bool, SettleError> {
+/// Writes the state of a dispute and what follows from it.
+async fn note(db: &Db, clock: &dyn Clock, stored: &StoredOrder, dispute: &DisputeState) -> Result<(), SettleError> {
     let mut disputes = stored.effects.disputes.clone();
     disputes.insert(dispute.id.clone(), dispute.state.clone());
     let decides = decisive(disputes.values().map(String::as_str));
@@ -65,7 +63,7 @@ async fn note(db: &Db, clock: &dyn Clock, stored: &StoredOrder, dispute: &Disput
     let ended = if takes_back { end(db, stored, true, clock.seconds()).await? } else { Vec::new() };
     let writes: Vec<Write> =
         [stored.set_disputes(&disputes, decides, with)].into_iter().chain(others).chain(paid).chain(ended).collect();
-    Ok(send(db, writes).await? == Sent::Written)
+    Ok(send(db, writes).await?)
 }
 
 /// Whether the order does not say it yet.

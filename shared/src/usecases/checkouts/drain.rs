@@ -1,6 +1,7 @@
 //! Before another account or mode of the provider is connected, no checkout begins any more, and open ones are ended.
 
-use super::operator::{OperatorError, cancel};
+use super::desk::Desk;
+use super::operator::OperatorError;
 use super::provider::Provider;
 use crate::clock::Clock;
 use crate::model::{Drained, InternalId, OrderStatus, ProviderAccount};
@@ -52,19 +53,21 @@ pub struct EndedAll {
     pub failed: Vec<(InternalId, OperatorError)>,
 }
 
-/// Ends every open checkout.
-pub async fn end_all<P: Provider>(db: &Db, clock: &dyn Clock, provider: &P) -> Result<EndedAll, StoreError> {
-    let orders = open_orders(db).await?.into_iter().map(|stored| stored.order.internal_id);
-    let end = async |id: InternalId| (cancel(db, clock, provider, &id, true).await, id);
-    let outcomes: Vec<_> = stream::iter(orders).map(end).buffer_unordered(AT_ONCE).collect().await;
-    let mut all = EndedAll::default();
-    for (outcome, id) in outcomes {
-        match outcome {
-            Ok(stored) if stored.order.status == OrderStatus::Paid => all.paid += 1,
-            // It was settled by another request in the meantime.
-            Ok(_) | Err(OperatorError::Status(_)) => all.ended += 1,
-            Err(error) => all.failed.push((id, error)),
+impl<P: Provider> Desk<'_, &P> {
+    /// Ends every open checkout.
+    pub async fn end_all(&self) -> Result<EndedAll, StoreError> {
+        let orders = open_orders(self.db).await?.into_iter().map(|stored| stored.order.internal_id);
+        let end = async |id: InternalId| (self.cancel(&id, true).await, id);
+        let outcomes: Vec<_> = stream::iter(orders).map(end).buffer_unordered(AT_ONCE).collect().await;
+        let mut all = EndedAll::default();
+        for (outcome, id) in outcomes {
+            match outcome {
+                Ok(stored) if stored.order.status == OrderStatus::Paid => all.paid += 1,
+                // It was settled by another request in the meantime.
+                Ok(_) | Err(OperatorError::Status(_)) => all.ended += 1,
+                Err(error) => all.failed.push((id, error)),
+            }
         }
+        Ok(all)
     }
-    Ok(all)
 }

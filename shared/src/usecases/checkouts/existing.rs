@@ -1,16 +1,14 @@
 //! A checkout that is open already, when its buyer asks for one.
 
 use super::bought::clear_cart;
-use super::gone::{EndsGone, or_gone};
+use super::desk::Desk;
+use super::gone::EndsGone;
 use super::open::{Checkout, open};
 use super::provider::{Provider, ProviderError};
-use super::settle::end;
 use super::status::{SettleError, Settled};
 use crate::model::{Cart, Login, OpenCheckout, OrderStatus, UserId};
-use crate::store::orders;
-use crate::store::transaction::{Sent, Write, send};
-use crate::store::{Db, StoreError, carts};
-use crate::usecases::carts::CartSources;
+use crate::store::transaction::{Write, is_written, sent};
+use crate::store::{Db, StoreError, carts, orders};
 
 pub(super) enum Existing {
     /// It sells the same cart and can be paid.
@@ -26,15 +24,14 @@ pub(super) enum Existing {
 /// Finds the checkout that a cart remembers. If the cart has changed since, or another login began it, that checkout is
 /// ended first.
 pub(super) async fn resume<P: Provider>(
-    sources: &CartSources<'_>,
-    provider: &P,
+    desk: &Desk<'_, &P>,
     remembered: &OpenCheckout,
     cart: &Cart,
     login: Login,
 ) -> Result<Existing, SettleError> {
     let user = cart.user;
-    let Some(stored) = orders::get(sources.db, &remembered.order).await? else {
-        forget(sources.db, user, remembered).await?;
+    let Some(stored) = orders::get(desk.db, &remembered.order).await? else {
+        forget(desk.db, user, remembered).await?;
         return Ok(Existing::Ended);
     };
     match stored.order.status {
@@ -42,12 +39,12 @@ pub(super) async fn resume<P: Provider>(
             if remembered.version == cart.version
                 // One that was stored without a login is of no login by name.
                 && stored.effects.login.unwrap_or_default() == login
-                && stored.is_open(sources.clock.seconds()) =>
+                && stored.is_open(desk.clock.seconds()) =>
         {
             let url = stored.effects.provider.as_ref().and_then(|provider| provider.url.clone());
             let checkout = match url {
                 Some(url) => Checkout { order: remembered.order.clone(), url: Some(url) },
-                None => match open(sources, provider, &stored).await {
+                None => match open(desk, &stored).await {
                     Err(SettleError::Provider(ProviderError::NoCheckout(_))) => return Ok(Existing::Processing),
                     opened => opened?,
                 },
@@ -55,23 +52,23 @@ pub(super) async fn resume<P: Provider>(
             Ok(Existing::Open(checkout))
         }
         OrderStatus::Pending => {
-            let ended = end(sources.db, sources.clock, provider, &stored).await;
-            let ended = or_gone(sources.db, sources.clock, provider, &stored, ended, EndsGone::Later).await;
+            let ended = desk.end(&stored).await;
+            let ended = desk.or_gone(&stored, ended, EndsGone::Later).await;
             Ok(match ended? {
                 Settled::Open | Settled::Gone => Existing::Processing,
                 Settled::Changed | Settled::Unchanged => {
-                    let stored = orders::get(sources.db, &remembered.order).await?;
+                    let stored = orders::get(desk.db, &remembered.order).await?;
                     let is_paid = stored.is_some_and(|stored| stored.order.status == OrderStatus::Paid);
                     if is_paid { Existing::Paid } else { Existing::Ended }
                 }
             })
         }
         OrderStatus::Paid => {
-            clear_cart(sources.db, stored).await?;
+            is_written(clear_cart(desk.db, stored).await)?;
             Ok(Existing::Paid)
         }
         OrderStatus::Failed | OrderStatus::Cancelled | OrderStatus::Refunded => {
-            forget(sources.db, user, remembered).await?;
+            forget(desk.db, user, remembered).await?;
             Ok(Existing::Ended)
         }
     }
@@ -80,6 +77,6 @@ pub(super) async fn resume<P: Provider>(
 async fn forget(db: &Db, user: UserId, remembered: &OpenCheckout) -> Result<(), StoreError> {
     let write: Write = carts::forget_checkout(user, &remembered.order);
     // Another request may have forgotten it.
-    let _: Sent<_> = send(db, vec![write]).await?;
+    sent(db, vec![write]).await?;
     Ok(())
 }

@@ -3,8 +3,8 @@
 use crate::clock::Clock;
 use crate::model::{RunName, Subscription};
 use crate::rules::subscription::extended;
-use crate::store::transaction::{Sent, Write, send};
-use crate::store::{Db, RETRIES, StoreError, pause_before, subscriptions};
+use crate::store::transaction::{Write, send};
+use crate::store::{Db, StoreError, TURNS, in_turns, subscriptions};
 use crate::usecases::orders::subscription::write;
 
 /// Lets a subscription give access for so many seconds longer, once per run of the owner's; the sweep moves what runs at its end.
@@ -15,15 +15,13 @@ pub async fn extend_subscription(
     id: &str,
     (run, seconds): (&RunName, i64),
 ) -> Result<Option<Subscription>, StoreError> {
-    for round in 0..=RETRIES {
-        pause_before(round).await;
+    in_turns(TURNS, || async {
         let now = clock.seconds();
         let Some(read) = subscriptions::get(db, id).await? else { return Ok(None) };
         let Some(next) = extended(&read, run, seconds, now) else { return Ok(None) };
         let writes: Vec<Write> = write(db, &read, &next, now).await?;
-        if send(db, writes).await? == Sent::Written {
-            return Ok(Some(next));
-        }
-    }
-    Err(StoreError::Contended)
+        send(db, writes).await?;
+        Ok(Some(next))
+    })
+    .await
 }

@@ -12,6 +12,7 @@ mod bought;
 mod cancel_subscription;
 mod compare;
 mod create;
+mod desk;
 mod dispute;
 mod draft;
 mod drain;
@@ -38,24 +39,21 @@ mod webhook_event;
 mod write;
 
 pub use begin_limit::{CHECKOUTS, forget_begun};
-pub use cancel_subscription::cancel_subscription;
 pub use compare::{Compared, Difference, compare, return_payment};
 pub use create::{CreateError, create};
+pub use desk::Desk;
 pub use dispute::note_dispute;
 pub use draft::Request;
-pub use drain::{EndedAll, end_all, is_settled, open_orders, settled_at};
+pub use drain::{EndedAll, is_settled, open_orders, settled_at};
 pub use extend::extend_subscription;
 pub use gone::STRANDED;
 pub use open::Checkout;
-pub use operator::{OperatorError, RefundKind, Refunded, accept, cancel, refund, settle_now};
+pub use operator::{OperatorError, RefundKind, Refunded};
 pub use paid_session::{NotPaid, PaidCheckout, paid_checkout};
 pub use provider::{
     DisputeState, PaymentPage, PaymentSubject, Provider, ProviderError, Session, WebhookEvent, WebhookEventPage,
 };
-pub use refund_lines::{LinesRefunded, refund_lines};
+pub use refund_lines::LinesRefunded;
 pub use retry::OVERDUE;
-pub use settle::{ask, settle, settle_with};
 pub use status::{SettleError, Settled};
-pub use subscription::settle_subscription;
-pub use sweep::{Swept, sweep};
-pub use webhook_event::act;
+pub use sweep::Swept;

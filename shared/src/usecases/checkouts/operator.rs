@@ -1,19 +1,19 @@
 //! The steps of an operator about an order at its payment provider. Each step ends with what the provider says then.
 
-use super::attempt::{send_attempt, write_step};
-use super::gone::{EndsGone, or_gone};
+use super::attempt::write_step;
+use super::desk::Desk;
+use super::gone::EndsGone;
 use super::provider::{Provider, ProviderError};
 use super::review::end_review;
-use super::settle::{end, settle_or_end, settle_with};
-use super::status::{ChangeOutcome, SettleError, Settled, unknown_intent, write_paid};
-use crate::clock::Clock;
+use super::status::{SettleError, Settled, unknown_intent, write_paid};
 use crate::model::{InternalId, Money, OrderStatus, RefundAttempt, RefundOutcome, ReviewOutcome, Reviewed};
 use crate::rules::dispute::takes_back;
 use crate::rules::line_refund::LineRefusal;
 use crate::rules::payment::{Origin, PaymentState, Progress, origin};
 use crate::rules::refund::{NextStep, RefundRefusal, next_step};
 use crate::store::orders::{self, StoredOrder};
-use crate::store::{Db, RETRIES, StoreError, pause_before};
+use crate::store::transaction::is_written;
+use crate::store::{Db, LostRace, RETRIES, StoreError, TURNS, in_turns, pause_before};
 use crate::usecases::orders::follow;
 use crate::usecases::orders::transition::Step;
 
@@ -70,6 +70,12 @@ pub enum OperatorError {
     Settle(#[from] SettleError),
 }
 
+impl LostRace for OperatorError {
+    fn is_contended(&self) -> bool {
+        matches!(self, Self::Settle(error) if error.is_contended())
+    }
+}
+
 impl From<StoreError> for OperatorError {
     fn from(error: StoreError) -> Self {
         Self::Settle(error.into())
@@ -101,58 +107,51 @@ pub struct Refunded {
     pub currency: String,
 }
 
-/// Asks the provider about an order now, and writes what it says. A checkout that has expired is ended. Returns the
-/// stored order. After an error the same call may be repeated.
-pub async fn settle_now<P: Provider>(
-    db: &Db,
-    clock: &dyn Clock,
-    provider: &P,
-    id: &InternalId,
-) -> Result<(StoredOrder, Settled), OperatorError> {
-    let stored = read(db, id).await?;
-    if !stored.is_checkout() {
-        return Err(OperatorError::NoPayment);
+impl<P: Provider> Desk<'_, &P> {
+    /// Asks the provider about an order now, and writes what it says. A checkout that has expired is ended. Returns the
+    /// stored order. After an error the same call may be repeated.
+    pub async fn settle_now(&self, id: &InternalId) -> Result<(StoredOrder, Settled), OperatorError> {
+        let stored = read(self.db, id).await?;
+        if !stored.is_checkout() {
+            return Err(OperatorError::NoPayment);
+        }
+        let settled = self.settle_or_end(&stored).await?;
+        Ok((read_counted(self.db, id).await?, settled))
     }
-    let settled = settle_or_end(db, clock, provider, &stored).await?;
-    Ok((read_counted(db, id).await?, settled))
 }
 
-/// Refunds a payment at the provider up to `total`, in the payment's minor units, or all of it. The amount refunded
-/// before counts, also by other means. A payment that needed an operator is refunded in full, which ends that. After an
-/// error the same call may be repeated at any time, and refunds the same amount once.
-pub async fn refund<P: Provider>(
-    db: &Db,
-    clock: &dyn Clock,
-    provider: &P,
-    id: &InternalId,
-    total: Option<Money>,
-) -> Result<Refunded, OperatorError> {
-    let begun = read(db, id).await?.effects.refund.filter(RefundAttempt::is_open);
-    let (mut sent, mut lost) = (None, 0);
-    for round in 0..ROUNDS {
-        pause_before(round.min(RETRIES)).await;
-        // The time before the provider is asked: it may have made a refund since it has responded.
-        let asked_at = clock.seconds();
-        let (stored, state) = settle_and_fetch(db, clock, provider, id).await?;
-        let (intent, total) = payment(&stored, &state, total)?;
-        let step = next_step(&stored.effects, &state, total, asked_at)?;
-        if step == NextStep::Done {
-            let refunded = refunded(stored, &state, begun.as_ref(), sent.as_ref());
-            return Ok(Refunded { stored: read_counted(db, id).await?, ..refunded });
+impl<P: Provider> Desk<'_, &P> {
+    /// Refunds a payment at the provider up to `total`, in the payment's minor units, or all of it. The amount refunded
+    /// before counts, also by other means. A payment that needed an operator is refunded in full, which ends that. After an
+    /// error the same call may be repeated at any time, and refunds the same amount once.
+    pub async fn refund(&self, id: &InternalId, total: Option<Money>) -> Result<Refunded, OperatorError> {
+        let begun = read(self.db, id).await?.effects.refund.filter(RefundAttempt::is_open);
+        let (mut sent, mut lost) = (None, 0);
+        for round in 0..ROUNDS {
+            pause_before(round.min(RETRIES)).await;
+            // The time before the provider is asked: it may have made a refund since it has responded.
+            let asked_at = self.clock.seconds();
+            let (stored, state) = self.settle_and_fetch(id).await?;
+            let (intent, total) = payment(&stored, &state, total)?;
+            let step = next_step(&stored.effects, &state, total, asked_at)?;
+            if step == NextStep::Done {
+                let refunded = refunded(stored, &state, begun.as_ref(), sent.as_ref());
+                return Ok(Refunded { stored: read_counted(self.db, id).await?, ..refunded });
+            }
+            if !is_written(write_step(self.db, &stored, &step, intent).await)? {
+                continue;
+            }
+            let (NextStep::Begin(attempt) | NextStep::Resume(attempt)) = step else { continue };
+            match self.send_attempt(&stored, intent, &attempt).await {
+                // It may have been done: the next round says so, and otherwise it is sent again under the same key.
+                Err(SettleError::Provider(ProviderError::Unavailable(_))) if lost < LOST => lost += 1,
+                Err(SettleError::Store(StoreError::Contended)) => {}
+                done => done?,
+            }
+            sent = Some(attempt);
         }
-        if !write_step(db, &stored, &step, intent).await? {
-            continue;
-        }
-        let (NextStep::Begin(attempt) | NextStep::Resume(attempt)) = step else { continue };
-        match send_attempt(db, clock, provider, &stored, intent, &attempt).await {
-            // It may have been done: the next round says so, and otherwise it is sent again under the same key.
-            Err(SettleError::Provider(ProviderError::Unavailable(_))) if lost < LOST => lost += 1,
-            Err(SettleError::Conflict) => {}
-            done => done?,
-        }
-        sent = Some(attempt);
+        Err(StoreError::Contended.into())
     }
-    Err(SettleError::Conflict.into())
 }
 
 /// The payment's id, and the total that is to be refunded.
@@ -199,108 +198,86 @@ fn refunded(
     Refunded { kind, amount, total: state.refunded, currency: state.currency.to_uppercase(), stored }
 }
 
-/// Makes an order that needs an operator PAID although its payment does not agree with it, under the
-/// conditions of any payment. Returns the stored order, and whether it was accepted now. After an error the same call
-/// may be repeated.
-pub async fn accept<P: Provider>(
-    db: &Db,
-    clock: &dyn Clock,
-    provider: &P,
-    id: &InternalId,
-) -> Result<(StoredOrder, bool), OperatorError> {
-    for round in 0..=RETRIES {
-        pause_before(round).await;
-        let (mut stored, state) = settle_and_fetch(db, clock, provider, id).await?;
-        let (order, effects) = (&stored.order, &stored.effects);
-        let Some(reason) = effects.review.clone() else {
-            let is_accepted =
-                effects.reviewed.as_ref().is_some_and(|reviewed| reviewed.outcome == ReviewOutcome::Accepted);
-            return if is_accepted { Ok((stored, false)) } else { Err(OperatorError::NoReview) };
-        };
-        if state.progress != Progress::Paid || order.status == OrderStatus::Refunded {
-            return Err(OperatorError::Status(order.status));
-        }
-        let disputed = effects.dispute.as_ref().filter(|dispute| takes_back(dispute));
-        if let Some(dispute) = disputed.filter(|_| order.status != OrderStatus::Paid) {
-            return Err(OperatorError::Disputed(dispute.clone()));
-        }
-        if let Some(open) = effects.refund.as_ref().filter(|attempt| attempt.is_open()) {
-            return Err(RefundRefusal::Unfinished { total: open.after }.into());
-        }
-        let reviewed = Reviewed { reason, outcome: ReviewOutcome::Accepted, at: clock.seconds() };
-        let step = Step {
-            intent: unknown_intent(&stored, &state),
-            period: state.period.as_ref(),
-            reviewed: Some(&reviewed),
-            ..Step::to(OrderStatus::Paid, clock.seconds())
-        };
-        let is_written = match order.status {
-            OrderStatus::Paid => end_review(db, &stored, &reviewed).await?,
-            _ => match write_paid(db, clock, &mut stored, &step).await? {
-                ChangeOutcome::Refused => return Err(OperatorError::SoldOut),
-                paid => paid.is_written(),
-            },
-        };
-        if is_written {
+impl<P: Provider> Desk<'_, &P> {
+    /// Makes an order that needs an operator PAID although its payment does not agree with it, under the
+    /// conditions of any payment. Returns the stored order, and whether it was accepted now. After an error the same call
+    /// may be repeated.
+    pub async fn accept(&self, id: &InternalId) -> Result<(StoredOrder, bool), OperatorError> {
+        in_turns(TURNS, || async {
+            let (mut stored, state) = self.settle_and_fetch(id).await?;
+            let (order, effects) = (&stored.order, &stored.effects);
+            let Some(reason) = effects.review.clone() else {
+                let is_accepted =
+                    effects.reviewed.as_ref().is_some_and(|reviewed| reviewed.outcome == ReviewOutcome::Accepted);
+                return if is_accepted { Ok((stored, false)) } else { Err(OperatorError::NoReview) };
+            };
+            if state.progress != Progress::Paid || order.status == OrderStatus::Refunded {
+                return Err(OperatorError::Status(order.status));
+            }
+            let disputed = effects.dispute.as_ref().filter(|dispute| takes_back(dispute));
+            if let Some(dispute) = disputed.filter(|_| order.status != OrderStatus::Paid) {
+                return Err(OperatorError::Disputed(dispute.clone()));
+            }
+            if let Some(open) = effects.refund.as_ref().filter(|attempt| attempt.is_open()) {
+                return Err(RefundRefusal::Unfinished { total: open.after }.into());
+            }
+            let reviewed = Reviewed { reason, outcome: ReviewOutcome::Accepted, at: self.clock.seconds() };
+            let step = Step {
+                intent: unknown_intent(&stored, &state),
+                period: state.period.as_ref(),
+                reviewed: Some(&reviewed),
+                ..Step::to(OrderStatus::Paid, self.clock.seconds())
+            };
+            if order.status == OrderStatus::Paid {
+                end_review(self.db, &stored, &reviewed).await?;
+            } else if !write_paid(self.db, self.clock, &mut stored, &step).await? {
+                return Err(OperatorError::SoldOut);
+            }
             // What was refunded of it, and what follows from a payment.
-            settle_with(db, clock, provider, id, &state).await?;
-            return Ok((read_counted(db, id).await?, true));
-        }
+            self.apply(id, &state).await?;
+            Ok((read_counted(self.db, id).await?, true))
+        })
+        .await
     }
-    Err(SettleError::Conflict.into())
-}
 
-/// An order and what the provider says of its payment, with nothing of it still to be written: the order is as it was
-/// before the provider was asked, so that no refund was begun in between which the provider's words do not have.
-pub(super) async fn settle_and_fetch<P: Provider>(
-    db: &Db,
-    clock: &dyn Clock,
-    provider: &P,
-    id: &InternalId,
-) -> Result<(StoredOrder, PaymentState), OperatorError> {
-    for round in 0..ROUNDS {
-        pause_before(round.min(RETRIES)).await;
-        let before = read(db, id).await?;
-        let session = before.effects.provider.as_ref().and_then(|provider| provider.session.as_deref());
-        let state = provider.fetch(session.ok_or(OperatorError::NoPayment)?).await?;
-        settle_with(db, clock, provider, id, &state).await?;
-        let after = read(db, id).await?;
-        let shown = |stored: &StoredOrder| {
-            let effects = &stored.effects;
-            let sums = (effects.refunded, effects.failed_refunds, effects.unreturned);
-            (stored.order.status, effects.refund.clone(), effects.review.clone(), sums)
-        };
-        if shown(&before) == shown(&after) {
-            return Ok((after, state));
-        }
+    /// An order and what the provider says of its payment, with nothing of it still to be written: the order is as it was
+    /// before the provider was asked, so that no refund was begun in between which the provider's words do not have.
+    pub(super) async fn settle_and_fetch(&self, id: &InternalId) -> Result<(StoredOrder, PaymentState), OperatorError> {
+        in_turns(ROUNDS, || async {
+            let before = read(self.db, id).await?;
+            let session = before.effects.provider.as_ref().and_then(|provider| provider.session.as_deref());
+            let state = self.provider.fetch(session.ok_or(OperatorError::NoPayment)?).await?;
+            self.apply(id, &state).await?;
+            let after = read(self.db, id).await?;
+            let shown = |stored: &StoredOrder| {
+                let effects = &stored.effects;
+                let sums = (effects.refunded, effects.failed_refunds, effects.unreturned);
+                (stored.order.status, effects.refund.clone(), effects.review.clone(), sums)
+            };
+            if shown(&before) == shown(&after) { Ok((after, state)) } else { Err(StoreError::Contended.into()) }
+        })
+        .await
     }
-    Err(SettleError::Conflict.into())
-}
 
-/// Ends a pending order's checkout at the provider, and gives back what it holds. If the buyer has paid in the
-/// meantime, the order is paid. An order of our account whose checkout the provider does not have is ended if
-/// `ends_gone`. Returns the stored order. After an error the same call may be repeated.
-pub async fn cancel<P: Provider>(
-    db: &Db,
-    clock: &dyn Clock,
-    provider: &P,
-    id: &InternalId,
-    ends_gone: bool,
-) -> Result<StoredOrder, OperatorError> {
-    let stored = read(db, id).await?;
-    if stored.order.status != OrderStatus::Pending {
-        return Err(OperatorError::Status(stored.order.status));
-    }
-    if !stored.is_checkout() {
-        return Err(OperatorError::NoPayment);
-    }
-    let ended = end(db, clock, provider, &stored).await;
-    let ends = if ends_gone { EndsGone::Now } else { EndsGone::Later };
-    match or_gone(db, clock, provider, &stored, ended, ends).await? {
-        Settled::Open => Err(OperatorError::Processing),
-        Settled::Gone if is_own(provider, &stored) => Err(OperatorError::Gone),
-        Settled::Gone => Err(OperatorError::Stranded),
-        Settled::Changed | Settled::Unchanged => read_counted(db, id).await,
+    /// Ends a pending order's checkout at the provider, and gives back what it holds. If the buyer has paid in the
+    /// meantime, the order is paid. An order of our account whose checkout the provider does not have is ended if
+    /// `ends_gone`. Returns the stored order. After an error the same call may be repeated.
+    pub async fn cancel(&self, id: &InternalId, ends_gone: bool) -> Result<StoredOrder, OperatorError> {
+        let stored = read(self.db, id).await?;
+        if stored.order.status != OrderStatus::Pending {
+            return Err(OperatorError::Status(stored.order.status));
+        }
+        if !stored.is_checkout() {
+            return Err(OperatorError::NoPayment);
+        }
+        let ended = self.end(&stored).await;
+        let ends = if ends_gone { EndsGone::Now } else { EndsGone::Later };
+        match self.or_gone(&stored, ended, ends).await? {
+            Settled::Open => Err(OperatorError::Processing),
+            Settled::Gone if is_own(self.provider, &stored) => Err(OperatorError::Gone),
+            Settled::Gone => Err(OperatorError::Stranded),
+            Settled::Changed | Settled::Unchanged => read_counted(self.db, id).await,
+        }
     }
 }
 

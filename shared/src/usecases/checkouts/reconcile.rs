@@ -5,14 +5,12 @@
 //! refuses to show, and what is not ours, counts as done. What fails is kept in the row and acted on again later.
 
 use super::batch::work_until;
+use super::desk::Desk;
 use super::provider::{Provider, ProviderError, WebhookEvent, WebhookEventPage};
 use super::retry::{OVERDUE, again_in};
 use super::status::SettleError;
-use super::webhook_event::act;
-use crate::clock::Clock;
 use crate::deadline::Stop;
-use crate::store::Db;
-use crate::store::transaction::{Sent, Write, send};
+use crate::store::transaction::send;
 use crate::store::webhook_events::{EventCursor, FailedEvent, Window};
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -33,14 +31,14 @@ pub(super) struct Reconciled {
 }
 
 /// Acts on the provider's webhook events as far as the time allows. Begins nothing after `stop`.
-pub(super) async fn reconcile<P: Provider>(db: &Db, clock: &dyn Clock, provider: &P, stop: Stop) -> Reconciled {
-    let run = Run { db, clock, provider, stop, failed: AtomicUsize::new(0) };
+pub(super) async fn reconcile<P: Provider>(desk: &Desk<'_, &P>, stop: Stop) -> Reconciled {
+    let run = Run { desk, stop, failed: AtomicUsize::new(0) };
     let mut mark = None;
     if let Err(error) = run.all(&mut mark).await {
         tracing::error!(%error, "the payment provider's webhook events could not be asked for");
         run.failed.fetch_add(1, Ordering::Relaxed);
     }
-    let last = clock.seconds().saturating_sub(OVERDUE);
+    let last = desk.clock.seconds().saturating_sub(OVERDUE);
     let failed = mark.iter().flat_map(|mark: &EventCursor| &mark.failed);
     Reconciled { overdue: failed.filter(|event| event.since <= last).count(), failed: run.failed.into_inner() }
 }
@@ -54,17 +52,15 @@ enum Acted {
 }
 
 struct Run<'a, P> {
-    db: &'a Db,
-    clock: &'a dyn Clock,
-    provider: &'a P,
+    desk: &'a Desk<'a, &'a P>,
     stop: Stop,
     failed: AtomicUsize,
 }
 
 impl<P: Provider> Run<'_, P> {
     async fn all(&self, read: &mut Option<EventCursor>) -> Result<(), SettleError> {
-        let now = self.clock.seconds();
-        *read = EventCursor::read(self.db).await?;
+        let now = self.desk.clock.seconds();
+        *read = EventCursor::read(self.desk.db).await?;
         let Some(mark) = read else { return self.save(&mut EventCursor::beginning(now)).await };
         self.again(mark).await?;
         if mark.window.is_none() && now.saturating_sub(mark.since) >= EVERY {
@@ -78,7 +74,7 @@ impl<P: Provider> Run<'_, P> {
 
     /// Acts on the webhook events that failed before.
     async fn again(&self, mark: &mut EventCursor) -> Result<(), SettleError> {
-        let now = self.clock.seconds();
+        let now = self.desk.clock.seconds();
         let (due, mut kept): (Vec<_>, Vec<_>) =
             std::mem::take(&mut mark.failed).into_iter().partition(|event| event.again_at <= now);
         // A kind that this version does not know is left to one that does.
@@ -102,7 +98,7 @@ impl<P: Provider> Run<'_, P> {
     /// Asks for the pages of a window, and acts on them, until the last one or the end of the time.
     async fn pages(&self, mark: &mut EventCursor, window: Window) -> Result<(), SettleError> {
         let times = (mark.since.saturating_sub(OVERLAP), window.until);
-        let mut page = match self.provider.webhook_events(times, window.after.as_deref()).await {
+        let mut page = match self.desk.provider.webhook_events(times, window.after.as_deref()).await {
             Err(ProviderError::Refused(reason)) if window.after.is_some() => {
                 tracing::error!(
                     reason,
@@ -137,13 +133,13 @@ impl<P: Provider> Run<'_, P> {
         after: Option<&str>,
     ) -> Option<Result<WebhookEventPage, ProviderError>> {
         let after = after.filter(|_| !self.stop.has_come())?;
-        Some(self.provider.webhook_events(times, Some(after)).await)
+        Some(self.desk.provider.webhook_events(times, Some(after)).await)
     }
 
     /// Acts on a page of webhook events. Whether all were acted on, or are kept to be acted on again.
     async fn page(&self, mark: &mut EventCursor, events: Vec<WebhookEvent>) -> bool {
         let (failed, left) = self.act_on(events.into_iter().collect()).await;
-        let now = self.clock.seconds();
+        let now = self.desk.clock.seconds();
         for event in failed {
             let (kind, id) = event.parts();
             if mark.failed.iter().any(|known| known.kind == kind && known.id == id) {
@@ -177,7 +173,7 @@ impl<P: Provider> Run<'_, P> {
     }
 
     async fn act(&self, event: WebhookEvent) -> Acted {
-        match act(self.db, self.clock, self.provider, &event).await {
+        match self.desk.act(&event).await {
             Ok(()) => Acted::Done,
             Err(SettleError::Provider(ProviderError::Refused(reason) | ProviderError::NoCheckout(reason))) => {
                 tracing::warn!(event = ?event, reason, "a webhook event about something that the payment provider does not show");
@@ -196,10 +192,6 @@ impl<P: Provider> Run<'_, P> {
 
     /// Writes the row. It conflicts if another sweep has written it meanwhile, which then goes on.
     async fn save(&self, mark: &mut EventCursor) -> Result<(), SettleError> {
-        let write: Write = mark.put()?;
-        match send(self.db, vec![write]).await? {
-            Sent::Written => Ok(()),
-            Sent::Conflict | Sent::Refused(_) => Err(SettleError::Conflict),
-        }
+        Ok(send(self.desk.db, vec![mark.put()?]).await?)
     }
 }

@@ -5,28 +5,25 @@ use crate::model::{OrderEffects, Refunds};
 use crate::rules::dispute::less_returned;
 use crate::rules::order::users;
 use crate::store::orders::StoredOrder;
-use crate::store::transaction::{Sent, Write, send};
+use crate::store::transaction::{Write, send};
 use crate::store::{Db, StoreError, keys, ledgers};
 use crate::telemetry::{PaymentEvent, payment_event};
 use crate::usecases::orders::effects::change_ledgers;
 
 /// Notes what of a paid order is refunded by now, and takes the increase off what the ledgers call paid; if a refund
-/// has failed, what it took off is added again. The statistics follow at the next sweep. `false` if the order has
-/// changed since it was read.
+/// has failed, what it took off is added again. The statistics follow at the next sweep.
 pub(super) async fn refund_in_part(
     db: &Db,
     clock: &dyn Clock,
     stored: &StoredOrder,
     refunds: &Refunds,
-) -> Result<bool, StoreError> {
+) -> Result<(), StoreError> {
     let mut writes: Vec<Write> = stored.set_refunded(refunds, clock.seconds())?;
     let after = OrderEffects { refunded: refunds.refunded, ..stored.effects.clone() };
     writes.extend(take_off(db, stored, &after, clock.seconds()).await?);
-    let is_written = send(db, writes).await? == Sent::Written;
-    if is_written {
-        report(stored, refunds);
-    }
-    Ok(is_written)
+    send(db, writes).await?;
+    report(stored, refunds);
+    Ok(())
 }
 
 /// The writes that take off what ledgers call paid, or add again, what is returned of a paid order with `after` and was not
@@ -47,15 +44,12 @@ pub(super) async fn take_off(
     Ok(change_ledgers(&before, &after, &ledgers, now))
 }
 
-/// Notes which refunds of an order that is not paid, or not any more, have failed. `false` if the order has changed
-/// since it was read.
-pub(super) async fn note_failed(db: &Db, stored: &StoredOrder, refunds: &Refunds) -> Result<bool, StoreError> {
+/// Notes which refunds of an order that is not paid, or not any more, have failed.
+pub(super) async fn note_failed(db: &Db, stored: &StoredOrder, refunds: &Refunds) -> Result<(), StoreError> {
     let write: Write = stored.set_failed_refunds(refunds);
-    let is_written = send(db, vec![write]).await? == Sent::Written;
-    if is_written {
-        report(stored, refunds);
-    }
-    Ok(is_written)
+    send(db, vec![write]).await?;
+    report(stored, refunds);
+    Ok(())
 }
 
 /// Tells the operator about refunds that have failed since the order was read.

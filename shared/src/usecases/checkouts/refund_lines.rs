@@ -1,9 +1,9 @@
 //! Refunds of units of single lines. What they give back is written on the order first, in one transaction, with the total to
 //! which the payment is refunded then: whenever the process is killed, the repeated command finds that, and refunds the rest.
 
-use super::operator::{OperatorError, RefundKind, Refunded, payment, read, refund, settle_and_fetch};
+use super::desk::Desk;
+use super::operator::{OperatorError, RefundKind, Refunded, payment, read};
 use super::provider::Provider;
-use super::status::SettleError;
 use crate::clock::Clock;
 use crate::model::{DeliveryStep, InternalId, Money, Order, OrderDelivery, OrderStatus, TakenUnits};
 use crate::rules::dispute::{less_returned, takes_back};
@@ -11,8 +11,8 @@ use crate::rules::line_refund::{LineUnits, with_returned};
 use crate::rules::payment::PaymentState;
 use crate::rules::refund::next_step;
 use crate::store::orders::StoredOrder;
-use crate::store::transaction::{Sent, Write, send};
-use crate::store::{Db, RETRIES, pause_before};
+use crate::store::transaction::{Write, send};
+use crate::store::{Db, StoreError, in_turns};
 use crate::usecases::delivery::{self, follow_or_leave};
 use crate::usecases::orders::effects::{change_ledgers, give_back_units};
 use crate::usecases::orders::inputs::OrderInputs;
@@ -31,71 +31,59 @@ pub struct LinesRefunded {
     pub payment: Option<Refunded>,
 }
 
-/// Refunds units of an order's lines, up to those `wanted`: money by every means of payment, stock, ownership and commands.
-/// `provider` is needed for an order whose payment is at one. After an error the same call may be repeated at any time, and
-/// gives back once.
-pub async fn refund_lines<P: Provider>(
-    db: &Db,
-    clock: &dyn Clock,
-    provider: Option<&P>,
-    id: &InternalId,
-    wanted: &[LineUnits],
-) -> Result<LinesRefunded, OperatorError> {
-    let (stored, is_new) = give_back(db, clock, provider, id, wanted).await?;
-    follow_or_leave(db, clock, &stored).await;
-    let payment = match provider.filter(|_| stored.effects.refund_to > Money::ZERO) {
-        Some(provider) => Some(finish(db, clock, provider, id, stored.effects.refund_to).await?),
-        None => None,
-    };
-    end_if_nothing_is_left(db, clock, id).await?;
-    follow(db, id).await;
-    Ok(LinesRefunded { stored: read(db, id).await?, is_new, payment })
-}
-
-/// Writes what is given back, unless it is already. Returns the order then, and whether this call wrote it.
-async fn give_back<P: Provider>(
-    db: &Db,
-    clock: &dyn Clock,
-    provider: Option<&P>,
-    id: &InternalId,
-    wanted: &[LineUnits],
-) -> Result<(StoredOrder, bool), OperatorError> {
-    for round in 0..ROUNDS {
-        pause_before(round.min(RETRIES)).await;
-        let asked_at = clock.seconds();
-        let first = read(db, id).await?;
-        let is_charged = first.is_checkout() && first.order.price > Money::ZERO;
-        let (stored, state) = match provider.filter(|_| is_charged) {
-            Some(provider) => {
-                let (stored, state) = settle_and_fetch(db, clock, provider, id).await?;
-                (stored, Some(state))
-            }
-            None if is_charged => return Err(OperatorError::NoProvider),
-            None => (first, None),
+impl<P: Provider> Desk<'_, Option<&P>> {
+    /// Refunds units of an order's lines, up to those `wanted`: money by every means of payment, stock, ownership and commands.
+    /// A provider is needed for an order whose payment is at one. After an error the same call may be repeated at any time, and
+    /// gives back once.
+    pub async fn refund_lines(&self, id: &InternalId, wanted: &[LineUnits]) -> Result<LinesRefunded, OperatorError> {
+        let (stored, is_new) = self.give_back(id, wanted).await?;
+        follow_or_leave(self.db, self.clock, &stored).await;
+        let payment = match self.connected().filter(|_| stored.effects.refund_to > Money::ZERO) {
+            Some(desk) => Some(desk.refund_rest(id, stored.effects.refund_to).await?),
+            None => None,
         };
-        let lines = with_returned(&stored.order, &stored.effects, wanted)?;
-        if lines == stored.order.lines {
-            return Ok((stored, false));
-        }
-        check(&stored)?;
-        let is_made = |delivery: &OrderDelivery| delivery.step == DeliveryStep::Queue || delivery.moving.is_some();
-        if stored.effects.delivery.as_ref().is_some_and(is_made) {
-            // What is still being queued, or moved, is so first: it is made of the lines as they were.
-            if !delivery::follow(db, clock, &stored).await? {
-                return Err(OperatorError::Moving);
-            }
-            continue;
-        }
-        let after = Order { lines, ..stored.order.clone() };
-        let refund_to = match &state {
-            Some(state) => target(&stored, &after, state, asked_at)?,
-            None => Money::ZERO,
-        };
-        if write(db, clock, &stored, &after, refund_to).await? {
-            return Ok((read(db, id).await?, true));
-        }
+        end_if_nothing_is_left(self.db, self.clock, id).await?;
+        follow(self.db, id).await;
+        Ok(LinesRefunded { stored: read(self.db, id).await?, is_new, payment })
     }
-    Err(SettleError::Conflict.into())
+
+    /// Writes what is given back, unless it is already. Returns the order then, and whether this call wrote it.
+    async fn give_back(&self, id: &InternalId, wanted: &[LineUnits]) -> Result<(StoredOrder, bool), OperatorError> {
+        in_turns(ROUNDS, || async {
+            let asked_at = self.clock.seconds();
+            let first = read(self.db, id).await?;
+            let is_charged = first.is_checkout() && first.order.price > Money::ZERO;
+            let (stored, state) = match self.connected().filter(|_| is_charged) {
+                Some(desk) => {
+                    let (stored, state) = desk.settle_and_fetch(id).await?;
+                    (stored, Some(state))
+                }
+                None if is_charged => return Err(OperatorError::NoProvider),
+                None => (first, None),
+            };
+            let lines = with_returned(&stored.order, &stored.effects, wanted)?;
+            if lines == stored.order.lines {
+                return Ok((stored, false));
+            }
+            check(&stored)?;
+            let is_made = |delivery: &OrderDelivery| delivery.step == DeliveryStep::Queue || delivery.moving.is_some();
+            if stored.effects.delivery.as_ref().is_some_and(is_made) {
+                // What is still being queued, or moved, is so first: it is made of the lines as they were.
+                if !delivery::follow(self.db, self.clock, &stored).await? {
+                    return Err(OperatorError::Moving);
+                }
+                return Err(StoreError::Contended.into());
+            }
+            let after = Order { lines, ..stored.order.clone() };
+            let refund_to = match &state {
+                Some(state) => target(&stored, &after, state, asked_at)?,
+                None => Money::ZERO,
+            };
+            write(self.db, self.clock, &stored, &after, refund_to).await?;
+            Ok((read(self.db, id).await?, true))
+        })
+        .await
+    }
 }
 
 fn check(stored: &StoredOrder) -> Result<(), OperatorError> {
@@ -120,14 +108,14 @@ fn target(stored: &StoredOrder, after: &Order, state: &PaymentState, asked_at: i
     Ok(if more > Money::ZERO { total } else { stored.effects.refund_to })
 }
 
-/// Writes the returned units with everything that they give back. `false` if something changed in between.
+/// Writes the returned units with everything that they give back.
 async fn write(
     db: &Db,
     clock: &dyn Clock,
     stored: &StoredOrder,
     after: &Order,
     refund_to: Money,
-) -> Result<bool, OperatorError> {
+) -> Result<(), OperatorError> {
     let now = clock.seconds();
     let inputs = OrderInputs::read(db, stored).await?;
     let begun = stored.effects.delivery.as_ref().filter(|delivery| delivery.step == DeliveryStep::Queued);
@@ -138,7 +126,7 @@ async fn write(
     writes.extend(give_back_units(stored, after, &inputs));
     let [before, then] = [&stored.order, after].map(|order| less_returned(order, &stored.effects));
     writes.extend(change_ledgers(&before, &then, &inputs.ledgers, now));
-    Ok(send(db, writes).await? == Sent::Written)
+    Ok(send(db, writes).await?)
 }
 
 /// The delivery with the units that are to be taken back.
@@ -158,20 +146,16 @@ fn with_units(delivery: &OrderDelivery, stored: &StoredOrder, after: &Order) -> 
     OrderDelivery { units: delivery.units.iter().cloned().chain(taken).collect(), ..delivery.clone() }
 }
 
-/// Refunds the payment up to a total, which may be reached already.
-async fn finish<P: Provider>(
-    db: &Db,
-    clock: &dyn Clock,
-    provider: &P,
-    id: &InternalId,
-    total: Money,
-) -> Result<Refunded, OperatorError> {
-    let (stored, state) = settle_and_fetch(db, clock, provider, id).await?;
-    if state.refunded >= total {
-        let (amount, currency) = (Money::ZERO, state.currency.to_uppercase());
-        return Ok(Refunded { stored, kind: RefundKind::Already, amount, total: state.refunded, currency });
+impl<P: Provider> Desk<'_, &P> {
+    /// Refunds the payment up to a total, which may be reached already.
+    async fn refund_rest(&self, id: &InternalId, total: Money) -> Result<Refunded, OperatorError> {
+        let (stored, state) = self.settle_and_fetch(id).await?;
+        if state.refunded >= total {
+            let (amount, currency) = (Money::ZERO, state.currency.to_uppercase());
+            return Ok(Refunded { stored, kind: RefundKind::Already, amount, total: state.refunded, currency });
+        }
+        self.refund(id, Some(total)).await
     }
-    refund(db, clock, provider, id, Some(total)).await
 }
 
 /// Ends an order that has no unit left, and whose payment no provider refunds: that one would end it.
@@ -185,6 +169,6 @@ async fn end_if_nothing_is_left(db: &Db, clock: &dyn Clock, id: &InternalId) -> 
     match set_status(db, clock, id, OrderStatus::Refunded).await {
         Ok(_) | Err(SetStatusError::Forbidden { .. }) => Ok(()),
         Err(SetStatusError::Store(error)) => Err(error.into()),
-        Err(_) => Err(SettleError::Conflict.into()),
+        Err(_) => Err(StoreError::Contended.into()),
     }
 }

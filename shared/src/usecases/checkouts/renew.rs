@@ -1,9 +1,8 @@
 //! The order of a paid invoice that renews a subscription (rules.md, "Subscriptions").
 
+use super::desk::Desk;
 use super::provider::Provider;
-use super::settle::{settle, settle_known};
 use super::status::SettleError;
-use crate::clock::Clock;
 use crate::model::{
     InternalId, Order, OrderDelivery, OrderEffects, OrderLine, OrderStatus, OrderSubscription, ProviderAccount,
     ProviderCheckout, PublishedItem, Subscription,
@@ -11,7 +10,7 @@ use crate::model::{
 use crate::rules::payment::{PaidPeriod, PaymentState, Progress};
 use crate::store::orders::{self, StoredOrder};
 use crate::store::owned_orders::OwnedOrder;
-use crate::store::transaction::{Sent, Write, send};
+use crate::store::transaction::{Write, sent};
 use crate::store::unfinished::Unfinished;
 use crate::store::{Db, StoreError, deliveries, keys, published, read_published, subscriptions};
 use crate::telemetry::{PaymentEvent, payment_event};
@@ -19,38 +18,35 @@ use crate::usecases::delivery::{freeze, withdraw};
 use crate::usecases::orders::next_number;
 use std::collections::BTreeMap;
 
-/// Writes what an invoice of a subscription says: of the first one on the order that the subscription began with, of a paid
-/// further one on an order of its own, which is made once. One that is neither is counted: it was made in the provider's
-/// dashboard. After an error the same call may be repeated.
-pub(super) async fn settle_invoice<P: Provider>(
-    db: &Db,
-    clock: &dyn Clock,
-    provider: &P,
-    state: &PaymentState,
-) -> Result<(), SettleError> {
-    let Some((period, began_with)) =
-        state.period.as_ref().and_then(|period| Some((period, period.began_with.as_ref()?)))
-    else {
-        return Ok(());
-    };
-    if !period.renewal {
-        let first = settle_first(db, clock, provider, began_with).await?;
-        let paid_by = first.as_ref().and_then(|stored| stored.effects.provider.as_ref()?.intent.as_ref());
-        if paid_by.zip(state.intent.as_ref()).is_some_and(|(paid_by, intent)| paid_by != intent) {
-            without_order(state, "a paid invoice is neither the first nor a renewal");
-        }
-        return Ok(());
-    }
-    let Some(order) = state.order.as_ref().filter(|_| state.progress == Progress::Paid) else { return Ok(()) };
-    if orders::get(db, order).await?.is_none() {
-        let Some(renewed) = subscription(db, clock, provider, period, began_with).await? else {
-            without_order(state, "a paid invoice has no subscription");
+impl<P: Provider> Desk<'_, &P> {
+    /// Writes what an invoice of a subscription says: of the first one on the order that the subscription began with, of a paid
+    /// further one on an order of its own, which is made once. One that is neither is counted: it was made in the provider's
+    /// dashboard. After an error the same call may be repeated.
+    pub(super) async fn settle_invoice(&self, state: &PaymentState) -> Result<(), SettleError> {
+        let Some((period, began_with)) =
+            state.period.as_ref().and_then(|period| Some((period, period.began_with.as_ref()?)))
+        else {
             return Ok(());
         };
-        create(db, clock, provider, &renewed, period, state).await?;
+        if !period.renewal {
+            let first = self.settle_first(began_with).await?;
+            let paid_by = first.as_ref().and_then(|stored| stored.effects.provider.as_ref()?.intent.as_ref());
+            if paid_by.zip(state.intent.as_ref()).is_some_and(|(paid_by, intent)| paid_by != intent) {
+                without_order(state, "a paid invoice is neither the first nor a renewal");
+            }
+            return Ok(());
+        }
+        let Some(order) = state.order.as_ref().filter(|_| state.progress == Progress::Paid) else { return Ok(()) };
+        if orders::get(self.db, order).await?.is_none() {
+            let Some(renewed) = self.subscription_of_period(period, began_with).await? else {
+                without_order(state, "a paid invoice has no subscription");
+                return Ok(());
+            };
+            self.write_renewal(&renewed, period, state).await?;
+        }
+        self.apply(order, state).await?;
+        Ok(())
     }
-    settle_known(db, clock, provider, order, state).await?;
-    Ok(())
 }
 
 /// Notes that a buyer has paid something for which the table has no order: it was restored to an earlier time, for example.
@@ -62,61 +58,54 @@ pub(super) fn without_order(state: &PaymentState, what: &str) {
     }
 }
 
-/// The subscription of a period. The order that it began with may not be paid here yet.
-async fn subscription<P: Provider>(
-    db: &Db,
-    clock: &dyn Clock,
-    provider: &P,
-    period: &PaidPeriod,
-    began_with: &InternalId,
-) -> Result<Option<Subscription>, SettleError> {
-    let found = subscriptions::get(db, &period.subscription).await?;
-    if found.is_some() {
-        return Ok(found);
+impl<P: Provider> Desk<'_, &P> {
+    /// The subscription of a period. The order that it began with may not be paid here yet.
+    async fn subscription_of_period(
+        &self,
+        period: &PaidPeriod,
+        began_with: &InternalId,
+    ) -> Result<Option<Subscription>, SettleError> {
+        let found = subscriptions::get(self.db, &period.subscription).await?;
+        if found.is_some() {
+            return Ok(found);
+        }
+        self.settle_first(began_with).await?;
+        Ok(subscriptions::get(self.db, &period.subscription).await?)
     }
-    settle_first(db, clock, provider, began_with).await?;
-    Ok(subscriptions::get(db, &period.subscription).await?)
-}
 
-/// Settles the order that a subscription began with. Returns it as it was before.
-async fn settle_first<P: Provider>(
-    db: &Db,
-    clock: &dyn Clock,
-    provider: &P,
-    order: &InternalId,
-) -> Result<Option<StoredOrder>, SettleError> {
-    let stored = orders::get(db, order).await?;
-    if let Some(stored) = &stored {
-        settle(db, clock, provider, stored).await?;
+    /// Settles the order that a subscription began with. Returns it as it was before.
+    async fn settle_first(&self, order: &InternalId) -> Result<Option<StoredOrder>, SettleError> {
+        let stored = orders::get(self.db, order).await?;
+        if let Some(stored) = &stored {
+            self.settle(stored).await?;
+        }
+        Ok(stored)
     }
-    Ok(stored)
-}
 
-/// Writes the order of a renewal, pending: that it is paid is written as of every order.
-async fn create<P: Provider>(
-    db: &Db,
-    clock: &dyn Clock,
-    provider: &P,
-    subscription: &Subscription,
-    period: &PaidPeriod,
-    state: &PaymentState,
-) -> Result<(), SettleError> {
-    let Some(before) = orders::get(db, &subscription.newest).await? else {
-        return Err(StoreError::unreadable(&keys::order(&subscription.newest), "order").into());
-    };
-    let now = clock.seconds();
-    // What was never delivered of the purchase is not delivered twice: it is withdrawn, and the renewal gives it. One whose
-    // place another has taken gives nothing.
-    let restart = subscription.replaced_by.is_none() && withdraw(db, &before, now).await?;
-    let mut order = draft(subscription, period, state, &before, provider.account(), restart, now);
-    order.order.id = next_number(db).await?;
-    let commands = commands(db, &mut order, &before).await?;
-    let due = Unfinished::put(&order.order, now)?;
-    let owned = OwnedOrder::put(&order.order)?;
-    let writes: Vec<Write> = [order.put_new()?, due].into_iter().chain(owned).chain(commands).collect();
-    // If it conflicts, another request has made the same order.
-    let _: Sent<_> = send(db, writes).await?;
-    Ok(())
+    /// Writes the order of a renewal, pending: that it is paid is written as of every order.
+    async fn write_renewal(
+        &self,
+        subscription: &Subscription,
+        period: &PaidPeriod,
+        state: &PaymentState,
+    ) -> Result<(), SettleError> {
+        let Some(before) = orders::get(self.db, &subscription.newest).await? else {
+            return Err(StoreError::unreadable(&keys::order(&subscription.newest), "order").into());
+        };
+        let now = self.clock.seconds();
+        // What was never delivered of the purchase is not delivered twice: it is withdrawn, and the renewal gives it. One whose
+        // place another has taken gives nothing.
+        let restart = subscription.replaced_by.is_none() && withdraw(self.db, &before, now).await?;
+        let mut order = draft(subscription, period, state, &before, self.provider.account(), restart, now);
+        order.order.id = next_number(self.db).await?;
+        let commands = commands(self.db, &mut order, &before).await?;
+        let due = Unfinished::put(&order.order, now)?;
+        let owned = OwnedOrder::put(&order.order)?;
+        let writes: Vec<Write> = [order.put_new()?, due].into_iter().chain(owned).chain(commands).collect();
+        // If it conflicts, another request has made the same order.
+        sent(self.db, writes).await?;
+        Ok(())
+    }
 }
 
 fn draft(

@@ -5,7 +5,7 @@ use crate::model::{ItemId, Units};
 use crate::rules::order::by_item;
 use crate::store::orders::{self, StoredOrder};
 use crate::store::reservations::{self, Reservation, Reserved};
-use crate::store::transaction::{Sent, Write, send};
+use crate::store::transaction::{Write, send, sent};
 use crate::store::{Db, StoreError};
 use crate::usecases::orders::inputs::OrderInputs;
 use crate::usecases::orders::refusal::OrderRefusal;
@@ -19,12 +19,10 @@ pub(super) enum ReserveOutcome {
     All(Reservation),
     /// Not as many are left; nothing is reserved.
     Refused(OrderRefusal),
-    /// Other writes kept changing a counter; nothing is reserved.
-    Conflict,
 }
 
-/// Reserves the units of an order that is about to be written. If the database does not respond, [`settle_reservation`]
-/// releases what was reserved.
+/// Reserves the units of an order that is about to be written. If other writes kept changing a counter, nothing is reserved; if the
+/// database does not respond, [`settle_reservation`] releases what was reserved.
 pub(super) async fn reserve_units(
     db: &Db,
     order: &StoredOrder,
@@ -34,32 +32,22 @@ pub(super) async fn reserve_units(
     let units = by_item(&order.order).into_iter().map(|(item, (count, _))| Units { item, count });
     let reservation = Reservation::new(&order.order, units.collect(), now.saturating_add(INTERRUPTED));
     let put: Write = reservation.put()?;
-    if send(db, vec![put]).await? != Sent::Written {
-        return Ok(ReserveOutcome::Conflict);
-    }
+    send(db, vec![put]).await?;
     let limit = |item: ItemId| inputs.items.get(&item).and_then(|published| published.item.global_limit);
     let counted = join_all(
         reservation.units.iter().map(|units| reservations::reserve(db, &reservation.order, *units, limit(units.item))),
     )
     .await;
-    let counted: Result<Vec<Reserved>, StoreError> = counted.into_iter().collect();
-    let counted = match counted {
-        Ok(counted) => counted,
-        Err(error) => {
-            left_to_sweep(&reservation, release(db, &reservation).await);
-            return Err(error);
-        }
-    };
-    let sold_out = reservation.units.iter().zip(&counted).find(|(_, counted)| **counted == Reserved::SoldOut);
+    let sold_out = reservation.units.iter().zip(&counted).find(|(_, counted)| matches!(counted, Ok(Reserved::SoldOut)));
     let refusal = sold_out
         .map(|(units, _)| OrderRefusal::GlobalLimit { item: units.item, limit: limit(units.item).unwrap_or_default() });
     if let Some(refusal) = refusal {
         release(db, &reservation).await?;
         return Ok(ReserveOutcome::Refused(refusal));
     }
-    if counted.contains(&Reserved::Conflict) {
-        release(db, &reservation).await?;
-        return Ok(ReserveOutcome::Conflict);
+    if let Some(error) = counted.into_iter().find_map(Result::err) {
+        left_to_sweep(&reservation, release(db, &reservation).await);
+        return Err(error);
     }
     Ok(ReserveOutcome::All(reservation))
 }
@@ -92,7 +80,7 @@ pub(super) fn left_to_sweep(reservation: &Reservation, step: Result<(), StoreErr
 async fn delete(db: &Db, reservation: &Reservation) -> Result<(), StoreError> {
     let write: Write = reservation.delete();
     // On a conflict the sweep finds the row, and that nothing is left to do.
-    let _: Sent<_> = send(db, vec![write]).await?;
+    sent(db, vec![write]).await?;
     Ok(())
 }
 
@@ -100,7 +88,7 @@ async fn delete(db: &Db, reservation: &Reservation) -> Result<(), StoreError> {
 /// longer be written, so that it is known whether the units are its own. After an error the same call may be repeated.
 pub(super) async fn settle_reservation(db: &Db, reservation: &Reservation) -> Result<(), StoreError> {
     let close: Write = reservation.close();
-    if send(db, vec![close]).await? != Sent::Written {
+    if !sent(db, vec![close]).await? {
         // Its own request has finished it meanwhile, or is about to.
         return Ok(());
     }

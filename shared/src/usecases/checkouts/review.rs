@@ -4,23 +4,22 @@ use crate::clock::Clock;
 use crate::model::{ReviewOutcome, Reviewed};
 use crate::rules::payment::PaymentState;
 use crate::store::orders::{Payment, StoredOrder};
-use crate::store::transaction::{Sent, Write, send};
+use crate::store::transaction::{Write, send};
 use crate::store::{Db, StoreError};
 use crate::telemetry::{PaymentEvent, payment_event};
 
-/// Notes that an operator has to look at an order, and, if it is known only now, its payment. `false` if something
-/// changed in between.
+/// Notes that an operator has to look at an order, and, if it is known only now, its payment.
 pub(super) async fn review(
     db: &Db,
     stored: &StoredOrder,
     intent: Option<&str>,
     reason: &str,
-) -> Result<bool, StoreError> {
+) -> Result<(), StoreError> {
     tracing::error!(order = %stored.order.internal_id, reason, "a payment needs an operator");
     payment_event(PaymentEvent::Review, 1);
     let row = intent.map(|intent| Payment::put(&stored.order, intent)).transpose()?;
     let writes: Vec<Write> = std::iter::once(stored.set_review(reason, intent)).chain(row).collect();
-    Ok(send(db, writes).await? == Sent::Written)
+    send(db, writes).await
 }
 
 /// The end of an operator's look that a refund in full is; `None` if no operator is needed.
@@ -29,8 +28,8 @@ pub(super) fn ended_by(stored: &StoredOrder, state: &PaymentState, clock: &dyn C
     Some(Reviewed { reason, outcome: ReviewOutcome::Refunded, at: clock.seconds() })
 }
 
-/// Notes what was decided. `false` if something changed in between.
-pub(super) async fn end_review(db: &Db, stored: &StoredOrder, reviewed: &Reviewed) -> Result<bool, StoreError> {
+/// Notes what was decided.
+pub(super) async fn end_review(db: &Db, stored: &StoredOrder, reviewed: &Reviewed) -> Result<(), StoreError> {
     let write: Write = stored.end_review(reviewed)?;
-    Ok(send(db, vec![write]).await? == Sent::Written)
+    send(db, vec![write]).await
 }

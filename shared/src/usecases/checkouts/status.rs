@@ -5,8 +5,8 @@ use crate::clock::Clock;
 use crate::model::{InternalId, OrderStatus};
 use crate::rules::payment::{PaymentState, Progress};
 use crate::store::orders::{self, StoredOrder};
-use crate::store::transaction::{Sent, send_patiently};
-use crate::store::{Db, RETRIES, StoreError, pause_before};
+use crate::store::transaction::send_patiently;
+use crate::store::{Db, StoreError, TURNS, in_turns};
 use crate::usecases::orders::SetStatusError;
 use crate::usecases::orders::effects::Limits;
 use crate::usecases::orders::recipients::with_accounts;
@@ -28,77 +28,57 @@ pub enum Settled {
 pub enum SettleError {
     #[error(transparent)]
     Provider(#[from] ProviderError),
-    #[error("other writes kept changing the same items")]
-    Conflict,
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
-/// The outcome of an attempt to change a status.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ChangeOutcome {
-    Written,
-    /// Something changed in between.
-    Conflict,
-    /// A limit does not allow it.
-    Refused,
-}
+crate::store::lost_race!(SettleError);
 
-impl ChangeOutcome {
-    pub(super) const fn is_written(self) -> bool {
-        matches!(self, Self::Written)
-    }
-}
-
-/// Writes that an order is paid. Recipients without an account get one. What is held cannot be refused: if a gift came
-/// in between, the limit is exceeded, and the order says so.
+/// Writes that an order is paid; `false` if a limit does not allow it. Recipients without an account get one. What is held cannot
+/// be refused: if a gift came in between, the limit is exceeded, and the order says so.
 pub(super) async fn write_paid(
     db: &Db,
     clock: &dyn Clock,
     stored: &mut StoredOrder,
     step: &Step<'_>,
-) -> Result<ChangeOutcome, SettleError> {
+) -> Result<bool, SettleError> {
     let lines = with_accounts(db, clock, &stored.order).await?;
     let step = Step { lines: lines.as_deref(), ..*step };
-    match change(db, stored, &step).await? {
-        ChangeOutcome::Refused if stored.effects.held => {
-            change(db, stored, &Step { limits: Limits::Ignored, ..step }).await
-        }
-        paid => Ok(paid),
+    if change(db, stored, &step).await? {
+        return Ok(true);
     }
+    Ok(stored.effects.held && change(db, stored, &Step { limits: Limits::Ignored, ..step }).await?)
 }
 
-/// Changes the status. Once it is written, `stored` is the order after it, as far as its cart and delivery need it.
-pub(super) async fn change(db: &Db, stored: &mut StoredOrder, step: &Step<'_>) -> Result<ChangeOutcome, SettleError> {
+/// Changes the status; `false` if a limit does not allow it. Once it is written, `stored` is the order after it, as far as its
+/// cart and delivery need it.
+pub(super) async fn change(db: &Db, stored: &mut StoredOrder, step: &Step<'_>) -> Result<bool, SettleError> {
     let Planned { writes, after, .. } = match plan(db, stored, step).await {
         Ok(planned) => planned,
-        Err(SetStatusError::Refused(_)) => return Ok(ChangeOutcome::Refused),
+        Err(SetStatusError::Refused(_)) => return Ok(false),
         Err(SetStatusError::Store(error)) => return Err(error.into()),
-        Err(SetStatusError::Forbidden { .. } | SetStatusError::Unknown(_) | SetStatusError::Conflict) => {
-            return Ok(ChangeOutcome::Conflict);
-        }
+        Err(SetStatusError::Forbidden { .. } | SetStatusError::Unknown(_)) => return Err(StoreError::Contended.into()),
     };
-    Ok(match send_patiently(db, writes).await? {
-        Sent::Written => {
-            *stored = after;
-            ChangeOutcome::Written
-        }
-        Sent::Conflict => ChangeOutcome::Conflict,
-        Sent::Refused(_) => ChangeOutcome::Refused,
-    })
+    let is_written = send_patiently(db, writes).await?.is_ok();
+    if is_written {
+        *stored = after;
+    }
+    Ok(is_written)
+}
+
+/// Changes the status to one that no limit can refuse.
+pub(super) async fn must_change(db: &Db, stored: &mut StoredOrder, step: &Step<'_>) -> Result<(), SettleError> {
+    if change(db, stored, step).await? { Ok(()) } else { Err(StoreError::Contended.into()) }
 }
 
 /// Ends an order that cannot be paid, and gives back what it holds.
 pub(super) async fn give_up(db: &Db, clock: &dyn Clock, id: &InternalId) -> Result<(), SettleError> {
-    for round in 0..=RETRIES {
-        pause_before(round).await;
-        let Some(mut stored) = orders::get(db, id).await? else { return Ok(()) };
-        let step = Step::to(OrderStatus::Cancelled, clock.seconds());
-        if stored.order.status != OrderStatus::Pending || change(db, &mut stored, &step).await?.is_written() {
-            return Ok(());
-        }
-    }
-    Err(SettleError::Conflict)
+    in_turns(TURNS, || async {
+        let pending = orders::get(db, id).await?.filter(|stored| stored.order.status == OrderStatus::Pending);
+        let Some(mut stored) = pending else { return Ok(()) };
+        must_change(db, &mut stored, &Step::to(OrderStatus::Cancelled, clock.seconds())).await
+    })
+    .await
 }
 
 /// The id of the order's own payment, if the order does not have it yet.

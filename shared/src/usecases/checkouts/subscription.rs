@@ -1,63 +1,57 @@
 //! Bringing a subscription and its provider together: what the store wants of it is asked for, what the provider says is
 //! written, invoices that no webhook event told of get their orders, and the end of access is moved.
 
+use super::desk::Desk;
 use super::provider::{Provider, ProviderError};
-use super::renew::settle_invoice;
 use super::status::SettleError;
-use crate::clock::Clock;
 use crate::model::{Cancellation, ProviderAccount, Subscription, SubscriptionStatus, User};
 use crate::rules::payment::{PaymentState, may_be_same};
 use crate::rules::subscription::{ProviderSubscription, SOON, access_until, call_of, cancelled, observed, settled};
-use crate::store::transaction::{Sent, Write, send};
-use crate::store::{Db, RETRIES, StoreError, keys, orders, pause_before, read_live, subscriptions};
+use crate::store::transaction::{Write, send};
+use crate::store::{Db, StoreError, TURNS, in_turns, keys, orders, read_live, subscriptions};
 use crate::usecases::delivery::move_end;
 use crate::usecases::orders::subscription::write;
 
-/// Asks the provider about a subscription, and writes what it says. One that is not ours changes nothing. Returns it as it
-/// is stored then. After an error the same call may be repeated.
-pub async fn settle_subscription<P: Provider>(
-    db: &Db,
-    clock: &dyn Clock,
-    provider: &P,
-    id: &str,
-) -> Result<Option<Subscription>, SettleError> {
-    for round in 0..=RETRIES {
-        pause_before(round).await;
-        let Some(before) = subscriptions::get(db, id).await? else { return Ok(None) };
-        let now = clock.seconds();
-        let next = match unwanted(db, &before).await? {
-            Some(how) => cancelled(&before, how, now),
-            None => before.clone(),
-        };
-        let seen = match elsewhere(&next, &provider.account(), now) {
-            Some(seen) => seen,
-            None => carry_out(provider, &next).await?,
-        };
-        if seen.period_end > before.paid_until && renew_missed(db, clock, provider, &before).await? {
-            // Their orders have changed it.
-            continue;
-        }
-        let next = observed(&next, &seen, now);
-        let next = if move_end(db, &next, now).await? {
-            settled(Subscription { scheduled: access_until(&next), ..next }, now)
-        } else {
-            Subscription { due: Some(now + SOON), ..next }
-        };
-        if next == before {
-            return Ok(Some(before));
-        }
-        // One that was read earlier may be written after one that was read later and changed nothing: the sweep asks about
-        // what has changed once more.
-        let said = |one: &Subscription| (one.status, one.detail, one.cancelled, one.free_until, one.ends_at);
-        let is_changed = said(&next) != said(&before);
-        let due = next.due.map(|due| if is_changed { due.min(now + SOON) } else { due });
-        let next = Subscription { due, ..next };
-        let writes: Vec<Write> = write(db, &before, &next, now).await?;
-        if send(db, writes).await? == Sent::Written {
-            return Ok(Some(next));
-        }
+impl<P: Provider> Desk<'_, &P> {
+    /// Asks the provider about a subscription, and writes what it says. One that is not ours changes nothing. Returns it as it
+    /// is stored then. After an error the same call may be repeated.
+    pub async fn settle_subscription(&self, id: &str) -> Result<Option<Subscription>, SettleError> {
+        in_turns(TURNS, || async {
+            let Some(before) = subscriptions::get(self.db, id).await? else { return Ok(None) };
+            let now = self.clock.seconds();
+            let next = match unwanted(self.db, &before).await? {
+                Some(how) => cancelled(&before, how, now),
+                None => before.clone(),
+            };
+            let seen = match elsewhere(&next, &self.provider.account(), now) {
+                Some(seen) => seen,
+                None => carry_out(self.provider, &next).await?,
+            };
+            if seen.period_end > before.paid_until && self.renew_missed(&before).await? {
+                // Their orders have changed it.
+                return Err(StoreError::Contended.into());
+            }
+            let next = observed(&next, &seen, now);
+            let next = if move_end(self.db, &next, now).await? {
+                settled(Subscription { scheduled: access_until(&next), ..next }, now)
+            } else {
+                Subscription { due: Some(now + SOON), ..next }
+            };
+            if next == before {
+                return Ok(Some(before));
+            }
+            // One that was read earlier may be written after one that was read later and changed nothing: the sweep asks about
+            // what has changed once more.
+            let said = |one: &Subscription| (one.status, one.detail, one.cancelled, one.free_until, one.ends_at);
+            let is_changed = said(&next) != said(&before);
+            let due = next.due.map(|due| if is_changed { due.min(now + SOON) } else { due });
+            let next = Subscription { due, ..next };
+            let writes: Vec<Write> = write(self.db, &before, &next, now).await?;
+            send(self.db, writes).await?;
+            Ok(Some(next))
+        })
+        .await
     }
-    Err(SettleError::Conflict)
 }
 
 /// How a subscription is cancelled that nobody is to be charged for any more: its account was erased, or is banned.
@@ -69,20 +63,17 @@ async fn unwanted(db: &Db, subscription: &Subscription) -> Result<Option<Cancell
     })
 }
 
-/// Ends what a subscription has taken the place of, unless that is done. What fails is left to the sweep too.
-pub(super) async fn end_replaced<P: Provider>(
-    db: &Db,
-    clock: &dyn Clock,
-    provider: &P,
-    subscription: Option<&Subscription>,
-) -> Result<(), SettleError> {
-    for id in subscription.iter().flat_map(|own| &own.replaces) {
-        let read = subscriptions::get(db, id).await?;
-        if read.is_some_and(|read| read.requested.is_some() || read.scheduled != access_until(&read)) {
-            settle_subscription(db, clock, provider, id).await?;
+impl<P: Provider> Desk<'_, &P> {
+    /// Ends what a subscription has taken the place of, unless that is done. What fails is left to the sweep too.
+    pub(super) async fn end_replaced(&self, subscription: Option<&Subscription>) -> Result<(), SettleError> {
+        for id in subscription.iter().flat_map(|own| &own.replaces) {
+            let read = subscriptions::get(self.db, id).await?;
+            if read.is_some_and(|read| read.requested.is_some() || read.scheduled != access_until(&read)) {
+                self.settle_subscription(id).await?;
+            }
         }
+        Ok(())
     }
-    Ok(())
 }
 
 /// The state of a subscription that is certainly one of another account or mode, in which no key can ask: it is given up
@@ -136,32 +127,29 @@ async fn carry_out<P: Provider>(
     }
 }
 
-/// Makes the orders of paid invoices that have none, the oldest first. Whether there were any.
-async fn renew_missed<P: Provider>(
-    db: &Db,
-    clock: &dyn Clock,
-    provider: &P,
-    subscription: &Subscription,
-) -> Result<bool, SettleError> {
-    let mut missed: Vec<PaymentState> = Vec::new();
-    let mut after = None;
-    'pages: loop {
-        let page = provider.invoices(&subscription.id, after.as_deref()).await?;
-        for invoice in page.payments {
-            let renews = invoice.period.as_ref().is_some_and(|period| period.renewal);
-            let Some(order) = invoice.order.as_ref().filter(|_| renews) else { continue };
-            if orders::get(db, order).await?.is_some() {
-                break 'pages;
+impl<P: Provider> Desk<'_, &P> {
+    /// Makes the orders of paid invoices that have none, the oldest first. Whether there were any.
+    async fn renew_missed(&self, subscription: &Subscription) -> Result<bool, SettleError> {
+        let mut missed: Vec<PaymentState> = Vec::new();
+        let mut after = None;
+        'pages: loop {
+            let page = self.provider.invoices(&subscription.id, after.as_deref()).await?;
+            for invoice in page.payments {
+                let renews = invoice.period.as_ref().is_some_and(|period| period.renewal);
+                let Some(order) = invoice.order.as_ref().filter(|_| renews) else { continue };
+                if orders::get(self.db, order).await?.is_some() {
+                    break 'pages;
+                }
+                missed.push(invoice);
             }
-            missed.push(invoice);
+            after = page.next;
+            if after.is_none() {
+                break;
+            }
         }
-        after = page.next;
-        if after.is_none() {
-            break;
+        for invoice in missed.iter().rev() {
+            self.settle_invoice(invoice).await?;
         }
+        Ok(!missed.is_empty())
     }
-    for invoice in missed.iter().rev() {
-        settle_invoice(db, clock, provider, invoice).await?;
-    }
-    Ok(!missed.is_empty())
 }

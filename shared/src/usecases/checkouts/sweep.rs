@@ -7,24 +7,22 @@
 
 use super::batch::work_until;
 use super::bought::clear_cart;
+use super::desk::Desk;
 use super::provider::Provider;
 use super::reconcile::{Reconciled, reconcile};
 use super::reservation::settle_reservation;
 use super::retry::{OVERDUE, again_in};
-use super::settle::settle_or_end;
 use super::status::{SettleError, Settled};
-use super::subscription::settle_subscription;
 use crate::clock::Clock;
 use crate::deadline::{self, Stop};
 use crate::model::{InternalId, Order, OrderStatus};
 use crate::store::keys::Key;
-use crate::store::transaction::{Sent, Write, send};
+use crate::store::transaction::{Write, sent};
 use crate::store::unfinished::{self, Due, DueRow};
-use crate::store::{Db, StoreError};
-use crate::store::{orders, published, subscriptions};
+use crate::store::{Db, StoreError, orders, published, subscriptions};
 use crate::telemetry::overdue_orders;
 use crate::usecases::delivery::{follow, sweep_servers};
-use crate::usecases::orders::{AT_ONCE, CatchUp, catch_up_all};
+use crate::usecases::orders::{AT_ONCE, catch_up_all};
 use serde::Serialize;
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -61,30 +59,33 @@ fn later_in(order: &Order, now: i64) -> i64 {
     (now.saturating_sub(order.created_at) / 4).clamp(LATER.0, LATER.1)
 }
 
-/// Settles every order that is due, and reconciles the provider's webhook events. What fails keeps nothing else
-/// waiting. Without a deadline it takes 18 seconds at most.
-pub async fn sweep<P: Provider>(db: &Db, clock: &dyn Clock, provider: Option<&P>) -> Result<Swept, StoreError> {
-    let now = clock.seconds();
-    let rows = unfinished::due(db, now).await?;
-    let time = deadline::left().unwrap_or(WHOLE).saturating_sub(METRIC);
-    let overdue = overdue(&rows, now);
-    let (swept, events) = deadline::scope(time, in_time(db, clock, provider, rows, time)).await;
-    if let Err(error) = servers(db, clock).await {
-        tracing::warn!(%error, "the game servers were not looked at");
+impl<P: Provider> Desk<'_, Option<&P>> {
+    /// Settles every order that is due, and reconciles the provider's webhook events. What fails keeps nothing else
+    /// waiting. Without a deadline it takes 18 seconds at most.
+    pub async fn sweep(self) -> Result<Swept, StoreError> {
+        let Self { db, clock, .. } = self;
+        let now = clock.seconds();
+        let rows = unfinished::due(db, now).await?;
+        let time = deadline::left().unwrap_or(WHOLE).saturating_sub(METRIC);
+        let overdue = overdue(&rows, now);
+        let (swept, events) = deadline::scope(time, in_time(&self, rows, time)).await;
+        if let Err(error) = servers(db, clock).await {
+            tracing::warn!(%error, "the game servers were not looked at");
+        }
+        let now = clock.seconds();
+        let orders = match overdue {
+            0 => 0,
+            _ => match unfinished::due(db, now).await {
+                Ok(rows) => self::overdue(&rows, now),
+                Err(error) => {
+                    tracing::warn!(%error, "what is overdue is counted as it was before the sweep");
+                    overdue
+                }
+            },
+        };
+        overdue_orders(u32::try_from(orders + events).unwrap_or(u32::MAX));
+        Ok(swept)
     }
-    let now = clock.seconds();
-    let orders = match overdue {
-        0 => 0,
-        _ => match unfinished::due(db, now).await {
-            Ok(rows) => self::overdue(&rows, now),
-            Err(error) => {
-                tracing::warn!(%error, "what is overdue is counted as it was before the sweep");
-                overdue
-            }
-        },
-    };
-    overdue_orders(u32::try_from(orders + events).unwrap_or(u32::MAX));
-    Ok(swept)
 }
 
 /// Looks at the game servers of the store.
@@ -100,24 +101,19 @@ fn overdue(rows: &[DueRow], now: i64) -> usize {
 }
 
 /// The sweep itself, and how many webhook events are overdue.
-async fn in_time<P: Provider>(
-    db: &Db,
-    clock: &dyn Clock,
-    provider: Option<&P>,
-    rows: Vec<DueRow>,
-    time: Duration,
-) -> (Swept, usize) {
+async fn in_time<P: Provider>(desk: &Desk<'_, Option<&P>>, rows: Vec<DueRow>, time: Duration) -> (Swept, usize) {
+    let (db, clock) = (desk.db, desk.clock);
     let now = clock.seconds();
     let time = time.saturating_sub(LAST);
     let (half, most, stop) = (Stop::after(time / 2), Stop::after(time * 3 / 4), Stop::after(time));
     let mut queue: VecDeque<DueRow> = rows.into_iter().filter(|row| !row.waits(now)).collect();
     let mut tally = Tally { swept: Swept { due: queue.len(), ..Swept::default() }, uncounted: VecDeque::new() };
-    let work = |row| finish(db, clock, provider, row, stop);
+    let work = |row| finish(desk, row, stop);
     tally.add(work_until(&mut queue, half, &work).await);
     tally.count(db, clock, most).await;
     let mut overdue = 0;
-    if let Some(provider) = provider {
-        let Reconciled { failed, overdue: events } = reconcile(db, clock, provider, stop).await;
+    if let Some(desk) = desk.connected() {
+        let Reconciled { failed, overdue: events } = reconcile(&desk, stop).await;
         tally.swept.failed += failed;
         overdue = events;
     }
@@ -177,19 +173,17 @@ impl Tally {
 
 async fn counted(db: &Db, rows: &[DueRow]) -> Result<(), SettleError> {
     let ids: Vec<InternalId> = rows.iter().filter_map(|row| row.order().cloned()).collect();
-    match catch_up_all(db, &ids).await? {
-        CatchUp::Current | CatchUp::Updated => Ok(()),
-        CatchUp::Conflict => Err(SettleError::Conflict),
-    }
+    catch_up_all(db, &ids).await?;
+    Ok(())
 }
 
 /// Finishes what a row is about, or notes when it is tried again.
-async fn finish<P: Provider>(db: &Db, clock: &dyn Clock, provider: Option<&P>, row: DueRow, stop: Stop) -> Outcome {
+async fn finish<P: Provider>(desk: &Desk<'_, Option<&P>>, row: DueRow, stop: Stop) -> Outcome {
     let is_done = match &row.due {
-        Ok(Due::Order(id)) => settle_due(db, clock, provider, &row.key, id).await,
-        Ok(Due::Subscription(id)) => settle_due_subscription(db, clock, provider, &row.key, id).await.map(|()| true),
+        Ok(Due::Order(id)) => settle_due(desk, &row.key, id).await,
+        Ok(Due::Subscription(id)) => settle_due_subscription(desk, &row.key, id).await.map(|()| true),
         Ok(Due::Reservation(reservation)) => {
-            settle_reservation(db, reservation).await.map(|()| true).map_err(SettleError::from)
+            settle_reservation(desk.db, reservation).await.map(|()| true).map_err(SettleError::from)
         }
         Err(error) => {
             tracing::error!(row = row.key.sk, %error, "a row of what is due cannot be read and is skipped");
@@ -199,7 +193,7 @@ async fn finish<P: Provider>(db: &Db, clock: &dyn Clock, provider: Option<&P>, r
     match is_done {
         Ok(true) => Outcome::Done,
         Ok(false) => Outcome::Uncounted(row),
-        Err(error) => failed(db, clock, &row, error, stop).await,
+        Err(error) => failed(desk.db, desk.clock, &row, error, stop).await,
     }
 }
 
@@ -213,10 +207,9 @@ async fn failed(db: &Db, clock: &dyn Clock, row: &DueRow, error: SettleError, st
     tracing::error!(order = id, row = row.key.sk, %error, "an order could not be finished");
     let again = clock.seconds().saturating_add(again_in(row.failed));
     let write: Write = row.try_again(again, &error.to_string());
-    match send(db, vec![write]).await {
-        // If it conflicts, something else has finished or postponed the order meanwhile.
-        Ok(Sent::Written | Sent::Conflict | Sent::Refused(_)) => {}
-        Err(error) => tracing::warn!(order = id, %error, "the next sweep tries it again"),
+    // If it conflicts, something else has finished or postponed the order meanwhile.
+    if let Err(error) = sent(db, vec![write]).await {
+        tracing::warn!(order = id, %error, "the next sweep tries it again");
     }
     Outcome::Failed
 }
@@ -224,45 +217,35 @@ async fn failed(db: &Db, clock: &dyn Clock, row: &DueRow, error: SettleError, st
 /// Settles a subscription that is due. A row that is not its own is removed: a backup that was made while the sweep wrote, or
 /// a table that was restored, may have one.
 async fn settle_due_subscription<P: Provider>(
-    db: &Db,
-    clock: &dyn Clock,
-    provider: Option<&P>,
+    desk: &Desk<'_, Option<&P>>,
     row: &Key,
     id: &str,
 ) -> Result<(), SettleError> {
-    let read = subscriptions::get(db, id).await?;
+    let read = subscriptions::get(desk.db, id).await?;
     if read.as_ref().and_then(subscriptions::due_key).as_ref() != Some(row) {
         // Written by another since, it is looked at in the next sweep.
-        let _: Sent<_> = send(db, subscriptions::without_row(read.as_ref(), id, row)).await?;
-    } else if let Some(provider) = provider {
-        settle_subscription(db, clock, provider, id).await?;
+        sent(desk.db, subscriptions::without_row(read.as_ref(), id, row)).await?;
+    } else if let Some(desk) = desk.connected() {
+        desk.settle_subscription(id).await?;
     }
     Ok(())
 }
 
 /// Does what is left to do about an order; `false` if that are only the statistics.
-async fn settle_due<P: Provider>(
-    db: &Db,
-    clock: &dyn Clock,
-    provider: Option<&P>,
-    row: &Key,
-    id: &InternalId,
-) -> Result<bool, SettleError> {
-    let stored = orders::get(db, id).await?.filter(|stored| stored.unfinished().as_ref() == Some(row));
+async fn settle_due<P: Provider>(desk: &Desk<'_, Option<&P>>, row: &Key, id: &InternalId) -> Result<bool, SettleError> {
+    let stored = orders::get(desk.db, id).await?.filter(|stored| stored.unfinished().as_ref() == Some(row));
     let Some(stored) = stored else {
         // Something else has finished or postponed the order meanwhile, or it is gone.
         let delete: Write = Write::delete(row.clone());
-        let _: Sent<_> = send(db, vec![delete]).await?;
+        sent(desk.db, vec![delete]).await?;
         return Ok(true);
     };
     if stored.order.status != OrderStatus::Pending {
         let is_counted = !stored.statistics_due();
-        if !clear_cart(db, stored.clone()).await? {
-            return Err(SettleError::Conflict);
-        }
-        let is_delivered = !stored.delivery_due() || follow(db, clock, &stored).await?;
+        clear_cart(desk.db, stored.clone()).await?;
+        let is_delivered = !stored.delivery_due() || follow(desk.db, desk.clock, &stored).await?;
         let writes: Vec<Write> = if !is_delivered {
-            stored.postpone(clock.seconds().saturating_add(DELIVERY))?
+            stored.postpone(desk.clock.seconds().saturating_add(DELIVERY))?
         } else if is_counted {
             stored.finish()
         } else {
@@ -270,16 +253,16 @@ async fn settle_due<P: Provider>(
         };
         if !writes.is_empty() {
             // If it conflicts, something else became due.
-            let _: Sent<_> = send(db, writes).await?;
+            sent(desk.db, writes).await?;
         }
         return Ok(is_counted);
     }
     // Without a key of the provider nothing can be asked.
-    let Some(provider) = provider else { return Ok(true) };
-    if matches!(settle_or_end(db, clock, provider, &stored).await?, Settled::Open | Settled::Gone) {
-        let now = clock.seconds();
+    let Some(desk) = desk.connected() else { return Ok(true) };
+    if matches!(desk.settle_or_end(&stored).await?, Settled::Open | Settled::Gone) {
+        let now = desk.clock.seconds();
         let writes: Vec<Write> = stored.postpone(now.saturating_add(later_in(&stored.order, now)))?;
-        let _: Sent<_> = send(db, writes).await?;
+        sent(desk.db, writes).await?;
     }
     Ok(true)
 }

@@ -8,16 +8,14 @@ use crate::rules::cart::PricedLine;
 use crate::store::open_limited::{self, Added, Entry};
 use crate::store::orders::StoredOrder;
 use crate::store::reservations::Reservation;
-use crate::store::transaction::{Sent, send_patiently};
-use crate::store::{Db, StoreError, keys, read_live};
+use crate::store::transaction::send_patiently;
+use crate::store::{Db, LostRace, StoreError, keys, read_live};
 use crate::usecases::orders::inputs::OrderInputs;
 use crate::usecases::orders::refusal::{Guarded, OrderRefusal};
 
 pub(super) enum Begun {
     /// It is written, with these units.
     Written(Option<Reservation>),
-    /// Something changed in between.
-    Conflict,
     /// A limit does not allow it.
     Refused(OrderRefusal),
     /// Its address has too many open checkouts with limited items.
@@ -68,23 +66,25 @@ pub(super) async fn write(
     writes: impl FnOnce(Option<&Reservation>) -> Result<Vec<Guarded>, HoldError>,
 ) -> Result<Begun, StoreError> {
     let (reserved, added) = tokio::join!(reserve(db, order, cart, inputs), add(db, place));
-    let begun = match (reserved?, added) {
-        (Ok(reservation), Ok(Added::Yes)) => send_order(db, writes, reservation).await?,
-        (Ok(reservation), refused) => {
+    let begun = match (reserved, added) {
+        (Ok(Ok(reservation)), Ok(Added::Yes)) => send_order(db, writes, reservation).await,
+        (Ok(Ok(reservation)), refused) => {
             if let Some(reservation) = &reservation {
                 release(db, reservation).await?;
             }
             match refused? {
                 Added::Full { retry_seconds } => return Ok(Begun::TooManyOpen { retry_seconds }),
-                Added::Yes => Begun::Conflict,
+                Added::Yes => Err(StoreError::Contended),
             }
         }
-        (Err(begun), _) => begun,
+        (Ok(Err(refusal)), _) => Ok(Begun::Refused(refusal)),
+        (Err(error), _) => Err(error),
     };
-    if let Some(place) = place.filter(|_| !matches!(begun, Begun::Written(_))) {
+    let is_certainly_unwritten = matches!(begun, Ok(Begun::Refused(_)) | Err(StoreError::Contended));
+    if let Some(place) = place.filter(|_| is_certainly_unwritten) {
         place.free(db).await;
     }
-    Ok(begun)
+    begun
 }
 
 async fn add(db: &Db, place: Option<&Place<'_>>) -> Result<Added, StoreError> {
@@ -100,48 +100,44 @@ async fn reserve(
     order: &StoredOrder,
     cart: &Cart,
     inputs: &OrderInputs,
-) -> Result<Result<Option<Reservation>, Begun>, StoreError> {
+) -> Result<Result<Option<Reservation>, OrderRefusal>, StoreError> {
     if !order.effects.held {
         return Ok(Ok(None));
     }
-    Ok(match reserve_units(db, order, inputs, order.order.created_at).await? {
-        ReserveOutcome::All(reservation) => Ok(Some(reservation)),
+    match reserve_units(db, order, inputs, order.order.created_at).await? {
+        ReserveOutcome::All(reservation) => Ok(Ok(Some(reservation))),
         ReserveOutcome::Refused(refusal) => {
             // Another request of the same buyer may have reserved them.
             let current: Option<Cart> = read_live(db, &keys::cart(cart.user)).await?;
             let is_same = current.is_none_or(|current| current.version == cart.version);
-            Err(if is_same { Begun::Refused(refusal) } else { Begun::Conflict })
+            if is_same { Ok(Err(refusal)) } else { Err(StoreError::Contended) }
         }
-        ReserveOutcome::Conflict => Err(Begun::Conflict),
-    })
+    }
 }
 
-/// Sends the writes of an order. If they are refused, the reservation is released.
+/// Sends the writes of an order. If they are not written, the reservation is released.
 async fn send_order(
     db: &Db,
     writes: impl FnOnce(Option<&Reservation>) -> Result<Vec<Guarded>, HoldError>,
     reservation: Option<Reservation>,
 ) -> Result<Begun, StoreError> {
-    let sent = match writes(reservation.as_ref()) {
-        Ok(writes) => match send_patiently(db, writes).await {
-            Ok(sent) => sent,
-            Err(error) => {
-                if let Some(reservation) = &reservation {
-                    // It is not known whether the order is written.
-                    left_to_sweep(reservation, settle_reservation(db, reservation).await);
-                }
-                return Err(error);
-            }
-        },
-        Err(HoldError::Refused(refusal)) => Sent::Refused(refusal),
+    let begun = match writes(reservation.as_ref()) {
+        Ok(writes) => send_patiently(db, writes).await,
+        Err(HoldError::Refused(refusal)) => Ok(Err(refusal)),
         Err(HoldError::Store(error)) => return Err(error),
     };
-    if let Some(reservation) = reservation.as_ref().filter(|_| sent != Sent::Written) {
-        release(db, reservation).await?;
+    match (&reservation, begun) {
+        (_, Ok(Ok(()))) => Ok(Begun::Written(reservation)),
+        (Some(reservation), Err(error)) if !error.is_contended() => {
+            // It is not known whether the order is written.
+            left_to_sweep(reservation, settle_reservation(db, reservation).await);
+            Err(error)
+        }
+        (reservation, unwritten) => {
+            if let Some(reservation) = reservation {
+                release(db, reservation).await?;
+            }
+            unwritten.map(|refused| refused.map_or_else(Begun::Refused, |()| Begun::Written(None)))
+        }
     }
-    Ok(match sent {
-        Sent::Written => Begun::Written(reservation),
-        Sent::Conflict => Begun::Conflict,
-        Sent::Refused(refusal) => Begun::Refused(refusal),
-    })
 }

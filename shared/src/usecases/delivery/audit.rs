@@ -11,7 +11,7 @@ use crate::store::codec::{Item, Row, decode_live, key_of};
 use crate::store::keys::{self, Key, prefix};
 use crate::store::leases::Lease;
 use crate::store::orders::{self, StoredOrder};
-use crate::store::transaction::{Sent, Write, send};
+use crate::store::transaction::{Write, sent};
 use crate::store::{Db, StoreError, commands, queue};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -177,7 +177,7 @@ pub async fn requeue(db: &Db, lost: &[Command]) -> Result<usize, StoreError> {
     for command in lost {
         let Some(place) = place_of(command) else { continue };
         let writes: Vec<Write> = vec![commands::unchanged(command), queue::put(&place, command)?];
-        repaired += usize::from(send(db, writes).await? == Sent::Written);
+        repaired += usize::from(sent(db, writes).await?);
     }
     Ok(repaired)
 }
@@ -191,7 +191,7 @@ pub async fn remove_stray(db: &Db, stray: &[Key]) -> Result<usize, StoreError> {
             None => id_of(place).map(|id| Write::check(keys::command(id)).only_if_absent()),
         };
         let writes: Vec<Write> = own.into_iter().chain([Write::delete(place.clone())]).collect();
-        removed += usize::from(send(db, writes).await? == Sent::Written);
+        removed += usize::from(sent(db, writes).await?);
     }
     Ok(removed)
 }

@@ -15,8 +15,8 @@ use crate::store::bulk::{OnProgress, each};
 use crate::store::codec::{Row, key_of};
 use crate::store::keys::{self, Key};
 use crate::store::orders::{self, StoredOrder};
-use crate::store::transaction::{Sent, Write, send};
-use crate::store::{Db, RETRIES, StoreError, commands, deliveries, pause_before, read_live};
+use crate::store::transaction::{Write, send};
+use crate::store::{Db, StoreError, TURNS, commands, deliveries, in_turns, read_live};
 use std::collections::BTreeMap;
 
 /// The orders that were paid and delivered, and hold nothing yet. Reads every item.
@@ -44,14 +44,11 @@ pub(in crate::usecases) fn is_unheld(stored: &StoredOrder) -> bool {
 /// Lets an order hold what takes it back, with the time that was stored for its items. The same call continues what was
 /// interrupted.
 pub(in crate::usecases) async fn hold_earlier(db: &Db, now: i64, id: &InternalId) -> Result<(), StoreError> {
-    for round in 0..=RETRIES {
-        pause_before(round).await;
+    in_turns(TURNS, || async {
         let Some(stored) = orders::get(db, id).await?.filter(is_unheld) else { return Ok(()) };
-        if hold(db, now, &stored).await? {
-            return Ok(());
-        }
-    }
-    Err(StoreError::Contended)
+        hold(db, now, &stored).await
+    })
+    .await
 }
 
 /// What was stored of the time of a player's items, with the commands for its end.
@@ -88,7 +85,7 @@ fn key(player: Option<&String>, entry: &Expanded<'_>) -> Option<Key> {
 }
 
 /// `false` if something has changed since the order was read.
-async fn hold(db: &Db, now: i64, stored: &StoredOrder) -> Result<bool, StoreError> {
+async fn hold(db: &Db, now: i64, stored: &StoredOrder) -> Result<(), StoreError> {
     let (order, delivery) = (&stored.order.internal_id, stored.effects.delivery.clone().unwrap_or_default());
     let frozen: FrozenCommands = deliveries::frozen(db, order).await?;
     let all = when_paid(&frozen, &stored.order.lines, CommandEvent::Bought);
@@ -132,14 +129,11 @@ async fn hold(db: &Db, now: i64, stored: &StoredOrder) -> Result<bool, StoreErro
         let next = OrderDelivery { held, further: further.clone(), ..delivery.clone() };
         let (mark, _) = stored.set_delivery(next)?;
         if !is_all {
-            let sent: Sent<_> = send(db, writes).await?;
-            if sent != Sent::Written {
-                return Ok(false);
-            }
+            send(db, writes).await?;
             continue;
         }
         writes.extend(waiting(db, stored, &delivery, &texts).await?);
-        return Ok(send(db, [mark].into_iter().chain(writes).collect()).await? == Sent::Written);
+        return send(db, [mark].into_iter().chain(writes).collect()).await;
     }
 }
 

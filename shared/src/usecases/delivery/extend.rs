@@ -7,8 +7,8 @@ use crate::model::{Command, CommandEvent, CommandId, Lasting, RunName};
 use crate::store::bulk::each;
 use crate::store::codec::{decode_live, key_of, noted};
 use crate::store::keys::{self, Key, prefix};
-use crate::store::transaction::{Sent, Write, send};
-use crate::store::{Db, RETRIES, StoreError, commands, deliveries, orders, pause_before};
+use crate::store::transaction::{Write, send};
+use crate::store::{Db, StoreError, TURNS, commands, deliveries, in_turns, orders};
 
 /// The end of a timed item.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,8 +49,7 @@ pub async fn extend_end(
     end: &TimedEnd,
     (run, seconds): (&RunName, i64),
 ) -> Result<bool, StoreError> {
-    for round in 0..=RETRIES {
-        pause_before(round).await;
+    in_turns(TURNS, || async {
         let now = clock.seconds();
         let writes = match end {
             TimedEnd::Text(key) => of_text(db, key, (run, seconds), now).await?,
@@ -59,11 +58,10 @@ pub async fn extend_end(
         if writes.is_empty() {
             return Ok(false);
         }
-        if send(db, writes).await? == Sent::Written {
-            return Ok(true);
-        }
-    }
-    Err(StoreError::Contended)
+        send(db, writes).await?;
+        Ok(true)
+    })
+    .await
 }
 
 async fn of_text(db: &Db, key: &Key, (run, seconds): (&RunName, i64), now: i64) -> Result<Vec<Write>, StoreError> {

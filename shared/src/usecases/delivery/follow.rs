@@ -16,7 +16,7 @@ use crate::rules::dispute::is_taken_back;
 use crate::rules::subscription::access_until;
 use crate::store::orders::{self, StoredOrder};
 use crate::store::published::read_active_version;
-use crate::store::transaction::{Sent, Write, send};
+use crate::store::transaction::{Write, send};
 use crate::store::{Db, RETRIES, StoreError, commands, deliveries, pause_before, subscriptions};
 use crate::telemetry;
 use std::collections::BTreeSet;
@@ -30,8 +30,6 @@ const RECALLED_AT_ONCE: usize = 30;
 pub(super) enum Step {
     /// This mark is written.
     Marked(Box<OrderDelivery>),
-    /// Something has changed since it was read.
-    Conflict,
     /// A command can still run.
     Waits,
 }
@@ -61,19 +59,19 @@ pub async fn follow(db: &Db, clock: &dyn Clock, known: &StoredOrder) -> Result<b
         let all = &*frozen;
         let frozen = moved.as_ref().unwrap_or(all);
         let order = Following { db, now: clock.seconds(), stored: &view, delivery, frozen, all };
-        match order.step().await? {
-            Step::Marked(next) => {
+        match order.step().await {
+            Ok(Step::Marked(next)) => {
                 conflicts = 0;
                 stored.effects.delivery = Some(*next);
                 known = Some(stored);
             }
-            Step::Waits => return Ok(false),
-            Step::Conflict if conflicts >= RETRIES => break,
-            Step::Conflict => {
+            Ok(Step::Waits) => return Ok(false),
+            Err(StoreError::Contended) if conflicts < RETRIES => {
                 telemetry::conflict();
                 conflicts += 1;
                 pause_before(conflicts).await;
             }
+            Err(error) => return Err(error),
         }
     }
     Err(StoreError::Contended)
@@ -181,8 +179,8 @@ impl Following<'_> {
     /// Writes a mark, on the condition that it and the order's status are as they were read, and what it marks.
     pub(super) async fn mark(&self, next: OrderDelivery, writes: Vec<Write>) -> Result<Step, StoreError> {
         let (mark, next) = self.stored.set_delivery(next)?;
-        let sent: Sent<_> = send(self.db, [mark].into_iter().chain(writes).collect()).await?;
-        Ok(if sent == Sent::Written { Step::Marked(Box::new(next)) } else { Step::Conflict })
+        send(self.db, [mark].into_iter().chain(writes).collect()).await?;
+        Ok(Step::Marked(Box::new(next)))
     }
 
     pub(super) fn place(&self) -> usize {
@@ -262,9 +260,7 @@ impl Following<'_> {
         let decide = |command| Decided::new(command, Word::Silence, self.now);
         let all: Vec<Decided> = self.queued().await?.into_iter().filter(is_given).map(decide).collect();
         let waits = all.iter().any(|decided| can_still_run(&decided.after.delivery, self.now));
-        if !write_all(self.db, all).await? {
-            return Ok(Step::Conflict);
-        }
+        write_all(self.db, all).await?;
         if waits { Ok(Step::Waits) } else { self.mark(self.begin(DeliveryStep::TakeBack), Vec::new()).await }
     }
 }

@@ -15,7 +15,7 @@ use crate::store::bulk::each;
 use crate::store::codec::{Item, Row, decode_live, key_of, noted};
 use crate::store::keys::{self, Key, prefix};
 use crate::store::orders::{self, StoredOrder};
-use crate::store::transaction::{Sent, send};
+use crate::store::transaction::sent;
 use crate::store::{Db, StoreError, deliveries};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -172,8 +172,7 @@ pub async fn hold_again(db: &Db, now: i64, id: &InternalId) -> Result<bool, Stor
         }
         // Nothing of the order has changed since it was read.
         let (mark, next) = stored.set_delivery(stored.effects.delivery.clone().unwrap_or_default())?;
-        let sent: Sent<_> = send(db, [mark].into_iter().chain(writes).collect()).await?;
-        if sent != Sent::Written {
+        if !sent(db, [mark].into_iter().chain(writes).collect()).await? {
             return Ok(false);
         }
         stored.effects.delivery = Some(next);

@@ -4,7 +4,7 @@
 use crate::clock::Clock;
 use crate::model::ServerId;
 use crate::store::leases::Lease;
-use crate::store::transaction::{Sent, Write, send};
+use crate::store::transaction::{Write, send, sent};
 use crate::store::{Db, StoreError, keys, servers};
 use sha2::{Digest, Sha256};
 use std::fmt;
@@ -56,18 +56,15 @@ pub async fn add_key(db: &Db, clock: &dyn Clock, server: ServerId) -> Result<(St
     let text = format!("{server}-{}", hex::encode(random));
     let hash = hex::encode(Sha256::digest(&text));
     let stored = servers::StoredKey { server, created_at: clock.seconds(), seen: None };
-    let write: Write = servers::put(&hash, &stored)?;
-    match send(db, vec![write]).await? {
-        Sent::Written => Ok((text, ServerKey { server, hash })),
-        Sent::Conflict | Sent::Refused(_) => Err(StoreError::Contended),
-    }
+    send(db, vec![servers::put(&hash, &stored)?]).await?;
+    Ok((text, ServerKey { server, hash }))
 }
 
 /// Revokes the key with this hash. `last_of` is its server if that has no other key: it is not missed then when it does not
 /// poll. Returns whether the key existed.
 pub async fn revoke_key(db: &Db, hash: &str, last_of: Option<ServerId>) -> Result<bool, StoreError> {
     let writes: Vec<Write> = [servers::revoke(hash)].into_iter().chain(last_of.map(Lease::forget)).collect();
-    Ok(send(db, writes).await? == Sent::Written)
+    sent(db, writes).await
 }
 
 /// The server of a key; `None` if the key is unknown or revoked.

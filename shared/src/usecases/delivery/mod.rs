@@ -63,6 +63,8 @@ pub enum CallError {
     Store(#[from] StoreError),
 }
 
+crate::store::lost_race!(CallError);
+
 /// The stored key of a call, out of the rows.
 fn known(rows: &mut Rows, key: &ServerKey) -> Result<StoredKey, CallError> {
     let stored = servers::take(rows, key.hash())?;

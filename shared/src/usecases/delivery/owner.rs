@@ -14,8 +14,8 @@ use crate::store::bulk::each;
 use crate::store::codec::{decode_live, key_of, noted};
 use crate::store::keys::{Key, prefix};
 use crate::store::orders::{self, StoredOrder};
-use crate::store::transaction::{Sent, Write, send};
-use crate::store::{Db, RETRIES, StoreError, commands, deliveries, pause_before, queue};
+use crate::store::transaction::{Write, send, sent};
+use crate::store::{Db, RETRIES, StoreError, TURNS, commands, deliveries, in_turns, pause_before, queue};
 use std::collections::BTreeSet;
 
 /// Commands that were read one by one.
@@ -163,8 +163,7 @@ pub async fn retry(db: &Db, clock: &dyn Clock, id: CommandId) -> Result<OwnerOut
 }
 
 async fn decided(db: &Db, clock: &dyn Clock, id: CommandId, word: Word) -> Result<OwnerOutcome, StoreError> {
-    for round in 0..=RETRIES {
-        pause_before(round).await;
+    in_turns(TURNS, || async {
         let Some(mut command) = commands::get(db, id).await? else { return Ok(OwnerOutcome::Unknown) };
         holding::refresh(db, std::iter::once(&mut command)).await?;
         let now = clock.seconds();
@@ -199,11 +198,10 @@ async fn decided(db: &Db, clock: &dyn Clock, id: CommandId, word: Word) -> Resul
             outcome = OwnerOutcome::SentAgain(again);
         }
         writes.extend(decided.writes()?);
-        if send(db, writes).await? == Sent::Written {
-            return Ok(outcome);
-        }
-    }
-    Err(StoreError::Contended)
+        send(db, writes).await?;
+        Ok(outcome)
+    })
+    .await
 }
 
 /// The place of a command that is sent again among those that run a text.
@@ -310,7 +308,7 @@ pub async fn stop(db: &Db, clock: &dyn Clock, ids: &[CommandId], reason: StopRea
         }
         left.clear();
         for (said, writes) in in_transactions(parts, AT_ONCE) {
-            let is_written = send(db, writes).await? == Sent::Written;
+            let is_written = sent(db, writes).await?;
             stopped += said.iter().filter(|(_, is_stopped)| is_written && *is_stopped).count();
             left.extend(said.into_iter().filter(|_| !is_written).map(|(id, _)| id));
         }

@@ -11,8 +11,8 @@ use crate::rules::delivery::frozen::{Expanded, when_paid};
 use crate::rules::delivery::{Word, may_have_run};
 use crate::rules::subscription::access_until;
 use crate::store::orders::{self, StoredOrder};
-use crate::store::transaction::{Sent, Write, send};
-use crate::store::{Db, RETRIES, StoreError, commands, deliveries, pause_before};
+use crate::store::transaction::{Write, send, sent};
+use crate::store::{Db, StoreError, TURNS, commands, deliveries, in_turns};
 use std::collections::BTreeMap;
 
 /// Moves the commands for the end of a subscription to the present end of access. `false` if its newest order is still being
@@ -36,17 +36,13 @@ pub(in crate::usecases) async fn move_end(db: &Db, subscription: &Subscription, 
     let all = when_paid(&frozen, &stored.order.lines, CommandEvent::Bought);
     let texts = texts(&stored, &frozen, &all);
     for text in texts.iter().filter(|text| text.entry.line.renews) {
-        let mut round = 0;
-        loop {
+        let moved = in_turns(TURNS, || async {
             let writes: Vec<Write> = holding::set_end(db, text, order, until, now).await?;
-            if writes.is_empty() || send(db, writes).await? == Sent::Written {
-                break;
-            }
-            round += 1;
-            if round > RETRIES {
-                return Ok(false);
-            }
-            pause_before(round).await;
+            if writes.is_empty() { Ok(()) } else { send(db, writes).await }
+        });
+        match moved.await {
+            Err(StoreError::Contended) => return Ok(false),
+            moved => moved?,
         }
     }
     move_own_ends(db, &stored, &all, until, now).await
@@ -69,7 +65,7 @@ async fn move_own_ends(
         if command.lasting.is_none() && holding::waits(&command, now) {
             let due = delays.get(&id).map_or(until, |delay| until.saturating_add(*delay));
             let writes = holding::moved(&command, command.delivery.due, due)?;
-            if !writes.is_empty() && send(db, writes).await? != Sent::Written {
+            if !writes.is_empty() && !sent(db, writes).await? {
                 return Ok(false);
             }
         }
@@ -95,5 +91,6 @@ pub(in crate::usecases) async fn withdraw(db: &Db, order: &StoredOrder, now: i64
         let after = &decided.after.delivery;
         after.state == CommandState::Recalled && after.entitlement == Entitlement::Superseded
     });
-    if write_all(db, decided).await? { Ok(is_any) } else { Err(StoreError::Contended) }
+    write_all(db, decided).await?;
+    Ok(is_any)
 }

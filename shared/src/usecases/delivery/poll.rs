@@ -1,10 +1,9 @@
 //! A poll of a game server, and the question after which its last one is given back.
 
 use super::follow::block;
-use super::holding;
 use super::key::ServerKey;
 use super::write::{AT_ONCE, Decided, in_transactions};
-use super::{CallError, known};
+use super::{CallError, holding, known};
 use crate::clock::Clock;
 use crate::model::{AgentId, Command, CommandId, CommandState, Entitlement, ServerId};
 use crate::rules::delivery::{LEASE, Word, can_still_run, has_ended, may_have_run};
@@ -12,8 +11,8 @@ use crate::store::codec::noted;
 use crate::store::leases::{AnotherAgent, Lease};
 use crate::store::queue::{self, Queued};
 use crate::store::servers::StoredKey;
-use crate::store::transaction::{Sent, Write, send, send_or_read};
-use crate::store::{Db, RETRIES, StoreError, commands, keys, pause_before, servers};
+use crate::store::transaction::{Write, send, send_guarded, send_or_read, sent};
+use crate::store::{Db, LostRace, StoreError, TURNS, commands, in_turns, keys, servers};
 use std::collections::BTreeSet;
 
 /// The most rows of a response.
@@ -41,6 +40,12 @@ impl From<StoreError> for PollError {
     }
 }
 
+impl LostRace for PollError {
+    fn is_contended(&self) -> bool {
+        matches!(self, Self::Call(error) if error.is_contended())
+    }
+}
+
 /// Serves what is due to a game server, and keeps it from other polls until it is delivered, or for a minute. An agent's own
 /// lease does not keep it from polling for more: its journal has what it was served. Without a response of the database
 /// it is not known whether the rows are served: they are served again.
@@ -51,8 +56,7 @@ pub async fn poll(
     agent: Option<&AgentId>,
 ) -> Result<Vec<Command>, PollError> {
     let server = key.server();
-    for round in 0..=RETRIES {
-        pause_before(round).await;
+    in_turns(TURNS, || async {
         let now = clock.seconds();
         let asked = vec![keys::server_key(key.hash()), keys::lease(server)];
         let (mut rows, due) = tokio::try_join!(db.batch_get(asked), queue::due(db, server, now, MOST_ROWS))?;
@@ -60,20 +64,19 @@ pub async fn poll(
         let lease = Lease::take(&mut rows, server)?;
         match agent {
             None => see(db, key, &stored, &lease, now).await,
-            Some(agent) if see_agent(db, key, &stored, &lease, (agent, now)).await? => {}
-            Some(_) => continue,
+            Some(agent) => see_agent(db, key, &stored, &lease, (agent, now)).await?,
         }
         let is_own = agent.is_some() && lease.taken_by.as_ref() == agent;
         if is_held(&lease, now) && !is_own {
             if !lease.refused {
                 let refuse: Write = lease.refuse(server);
-                let _: Sent<_> = send(db, vec![refuse]).await?;
+                sent(db, vec![refuse]).await?;
             }
             return Ok(Vec::new());
         }
-        return Ok(if due.is_empty() { Vec::new() } else { serve(db, server, &lease, agent, (due, now)).await? });
-    }
-    Err(StoreError::Contended.into())
+        Ok(if due.is_empty() { Vec::new() } else { serve(db, server, &lease, agent, (due, now)).await? })
+    })
+    .await
 }
 
 /// Whether a poll has what it was served for itself.
@@ -86,29 +89,25 @@ fn is_old(seen: Option<i64>, now: i64) -> bool {
     seen.is_none_or(|seen| seen + SEEN_EVERY <= now)
 }
 
-/// Notes that the agent was seen, if that was not noted for a minute. `false` if something has changed.
+/// Notes that the agent was seen, if that was not noted for a minute.
 async fn see_agent(
     db: &Db,
     key: &ServerKey,
     stored: &StoredKey,
     lease: &Lease,
     (agent, now): (&AgentId, i64),
-) -> Result<bool, PollError> {
+) -> Result<(), PollError> {
     if lease.is_of_another(agent, now) {
         return Err(PollError::AnotherAgent);
     }
     if !lease.needs(agent, now) {
-        return Ok(true);
+        return Ok(());
     }
     let mut writes = vec![Lease::see_agent(key.server(), agent, now)];
     if is_old(stored.seen, now) {
         writes.push(servers::see(key.hash(), now).into());
     }
-    match send(db, writes).await? {
-        Sent::Written => Ok(true),
-        Sent::Conflict => Ok(false),
-        Sent::Refused(AnotherAgent) => Err(PollError::AnotherAgent),
-    }
+    send_guarded(db, writes).await?.map_err(|AnotherAgent| PollError::AnotherAgent)
 }
 
 /// Notes that the server was seen, if that was not noted for five minutes.
@@ -252,12 +251,12 @@ pub async fn paynow(db: &Db, clock: &dyn Clock, key: &ServerKey, agent: Option<&
     }
     for (_, mut writes) in in_transactions(parts, AT_ONCE) {
         writes.push(lease.is_untouched(server));
-        if send(db, writes).await? != Sent::Written {
+        if !sent(db, writes).await? {
             // A word came, or another poll.
             return Ok(());
         }
     }
     let end: Write = lease.give_back(server);
-    let _: Sent<_> = send(db, vec![end]).await?;
+    sent(db, vec![end]).await?;
     Ok(())
 }

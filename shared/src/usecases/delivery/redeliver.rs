@@ -6,7 +6,7 @@ use crate::clock::Clock;
 use crate::model::{CommandId, CommandState, DeliveryStep, Entitlement, InternalId, OrderDelivery, OrderStatus};
 use crate::rules::delivery::Word;
 use crate::rules::dispute::takes_back;
-use crate::store::transaction::{Sent, send};
+use crate::store::transaction::send;
 use crate::store::{Db, StoreError, commands, orders};
 use crate::usecases::orders::subscription::resume;
 
@@ -23,9 +23,6 @@ pub enum RedeliverError {
     NotTakenBack,
     #[error("a command that takes it back is on its way to a game server")]
     OnItsWay,
-    /// Another request has changed the order.
-    #[error("another request has changed the order")]
-    Conflict,
     #[error(transparent)]
     Store(#[from] StoreError),
 }
@@ -53,9 +50,7 @@ pub async fn redeliver(db: &Db, clock: &dyn Clock, id: &InternalId) -> Result<()
         own = own.also(", subscription.#restart = :restart").name("#restart", "restart").flag(":restart", true);
     }
     let resumed = resume(db, &stored, now).await?;
-    if send(db, [own].into_iter().chain(others).chain(resumed).collect()).await? != Sent::Written {
-        return Err(RedeliverError::Conflict);
-    }
+    send(db, [own].into_iter().chain(others).chain(resumed).collect()).await?;
     follow(db, clock, &stored).await?;
     Ok(())
 }
@@ -69,5 +64,5 @@ async fn recall(db: &Db, ids: impl Iterator<Item = CommandId>, now: i64) -> Resu
     if all.iter().any(is_on_its_way) {
         return Err(RedeliverError::OnItsWay);
     }
-    if write_all(db, all).await? { Ok(()) } else { Err(RedeliverError::Conflict) }
+    Ok(write_all(db, all).await?)
 }

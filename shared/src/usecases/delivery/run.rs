@@ -20,7 +20,7 @@ use crate::rules::dispute::is_taken_back as is_disputed;
 use crate::store::keys::Key;
 use crate::store::orders::{self, StoredOrder};
 use crate::store::published::read_active_version;
-use crate::store::transaction::{Sent, Write, send};
+use crate::store::transaction::{Write, send};
 use crate::store::{Db, RETRIES, StoreError, commands, deliveries, pause_before};
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -111,10 +111,10 @@ pub async fn run_again(
         if plan.run.again.is_empty() {
             return Ok(done);
         }
-        match plan.write(db, clock.seconds()).await? {
-            Some(written) => (done.again, conflicts) = ([done.again, written].concat(), 0),
-            None if conflicts >= RETRIES => return Err(StoreError::Contended),
-            None => conflicts += 1,
+        match plan.write(db, clock.seconds()).await {
+            Ok(written) => (done.again, conflicts) = ([done.again, written].concat(), 0),
+            Err(StoreError::Contended) if conflicts < RETRIES => conflicts += 1,
+            Err(error) => return Err(error),
         }
         pause_before(conflicts).await;
     }
@@ -153,8 +153,8 @@ impl Plan {
         Ok(Some(Self { stored, run }))
     }
 
-    /// Writes as many commands as one transaction takes, and returns them; `None` if something has changed.
-    async fn write(mut self, db: &Db, now: i64) -> Result<Option<Vec<(Command, Command)>>, StoreError> {
+    /// Writes as many commands as one transaction takes, and returns them.
+    async fn write(mut self, db: &Db, now: i64) -> Result<Vec<(Command, Command)>, StoreError> {
         self.run.again.truncate(AT_ONCE / WRITES_OF_COMMAND);
         let mut again = self.run.again;
         let first = commands::reserve(db, u32::try_from(again.len()).unwrap_or(u32::MAX)).await?;
@@ -167,10 +167,11 @@ impl Plan {
             writes.extend(commands::put_new(next, place_of(next).as_ref())?);
             bans.extend(Players::ban(&next.player));
         }
-        let Some(delivery) = &self.stored.effects.delivery else { return Ok(None) };
+        let Some(delivery) = &self.stored.effects.delivery else { return Ok(Vec::new()) };
         writes.push(with_further(&self.stored, delivery, again.iter().map(|(_, next)| next.id))?);
         writes.extend(bans.into_iter().map(|ban| Write::check(ban).only_if_absent()));
-        Ok((send(db, writes).await? == Sent::Written).then_some(again))
+        send(db, writes).await?;
+        Ok(again)
     }
 }
 

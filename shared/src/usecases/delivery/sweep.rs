@@ -6,8 +6,8 @@ use crate::clock::Clock;
 use crate::model::{CommandId, CommandState, ServerId};
 use crate::rules::delivery::{LEASE, Word};
 use crate::store::leases::Lease;
-use crate::store::queue;
-use crate::store::{Db, StoreError, commands, keys};
+use crate::store::transaction::is_written;
+use crate::store::{Db, StoreError, commands, keys, queue};
 pub use crate::telemetry::{READY_TOO_LONG, SILENT_TOO_LONG};
 use crate::telemetry::{ServerFigures, server_figures, unreadable_row};
 use futures_util::future::join_all;
@@ -106,6 +106,6 @@ async fn silence(db: &Db, now: i64, server: ServerId) -> Result<Lease, StoreErro
     holding::refresh(db, found.values_mut()).await?;
     let decided = found.into_values().map(|command| Decided::new(command, Word::Silence, now)).collect();
     // If it conflicts, a word has come.
-    write_all(db, decided).await?;
+    is_written(write_all(db, decided).await)?;
     Ok(lease)
 }

@@ -1,14 +1,13 @@
 //! A game server's words about commands that it was served.
 
-use super::holding;
 use super::key::ServerKey;
 use super::write::{AT_ONCE, Decided, in_transactions, write_all};
-use super::{CallError, known};
+use super::{CallError, holding, known};
 use crate::clock::Clock;
 use crate::model::{Command, CommandId, CommandState};
 use crate::rules::delivery::{FRESH, Word, is_fresh, is_on_disk};
 use crate::store::leases::Lease;
-use crate::store::transaction::{Sent, Write, send};
+use crate::store::transaction::{Write, is_written, sent};
 use crate::store::{Db, StoreError, commands, keys, pause_before, queue};
 use crate::telemetry;
 use futures_util::future::try_join_all;
@@ -60,7 +59,7 @@ pub async fn delivered(
     let answers = call.hear(db, clock, |command, now| Decided::new(command, Word::Delivered, now)).await?;
     if !lease.ids.is_empty() && !lease.over && lease.ids.iter().all(|id| ids.contains(id)) {
         let end: Write = lease.end(key.server());
-        let _: Sent<_> = send(db, vec![end]).await?;
+        sent(db, vec![end]).await?;
     }
     Ok(answers)
 }
@@ -126,7 +125,7 @@ async fn left_out(db: &Db, call: &Call, now: i64) -> Result<(), StoreError> {
     let found = commands::read_each(db, ids.into_iter()).await?.0;
     let decided = found.into_values().map(|command| Decided::new(command, Word::LeftOut, now)).collect();
     // If it conflicts, another word has come.
-    write_all(db, decided).await?;
+    is_written(write_all(db, decided).await)?;
     Ok(())
 }
 
@@ -175,10 +174,9 @@ impl Call {
                     answers.insert(id, decided.answer);
                 }
             }
-            let transactions = in_transactions(parts, AT_ONCE).into_iter().map(|(said, writes)| async {
-                let sent: Sent<_> = send(db, writes).await?;
-                Ok::<_, StoreError>((said, sent == Sent::Written))
-            });
+            let transactions = in_transactions(parts, AT_ONCE)
+                .into_iter()
+                .map(|(said, writes)| async { Ok::<_, StoreError>((said, sent(db, writes).await?)) });
             let mut again = Vec::new();
             for (said, is_written) in try_join_all(transactions).await? {
                 if is_written {

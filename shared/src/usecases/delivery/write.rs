@@ -3,7 +3,7 @@
 use crate::model::{Command, CommandState};
 use crate::rules::delivery::{Outcome, Place, Word, decide, place};
 use crate::store::keys::{self, Key};
-use crate::store::transaction::{Sent, Write, send};
+use crate::store::transaction::{Write, sent};
 use crate::store::{Db, StoreError, commands};
 
 /// The most writes of a transaction that is not limited otherwise. The database takes a hundred.
@@ -70,18 +70,18 @@ impl Decided {
     }
 }
 
-/// Writes what was decided, in as many transactions as needed. `false` if a command has changed since it was read: those of its
-/// transaction stay as they are.
-pub(super) async fn write_all(db: &Db, decided: Vec<Decided>) -> Result<bool, StoreError> {
+/// Writes what was decided, in as many transactions as needed. If a command has changed since it was read, those of its
+/// transaction stay as they are, and it is a lost race once the others are written.
+pub(super) async fn write_all(db: &Db, decided: Vec<Decided>) -> Result<(), StoreError> {
     let mut parts = Vec::new();
     for decided in decided.into_iter().filter(Decided::has_changed) {
         parts.push(((), decided.writes()?));
     }
     let mut is_written = true;
     for (_, writes) in in_transactions(parts, AT_ONCE) {
-        is_written &= send(db, writes).await? == Sent::Written;
+        is_written &= sent(db, writes).await?;
     }
-    Ok(is_written)
+    if is_written { Ok(()) } else { Err(StoreError::Contended) }
 }
 
 /// Divides writes that belong together into transactions.

@@ -17,10 +17,9 @@ use crate::store::codec::{Item, Row, encode_live, key_of};
 use crate::store::counters::SOLD;
 use crate::store::keys::{self, Key, prefix};
 use crate::store::orders::StoredOrder;
-use crate::store::reservations;
 use crate::store::statistics::VersionedDonations;
-use crate::store::transaction::{NumberChange, Sent, VERSION, Write, send};
-use crate::store::{Db, StoreError, ledgers, users};
+use crate::store::transaction::{NumberChange, VERSION, Write, sent};
+use crate::store::{Db, StoreError, ledgers, reservations, users};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The attribute of a patron's row that holds the sum.
@@ -94,7 +93,7 @@ pub async fn repair(db: &Db, audit: &Audit) -> Result<usize, StoreError> {
             // The parts before this one were written.
             let writes =
                 if key.pk == keys::patrons() { patron(db, part).await? } else { vec![numbers(key, part, place)] };
-            if !writes.is_empty() && send(db, writes).await? != Sent::Written {
+            if !writes.is_empty() && !sent(db, writes).await? {
                 left += 1;
                 break;
             }
@@ -123,7 +122,7 @@ pub async fn rewrite_donations(
     let newest = all.iter().map(|order| order.created_at).max().unwrap_or_default();
     shown.donations = derive(&all, &by_id, goals, newest).donations;
     let write: Write = shown.write()?;
-    Ok(send(db, vec![write]).await? == Sent::Written)
+    sent(db, vec![write]).await
 }
 
 /// The order as the statistics show it: paid, of the player for whom they count it, less what they have taken off; `None` if

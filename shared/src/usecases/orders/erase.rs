@@ -6,9 +6,8 @@ use crate::model::{Cart, InternalId, Money, MonthSum, UserId};
 use crate::rules::donations::{forget, ranking};
 use crate::rules::erase::ErasedPlayer;
 use crate::store::statistics::{VersionedDonations, month_sums, newest, top_donors};
-use crate::store::transaction::{Sent, Write, send};
-use crate::store::{Db, RETRIES, StoreError, carts, keys, orders, pause_before, read_live};
-use crate::telemetry;
+use crate::store::transaction::{Write, send};
+use crate::store::{Db, StoreError, TURNS, carts, in_turns, keys, orders, read_live};
 use std::collections::BTreeMap;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,8 +21,7 @@ pub struct Erased {
 /// user's own item must be removed before: then no write that is under way brings the name back. Erasing again changes
 /// nothing. The names are never half erased.
 pub async fn erase_names(db: &Db, user: UserId) -> Result<Erased, StoreError> {
-    for round in 0..STATISTICS_ROUNDS {
-        pause_before(round).await;
+    in_turns(STATISTICS_ROUNDS, || async {
         let mut shown = VersionedDonations::read(db).await?;
         let patron = patrons::forget(db, user).await?;
         let was_patron = patron.is_some();
@@ -46,39 +44,32 @@ pub async fn erase_names(db: &Db, user: UserId) -> Result<Erased, StoreError> {
             shown.donations.top = top_donors(db, &ranking(sums, &BTreeMap::from([(user, removed)]))).await?;
         }
         writes.push(shown.write()?);
-        if send(db, writes).await? == Sent::Written {
-            return Ok(erased);
-        }
-    }
-    Err(StoreError::Contended)
+        send(db, writes).await?;
+        Ok(erased)
+    })
+    .await
 }
 
 /// Removes what a player typed, and the player's name, from an order. Returns whether something was removed. An order
 /// that can still be paid must be ended before: its gifts would find no recipient.
 pub async fn erase_from_order(db: &Db, id: &InternalId, player: &ErasedPlayer) -> Result<bool, StoreError> {
-    for round in 0..=RETRIES {
-        pause_before(round).await;
+    in_turns(TURNS, || async {
         let Some(stored) = orders::get(db, id).await? else { return Ok(false) };
         let Some(lines) = player.without_in_order(&stored.order, &stored.effects) else { return Ok(false) };
         let write: Write = stored.erase_player(&lines, stored.order.owner == Some(player.user))?;
-        if send(db, vec![write]).await? == Sent::Written {
-            return Ok(true);
-        }
-        telemetry::conflict();
-    }
-    Err(StoreError::Contended)
+        send(db, vec![write]).await?;
+        Ok(true)
+    })
+    .await
 }
 
 /// Removes a player's name from another buyer's cart. Returns whether it was in it.
 pub async fn erase_from_cart(db: &Db, owner: UserId, player: &ErasedPlayer) -> Result<bool, StoreError> {
-    for round in 0..=RETRIES {
-        pause_before(round).await;
+    in_turns(TURNS, || async {
         let Some(cart) = read_live::<Cart>(db, &keys::cart(owner)).await? else { return Ok(false) };
         let Some(lines) = player.without_in_cart(&cart) else { return Ok(false) };
-        match carts::save(db, &Cart { lines, ..cart }).await? {
-            carts::Saved::Written => return Ok(true),
-            carts::Saved::Conflict => telemetry::conflict(),
-        }
-    }
-    Err(StoreError::Contended)
+        carts::save(db, &Cart { lines, ..cart }).await?;
+        Ok(true)
+    })
+    .await
 }

@@ -38,7 +38,7 @@ pub use refusal::OrderRefusal;
 pub use rename::rename_in_statistics;
 pub use set_status::{Changed, set_status};
 pub(in crate::usecases) use statistics::follow;
-pub use statistics::{AT_ONCE, CatchUp, Statistics, catch_up, catch_up_all};
+pub use statistics::{AT_ONCE, Statistics, catch_up, catch_up_all};
 pub use transition::SetStatusError;
 pub use waiting::Waiting;
 pub use whole_table::{Finished, audit, behind, credits, each_order, finish_statistics, repair_table};

@@ -17,8 +17,8 @@ use crate::rules::dispute::{less_returned, takes_back};
 use crate::rules::line_refund::line_id;
 use crate::rules::ownership::with_terms;
 use crate::store::orders::{self, StoredOrder};
-use crate::store::transaction::{Sent, Write, send};
-use crate::store::{Db, RETRIES, StoreError, keys, ledgers, names, pause_before, users};
+use crate::store::transaction::{Write, send_guarded};
+use crate::store::{Db, StoreError, in_turns, keys, ledgers, names, users};
 use crate::usecases::delivery::{self, follow_or_leave, hold_earlier, is_unheld};
 use std::collections::BTreeMap;
 
@@ -63,11 +63,11 @@ pub enum MoveError {
     Older(InternalId),
     #[error("commands that take something back for it are still on their way to a game server")]
     OnItsWay,
-    #[error("other writes kept changing the order")]
-    Conflict,
     #[error(transparent)]
     Store(#[from] StoreError),
 }
+
+crate::store::lost_race!(MoveError);
 
 /// The outcome of a move.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -102,8 +102,7 @@ async fn change(
     to: &NewPlayer,
     force: bool,
 ) -> Result<(StoredOrder, bool), MoveError> {
-    for round in 0..ROUNDS {
-        pause_before(round.min(RETRIES)).await;
+    in_turns(ROUNDS, || async {
         let stored = read(db, id).await?;
         let places = moved_lines(&stored.order, line)?;
         if let Some(known) = known(db, to).await?
@@ -114,14 +113,14 @@ async fn change(
         check(&stored)?;
         if is_unheld(&stored) {
             hold_earlier(db, clock.seconds(), id).await?;
-            continue;
+            return Err(StoreError::Contended.into());
         }
         if has_steps_left(&stored) {
             // What is being queued, or taken back, is so for the player before.
             if !delivery::follow(db, clock, &stored).await? {
                 return Err(MoveError::OnItsWay);
             }
-            continue;
+            return Err(StoreError::Contended.into());
         }
         let user = match known(db, to).await? {
             Some(user) => user,
@@ -132,11 +131,10 @@ async fn change(
         };
         let player = users::read(db, std::iter::once(user)).await?.remove(&user).ok_or(MoveError::NoAccount)?;
         let limits = if force { Limits::Ignored } else { Limits::Guarded };
-        if write(db, clock, &stored, &places, (&player, to.name.as_ref()), limits).await? {
-            return Ok((read(db, id).await?, true));
-        }
-    }
-    Err(MoveError::Conflict)
+        write(db, clock, &stored, &places, (&player, to.name.as_ref()), limits).await?;
+        Ok((read(db, id).await?, true))
+    })
+    .await
 }
 
 async fn read(db: &Db, id: &InternalId) -> Result<StoredOrder, MoveError> {
@@ -202,7 +200,7 @@ async fn write(
     places: &[u16],
     (player, typed): (&User, Option<&PlayerName>),
     limits: Limits,
-) -> Result<bool, MoveError> {
+) -> Result<(), MoveError> {
     let now = clock.seconds();
     let from = player_of(&stored.order, places);
     let (ledgers, subscription) =
@@ -231,11 +229,7 @@ async fn write(
     if let Ok(name) = UserName::parse(&player.username) {
         writes.push(Write::check(keys::ban(&name)).only_if_absent().guarded_by(Limit::Ban));
     }
-    match send(db, writes).await? {
-        Sent::Written => Ok(true),
-        Sent::Conflict => Ok(false),
-        Sent::Refused(refusal) => Err(MoveError::Refused(refusal)),
-    }
+    send_guarded(db, writes).await?.map_err(MoveError::Refused)
 }
 
 async fn read_ledgers(db: &Db, of: [Option<UserId>; 2]) -> Result<BTreeMap<UserId, Ledger>, StoreError> {

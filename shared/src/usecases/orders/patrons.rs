@@ -8,8 +8,8 @@ use crate::rules::donations::Adjustment;
 use crate::rules::patrons::{largest, set};
 use crate::store::codec::encode_live;
 use crate::store::statistics::{self, VersionedDonations};
-use crate::store::transaction::{Sent, Write, send};
-use crate::store::{Db, StoreError, keys, pause_before, read_all_live, read_live};
+use crate::store::transaction::{Write, send};
+use crate::store::{Db, StoreError, in_turns, keys, read_all_live, read_live};
 use std::collections::BTreeMap;
 
 /// The writes that change users' sums by amounts. A user with a sum of zero is not among the patrons.
@@ -60,15 +60,13 @@ pub(super) async fn rename(db: &Db, user: &User) -> Result<Vec<Write>, StoreErro
 
 /// Compiles the item again if it differs from the patrons' rows. Returns whether it did.
 pub async fn repair(db: &Db) -> Result<bool, StoreError> {
-    for round in 0..STATISTICS_ROUNDS {
-        pause_before(round).await;
+    in_turns(STATISTICS_ROUNDS, || async {
         let shown = VersionedDonations::read(db).await?;
         let Some(compiled) = differing(db).await? else { return Ok(false) };
-        if send(db, vec![write(&compiled)?, shown.write()?]).await? == Sent::Written {
-            return Ok(true);
-        }
-    }
-    Err(StoreError::Contended)
+        send(db, vec![write(&compiled)?, shown.write()?]).await?;
+        Ok(true)
+    })
+    .await
 }
 
 /// Whether the item differs from the patrons' rows.

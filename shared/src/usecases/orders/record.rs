@@ -15,9 +15,9 @@ use crate::rules::order::{merged, users};
 use crate::rules::ownership::with_terms;
 use crate::store::orders::{self, Payment, StoredOrder};
 use crate::store::owned_orders::OwnedOrder;
-use crate::store::transaction::{Sent, send};
+use crate::store::transaction::send_guarded;
 use crate::store::unfinished::Unfinished;
-use crate::store::{Db, RETRIES, StoreError, pause_before};
+use crate::store::{Db, StoreError, TURNS, in_turns};
 use crate::usecases::delivery::{follow_or_leave, freeze};
 use std::collections::BTreeSet;
 
@@ -86,34 +86,32 @@ pub enum RecordError {
     /// A limit, a code or a balance does not allow it.
     #[error(transparent)]
     Refused(#[from] OrderRefusal),
-    #[error("other writes kept changing the same items; nothing was recorded")]
-    Conflict,
     #[error("the system has no random numbers for an id")]
     NoRandomness,
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
+crate::store::lost_race!(RecordError);
+
 /// Records an order. Recording the same internal id again has no second effect; with other content it is an error.
 pub async fn record(db: &Db, clock: &dyn Clock, new: NewOrder) -> Result<Recorded, RecordError> {
     check(&new, clock.seconds())?;
     let (dated, delivers) = (new.created_at.is_some(), new.delivers);
-    let mut draft = draft(new, clock.seconds())?;
-    let mut numbered = false;
-    for round in 0..=RETRIES {
-        pause_before(round).await;
+    let draft = draft(new, clock.seconds())?;
+    in_turns(TURNS, || async {
+        let mut draft = draft.clone();
         if let Some(stored) = orders::get(db, &draft.order.internal_id).await? {
             deliver(db, clock, &stored).await;
             return already(db, &draft, dated, stored).await;
         }
-        let inputs = OrderInputs::read(db, &draft).await?;
+        let mut inputs = OrderInputs::read(db, &draft).await?;
         if let Some(unknown) = users(&draft.order).difference(&inputs.users).next() {
             return Err(RecordError::UnknownUser(*unknown));
         }
         if let Some(lines) = with_accounts(db, clock, &draft.order).await? {
-            // Their ledgers have to be read.
             draft.order.lines = lines;
-            continue;
+            inputs = OrderInputs::read(db, &draft).await?;
         }
         if draft.order.lines.iter().any(|line| line.payment_type == PaymentType::Gift && line.recipient.is_none()) {
             return Err(OrderRefusal::Banned.into());
@@ -128,10 +126,7 @@ pub async fn record(db: &Db, clock: &dyn Clock, new: NewOrder) -> Result<Recorde
             draft.order.lines = with_terms(&draft.order, &inputs.ledgers, None, since);
         }
         let (mut writes, unguarded) = effects(&draft, &inputs, clock.seconds())?;
-        if !numbered {
-            draft.order.id = next_number(db).await?;
-            numbered = true;
-        }
+        draft.order.id = next_number(db).await?;
         if delivers {
             writes.extend(freeze(&mut draft, &inputs.items, &inputs.delivery)?.map(Guarded::from));
         }
@@ -143,18 +138,13 @@ pub async fn record(db: &Db, clock: &dyn Clock, new: NewOrder) -> Result<Recorde
         writes.extend(OwnedOrder::put(&draft.order)?.map(Guarded::from));
         let intent = draft.effects.provider.as_ref().and_then(|provider| provider.intent.as_deref());
         writes.extend(intent.map(|intent| Payment::put(&draft.order, intent)).transpose()?.map(Guarded::from));
-        match send(db, writes).await? {
-            Sent::Written => {
-                deliver(db, clock, &draft).await;
-                let statistics = follow(db, &draft.order.internal_id).await;
-                let stored = orders::get(db, &draft.order.internal_id).await.ok().flatten().unwrap_or(draft);
-                return Ok(Recorded { stored, already: false, unguarded, statistics });
-            }
-            Sent::Refused(refusal) => return Err(refusal.into()),
-            Sent::Conflict => {}
-        }
-    }
-    Err(RecordError::Conflict)
+        send_guarded(db, writes).await??;
+        deliver(db, clock, &draft).await;
+        let statistics = follow(db, &draft.order.internal_id).await;
+        let stored = orders::get(db, &draft.order.internal_id).await.ok().flatten().unwrap_or(draft);
+        Ok(Recorded { stored, already: false, unguarded, statistics })
+    })
+    .await
 }
 
 async fn deliver(db: &Db, clock: &dyn Clock, stored: &StoredOrder) {

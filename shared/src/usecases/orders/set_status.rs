@@ -5,8 +5,8 @@ use super::transition::{Planned, SetStatusError, Step, plan};
 use crate::clock::Clock;
 use crate::model::{InternalId, ItemId, OrderStatus};
 use crate::store::orders::{self, StoredOrder};
-use crate::store::transaction::{Sent, send};
-use crate::store::{Db, RETRIES, pause_before};
+use crate::store::transaction::send_guarded;
+use crate::store::{Db, TURNS, in_turns};
 use crate::usecases::delivery::follow_or_leave;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,8 +28,7 @@ pub async fn set_status(
     id: &InternalId,
     to: OrderStatus,
 ) -> Result<Changed, SetStatusError> {
-    for round in 0..=RETRIES {
-        pause_before(round).await;
+    in_turns(TURNS, || async {
         let before = orders::get(db, id).await?.ok_or_else(|| SetStatusError::Unknown(id.clone()))?;
         let from = before.order.status;
         if from == to {
@@ -37,18 +36,13 @@ pub async fn set_status(
             return Ok(Changed { stored: before, from, unguarded: Vec::new(), statistics });
         }
         let Planned { writes, after, unguarded } = plan(db, &before, &Step::to(to, clock.seconds())).await?;
-        match send(db, writes).await? {
-            Sent::Written => {
-                if after.effects.delivery.is_some() {
-                    follow_or_leave(db, clock, &after).await;
-                }
-                let statistics = follow(db, id).await;
-                let stored = orders::get(db, id).await?.ok_or_else(|| SetStatusError::Unknown(id.clone()))?;
-                return Ok(Changed { stored, from, unguarded, statistics });
-            }
-            Sent::Refused(refusal) => return Err(refusal.into()),
-            Sent::Conflict => {}
+        send_guarded(db, writes).await??;
+        if after.effects.delivery.is_some() {
+            follow_or_leave(db, clock, &after).await;
         }
-    }
-    Err(SetStatusError::Conflict)
+        let statistics = follow(db, id).await;
+        let stored = orders::get(db, id).await?.ok_or_else(|| SetStatusError::Unknown(id.clone()))?;
+        Ok(Changed { stored, from, unguarded, statistics })
+    })
+    .await
 }

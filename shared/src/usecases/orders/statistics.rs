@@ -11,8 +11,8 @@ use crate::store::codec::encode_live;
 use crate::store::keys::{self, Key};
 use crate::store::orders::StoredOrder;
 use crate::store::statistics::{VersionedDonations, month_sums, newest, top_donors, write_month_sum};
-use crate::store::transaction::{Sent, Write, send};
-use crate::store::{Db, StoreError, pause_before, read_all_live, read_published, users};
+use crate::store::transaction::{Write, send};
+use crate::store::{Db, StoreError, in_turns, read_all_live, read_published, users};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The most orders of one transaction. It has at most a hundred writes: six for each order, and those of the donations
@@ -27,34 +27,23 @@ pub enum Statistics {
     Behind,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CatchUp {
-    /// The statistics were current.
-    Current,
-    /// They were behind and are current now.
-    Updated,
-    /// Other writes kept conflicting; they are still behind.
-    Conflict,
-}
-
 /// Lets the statistics follow an order that is written already. A failure leaves them behind.
 pub(in crate::usecases) async fn follow(db: &Db, id: &InternalId) -> Statistics {
     match catch_up(db, id).await {
-        Ok(CatchUp::Current | CatchUp::Updated) => Statistics::Current,
-        Ok(CatchUp::Conflict) | Err(_) => Statistics::Behind,
+        Ok(_) => Statistics::Current,
+        Err(_) => Statistics::Behind,
     }
 }
 
-/// Lets the statistics follow an order if they are behind.
-pub async fn catch_up(db: &Db, id: &InternalId) -> Result<CatchUp, StoreError> {
+/// Lets the statistics follow an order if they are behind. Whether they were.
+pub async fn catch_up(db: &Db, id: &InternalId) -> Result<bool, StoreError> {
     catch_up_all(db, std::slice::from_ref(id)).await
 }
 
 /// Lets the statistics follow the orders that they are behind of, at most [`AT_ONCE`], in one transaction. An order
-/// with nothing else left to do leaves the rows of the sweep by it. The statistics are never half written.
-pub async fn catch_up_all(db: &Db, ids: &[InternalId]) -> Result<CatchUp, StoreError> {
-    for round in 0..STATISTICS_ROUNDS {
-        pause_before(round).await;
+/// with nothing else left to do leaves the rows of the sweep by it. The statistics are never half written. Whether they were behind.
+pub async fn catch_up_all(db: &Db, ids: &[InternalId]) -> Result<bool, StoreError> {
+    in_turns(STATISTICS_ROUNDS, || async {
         let shown = VersionedDonations::read(db).await?;
         let mut rows = db.batch_get(ids.iter().map(keys::order).collect()).await?;
         let orders = ids.iter().filter_map(|id| StoredOrder::take(&mut rows, id).transpose());
@@ -69,14 +58,12 @@ pub async fn catch_up_all(db: &Db, ids: &[InternalId]) -> Result<CatchUp, StoreE
             fits
         });
         if behind.is_empty() {
-            return Ok(CatchUp::Current);
+            return Ok(false);
         }
-        let writes = plan(db, shown, &behind).await?;
-        if send(db, writes).await? == Sent::Written {
-            return Ok(CatchUp::Updated);
-        }
-    }
-    Ok(CatchUp::Conflict)
+        send(db, plan(db, shown, &behind).await?).await?;
+        Ok(true)
+    })
+    .await
 }
 
 /// A change that the statistics have to follow.

@@ -42,7 +42,7 @@ pub(in crate::usecases) async fn begin(
     let published = stored.order.lines.first().and_then(|line| items.get(&line.item));
     let rank_of = published.map_or_else(|| read.as_ref().and_then(|read| read.rank_of), rank_of);
     if read.as_ref().is_some_and(|read| stored.order.player().is_some_and(|player| player != read.user)) {
-        return Err(SetStatusError::Conflict);
+        return Err(StoreError::Contended.into());
     }
     let user = match stored.order.player() {
         Some(player) => read_live::<User>(db, &keys::user(player)).await?,

@@ -26,11 +26,11 @@ pub enum SetStatusError {
     /// A limit, a code or a balance does not allow it.
     #[error(transparent)]
     Refused(#[from] OrderRefusal),
-    #[error("other writes kept changing the same items; nothing was changed")]
-    Conflict,
     #[error(transparent)]
     Store(#[from] StoreError),
 }
+
+crate::store::lost_race!(SetStatusError);
 
 #[derive(Debug, Clone, Copy)]
 pub(in crate::usecases) struct Step<'a> {

@@ -1,6 +1,6 @@
 //! Work that needs the whole table: comparing it with its orders, and statistics that are behind.
 
-use super::{Audit, CatchUp, TableSums, catch_up, repair_patrons, rewrite_donations};
+use super::{Audit, TableSums, catch_up, repair_patrons, rewrite_donations};
 use crate::model::{Goal, InternalId, Order, Settings, User};
 use crate::rules::referral::Credits;
 use crate::store::bulk::{OnProgress, all, each, write_each};
@@ -30,10 +30,10 @@ pub struct Finished {
 pub async fn finish_statistics(db: &Db) -> Result<Finished, StoreError> {
     let mut done = Finished::default();
     for id in behind(db, &|_| {}).await? {
-        match catch_up(db, &id).await? {
-            CatchUp::Current => {}
-            CatchUp::Updated => done.finished += 1,
-            CatchUp::Conflict => done.left.push(id),
+        match catch_up(db, &id).await {
+            Ok(was_behind) => done.finished += usize::from(was_behind),
+            Err(StoreError::Contended) => done.left.push(id),
+            Err(error) => return Err(error),
         }
     }
     done.patrons_repaired = repair_patrons(db).await?;

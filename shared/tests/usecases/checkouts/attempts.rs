@@ -6,7 +6,7 @@ use futures_util::future::join_all;
 use local::stripe::{Action, Fault, FaultKind};
 use shared::model::{InternalId, OrderStatus, RefundOutcome};
 use shared::rules::refund::RefundRefusal;
-use shared::usecases::checkouts::{OperatorError, RefundKind, Settled, settle};
+use shared::usecases::checkouts::{Desk, OperatorError, RefundKind, Settled};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -226,10 +226,7 @@ async fn a_refund_that_the_provider_has_failed_is_made_by_the_next_attempt() {
         for _ in 0..2 {
             let stored = till.order(&order).await;
             let tried = if refund_is_late {
-                settle(till.db(), &till.market.clock, &till.stripe, &stored)
-                    .await
-                    .map(|_| ())
-                    .map_err(OperatorError::from)
+                till.desk().settle(&stored).await.map(|_| ()).map_err(OperatorError::from)
             } else {
                 till.refund(&order, Some(TO)).await.map(|_| ())
             };
@@ -286,7 +283,7 @@ async fn an_automatic_refund_is_made_once_whenever_it_is_interrupted() {
                 dead.then_some(DatabaseFault::Internal)
             });
             let stored = till.order(&order).await;
-            _ = settle(&killed.db, &till.market.clock, &till.stripe, &stored).await;
+            _ = Desk::new(&killed.db, &till.market.clock, &till.stripe).settle(&stored).await;
             till.wait(later);
             till.settle(&order).await;
             assert_eq!(till.settle(&order).await, Settled::Unchanged);

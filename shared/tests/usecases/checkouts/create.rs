@@ -191,7 +191,7 @@ async fn what_the_own_checkout_holds_does_not_count_against_the_own_cart() {
         if user == 2 {
             let mut cart = market.cart(1).await;
             (cart.user, cart.version, cart.checkout) = (UserId::new(2), 0, None);
-            let _ = shared::store::carts::save(&market.db, &cart).await.unwrap();
+            shared::store::carts::save(&market.db, &cart).await.unwrap();
         }
         let context = load(&instance.db, user, None).await.unwrap();
         let loaded = LoadedCart::load(&sources, context, None).await.unwrap();

@@ -9,10 +9,10 @@ use shared::model::{ActiveVersion, InternalId, OrderStatus, Refunds, StoreConfig
 use shared::rules::dispute::FRAUD_WARNING;
 use shared::store::orders::StoredOrder;
 use shared::store::published::read_active_version;
-use shared::store::transaction::{Sent, Write, send};
+use shared::store::transaction::{Write, sent};
 use shared::store::{Db, keys};
 use shared::usecases::checkouts::{
-    DisputeState, Provider as _, SettleError, Settled, WebhookEvent, act, note_dispute, sweep,
+    Desk, DisputeState, Provider as _, SettleError, Settled, WebhookEvent, note_dispute,
 };
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -21,7 +21,7 @@ use tests::NOW;
 /// Acts on the provider's newest event.
 async fn hear(till: &Till) -> WebhookEvent {
     let event = newest(till).await;
-    act(till.db(), &till.market.clock, &till.stripe, &event).await.unwrap();
+    till.desk().act(&event).await.unwrap();
     event
 }
 
@@ -145,8 +145,7 @@ async fn a_dispute_and_a_refund_at_the_same_time_take_a_payment_off_once() {
             till.settle(&paid.0).await;
         }
         for write in stale {
-            let sent: Sent<_> = send(till.db(), vec![write]).await.unwrap();
-            assert_ne!(sent, Sent::Written);
+            assert!(!sent(till.db(), vec![write]).await.unwrap());
         }
         noted().await.unwrap();
         assert_eq!(credit(&till).await, 0);
@@ -162,7 +161,7 @@ async fn note(till: &Till, order: &InternalId) -> Result<Option<StoredOrder>, Se
 async fn a_lost_dispute_whose_events_are_lost_is_found_by_the_sweep() {
     let till = Till::open().await;
     let (order, session) = till.paid().await;
-    let swept = || async { sweep(till.db(), &till.market.clock, Some(&till.stripe)).await.unwrap() };
+    let swept = || async { till.sweep().await };
     swept().await;
     till.stand_in.act(&session, &Action::Dispute(None)).unwrap();
     till.stand_in.act(&session, &Action::CloseDispute { won: false }).unwrap();
@@ -196,7 +195,7 @@ async fn a_dispute_of_a_payment_by_a_login_by_name_bans_nobody() {
     let paid = till.paid().await;
     let name = ban_on_dispute(&till).await;
     let by_name = Write::update(keys::order(&paid.0), "SET via = :name").text(":name", "name");
-    let _: Sent<_> = send(till.db(), vec![by_name]).await.unwrap();
+    sent(till.db(), vec![by_name]).await.unwrap();
     assert_eq!(after(&till, &paid, Action::Dispute(None)).await, "needs_response");
     assert!(!is_banned(till.db(), &name).await, "anybody can log in under a name");
 }
@@ -213,7 +212,7 @@ async fn every_dispute_of_a_payment_is_followed_and_the_one_that_decides_is_show
     note_dispute(till.db(), &till.market.clock, &paid.0, &older).await.unwrap();
     assert_eq!(till.order(&paid.0).await.effects.dispute.as_deref(), Some("won"), "it is decided");
     assert_eq!(after(&till, &paid, Action::Dispute(Some(200))).await, "needs_response");
-    act(till.db(), &till.market.clock, &till.stripe, &first).await.unwrap();
+    till.desk().act(&first).await.unwrap();
     assert_eq!(till.order(&paid.0).await.effects.dispute.as_deref(), Some("needs_response"), "the other is open");
     assert_eq!(after(&till, &paid, Action::CloseDispute { won: false }).await, "lost");
     let stored = till.order(&paid.0).await;
@@ -243,7 +242,8 @@ async fn a_dispute_is_followed_whenever_the_process_is_killed() {
             till.stand_in.act(&paid.1, &Action::CloseDispute { won: false }).unwrap();
             let event = newest(&till).await;
             let killed = till.market.killed_at_transaction(nth, is_written);
-            let acted: Result<(), SettleError> = act(&killed.db, &till.market.clock, &till.stripe, &event).await;
+            let acted: Result<(), SettleError> =
+                Desk::new(&killed.db, &till.market.clock, &till.stripe).act(&event).await;
             assert!(acted.is_err() || nth == 3, "{nth}");
             hear(&till).await;
             assert!(is_banned(till.db(), &name).await, "{nth}, {is_written}");

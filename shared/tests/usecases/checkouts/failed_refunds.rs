@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use shared::model::{InternalId, OrderStatus, RefundOutcome, UserId};
 use shared::rules::payment::PaymentState;
 use shared::store::keys;
-use shared::usecases::checkouts::{RefundKind, settle_with};
+use shared::usecases::checkouts::RefundKind;
 use std::sync::Mutex;
 use tests::count;
 
@@ -148,7 +148,7 @@ impl Paid {
             // An older state may arrive after a newer one.
             for place in &late {
                 let state = &states[place % states.len()];
-                settle_with(&market.db, &market.clock, &market.provider, order, state).await.unwrap();
+                market.desk().apply(order, state).await.unwrap();
             }
             market.settle(order).await;
             self.assert_refunded(refunded).await;

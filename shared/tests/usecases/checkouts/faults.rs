@@ -10,7 +10,7 @@ use shared::model::{InternalId, Money, OrderStatus};
 use shared::rules::checkout::CheckoutRefusal;
 use shared::rules::payment::Progress;
 use shared::store::orders as stored_orders;
-use shared::usecases::checkouts::{SettleError, settle};
+use shared::usecases::checkouts::{Desk, SettleError};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tests::{Fault as DatabaseFault, with_all_faults, writes};
@@ -123,7 +123,6 @@ async fn create(market: &Market, by: &Instance) -> Option<InternalId> {
             Refused::Load(_)
             | Refused::Store(_)
             | Refused::Provider(_)
-            | Refused::Conflict
             | Refused::Refused(CheckoutRefusal::Empty | CheckoutRefusal::Left { .. } | CheckoutRefusal::SoldOut { .. }),
         ) => None,
         Err(error) => panic!("{error:?}"),
@@ -132,9 +131,9 @@ async fn create(market: &Market, by: &Instance) -> Option<InternalId> {
 
 async fn look(market: &Market, by: &Instance, id: &InternalId) -> Option<()> {
     let stored = stored_orders::get(&by.db, id).await.ok()??;
-    match settle(&by.db, &market.clock, &market.provider, &stored).await {
+    match Desk::new(&by.db, &market.clock, &market.provider).settle(&stored).await {
         Ok(_) => Some(()),
-        Err(SettleError::Store(_) | SettleError::Provider(_) | SettleError::Conflict) => None,
+        Err(SettleError::Store(_) | SettleError::Provider(_)) => None,
     }
 }
 
@@ -301,7 +300,7 @@ async fn a_sweep_that_is_interrupted_is_finished_by_the_next() {
         walk(&market, &killed, Flow::Pay).await;
         market.clock.advance(std::time::Duration::from_hours(1));
         let failing = market.failing(move |at, _| (at >= place).then_some(DatabaseFault::Internal));
-        _ = shared::usecases::checkouts::sweep(&failing.db, &market.clock, Some(&market.provider)).await;
+        _ = Desk::new(&failing.db, &market.clock, Some(&market.provider)).sweep().await;
         assert_finished(&market, &format!("sweep interrupted at {place}")).await;
     }
 }

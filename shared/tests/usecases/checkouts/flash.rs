@@ -7,7 +7,7 @@ use crate::shop::{PLAIN, user};
 use futures_util::future::join_all;
 use shared::model::{InternalId, ItemId, UserId};
 use shared::rules::checkout::CheckoutRefusal;
-use shared::store::keys;
+use shared::store::{StoreError, keys};
 use shared::usecases::checkouts::Checkout;
 use std::time::{Duration, Instant};
 use tests::count;
@@ -82,7 +82,7 @@ async fn a_coupon_that_all_buyers_share_is_used_once_for_each_checkout() {
     let (results, took) = all_begin(&market, &model, &buyers).await;
     let open = results.iter().filter(|result| result.is_ok()).count();
     for error in results.iter().filter_map(|result| result.as_ref().err()) {
-        assert!(matches!(error, Refused::Conflict), "{error:?}");
+        assert!(matches!(error, Refused::Store(StoreError::Contended)), "{error:?}");
     }
     let sums = (market.uses("free").await, market.sold(PLAIN).await);
     assert_eq!(sums, (i64::try_from(open).unwrap(), i64::try_from(open).unwrap()));

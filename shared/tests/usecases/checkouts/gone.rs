@@ -5,7 +5,7 @@ use crate::market::{Market, Refused};
 use crate::shop::FIVE;
 use shared::model::{InternalId, OrderStatus};
 use shared::store::orders;
-use shared::usecases::checkouts::{OperatorError, STRANDED, Settled, cancel, settle_now};
+use shared::usecases::checkouts::{OperatorError, STRANDED, Settled};
 use std::time::Duration;
 
 /// A checkout of the default hold is open for this long.
@@ -20,11 +20,11 @@ async fn begun() -> (Market, InternalId) {
 }
 
 async fn settled(market: &Market, order: &InternalId) -> Settled {
-    settle_now(&market.db, &market.clock, &market.provider, order).await.unwrap().1
+    market.desk().settle_now(order).await.unwrap().1
 }
 
 async fn cancelled(market: &Market, order: &InternalId, ends_gone: bool) -> Result<OrderStatus, OperatorError> {
-    let cancelled = cancel(&market.db, &market.clock, &market.provider, order, ends_gone).await;
+    let cancelled = market.desk().cancel(order, ends_gone).await;
     cancelled.map(|stored| stored.order.status)
 }
 

@@ -6,7 +6,7 @@ use futures_util::future::join_all;
 use serde_json::json;
 use shared::model::{OrderStatus, UserId};
 use shared::rules::checkout::CheckoutRefusal;
-use shared::store::{Db, keys, ledgers, read_live};
+use shared::store::{Db, StoreError, keys, ledgers, read_live};
 use shared::usecases::orders::{RecordError, record, set_status};
 use tests::{Prepared, TestClock};
 
@@ -137,7 +137,7 @@ async fn racing_checkouts_and_orders_count_every_write_of_a_ledger_and_exceed_no
     }
     let written = recorded.iter().filter(|result| result.is_ok()).count();
     for error in recorded.into_iter().filter_map(Result::err) {
-        assert!(matches!(error, RecordError::Refused(_) | RecordError::Conflict), "{error:?}");
+        assert!(matches!(error, RecordError::Refused(_) | RecordError::Store(StoreError::Contended)), "{error:?}");
     }
     assert!(market.held(1, TWO_EACH).await <= 2);
     assert_eq!(version(&market, 1).await, u64::try_from(written).unwrap());

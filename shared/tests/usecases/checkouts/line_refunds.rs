@@ -9,7 +9,7 @@ use local::stripe::{Action, Fault, FaultKind};
 use shared::model::{InternalId, LineId, OrderStatus, UserId};
 use shared::rules::line_refund::LineRefusal;
 use shared::store::{Db, keys};
-use shared::usecases::checkouts::{LinesRefunded, OperatorError, RefundKind, refund_lines};
+use shared::usecases::checkouts::{Desk, LinesRefunded, OperatorError, RefundKind};
 use shared::usecases::orders::catch_up;
 use std::time::Duration;
 use tests::Fault as DatabaseFault;
@@ -32,7 +32,7 @@ async fn refund_by(
     lines: &[(u64, u32)],
 ) -> Result<LinesRefunded, OperatorError> {
     let wanted: Vec<_> = lines.iter().map(|(line, units)| (LineId::new(*line), *units)).collect();
-    refund_lines(db, &till.market.clock, Some(&till.stripe), order, &wanted).await
+    Desk::new(db, &till.market.clock, Some(&till.stripe)).refund_lines(order, &wanted).await
 }
 
 async fn refund(till: &Till, order: &InternalId, lines: &[(u64, u32)]) -> Result<LinesRefunded, OperatorError> {

@@ -9,7 +9,7 @@ use futures_util::future::join_all;
 use shared::model::{InternalId, Money, OrderStatus, UserId};
 use shared::rules::payment::{PaymentState, Progress};
 use shared::store::{keys, statistics};
-use shared::usecases::checkouts::{Settled, settle_with};
+use shared::usecases::checkouts::{Desk, Settled};
 use std::collections::BTreeSet;
 use tests::TestClock;
 
@@ -65,7 +65,7 @@ async fn a_checkout_a_changed_cart_a_payment_and_its_end_at_once() {
         let change = async {
             let mut cart = market.cart(1).await;
             cart.lines.push(line(9, PLAIN, 1));
-            let _ = shared::store::carts::save(&instances[1].db, &cart).await.unwrap();
+            shared::store::carts::save(&instances[1].db, &cart).await.unwrap();
         };
         let pay = async {
             if round % 3 != 0 {
@@ -96,7 +96,7 @@ async fn a_checkout_a_changed_cart_a_payment_and_its_end_at_once() {
 
 async fn look(market: &Market, order: &InternalId, db: &shared::store::Db) {
     let state = market.provider.state(order).unwrap();
-    settle_with(db, &market.clock, &market.provider, order, &state).await.unwrap();
+    Desk::new(db, &market.clock, &market.provider).apply(order, &state).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 8)]
@@ -109,12 +109,12 @@ async fn one_payment_that_is_seen_a_hundred_times_counts_once() {
     let all = join_all(
         (0..100)
             .zip(instances.iter().cycle())
-            .map(|(_, by)| settle_with(&by.db, &market.clock, &market.provider, &order, &state)),
+            .map(|(_, by)| async { Desk::new(&by.db, &market.clock, &market.provider).apply(&order, &state).await }),
     )
     .await;
     // Requests that send the same transaction concurrently all learn that it was written; it was written once.
     assert!(
-        all.iter().all(Result::is_ok) && all.iter().any(|settled| matches!(settled, Ok(Settled::Changed))),
+        all.iter().all(Result::is_ok) && all.iter().any(|settled| matches!(settled, Ok(Some(Settled::Changed)))),
         "{all:?}"
     );
     market.sweep_later().await;
@@ -149,7 +149,7 @@ fn said_in_any_order(refunded: i64) -> Vec<Vec<PaymentState>> {
 
 async fn hear(market: &Market, order: &InternalId, state: &PaymentState) {
     let state = PaymentState { session: order.to_string(), order: Some(order.clone()), ..state.clone() };
-    settle_with(&market.db, &market.clock, &market.provider, order, &state).await.unwrap();
+    market.desk().apply(order, &state).await.unwrap();
 }
 
 #[tokio::test]
@@ -190,10 +190,10 @@ async fn of_two_reads_that_meet_an_older_one_does_not_pay_what_is_refunded_in_fu
         let interrupted = market.interrupted(1, move |db| {
             let (provider, id, second) = (provider.clone(), id.clone(), second.clone());
             async move {
-                settle_with(&db, &TestClock::new(), &provider, &id, &second).await.unwrap();
+                Desk::new(&db, &TestClock::new(), &provider).apply(&id, &second).await.unwrap();
             }
         });
-        settle_with(&interrupted, &market.clock, &market.provider, &order, &first).await.unwrap();
+        Desk::new(&interrupted, &market.clock, &market.provider).apply(&order, &first).await.unwrap();
         assert_ne!(market.status(&order).await, OrderStatus::Paid, "the older one first: {is_older_first}");
         market.sweep_later().await;
         assert_eq!((market.sold(FIVE).await, market.held(1, FIVE).await), (0, 0));

@@ -9,7 +9,7 @@ use shared::model::{Donations, Donor, Holding, InternalId, ItemId, Money, MonthS
 use shared::rules::payment::PaymentState;
 use shared::store::keys::{self, Key};
 use shared::store::{ledgers, statistics};
-use shared::usecases::checkouts::{Settled, Swept, settle_with};
+use shared::usecases::checkouts::{Desk, Settled, Swept};
 use shared::usecases::orders::catch_up;
 use tests::{TestClock, count};
 
@@ -139,7 +139,7 @@ async fn a_refund_in_the_second_in_which_its_order_is_counted_is_not_lost() {
         let (provider, id, state) = (provider.clone(), id.clone(), state.clone());
         async move {
             // Its clock is at the same second as the market's.
-            settle_with(&db, &TestClock::new(), &provider, &id, &state).await.unwrap();
+            Desk::new(&db, &TestClock::new(), &provider).apply(&id, &state).await.unwrap();
         }
     });
     market.provider.set(&order, |state| state.refunded = Money::from_minor(90));
@@ -159,7 +159,7 @@ async fn a_refund_in_full_that_meets_one_in_part_takes_off_only_the_rest() {
     let price = market.order(&order).await.order.price;
     let says = async |refunded: i64| {
         let state = PaymentState { refunded: Money::from_minor(refunded), ..market.provider.state(&order).unwrap() };
-        settle_with(&market.db, &market.clock, &market.provider, &order, &state).await.unwrap()
+        market.desk().apply(&order, &state).await.unwrap()
     };
     for refunded in 60..67 {
         says(refunded).await;

@@ -7,7 +7,7 @@ use crate::till::money;
 use shared::model::{InternalId, Money, OrderStatus, ReviewOutcome};
 use shared::rules::payment::{PaymentState, Progress};
 use shared::store::orders::of_payment;
-use shared::usecases::checkouts::{OperatorError, RefundKind, Settled, WebhookEvent, accept, act, refund};
+use shared::usecases::checkouts::{OperatorError, RefundKind, Settled, WebhookEvent};
 
 /// An order of two of five whose payment differs as `change` says.
 async fn in_review(change: impl FnOnce(&mut PaymentState)) -> (Market, InternalId) {
@@ -26,7 +26,7 @@ fn other_amount(state: &mut PaymentState) {
 }
 
 async fn accepted(market: &Market, order: &InternalId) -> Result<bool, OperatorError> {
-    accept(&market.db, &market.clock, &market.provider, order).await.map(|(_, is_new)| is_new)
+    market.desk().accept(order).await.map(|(_, is_new)| is_new)
 }
 
 #[tokio::test]
@@ -35,7 +35,7 @@ async fn the_payment_of_an_order_in_review_is_known_at_once() {
     let intent = format!("intent-{order}");
     assert_eq!(of_payment(&market.db, &intent).await.unwrap(), Some(order.clone()));
     let dispute = WebhookEvent::Dispute(intent);
-    act(&market.db, &market.clock, &market.provider, &dispute).await.unwrap();
+    market.desk().act(&dispute).await.unwrap();
     assert_eq!(market.order(&order).await.effects.dispute.as_deref(), Some("open"));
 }
 
@@ -55,9 +55,9 @@ async fn an_accepted_order_is_paid_as_it_is_and_its_refunds_count_in_proportion(
     market.provider.set(&order, |state| state.refunded = money(75));
     market.settle(&order).await;
     assert_eq!(market.order(&order).await.effects.refunded, money(100));
-    let part = refund(&market.db, &market.clock, &market.provider, &order, Some(money(100))).await;
+    let part = market.desk().refund(&order, Some(money(100))).await;
     assert!(matches!(part, Err(OperatorError::OnlyInFull)), "{part:?}");
-    let rest = refund(&market.db, &market.clock, &market.provider, &order, None).await.unwrap();
+    let rest = market.desk().refund(&order, None).await.unwrap();
     assert_eq!((rest.amount, rest.stored.order.status), (money(75), OrderStatus::Refunded));
     market.sweep_later().await;
     assert_quiet(&market).await;
@@ -115,7 +115,7 @@ async fn a_refund_ends_a_review_in_every_status() {
                 market.provider.set(&order, |state| state.progress = Progress::Paid);
             }
             for kind in [RefundKind::Made, RefundKind::Already] {
-                let refunded = refund(&market.db, &market.clock, &market.provider, &order, None).await.unwrap();
+                let refunded = market.desk().refund(&order, None).await.unwrap();
                 assert_eq!((refunded.kind, refunded.total), (kind, market.provider.state(&order).unwrap().amount));
                 assert_eq!(refunded.stored.order.status, status);
                 assert_eq!(refunded.stored.effects.review, None);
@@ -133,7 +133,7 @@ async fn a_refund_in_the_dashboard_ends_a_review_too() {
     let (market, order) = in_review(other_amount).await;
     market.provider.set(&order, |state| state.refunded = state.amount);
     let event = WebhookEvent::Payment(format!("intent-{order}"));
-    act(&market.db, &market.clock, &market.provider, &event).await.unwrap();
+    market.desk().act(&event).await.unwrap();
     let stored = market.order(&order).await;
     assert_eq!((stored.order.status, stored.effects.review), (OrderStatus::Cancelled, None));
     assert_eq!(market.sold(FIVE).await, 0);
@@ -142,7 +142,7 @@ async fn a_refund_in_the_dashboard_ends_a_review_too() {
 #[tokio::test]
 async fn another_orders_payment_is_never_refunded() {
     let (market, order) = in_review(|state| state.order = Some("another".into())).await;
-    let refused = refund(&market.db, &market.clock, &market.provider, &order, None).await;
+    let refused = market.desk().refund(&order, None).await;
     assert!(matches!(refused, Err(OperatorError::Foreign)), "{refused:?}");
     assert_eq!(of_payment(&market.db, &format!("intent-{order}")).await.unwrap(), None);
     assert_eq!((market.provider.refunds(), market.status(&order).await), (0, OrderStatus::Pending));

@@ -6,7 +6,7 @@ use crate::shop::{FIVE, PLAIN, paid, user};
 use shared::model::{ItemId, Money, OrderStatus, UserId};
 use shared::rules::payment::Progress;
 use shared::store::keys;
-use shared::usecases::checkouts::{Settled, settle_with, sweep};
+use shared::usecases::checkouts::{Desk, Settled};
 use std::time::Duration;
 
 /// A checkout of two of five, and one that is not limited.
@@ -110,7 +110,7 @@ async fn a_sweep_without_a_provider_finishes_what_needs_none() {
     let market = Market::open().await;
     let order = open(&market).await;
     market.clock.advance(Duration::from_hours(1));
-    let swept = sweep::<crate::provider::TestProvider>(&market.db, &market.clock, None).await.unwrap();
+    let swept = Desk::new(&market.db, &market.clock, None::<&crate::provider::TestProvider>).sweep().await.unwrap();
     assert_eq!((swept.due, swept.failed), (1, 0));
     assert_eq!(market.status(&order).await, OrderStatus::Pending);
     market.sweep_later().await;
@@ -127,8 +127,8 @@ async fn a_payment_of_an_order_that_does_not_exist_changes_nothing() {
     let state = market.provider.state(&order).unwrap();
     let (db, clock) = (&market.db, &market.clock);
     let unknown = shared::model::InternalId::new("unknown");
-    let settled = settle_with(db, clock, &market.provider, &unknown, &state).await.unwrap();
-    assert_eq!(settled, Settled::Unchanged);
+    let settled = Desk::new(db, clock, &market.provider).apply(&unknown, &state).await.unwrap();
+    assert_eq!(settled, None);
     assert_books(&market).await;
 }
 

@@ -6,7 +6,7 @@ use crate::subscribers::{MONTHLY, Subscribers};
 use local::stripe::{Action, Fault, FaultKind};
 use shared::model::{Cancellation, InternalId, OrderStatus, SubscriptionStatus};
 use shared::rules::subscription::access_until;
-use shared::usecases::checkouts::{Provider as _, WebhookEvent, act, cancel_subscription};
+use shared::usecases::checkouts::{Desk, Provider as _, WebhookEvent};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -89,19 +89,19 @@ async fn walk(before: &Before, by: &Instance, part: Part) -> Option<()> {
             shop.create_by(by).await.ok()?;
             let session = shop.till.stand_in.sessions().pop()?;
             shop.till.stand_in.act(&session, &Action::Pay).ok()?;
-            act(&by.db, clock, stripe, &WebhookEvent::Checkout(session)).await.ok()?;
+            Desk::new(&by.db, clock, stripe).act(&WebhookEvent::Checkout(session)).await.ok()?;
             let invoice = shop.till.stand_in.invoices().pop()?;
-            act(&by.db, clock, stripe, &WebhookEvent::Invoice(invoice)).await.ok()
+            Desk::new(&by.db, clock, stripe).act(&WebhookEvent::Invoice(invoice)).await.ok()
         }
         Part::Renew | Part::CancelThere | Part::Dispute | Part::Replace => {
             for event in events {
-                act(&by.db, clock, stripe, event).await.ok()?;
+                Desk::new(&by.db, clock, stripe).act(event).await.ok()?;
             }
             Some(())
         }
         Part::Cancel => {
             let id = shop.subscription(first.as_ref()?).await.id;
-            cancel_subscription(&by.db, clock, stripe, &id, Cancellation::AtPeriodEnd).await.ok().map(drop)
+            Desk::new(&by.db, clock, stripe).cancel_subscription(&id, Cancellation::AtPeriodEnd).await.ok().map(drop)
         }
         Part::Refund => shop.till.refund_by(&by.db, first.as_ref()?, None).await.ok().map(drop),
     }

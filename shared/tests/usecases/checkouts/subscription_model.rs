@@ -12,7 +12,7 @@ use shared::rules::dispute::takes_back;
 use shared::rules::subscription::access_until;
 use shared::store::orders::StoredOrder;
 use shared::store::{bulk, keys};
-use shared::usecases::checkouts::{Provider as _, WebhookEvent, act};
+use shared::usecases::checkouts::{Provider as _, WebhookEvent};
 use shared::usecases::erase::erase_account;
 use std::collections::BTreeSet;
 
@@ -145,7 +145,7 @@ async fn all_agree(shop: &mut Subscribers, first: &InternalId) -> Result<(), Tes
     let all = bulk::all::<Subscription>(shop.db(), keys::prefix::SUBSCRIPTION).await.unwrap();
     for (_, one) in &all {
         let event = WebhookEvent::Subscription(one.id.clone());
-        act(shop.db(), &shop.till.market.clock, &shop.till.stripe, &event).await.unwrap();
+        shop.till.desk().act(&event).await.unwrap();
     }
     shop.sweep().await;
     shop.till.wait(std::time::Duration::from_mins(10));

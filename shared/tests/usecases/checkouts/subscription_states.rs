@@ -9,7 +9,7 @@ use shared::model::{
 use shared::rules::subscription::access_until;
 use shared::store::{keys, subscriptions, unfinished};
 use shared::usecases::bans;
-use shared::usecases::checkouts::{Provider as _, sweep};
+use shared::usecases::checkouts::Provider as _;
 use shared::usecases::subscription_lists::DueRows;
 
 /// A subscription whose renewal failed so many days ago, its first order and its session; it was asked about since.
@@ -303,7 +303,7 @@ async fn a_row_that_is_not_a_subscriptions_own_is_swept_once_and_one_that_is_mis
         shop.till.market.put(&keys::unfinished_subscription(due, id), &json!({ "subscription": id })).await;
     }
     assert_eq!(DueRows::differing(shop.db()).await.unwrap().ids().len(), 2);
-    let swept = sweep(shop.db(), &shop.till.market.clock, Some(&shop.till.stripe)).await.unwrap();
+    let swept = shop.till.sweep().await;
     assert_eq!(swept.failed, 0);
     assert!(DueRows::differing(shop.db()).await.unwrap().is_empty());
     shop.till.market.delete(&subscriptions::due_key(&subscription).unwrap()).await;

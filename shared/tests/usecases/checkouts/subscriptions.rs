@@ -7,7 +7,7 @@ use shared::model::{Cancellation, InternalId, ItemId, Money, OrderStatus, Owned,
 use shared::rules::dispute::FRAUD_WARNING;
 use shared::rules::subscription::access_until;
 use shared::store::{keys, ledgers};
-use shared::usecases::checkouts::{Provider as _, WebhookEvent, act, cancel_subscription};
+use shared::usecases::checkouts::{Desk, Provider as _, WebhookEvent};
 use std::time::Duration;
 
 /// A subscription that was renewed after thirty days: its first order, and the session of its checkout.
@@ -191,7 +191,7 @@ async fn the_sweep_asks_about_a_subscription_whose_period_has_ended_without_a_wo
         shop.till.wait(std::time::Duration::from_secs(u64::try_from(wait).unwrap()));
         // Its hourly look at events is not what finds it.
         let seen = stripe.received().len();
-        shared::usecases::checkouts::sweep(shop.db(), &shop.till.market.clock, Some(&shop.till.stripe)).await.unwrap();
+        shop.till.sweep().await;
         let asked = |received: &local::stripe::Received| received.route.contains("/v1/subscriptions/");
         calls += stripe.received()[seen..].iter().filter(|received| asked(received)).count().min(1);
         assert!(calls >= expected, "{wait}");
@@ -208,7 +208,7 @@ async fn a_renewal_that_is_heard_of_before_the_first_payment_waits_for_it() {
     shop.till.stand_in.act(&session, &Action::Renew).unwrap();
     let invoice = shop.till.stand_in.invoices().pop().unwrap();
     let event = WebhookEvent::Invoice(invoice);
-    act(shop.db(), &shop.till.market.clock, &shop.till.stripe, &event).await.unwrap();
+    shop.till.desk().act(&event).await.unwrap();
     assert_eq!(shop.till.order(&first).await.order.status, OrderStatus::Paid);
     assert_eq!(shop.orders().await.len(), 2);
 }
@@ -259,12 +259,13 @@ async fn renewal_cancellation_refund_and_dispute_at_once_end_as_the_provider_say
         let racing = instances[2..]
             .iter()
             .zip(events.iter().take(count).cycle())
-            .map(|(instance, event)| act(&instance.db, clock, stripe, event));
+            .map(|(instance, event)| async { Desk::new(&instance.db, clock, stripe).act(event).await });
         // The buyer cancels at the provider, and the owner cancels and refunds.
         shop.till.stand_in.act(&session, &Action::CancelAtPeriodEnd).unwrap();
+        let desk = Desk::new(&instances[0].db, clock, stripe);
         let _: (Vec<_>, _, _) = tokio::join!(
             futures_util::future::join_all(racing),
-            cancel_subscription(&instances[0].db, clock, stripe, &id, Cancellation::AtPeriodEnd),
+            desk.cancel_subscription(&id, Cancellation::AtPeriodEnd),
             shop.till.refund_by(&instances[1].db, &renewal, None),
         );
         shop.hear(heard).await;
@@ -291,8 +292,7 @@ async fn a_request_to_cancel_is_repeated_until_the_provider_has_done_it() {
     let read = shop.subscription(&first).await;
     let next = shared::rules::subscription::cancelled(&read, Cancellation::Now, shop.now());
     let writes = shared::store::subscriptions::put(Some(&read), next).unwrap();
-    let sent = shared::store::transaction::send(shop.db(), writes).await.unwrap();
-    assert_eq!(sent, shared::store::transaction::Sent::Written);
+    shared::store::transaction::send(shop.db(), writes).await.unwrap();
     shop.sweep().await;
     shop.wait(1);
     shop.sweep().await;
@@ -311,12 +311,12 @@ async fn a_fraud_warning_of_a_subscriptions_payment_is_noted_also_before_its_ord
     let (first, session) = shop.begin().await;
     shop.till.stand_in.act(&session, &Action::Pay).unwrap();
     shop.till.stand_in.act(&session, &Action::WarnOfFraud).unwrap();
-    act(shop.db(), &shop.till.market.clock, &shop.till.stripe, &warning(shop.events().await)).await.unwrap();
+    shop.till.desk().act(&warning(shop.events().await)).await.unwrap();
     shop.wait(30);
     shop.till.stand_in.act(&session, &Action::Renew).unwrap();
     let invoice = shop.till.stand_in.invoices().pop().unwrap();
     shop.till.stand_in.act(&invoice, &Action::WarnOfFraud).unwrap();
-    act(shop.db(), &shop.till.market.clock, &shop.till.stripe, &warning(shop.events().await)).await.unwrap();
+    shop.till.desk().act(&warning(shop.events().await)).await.unwrap();
     for order in [first, InternalId::of_invoice(&invoice)] {
         let stored = shop.till.order(&order).await;
         assert_eq!((stored.order.status, stored.effects.dispute.as_deref()), (OrderStatus::Paid, Some(FRAUD_WARNING)));
@@ -368,5 +368,8 @@ async fn what_a_renewal_publishes_runs_when_access_ends_and_nothing_else() {
 async fn cancel(shop: &mut Subscribers, order: &InternalId) {
     let subscription = shop.subscription(order).await.id;
     let (db, clock) = (shop.db(), &shop.till.market.clock);
-    cancel_subscription(db, clock, &shop.till.stripe, &subscription, Cancellation::AtPeriodEnd).await.unwrap();
+    Desk::new(db, clock, &shop.till.stripe)
+        .cancel_subscription(&subscription, Cancellation::AtPeriodEnd)
+        .await
+        .unwrap();
 }

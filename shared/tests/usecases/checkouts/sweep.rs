@@ -11,10 +11,11 @@ use shared::model::{InternalId, Money, OrderStatus, UserId};
 use shared::rules::payment::{PaymentState, Progress};
 use shared::store::codec::key_attributes;
 use shared::store::keys;
+use shared::store::transaction::sent;
 use shared::store::unfinished::{self, DueRow};
 use shared::store::webhook_events::EventCursor;
 use shared::telemetry::payment_events;
-use shared::usecases::checkouts::{OVERDUE, Swept, WebhookEvent, act, sweep};
+use shared::usecases::checkouts::{Desk, OVERDUE, Swept, WebhookEvent};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -213,7 +214,7 @@ async fn what_there_is_no_time_for_is_left_to_the_next_sweep_and_does_not_count_
         std::thread::sleep(Duration::from_secs(u64::from(place == 0)));
         None
     });
-    let swept = sweep(&instance.db, &market.clock, Some(&market.provider));
+    let swept = Desk::new(&instance.db, &market.clock, Some(&market.provider)).sweep();
     let swept = deadline::scope(Duration::from_secs(5), swept).await.unwrap();
     assert_eq!(swept, Swept { due: 3, left: 3, ..Swept::default() });
     assert!(overdue(&market).await.iter().all(|row| row.failed == 0));
@@ -255,13 +256,13 @@ async fn a_checkout_that_is_not_the_orders_own_changes_nothing() {
     for (progress, refunded) in [(Progress::Paid, 0), (Progress::Paid, 200), (Progress::Expired, 0)] {
         let state = PaymentState { progress, refunded: Money::from_minor(refunded), ..foreign(&order, 200) };
         market.provider.add(state);
-        act(&market.db, &market.clock, &market.provider, &event).await.unwrap();
+        market.desk().act(&event).await.unwrap();
         let stored = market.order(&order).await;
         assert_eq!((stored.order.status, stored.effects.review), (OrderStatus::Pending, None), "{progress:?}");
     }
     market.pay(&order).await;
     market.provider.add(PaymentState { refunded: Money::from_minor(200), ..foreign(&order, 200) });
-    act(&market.db, &market.clock, &market.provider, &event).await.unwrap();
+    market.desk().act(&event).await.unwrap();
     assert_eq!(market.status(&order).await, OrderStatus::Paid);
     assert_quiet(&market).await;
 }
@@ -273,7 +274,7 @@ async fn a_paid_checkout_of_ours_without_an_order_is_counted_until_it_is_refunde
     let event = WebhookEvent::Checkout("foreign".to_owned());
     let seen = async |state: PaymentState| {
         market.provider.add(state);
-        let (acted, events) = Box::pin(payment_events(act(&market.db, &market.clock, &market.provider, &event))).await;
+        let (acted, events) = Box::pin(payment_events(market.desk().act(&event))).await;
         acted.unwrap();
         events
     };
@@ -308,7 +309,7 @@ async fn what_is_overdue_is_counted_whatever_fails_and_even_without_time() {
     // Without the database at the end, what was overdue before counts.
     let instance =
         market.failing(|place, operation| (operation == "Query" && place > 0).then_some(DatabaseFault::Internal));
-    let swept = sweep(&instance.db, &market.clock, Some(&market.provider));
+    let swept = Desk::new(&instance.db, &market.clock, Some(&market.provider)).sweep();
     let (swept, events) = payment_events(swept).await;
     swept.unwrap();
     assert_eq!(events, [("OverdueOrders", 2)]);
@@ -323,16 +324,15 @@ async fn a_checkout_whose_id_was_never_stored_is_known_by_the_order_that_it_name
     (checkout.session, checkout.url) = (None, None);
     market.delete(&stored.key()).await;
     let write: shared::store::transaction::Write = stored.put_new().unwrap();
-    let _: shared::store::transaction::Sent<_> =
-        shared::store::transaction::send(&market.db, vec![write]).await.unwrap();
+    sent(&market.db, vec![write]).await.unwrap();
     let another = InternalId::new("another");
     market.provider.pay(&order);
     market.provider.set(&order, |state| state.order = Some(another));
     let event = WebhookEvent::Checkout(order.to_string());
-    act(&market.db, &market.clock, &market.provider, &event).await.unwrap();
+    market.desk().act(&event).await.unwrap();
     assert_eq!(market.status(&order).await, OrderStatus::Pending);
     market.provider.set(&order, |state| state.order = Some(order.clone()));
-    act(&market.db, &market.clock, &market.provider, &event).await.unwrap();
+    market.desk().act(&event).await.unwrap();
     assert_eq!(market.status(&order).await, OrderStatus::Paid);
 }
 
@@ -346,7 +346,7 @@ async fn a_sweep_counts_fifteen_orders_in_one_transaction() {
         counted.fetch_add(usize::from(operation == "TransactWriteItems"), Ordering::SeqCst);
         None
     });
-    let swept = sweep(&by.db, &market.clock, Some(&market.provider)).await.unwrap();
+    let swept = Desk::new(&by.db, &market.clock, Some(&market.provider)).sweep().await.unwrap();
     assert_eq!(swept, Swept { due: 23, done: 23, ..Swept::default() });
     // One more writes since when the sweep asks for the provider's events.
     assert_eq!(transactions.load(Ordering::SeqCst), 3);
@@ -359,7 +359,7 @@ async fn sweeps_that_run_at_once_count_every_order_once() {
     let market = Market::open().await;
     paid(&market, 20).await;
     let instances = market.instances(4);
-    join_all(instances.iter().map(|by| sweep(&by.db, &market.clock, Some(&market.provider)))).await;
+    join_all(instances.iter().map(|by| Desk::new(&by.db, &market.clock, Some(&market.provider)).sweep())).await;
     market.sweep_later().await;
     market.assert_sums().await;
     assert_quiet(&market).await;

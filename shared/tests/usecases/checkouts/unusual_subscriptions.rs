@@ -5,18 +5,18 @@ use crate::subscribers::{DAY, GRACE, PRICE, Subscribers};
 use local::stripe::Action;
 use shared::model::{InternalId, Money, OrderStatus, ProviderAccount, Subscription, SubscriptionStatus};
 use shared::rules::subscription::access_until;
-use shared::store::transaction::{Sent, Write, send};
+use shared::store::transaction::{Write, send};
 use shared::store::{bulk, keys, subscriptions};
 use shared::telemetry::payment_events;
 use shared::usecases::checkouts::{
-    NotPaid, Provider as _, ProviderError, SettleError, WebhookEvent, accept, act, paid_checkout, return_payment, sweep,
+    NotPaid, Provider as _, ProviderError, SettleError, WebhookEvent, paid_checkout, return_payment,
 };
 use shared::usecases::delivery::redeliver;
 
 /// Stores a subscription otherwise than it was read.
 async fn change(shop: &Subscribers, read: &Subscription, next: Subscription) {
     let writes: Vec<Write> = subscriptions::put(Some(read), next).unwrap();
-    assert_eq!(send(shop.db(), writes).await.unwrap(), Sent::Written);
+    send(shop.db(), writes).await.unwrap();
 }
 
 #[tokio::test]
@@ -25,7 +25,7 @@ async fn an_invoice_of_another_account_changes_nothing() {
     shop.subscribe().await;
     let before = bulk::all::<Subscription>(shop.db(), keys::prefix::SUBSCRIPTION).await.unwrap();
     let event = WebhookEvent::Invoice("in_other".to_owned());
-    let acted = act(shop.db(), &shop.till.market.clock, &shop.till.stripe, &event).await;
+    let acted = shop.till.desk().act(&event).await;
     assert!(matches!(acted, Err(SettleError::Provider(ProviderError::NoCheckout(_)))), "{acted:?}");
     assert_eq!(bulk::all::<Subscription>(shop.db(), keys::prefix::SUBSCRIPTION).await.unwrap(), before);
     assert_eq!(shop.orders().await.len(), 1);
@@ -61,7 +61,7 @@ async fn a_renewal_of_another_amount_needs_an_operator_who_may_accept_it() {
     let stored = shop.till.order(&order).await;
     assert_eq!((stored.order.status, stored.effects.review.is_some()), (OrderStatus::Pending, true));
     assert_eq!(shop.subscription(&first).await.paid_until, before.paid_until, "it does not pay for a period yet");
-    let accepted = accept(shop.db(), &shop.till.market.clock, &shop.till.stripe, &order).await.unwrap();
+    let accepted = shop.till.desk().accept(&order).await.unwrap();
     assert_eq!(accepted.0.order.status, OrderStatus::Paid);
     let after = shop.subscription(&first).await;
     assert!(after.newest == order && after.paid_until > before.paid_until, "{after:?}");
@@ -110,7 +110,7 @@ async fn a_subscription_of_another_account_is_given_up_when_it_gives_nothing_any
     for (days, status) in [(31, SubscriptionStatus::Active), (5, SubscriptionStatus::Ended)] {
         shop.wait(days);
         for _ in 0..2 {
-            let swept = sweep(shop.db(), &shop.till.market.clock, Some(&shop.till.stripe)).await.unwrap();
+            let swept = shop.till.sweep().await;
             assert_eq!(swept.failed, 0, "no key can ask about it");
         }
         assert_eq!(shop.subscription(&first).await.status, status, "after {days} days");

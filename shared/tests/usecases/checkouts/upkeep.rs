@@ -11,9 +11,8 @@ use proptest::prelude::*;
 use shared::model::{InternalId, ItemId, Line, Money, OrderStatus, UserId};
 use shared::rules::payment::Progress;
 use shared::store::{keys, statistics};
-use shared::usecases::checkouts::{settle, sweep};
-use shared::usecases::orders::Audit;
-use shared::usecases::orders::{audit, repair_table};
+use shared::usecases::checkouts::Desk;
+use shared::usecases::orders::{Audit, audit, repair_table};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -122,7 +121,7 @@ async fn statistics_that_wait_for_the_sweep_are_neither_bad_nor_repaired() {
         market.provider.pay(&order);
         let stored = market.order(&order).await;
         let by = killed(&market, place, place % 2 == 0);
-        _ = settle(&by.db, &market.clock, &market.provider, &stored).await;
+        _ = Desk::new(&by.db, &market.clock, &market.provider).settle(&stored).await;
         market.provider.recover();
         let found = audit(&market.db, &|_| {}).await.unwrap();
         assert!(found.is_clean(), "killed at {place}: {found:?}");
@@ -259,7 +258,7 @@ async fn take(market: &Market, step: Step, found: &mut Option<Audit>) {
         Step::Look(order, kill) => {
             if let Some(stored) = at(order) {
                 let by = instance(market, kill);
-                let settled = settle(&by.db, &market.clock, &market.provider, &stored).await;
+                let settled = Desk::new(&by.db, &market.clock, &market.provider).settle(&stored).await;
                 assert!(kill.is_some() || settled.is_ok(), "{settled:?}");
             }
         }
@@ -270,7 +269,7 @@ async fn take(market: &Market, step: Step, found: &mut Option<Audit>) {
             }
         }
         Step::Sweep(kill) => {
-            let swept = sweep(&instance(market, kill).db, &market.clock, Some(&market.provider)).await;
+            let swept = Desk::new(&instance(market, kill).db, &market.clock, Some(&market.provider)).sweep().await;
             assert!(kill.is_some() || swept.is_ok(), "{swept:?}");
         }
         Step::Doctor => *found = Some(audit(&market.db, &|_| {}).await.unwrap()),

@@ -4,7 +4,7 @@ use super::game_server::{GameServer, Trouble};
 use super::shop::{Shop, bought, on, online};
 use shared::model::CommandEvent::{ChargedBack, Expired, Refunded};
 use shared::model::{CommandTemplate, InternalId, ItemDelivery, Lasting, LineId, PlayerName};
-use shared::usecases::checkouts::{OperatorError, refund_lines};
+use shared::usecases::checkouts::{Desk, OperatorError};
 use shared::usecases::delivery::{OwnerOutcome, given_of, retry};
 use shared::usecases::orders::{MoveError, NewPlayer, move_order};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -248,7 +248,8 @@ async fn units_are_not_refunded_while_it_is_moved_and_are_the_new_players_afterw
     server.round(&shop, Trouble { lost: true, ..Trouble::NONE }).await;
     move_to(&shop, &order, "Moss").await;
     let wanted = [(LineId::new(1), 2)];
-    let refund = || refund_lines::<shared::providers::Stripe>(shop.db(), shop.clock(), None, &order, &wanted);
+    let desk = Desk::new(shop.db(), shop.clock(), None::<&shared::providers::Stripe>);
+    let refund = || desk.refund_lines(&order, &wanted);
     let early = refund().await;
     assert!(matches!(early, Err(OperatorError::Moving)), "{early:?}");
     shop.sweep_for(12).await;

@@ -12,7 +12,7 @@ use shared::providers::Stripe;
 use shared::store::orders::{self, StoredOrder};
 use shared::store::published::read_active_version;
 use shared::store::{Db, codec, deliveries, keys, read_published};
-use shared::usecases::checkouts::{DisputeState, SettleError, note_dispute, sweep};
+use shared::usecases::checkouts::{Desk, DisputeState, SettleError, note_dispute};
 use shared::usecases::delivery::{add_key, commands_of};
 use shared::usecases::orders::{NewOrder, record, set_status};
 use std::time::Duration;
@@ -199,7 +199,7 @@ impl Shop {
 
     pub async fn sweep(&self) {
         // What fails is left to the next one.
-        drop(sweep::<Stripe>(self.db(), self.clock(), None).await);
+        drop(Desk::new(self.db(), self.clock(), None::<&Stripe>).sweep().await);
     }
 
     /// Sweeps every minute for so many minutes.

@@ -6,7 +6,7 @@ use super::shop::{Shop, bought, on};
 use shared::model::CommandEvent::{Expired, Refunded};
 use shared::model::{CommandTemplate, InternalId, ItemDelivery, LineId, OrderStatus};
 use shared::providers::Stripe;
-use shared::usecases::checkouts::{OperatorError, refund_lines};
+use shared::usecases::checkouts::{Desk, OperatorError};
 use shared::usecases::delivery::HoldersAudit;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tests::Fault;
@@ -17,7 +17,7 @@ const MONTH: u32 = 30 * 86_400;
 /// What of the only line is refunded afterwards.
 async fn refund(shop: &Shop, order: &InternalId, units: u32) -> Result<(), OperatorError> {
     let wanted = [(LineId::new(1), units)];
-    refund_lines::<Stripe>(shop.db(), shop.clock(), None, order, &wanted).await.map(drop)
+    Desk::new(shop.db(), shop.clock(), None::<&Stripe>).refund_lines(order, &wanted).await.map(drop)
 }
 
 /// Runs what is due, after a sweep.

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use serde_json::json;
 use shared::clock::Clock as _;
 use shared::model::{ItemId, Ledger, OrderStatus, Owned, UserId};
-use shared::store::{keys, ledgers};
+use shared::store::{StoreError, keys, ledgers};
 use shared::usecases::orders::{NewOrder, OrderRefusal, RecordError, audit, record};
 use std::time::Duration;
 use tests::count;
@@ -175,7 +175,7 @@ async fn racing_purchases_of_what_has_ended_begin_it_again_once() {
     });
     let all = join_all(purchases).await;
     for error in all.iter().filter_map(|result| result.as_ref().err()) {
-        assert!(matches!(error, RecordError::Refused(_) | RecordError::Conflict), "{error:?}");
+        assert!(matches!(error, RecordError::Refused(_) | RecordError::Store(StoreError::Contended)), "{error:?}");
     }
     let of = |item: u64| {
         let sells =

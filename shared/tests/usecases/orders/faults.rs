@@ -2,10 +2,11 @@
 
 use crate::shop::{BALANCE, FIVE, PLAIN, Shop, TWO_EACH, code, id, paid};
 use shared::model::{GiftCardPayment, Money, OrderStatus};
-use shared::store::Db;
 use shared::store::orders::get as show;
-use shared::usecases::orders::finish_statistics;
-use shared::usecases::orders::{NewOrder, RecordError, SetStatusError, Statistics, record, set_status};
+use shared::store::{Db, StoreError};
+use shared::usecases::orders::{
+    NewOrder, RecordError, SetStatusError, Statistics, finish_statistics, record, set_status,
+};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tests::{Fault, writes};
@@ -134,11 +135,11 @@ async fn a_request_that_keeps_colliding_is_refused_and_nothing_is_written() {
     let shop = Shop::open().await;
     let (db, sent) = colliding(&shop, usize::MAX);
     let recorded = record(&db, &shop.clock, order(OrderStatus::Paid)).await;
-    assert!(matches!(recorded, Err(RecordError::Conflict)), "{recorded:?}");
+    assert!(matches!(recorded, Err(RecordError::Store(StoreError::Contended))), "{recorded:?}");
     assert_eq!(sent.load(Ordering::SeqCst), 4);
     assert_eq!(show(&shop.db, &id("a")).await.unwrap(), None);
     shop.record(order(OrderStatus::Pending)).await.unwrap();
     let paid = set_status(&db, &shop.clock, &id("a"), OrderStatus::Paid).await;
-    assert!(matches!(paid, Err(SetStatusError::Conflict)), "{paid:?}");
+    assert!(matches!(paid, Err(SetStatusError::Store(StoreError::Contended))), "{paid:?}");
     assert_eq!((shop.sold(FIVE).await, shop.balance().await), (0, BALANCE));
 }

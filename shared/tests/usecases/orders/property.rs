@@ -71,7 +71,6 @@ async fn play(steps: Vec<Step>, broken: Vec<usize>) {
                     | SetStatusError::Forbidden { .. }
                     | SetStatusError::Store(_),
                 ) => {}
-                Err(error) => panic!("{error:?}"),
             },
         }
     }

@@ -24,7 +24,7 @@ use crate::cli::SetStatus;
 use crate::commands::common::{published, shown_time};
 use crate::commands::delivery::{self, Progress};
 use crate::console::Console;
-use crate::error::{Exit, Failure};
+use crate::error::Failure;
 use crate::target::Target;
 use names::Names;
 use serde_json::{Value, json};
@@ -40,6 +40,9 @@ use std::fmt::Write as _;
 /// A write without a response. The id is named even if it was created here: with it the same can be tried again.
 fn unknown(error: StoreError, id: &InternalId, what: &str) -> Failure {
     let next = format!("Run the same command with the id {id} again: nothing is taken twice.");
+    if matches!(error, StoreError::Contended) {
+        return Failure::from(error).done("Nothing was written.").next(next);
+    }
     Failure::from(error).done(format!("It is not known whether {what}.")).next(next)
 }
 
@@ -58,7 +61,6 @@ pub(in crate::commands) async fn set_status(
         let what = format!("The status is not changed: {error}.");
         match error {
             SetStatusError::Store(error) => unknown(error, &id, "the status was changed"),
-            SetStatusError::Conflict => Failure::new(Exit::Raced, what, "Run the same command again."),
             _ => Failure::refused(what, "Look at it with `storectl order show`."),
         }
     })?;

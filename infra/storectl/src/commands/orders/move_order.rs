@@ -7,7 +7,7 @@ use crate::answer::{Answer, GOOD, WARN, paint};
 use crate::cli::MoveOrder;
 use crate::commands::common::published;
 use crate::console::Console;
-use crate::error::{Exit, Failure};
+use crate::error::Failure;
 use crate::target::Target;
 use shared::model::{InternalId, LineId, OrderLine, User, UserId};
 use shared::store::orders::{self as store, StoredOrder};
@@ -107,7 +107,6 @@ fn failure(error: MoveError, id: &InternalId, options: &MoveOrder) -> Failure {
     let show = format!("`storectl order show {id}` shows it.");
     match error {
         MoveError::Store(error) => unknown(error, id, "the order was moved"),
-        MoveError::Conflict => Failure::new(Exit::Raced, what, "Run the same command again."),
         MoveError::Unknown(_) => Failure::refused(what, "It is matched exactly, case included."),
         MoveError::NoAccount => Failure::refused(what, "Give the name that the player types at login: --to NAME."),
         MoveError::Refused(OrderRefusal::UserLimit { .. }) => Failure::refused(what, "--force moves it all the same."),

@@ -11,13 +11,13 @@ use crate::target::Target;
 use shared::model::{InternalId, OrderStatus};
 use shared::providers::Stripe;
 use shared::store::orders::{self as store, StoredOrder};
-use shared::usecases::checkouts::{self, NotPaid, OperatorError, PaidCheckout, Settled};
+use shared::usecases::checkouts::{self, Desk, NotPaid, OperatorError, PaidCheckout, Settled};
 use shared::usecases::orders::{self, SetStatusError};
 
 pub(in crate::commands) async fn settle(target: &Target, id: &str) -> Result<Answer, Failure> {
     let digits = published(target).await?.config.digits;
     let (provider, id) = (provider(target).await?, InternalId::new(id));
-    let settled = checkouts::settle_now(&target.db, target.clock.as_ref(), &provider, &id).await;
+    let settled = Desk::new(&target.db, target.clock.as_ref(), &provider).settle_now(&id).await;
     let (stored, settled) = settled.map_err(|error| failed(error, "The order is not settled"))?;
     let status = stored.order.status.as_str();
     let text = match settled {
@@ -85,7 +85,7 @@ async fn end(target: &Target, stored: &StoredOrder, ends_gone: bool) -> Result<S
     let (id, what) = (&stored.order.internal_id, "The order is not cancelled");
     if stored.is_checkout() {
         let provider = provider(target).await?;
-        let ended = checkouts::cancel(&target.db, target.clock.as_ref(), &provider, id, ends_gone).await;
+        let ended = Desk::new(&target.db, target.clock.as_ref(), &provider).cancel(id, ends_gone).await;
         return ended.map_err(|error| match error {
             OperatorError::Gone => EndError::Gone,
             error => failed(error, what).into(),
@@ -158,7 +158,7 @@ pub(super) async fn paid_checkout(target: &Target, session: &str) -> Result<Paid
 /// Writes what was refunded of a payment before its order was recorded.
 pub(super) async fn settle_recorded(target: &Target, id: &InternalId) -> Result<StoredOrder, Failure> {
     let provider = provider(target).await?;
-    let settled = checkouts::settle_now(&target.db, target.clock.as_ref(), &provider, id).await;
+    let settled = Desk::new(&target.db, target.clock.as_ref(), &provider).settle_now(id).await;
     settled.map(|(stored, _)| stored).map_err(|error| {
         let next = format!("`storectl order settle {id}` asks the provider again.");
         failed(error, "What was refunded of it is not known").done("The order is recorded.").next(next)

@@ -252,7 +252,6 @@ fn not_recorded(error: RecordError, id: &InternalId) -> Failure {
         RecordError::Refused(_) => {
             Failure::refused(what, "Refund the buyer, or raise the limit and publish, then record it.")
         }
-        RecordError::Conflict => Failure::new(Exit::Raced, what, "Run the same command with the same --id again."),
         RecordError::NoRandomness => Failure::new(Exit::Local, what, "Pass --id, or repair the system."),
         RecordError::Store(error) => unknown(error, id, "the order was recorded"),
     }

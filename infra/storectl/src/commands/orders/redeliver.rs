@@ -2,7 +2,7 @@
 
 use super::unknown;
 use crate::answer::{Answer, GOOD, paint};
-use crate::error::{Exit, Failure};
+use crate::error::Failure;
 use crate::target::Target;
 use serde_json::json;
 use shared::model::InternalId;
@@ -14,7 +14,6 @@ pub(in crate::commands) async fn redeliver(target: &Target, id: &str) -> Result<
         let what = format!("Nothing is delivered again: {error}.");
         match error {
             RedeliverError::Store(error) => unknown(error, &id, "the order is delivered again"),
-            RedeliverError::Conflict => Failure::new(Exit::Raced, what, "Run the same command again."),
             RedeliverError::Unknown => Failure::refused(what, "It is matched exactly, case included."),
             RedeliverError::Disputed(_) => Failure::refused(what, "Wait until it is decided."),
             RedeliverError::OnItsWay => Failure::refused(what, "Run the same command again in a few minutes."),

@@ -14,7 +14,7 @@ use shared::money::CurrencyFormat;
 use shared::providers::Stripe;
 use shared::rules::refund::RefundRefusal;
 use shared::store::orders::{self as store, StoredOrder};
-use shared::usecases::checkouts::{self, OperatorError, RefundKind, Refunded};
+use shared::usecases::checkouts::{Desk, OperatorError, RefundKind, Refunded};
 
 pub(super) const NOT_REFUNDED: &str = "The order is not refunded";
 
@@ -53,7 +53,7 @@ pub(in crate::commands) async fn give_back(
     digits: u8,
 ) -> Result<(Refunded, String), Failure> {
     let (id, format) = (&stored.order.internal_id, format_of(stored, digits));
-    let refunded = checkouts::refund(&target.db, target.clock.as_ref(), provider, id, total).await;
+    let refunded = Desk::new(&target.db, target.clock.as_ref(), provider).refund(id, total).await;
     let refunded = refunded.map_err(|error| not_refunded(error, stored, format))?;
     let text = format!("{}{}", render(&refunded, id, format), after(&refunded.stored, format));
     Ok((refunded, text))
@@ -141,7 +141,7 @@ pub(in crate::commands) async fn accept(
     let (provider, id) = (provider(target).await?, InternalId::new(&options.id));
     let stored = read(target, &id, what).await?;
     console.confirm(&introduced(&stored, format_of(&stored, digits)), "Accept it and make it PAID?", options.yes)?;
-    let accepted = checkouts::accept(&target.db, target.clock.as_ref(), &provider, &id).await;
+    let accepted = Desk::new(&target.db, target.clock.as_ref(), &provider).accept(&id).await;
     let (stored, is_new) = accepted.map_err(|error| failed(error, what))?;
     let status = stored.order.status.as_str();
     let text = if is_new {

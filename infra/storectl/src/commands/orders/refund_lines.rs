@@ -12,7 +12,7 @@ use shared::model::{InternalId, LineId, Money, OrderLine};
 use shared::money::CurrencyFormat;
 use shared::rules::line_refund::{LineUnits, line_id};
 use shared::store::orders::StoredOrder;
-use shared::usecases::checkouts::{LinesRefunded, refund_lines};
+use shared::usecases::checkouts::{Desk, LinesRefunded};
 
 pub(super) async fn refund(target: &Target, console: &Console, options: &RefundOrder) -> Result<Answer, Failure> {
     let wanted: Vec<LineUnits> = options.lines.iter().map(|text| parse(text)).collect::<Result<_, _>>()?;
@@ -24,7 +24,7 @@ pub(super) async fn refund(target: &Target, console: &Console, options: &RefundO
     let shown = format!("{}\n{}", introduced(&stored, format), asked.join("\n"));
     console.confirm(&shown, "Refund these units, with those that were refunded before?", options.yes)?;
     let provider = target.payments.stripe().await?;
-    let refunded = refund_lines(&target.db, target.clock.as_ref(), provider.as_ref(), &id, &wanted).await;
+    let refunded = Desk::new(&target.db, target.clock.as_ref(), provider.as_ref()).refund_lines(&id, &wanted).await;
     let refunded = refunded.map_err(|error| not_refunded(error, &stored, format))?;
     let mut json = facts(&refunded.stored, digits);
     let amount = refunded.payment.as_ref().map_or(Money::ZERO, |payment| payment.amount);

@@ -11,7 +11,7 @@ use crate::target::Target;
 use serde_json::json;
 use shared::model::Drained;
 use shared::store::published::set_drained;
-use shared::usecases::checkouts::{EndedAll, OperatorError, end_all, open_orders, settled_at};
+use shared::usecases::checkouts::{Desk, EndedAll, OperatorError, open_orders, settled_at};
 
 pub(in crate::commands) async fn drain(target: &Target, console: &Console, options: &Drain) -> Result<Answer, Failure> {
     if options.off {
@@ -27,7 +27,7 @@ pub(in crate::commands) async fn drain(target: &Target, console: &Console, optio
     let drained = published(target).await?.drained.filter(|drained| drained.account == account);
     let drained = drained.unwrap_or_else(|| Drained { account: account.clone(), since: target.clock.seconds() });
     mark(target, Some(&drained)).await?;
-    let EndedAll { ended, paid, failed } = end_all(&target.db, target.clock.as_ref(), &provider).await?;
+    let EndedAll { ended, paid, failed } = Desk::new(&target.db, target.clock.as_ref(), &provider).end_all().await?;
     let left = open_orders(&target.db).await?;
     let ready_at = settled_at(&drained);
     let is_ready = left.is_empty() && ready_at <= target.clock.seconds();

@@ -76,9 +76,6 @@ pub(super) fn of_settle(error: SettleError) -> Failure {
             format!("The payment provider is not available: {text}."),
             "Run the same command again: nothing is done twice.",
         ),
-        SettleError::Conflict => {
-            Failure::new(Exit::Raced, "Other writes kept changing the same items.", "Run the same command again.")
-        }
     }
 }
 

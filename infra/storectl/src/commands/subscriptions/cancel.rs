@@ -4,8 +4,7 @@ use super::{Shown, found, renewing, show};
 use crate::answer::{Answer, GOOD, WARN, paint};
 use crate::cli::CancelSubscription;
 use crate::commands::codes;
-use crate::commands::common::shown_account;
-use crate::commands::common::shown_time;
+use crate::commands::common::{shown_account, shown_time};
 use crate::commands::orders::{give_back, provider};
 use crate::commands::payments::of_settle;
 use crate::console::Console;
@@ -17,7 +16,7 @@ use shared::providers::Stripe;
 use shared::rules::payment::may_be_same;
 use shared::rules::subscription::{access_until, call_of, cancelled, is_over_for};
 use shared::store::orders;
-use shared::usecases::checkouts::{Provider as _, SettleError, cancel_subscription, settle_subscription};
+use shared::usecases::checkouts::{Desk, Provider as _, SettleError};
 
 pub(in crate::commands) async fn cancel(
     target: &Target,
@@ -36,7 +35,7 @@ pub(in crate::commands) async fn cancel(
     console.confirm(&introduced(&before, how, now), &question(&before, options), options.yes)?;
     let refund = if options.refund { Some(refunded(target, &provider, &before.subscription).await?) } else { None };
     let id = &before.subscription.id;
-    let outcome = cancel_subscription(&target.db, target.clock.as_ref(), &provider, id, how).await;
+    let outcome = Desk::new(&target.db, target.clock.as_ref(), &provider).cancel_subscription(id, how).await;
     outcome.map_err(|error| not_cancelled(error, refund.is_some()))?;
     let after = found(target, id).await?;
     let mut lines: Vec<String> = refund.iter().map(|(text, _)| text.clone()).collect();
@@ -52,7 +51,7 @@ pub(in crate::commands) async fn settle(target: &Target, id: &str) -> Result<Ans
     let provider = provider(target).await?;
     must_be_of(&before.subscription, &provider.account())?;
     let id = &before.subscription.id;
-    settle_subscription(&target.db, target.clock.as_ref(), &provider, id).await.map_err(of_settle)?;
+    Desk::new(&target.db, target.clock.as_ref(), &provider).settle_subscription(id).await.map_err(of_settle)?;
     show(target, id).await
 }
 
@@ -82,7 +81,7 @@ pub(in crate::commands) async fn end_all(target: &Target, user: UserId) -> Resul
     }
     for subscription in &own {
         let (clock, id) = (target.clock.as_ref(), &subscription.id);
-        let ended = cancel_subscription(&target.db, clock, &provider, id, Cancellation::Now).await;
+        let ended = Desk::new(&target.db, clock, &provider).cancel_subscription(id, Cancellation::Now).await;
         ended.map_err(|error| not_cancelled(error, false))?;
     }
     Ok(own.len())
@@ -126,7 +125,7 @@ fn not_cancelled(error: SettleError, is_refunded: bool) -> Failure {
         SettleError::Provider(_) => {
             "The cancellation is stored: the sweep asks the provider until it is done. Run the command again to ask now."
         }
-        _ => "It is not known whether it is cancelled; run the same command again.",
+        SettleError::Store(_) => "It is not known whether it is cancelled; run the same command again.",
     };
     let refund = if is_refunded { "The payment is refunded. " } else { "" };
     of_settle(error).done(format!("{refund}{done}"))
