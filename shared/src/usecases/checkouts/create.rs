@@ -1,15 +1,10 @@
 //! Beginning a checkout.
 
-use super::begin_limit::BeginLimit;
-use super::desk::Desk;
-use super::draft::{Request, inputs, order, with_checkout};
-use super::existing::{Existing, resume};
-use super::hold::{self, Recipient, Recipients};
-use super::open::{Checkout, open};
+use super::begin::{self, Recipient, Recipients, Request, inputs, order, with_checkout};
+use super::desk::{Desk, SettleError};
+use super::open::{Checkout, Existing, open, resume};
 use super::provider::{Provider, ProviderError};
-use super::reservation::{confirm, left_to_sweep};
-use super::status::SettleError;
-use super::write::{Begun, Place, has_limited, write};
+use super::reserve::{BeginLimit, Begun, Place, confirm, has_limited, left_to_sweep, write};
 use crate::model::{Cart, Login, Money, ProviderAccount};
 use crate::rules::cart::PricedLine;
 use crate::rules::checkout::{CheckoutRefusal, Payer, check_commands, sale};
@@ -182,11 +177,11 @@ async fn begin<E>(
     let inputs = inputs(&loaded, &lines, &names);
     let commands = freeze(&mut order, &inputs.items, &inputs.delivery)?;
     let cart = &loaded.context.cart;
-    hold::read_ledgers(sources.db, &lines, &mut names).await?;
+    begin::read_ledgers(sources.db, &lines, &mut names).await?;
     let place = Place::of(&order, is_limited, request.address);
     let writes = |reservation: Option<&Reservation>| {
         let context = &loaded.context;
-        let mut writes = hold::writes(&order, context, &lines, &names, &inputs, reservation)?;
+        let mut writes = begin::writes(&order, context, &lines, &names, &inputs, reservation)?;
         writes.extend(limit.as_ref().map(BeginLimit::count));
         writes.extend(commands.map(Guarded::from));
         Ok(writes)

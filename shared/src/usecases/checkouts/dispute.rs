@@ -1,8 +1,8 @@
 //! Disputes: what the buyer's bank says of a payment is noted on its order, and acted on (rules.md, "Disputes").
 
+use super::desk::SettleError;
 use super::provider::DisputeState;
-use super::refund::take_off;
-use super::status::SettleError;
+use super::refunds::take_off;
 use crate::clock::Clock;
 use crate::model::{
     DeliveryStep, Entitlement, InternalId, LoginKind, OrderDelivery, OrderEffects, OrderStatus, User, UserName,

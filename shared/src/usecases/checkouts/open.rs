@@ -1,13 +1,12 @@
-//! Opening the provider's checkout of an order.
+//! Opening the provider's checkout of an order, and finding the one that is open already.
 
-use super::desk::Desk;
-use super::provider::Provider;
-use super::settle::complete;
-use super::status::SettleError;
-use crate::model::{InternalId, Money, OrderStatus};
-use crate::store::StoreError;
+use super::desk::{Desk, SettleError, Settled, clear_cart, complete};
+use super::provider::{Provider, ProviderError};
+use super::refunds::EndsGone;
+use crate::model::{Cart, InternalId, Login, Money, OpenCheckout, OrderStatus, UserId};
 use crate::store::orders::{self, StoredOrder};
-use crate::store::transaction::{Unguarded, Write, is_written, send_patiently};
+use crate::store::transaction::{Unguarded, Write, is_written, send_patiently, sent};
+use crate::store::{Db, StoreError, carts};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Checkout {
@@ -43,4 +42,75 @@ pub(super) async fn open<P: Provider>(desk: &Desk<'_, &P>, stored: &StoredOrder)
         }
     }
     Ok(Checkout { order, url: Some(session.url) })
+}
+
+pub(super) enum Existing {
+    /// It sells the same cart and can be paid.
+    Open(Checkout),
+    /// Its payment has not ended.
+    Processing,
+    /// It is paid, and what was bought has left the cart; the cart has to be read again.
+    Paid,
+    /// It has ended without a payment; the cart has to be read again.
+    Ended,
+}
+
+/// Finds the checkout that a cart remembers. If the cart has changed since, or another login began it, that checkout is
+/// ended first.
+pub(super) async fn resume<P: Provider>(
+    desk: &Desk<'_, &P>,
+    remembered: &OpenCheckout,
+    cart: &Cart,
+    login: Login,
+) -> Result<Existing, SettleError> {
+    let user = cart.user;
+    let Some(stored) = orders::get(desk.db, &remembered.order).await? else {
+        forget(desk.db, user, remembered).await?;
+        return Ok(Existing::Ended);
+    };
+    match stored.order.status {
+        OrderStatus::Pending
+            if remembered.version == cart.version
+                // One that was stored without a login is of no login by name.
+                && stored.effects.login.unwrap_or_default() == login
+                && stored.is_open(desk.clock.seconds()) =>
+        {
+            let url = stored.effects.provider.as_ref().and_then(|provider| provider.url.clone());
+            let checkout = match url {
+                Some(url) => Checkout { order: remembered.order.clone(), url: Some(url) },
+                None => match open(desk, &stored).await {
+                    Err(SettleError::Provider(ProviderError::NoCheckout(_))) => return Ok(Existing::Processing),
+                    opened => opened?,
+                },
+            };
+            Ok(Existing::Open(checkout))
+        }
+        OrderStatus::Pending => {
+            let ended = desk.end(&stored).await;
+            let ended = desk.or_gone(&stored, ended, EndsGone::Later).await;
+            Ok(match ended? {
+                Settled::Open | Settled::Gone => Existing::Processing,
+                Settled::Changed | Settled::Unchanged => {
+                    let stored = orders::get(desk.db, &remembered.order).await?;
+                    let is_paid = stored.is_some_and(|stored| stored.order.status == OrderStatus::Paid);
+                    if is_paid { Existing::Paid } else { Existing::Ended }
+                }
+            })
+        }
+        OrderStatus::Paid => {
+            is_written(clear_cart(desk.db, stored).await)?;
+            Ok(Existing::Paid)
+        }
+        OrderStatus::Failed | OrderStatus::Cancelled | OrderStatus::Refunded => {
+            forget(desk.db, user, remembered).await?;
+            Ok(Existing::Ended)
+        }
+    }
+}
+
+async fn forget(db: &Db, user: UserId, remembered: &OpenCheckout) -> Result<(), StoreError> {
+    let write: Write = carts::forget_checkout(user, &remembered.order);
+    // Another request may have forgotten it.
+    sent(db, vec![write]).await?;
+    Ok(())
 }

@@ -1,11 +1,8 @@
 //! The steps of an operator about an order at its payment provider. Each step ends with what the provider says then.
 
-use super::attempt::write_step;
-use super::desk::Desk;
-use super::gone::EndsGone;
+use super::desk::{Desk, SettleError, Settled, unknown_intent, write_paid};
 use super::provider::{Provider, ProviderError};
-use super::review::end_review;
-use super::status::{SettleError, Settled, unknown_intent, write_paid};
+use super::refunds::{EndsGone, end_review, write_step};
 use crate::model::{InternalId, Money, OrderStatus, RefundAttempt, RefundOutcome, ReviewOutcome, Reviewed};
 use crate::rules::dispute::takes_back;
 use crate::rules::line_refund::LineRefusal;

@@ -4,11 +4,9 @@
 //! window of time and the place in it, so that a sweep continues where the one before had to stop. What the provider
 //! refuses to show, and what is not ours, counts as done. What fails is kept in the row and acted on again later.
 
-use super::batch::work_until;
-use super::desk::Desk;
+use super::desk::{Desk, SettleError};
 use super::provider::{Provider, ProviderError, WebhookEvent, WebhookEventPage};
-use super::retry::{OVERDUE, again_in};
-use super::status::SettleError;
+use super::sweep::{OVERDUE, again_in, work_until};
 use crate::deadline::Stop;
 use crate::store::transaction::send;
 use crate::store::webhook_events::{EventCursor, FailedEvent, Window};

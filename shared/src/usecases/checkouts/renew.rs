@@ -1,8 +1,7 @@
 //! The order of a paid invoice that renews a subscription (rules.md, "Subscriptions").
 
-use super::desk::Desk;
+use super::desk::{Desk, SettleError};
 use super::provider::Provider;
-use super::status::SettleError;
 use crate::model::{
     InternalId, Order, OrderDelivery, OrderEffects, OrderLine, OrderStatus, OrderSubscription, ProviderAccount,
     ProviderCheckout, PublishedItem, Subscription,

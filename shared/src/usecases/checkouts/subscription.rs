@@ -1,13 +1,15 @@
 //! Bringing a subscription and its provider together: what the store wants of it is asked for, what the provider says is
 //! written, invoices that no webhook event told of get their orders, and the end of access is moved.
 
-use super::desk::Desk;
+use super::desk::{Desk, SettleError};
 use super::provider::{Provider, ProviderError};
-use super::status::SettleError;
-use crate::model::{Cancellation, ProviderAccount, Subscription, SubscriptionStatus, User};
+use crate::clock::Clock;
+use crate::model::{Cancellation, ProviderAccount, RunName, Subscription, SubscriptionStatus, User};
 use crate::rules::payment::{PaymentState, may_be_same};
-use crate::rules::subscription::{ProviderSubscription, SOON, access_until, call_of, cancelled, observed, settled};
-use crate::store::transaction::{Write, send};
+use crate::rules::subscription::{
+    ProviderSubscription, SOON, access_until, call_of, cancelled, extended, is_over_for, observed, settled,
+};
+use crate::store::transaction::{Write, send, sent};
 use crate::store::{Db, StoreError, TURNS, in_turns, keys, orders, read_live, subscriptions};
 use crate::usecases::delivery::move_end;
 use crate::usecases::orders::subscription::write;
@@ -152,4 +154,52 @@ impl<P: Provider> Desk<'_, &P> {
         }
         Ok(!missed.is_empty())
     }
+}
+
+impl<P: Provider> Desk<'_, &P> {
+    /// Cancels a subscription, and asks its provider to. One that is over, or is cancelled already, is only asked about.
+    /// Returns the stored subscription; `None` if no subscription has this id. After an error the same call may be repeated.
+    /// If it is one of the provider's, the cancellation is stored, and the sweep asks for it again.
+    pub async fn cancel_subscription(&self, id: &str, how: Cancellation) -> Result<Option<Subscription>, SettleError> {
+        in_turns(TURNS, || async {
+            let Some(read) = subscriptions::get(self.db, id).await? else { return Ok(None) };
+            let now = self.clock.seconds();
+            if let Some(next) = after(&read, how, now) {
+                let writes: Vec<Write> = write(self.db, &read, &next, now).await?;
+                if !sent(self.db, writes).await? {
+                    return Err(StoreError::Contended.into());
+                }
+            }
+            self.settle_subscription(id).await
+        })
+        .await
+    }
+}
+
+/// The subscription with its cancellation; `None` if that changes nothing.
+fn after(read: &Subscription, how: Cancellation, now: i64) -> Option<Subscription> {
+    if is_over_for(read, how, now) {
+        return None;
+    }
+    let next = cancelled(read, how, now);
+    (Subscription { due: read.due, ..next.clone() } != *read).then_some(next)
+}
+
+/// Lets a subscription give access for so many seconds longer, once per run of the owner's; the sweep moves what runs at its end.
+/// Returns it as it is stored then; `None` if the run did so before, or it gives no access. The same call may be repeated.
+pub async fn extend_subscription(
+    db: &Db,
+    clock: &dyn Clock,
+    id: &str,
+    (run, seconds): (&RunName, i64),
+) -> Result<Option<Subscription>, StoreError> {
+    in_turns(TURNS, || async {
+        let now = clock.seconds();
+        let Some(read) = subscriptions::get(db, id).await? else { return Ok(None) };
+        let Some(next) = extended(&read, run, seconds, now) else { return Ok(None) };
+        let writes: Vec<Write> = write(db, &read, &next, now).await?;
+        send(db, writes).await?;
+        Ok(Some(next))
+    })
+    .await
 }

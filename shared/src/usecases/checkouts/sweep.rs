@@ -5,14 +5,10 @@
 //! later sweep. The orders that are due have half of the time at first, the statistics half of the rest, and then the
 //! provider's webhook events ([`reconcile`](super::reconcile)); if these leave time, orders and statistics go on.
 
-use super::batch::work_until;
-use super::bought::clear_cart;
-use super::desk::Desk;
+use super::desk::{Desk, SettleError, Settled, clear_cart};
 use super::provider::Provider;
 use super::reconcile::{Reconciled, reconcile};
-use super::reservation::settle_reservation;
-use super::retry::{OVERDUE, again_in};
-use super::status::{SettleError, Settled};
+use super::reserve::settle_reservation;
 use crate::clock::Clock;
 use crate::deadline::{self, Stop};
 use crate::model::{InternalId, Order, OrderStatus};
@@ -23,8 +19,10 @@ use crate::store::{Db, StoreError, orders, published, subscriptions};
 use crate::telemetry::overdue_orders;
 use crate::usecases::delivery::{follow, sweep_servers};
 use crate::usecases::orders::{AT_ONCE, catch_up_all};
+use futures_util::future::join_all;
 use serde::Serialize;
 use std::collections::VecDeque;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 /// The time of a sweep that has no deadline.
@@ -265,4 +263,49 @@ async fn settle_due<P: Provider>(desk: &Desk<'_, Option<&P>>, row: &Key, id: &In
         sent(desk.db, writes).await?;
     }
     Ok(true)
+}
+
+/// How many pieces of work are done at once. A provider that responds within 300 ms then reaches 20 calls a second.
+const WORKERS: usize = 8;
+
+/// Does work on the first items of a queue, several at once, and begins none after `stop`. Returns the results; what
+/// was not begun stays in the queue.
+pub(super) async fn work_until<T: Send, F: Future<Output: Send> + Send>(
+    queue: &mut VecDeque<T>,
+    stop: Stop,
+    work: &(impl Fn(T) -> F + Sync),
+) -> Vec<F::Output> {
+    let shared = Mutex::new(queue);
+    let next = || shared.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+    let worker = || async {
+        let mut results = Vec::new();
+        while !stop.has_come() {
+            let Some(item) = next() else { break };
+            results.push(work(item).await);
+        }
+        results
+    };
+    join_all((0..WORKERS).map(|_| worker())).await.into_iter().flatten().collect()
+}
+
+/// After how many seconds an order that is still due is overdue.
+pub const OVERDUE: i64 = 900;
+
+/// When something that failed is tried again, in seconds: at first, and at most.
+const AGAIN: (i64, i64) = (300, 21_600);
+/// In how many seconds something that failed `failed` times before is tried again.
+pub(super) fn again_in(failed: u32) -> i64 {
+    2_i64.checked_pow(failed).and_then(|times| AGAIN.0.checked_mul(times)).map_or(AGAIN.1, |time| time.min(AGAIN.1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_fails_is_tried_again_after_a_time_that_doubles_to_six_hours() {
+        let minutes: Vec<i64> = (0..8).map(|failed| again_in(failed) / 60).collect();
+        assert_eq!(minutes, [5, 10, 20, 40, 80, 160, 320, 360]);
+        assert_eq!((again_in(62), again_in(u32::MAX)), (21_600, 21_600));
+    }
 }

@@ -1,10 +1,9 @@
 //! Acting on a provider's webhook event.
 
-use super::desk::Desk;
+use super::desk::{Desk, SettleError};
 use super::dispute::note_dispute;
 use super::provider::{DisputeState, PaymentSubject, Provider, WebhookEvent};
 use super::renew::without_order;
-use super::status::SettleError;
 use crate::model::InternalId;
 use crate::rules::dispute::{FRAUD_WARNING, LOST};
 use crate::store::orders::{self, StoredOrder};
