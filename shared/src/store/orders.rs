@@ -1,15 +1,13 @@
 //! Orders: as buyers look them up, and with what is needed to refund them.
 
-use super::StoreError;
 use super::client::{Db, Rows};
 use super::codec::{Item, Row, encode_live};
 use super::keys::{self, Key};
-use super::read_live;
+use super::refunds::encode;
 use super::transaction::Write;
 use super::unfinished::Unfinished;
-use crate::model::{
-    InternalId, Money, Order, OrderEffects, OrderLine, OrderStatus, OrderSubscription, Reviewed, UserId,
-};
+use super::{StoreError, read_live};
+use crate::model::{InternalId, Money, Order, OrderEffects, OrderStatus};
 use aws_sdk_dynamodb::types::AttributeValue;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -66,56 +64,24 @@ impl StoredOrder {
         Ok(Write::put(self.key(), self.encode()?).only_if_absent())
     }
 
-    /// The write that changes the status, on the condition that status, hold, refunds and dispute are as they were read, and the
-    /// payment's id if the order becomes PAID. It adds the mark of the statistics to an order that has none.
-    pub fn change(&self, change: &StatusChange<'_>) -> Result<Write, StoreError> {
+    /// The write that changes the status to that of `after`, with what differs there of lines, player, payment and subscription,
+    /// on the condition that status, hold, refunds and dispute are as they were read, and the payment's id if the order becomes
+    /// PAID. It adds the mark of the statistics to an order that has none.
+    pub fn change_to(&self, after: &Self) -> Result<Write, StoreError> {
         let mut set = vec!["#status = :to", "counted = if_not_exists(counted, :counted)"];
         let mut removed = vec!["held"];
-        let (yes, no) = (AttributeValue::Bool(true), AttributeValue::Bool(false));
         let mut values = Item::new();
         // Without a mark the statistics agree with the status.
         values.insert(":counted".to_owned(), AttributeValue::Bool(self.should_count()));
-        if let Some(lines) = change.lines {
-            let mut lines = encode_live(&self.key(), &Lines { lines })?;
-            set.push("#lines = :lines");
-            values.extend(lines.remove("lines").map(|lines| (":lines".to_owned(), lines)));
+        self.differences(after, (&mut set, &mut removed, &mut values))?;
+        let held = self.effects.held;
+        if held {
+            values.insert(":held".to_owned(), AttributeValue::Bool(true));
         }
-        assign(change.due.map(|due| due.to_string()), ["due = :due", "due"], (&mut set, &mut removed, &mut values));
-        let back = (change.to == OrderStatus::Refunded).then(|| change.now.to_string());
-        assign(back, ["refunded_at = :refunded_at", "refunded_at"], (&mut set, &mut removed, &mut values));
-        if change.moved_to != self.order.moved_to {
-            let player = change.moved_to.map(|player| player.to_string());
-            assign(player, ["moved_to = :moved_to", "moved_to"], (&mut set, &mut removed, &mut values));
-        }
-        if let Some(intent) = change.intent {
-            set.push("provider.intent = :intent");
-            values.insert(":intent".to_owned(), AttributeValue::S(intent.to_owned()));
-        }
-        if let Some(subscription) = change.subscription {
-            let mut subscription = encode_live(&self.key(), &Subscribed { subscription })?;
-            set.push("subscription = :subscription");
-            values.extend(subscription.remove("subscription").map(|value| (":subscription".to_owned(), value)));
-        }
-        if change.over_limit {
-            set.push("over_limit = :yes");
-            values.insert(":yes".to_owned(), yes.clone());
-        }
-        if change.clears_cart {
-            set.push("cart_cleared = :no");
-            values.insert(":no".to_owned(), no);
-        }
-        let held = if self.effects.held { "held = :held" } else { "attribute_not_exists(held)" };
-        if self.effects.held {
-            values.insert(":held".to_owned(), yes);
-        }
-        if let Some(reviewed) = change.reviewed {
-            set.push("reviewed = :reviewed");
-            removed.push("review");
-            values.insert(":reviewed".to_owned(), self.encode_reviewed(reviewed)?);
-        }
-        let mut condition = vec!["#status = :from".to_owned(), held.to_owned()];
+        let mut condition = vec!["#status = :from".to_owned()];
+        condition.push(if held { "held = :held" } else { "attribute_not_exists(held)" }.to_owned());
         condition.extend(self.returned_as_read(&mut values));
-        match change.to {
+        match after.order.status {
             // What is being refunded, or was by a read that is newer, is never paid.
             OrderStatus::Paid => {
                 condition.push(self.attempt_as_read(&mut values));
@@ -128,9 +94,56 @@ impl StoredOrder {
             .only_if(condition.join(" AND "))
             .name("#status", "status")
             .text(":from", self.order.status.as_str())
-            .text(":to", change.to.as_str());
-        let write = if change.lines.is_some() { write.name("#lines", "lines") } else { write };
+            .text(":to", after.order.status.as_str());
+        let write = if after.order.lines == self.order.lines { write } else { write.name("#lines", "lines") };
         Ok(write.values(values))
+    }
+
+    /// What differs in `after` besides the status and the hold.
+    fn differences(
+        &self,
+        after: &Self,
+        (set, removed, values): (&mut Vec<&'static str>, &mut Vec<&'static str>, &mut Item),
+    ) -> Result<(), StoreError> {
+        let (now, then) = (&self.effects, &after.effects);
+        let numbers = [
+            (then.due, ["due = :due", "due"]),
+            (then.refunded_at, ["refunded_at = :refunded_at", "refunded_at"]),
+            (after.order.moved_to.map(|user| user.get().cast_signed()), ["moved_to = :moved_to", "moved_to"]),
+        ];
+        for (number, words) in numbers {
+            assign(number, words, (set, removed, values));
+        }
+        let key = self.key();
+        let has_new_lines = after.order.lines != self.order.lines;
+        let subscription = then.subscription.as_ref().filter(|_| then.subscription != now.subscription);
+        let reviewed = then.reviewed.as_ref().filter(|_| then.reviewed != now.reviewed);
+        removed.extend(reviewed.map(|_| "review"));
+        for (value, words, name) in [
+            (has_new_lines.then(|| encode(&key, &after.order.lines)), "#lines = :lines", ":lines"),
+            (subscription.map(|own| encode(&key, own)), "subscription = :subscription", ":subscription"),
+            (reviewed.map(|reviewed| encode(&key, reviewed)), "reviewed = :reviewed", ":reviewed"),
+        ] {
+            if let Some(value) = value {
+                set.push(words);
+                values.insert(name.to_owned(), value?);
+            }
+        }
+        let intent = |effects: &OrderEffects| effects.provider.as_ref().and_then(|provider| provider.intent.clone());
+        if let Some(intent) = intent(then).filter(|_| intent(then) != intent(now)) {
+            set.push("provider.intent = :intent");
+            values.insert(":intent".to_owned(), AttributeValue::S(intent));
+        }
+        for (is_set, words, value) in [
+            (then.over_limit && !now.over_limit, "over_limit = :yes", (":yes", true)),
+            (then.cart_cleared != now.cart_cleared, "cart_cleared = :no", (":no", false)),
+        ] {
+            if is_set {
+                set.push(words);
+                values.insert(value.0.to_owned(), AttributeValue::Bool(value.1));
+            }
+        }
+        Ok(())
     }
 
     /// Whether it was made by a checkout.
@@ -298,37 +311,6 @@ impl StoredOrder {
     }
 }
 
-#[derive(Debug, Clone, Copy)]
-pub struct StatusChange<'a> {
-    pub to: OrderStatus,
-    /// Seconds since 1970 UTC.
-    pub now: i64,
-    /// Whether what was bought then leaves the buyer's cart.
-    pub clears_cart: bool,
-    /// The lines, if recipients have become known.
-    pub lines: Option<&'a [OrderLine]>,
-    /// When the sweep looks at the order next, seconds since 1970 UTC.
-    pub due: Option<i64>,
-    pub intent: Option<&'a str>,
-    pub over_limit: bool,
-    /// The player to whom its subscription was moved.
-    pub moved_to: Option<UserId>,
-    /// The period that it pays, once it is known.
-    pub subscription: Option<&'a OrderSubscription>,
-    /// How an operator's look at the order ends with it.
-    pub reviewed: Option<&'a Reviewed>,
-}
-
-#[derive(Serialize)]
-struct Lines<'a> {
-    lines: &'a [OrderLine],
-}
-
-#[derive(Serialize)]
-struct Subscribed<'a> {
-    subscription: &'a OrderSubscription,
-}
-
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Payment {
     pub order: InternalId,
@@ -356,14 +338,14 @@ pub async fn get(db: &Db, id: &InternalId) -> Result<Option<StoredOrder>, StoreE
 
 /// Sets an attribute to a number, or removes it.
 fn assign(
-    number: Option<String>,
+    number: Option<i64>,
     [assignment, name]: [&'static str; 2],
     (set, removed, values): (&mut Vec<&'static str>, &mut Vec<&'static str>, &mut Item),
 ) {
     match number {
         Some(number) => {
             set.push(assignment);
-            values.insert(format!(":{name}"), AttributeValue::N(number));
+            values.insert(format!(":{name}"), AttributeValue::N(number.to_string()));
         }
         None => removed.push(name),
     }

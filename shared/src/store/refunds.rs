@@ -15,7 +15,7 @@ struct Encoded<'a, T> {
     value: &'a T,
 }
 
-fn encode<T: Serialize>(key: &Key, value: &T) -> Result<AttributeValue, StoreError> {
+pub(super) fn encode<T: Serialize>(key: &Key, value: &T) -> Result<AttributeValue, StoreError> {
     let mut item = encode_live(key, &Encoded { value })?;
     item.remove("value").ok_or_else(|| StoreError::unreadable(key, "nothing was encoded"))
 }
@@ -200,7 +200,7 @@ impl StoredOrder {
 
     /// The write that notes what an operator decided, on the condition that status, refunds and dispute are as they were read.
     pub fn end_review(&self, reviewed: &Reviewed) -> Result<Write, StoreError> {
-        let mut values = Item::from([(":reviewed".to_owned(), self.encode_reviewed(reviewed)?)]);
+        let mut values = Item::from([(":reviewed".to_owned(), encode(&self.key(), reviewed)?)]);
         let mut condition = vec!["#status = :status".to_owned(), "attribute_exists(review)".to_owned()];
         condition.extend(self.returned_as_read(&mut values));
         condition.push(self.attempt_as_read(&mut values));
@@ -209,10 +209,6 @@ impl StoredOrder {
             .name("#status", "status")
             .text(":status", self.order.status.as_str());
         Ok(write.values(values))
-    }
-
-    pub(super) fn encode_reviewed(&self, reviewed: &Reviewed) -> Result<AttributeValue, StoreError> {
-        encode(&self.key(), reviewed)
     }
 
     /// The conditions that as much is refunded, and as much has failed, as was read, that no line was refunded or moved since,

@@ -6,15 +6,14 @@ use super::dispute::note_dispute;
 use super::provider::{DisputeState, Provider, ProviderError, Session};
 use super::refunds::{EndsGone, end_review, ended_by, note_attempt, note_failed, refund_in_part, review};
 use crate::clock::Clock;
-use crate::model::{Cancellation, Cart, CodeText, InternalId, Money, OrderStatus};
-use crate::rules::checkout::without_bought;
+use crate::model::{Cancellation, InternalId, Money, OrderStatus};
 use crate::rules::payment::{Decision, Origin, PaymentState, Progress, decide, is_own, origin};
 use crate::store::orders::{self, StoredOrder};
-use crate::store::transaction::{Write, is_written, send, send_patiently, sent};
-use crate::store::{Db, LostRace, RETRIES, StoreError, TURNS, carts, in_turns, keys, read_live};
+use crate::store::transaction::{Write, send, send_patiently, sent};
+use crate::store::{Db, LostRace, StoreError, TURNS, in_turns};
 use crate::telemetry;
-use crate::usecases::delivery::follow_or_leave;
 use crate::usecases::orders::SetStatusError;
+use crate::usecases::orders::after::after;
 use crate::usecases::orders::effects::Limits;
 use crate::usecases::orders::recipients::with_accounts;
 use crate::usecases::orders::transition::{Planned, Step, plan};
@@ -221,10 +220,8 @@ impl<P: Provider> Desk<'_, &P> {
         if decision == Decision::Nothing {
             note_payment(self.db, &stored, state).await?;
             let is_open = stored.order.status == OrderStatus::Pending;
-            if stored.delivery_due() {
-                follow_up(self.db, self.clock, stored).await?;
-            } else {
-                is_written(clear_cart(self.db, stored).await)?;
+            if stored.delivery_due() || stored.effects.cart_cleared == Some(false) {
+                after(self.db, self.clock, &stored).await?;
             }
             return Ok((Some(if is_open { Settled::Open } else { Settled::Unchanged }), false));
         }
@@ -235,7 +232,7 @@ impl<P: Provider> Desk<'_, &P> {
             }
         })?;
         if !pays || state.refunded == Money::ZERO {
-            follow_up(self.db, self.clock, stored).await?;
+            after(self.db, self.clock, &stored).await?;
         }
         Ok((Some(Settled::Changed), pays))
     }
@@ -304,7 +301,7 @@ pub(super) async fn complete(db: &Db, clock: &dyn Clock, stored: &StoredOrder) -
         if stored.order.status == OrderStatus::Pending && !write_paid(db, clock, &mut stored, &step).await? {
             return give_up(db, clock, id).await;
         }
-        if let Err(error) = follow_up(db, clock, stored).await {
+        if let Err(error) = after(db, clock, &stored).await {
             tracing::warn!(order = %id, %error, "left to the sweep");
         }
         Ok(())
@@ -337,47 +334,4 @@ impl<P: Provider> Desk<'_, &P> {
         abandon(self.provider, state).await?;
         self.refund_late(stored, state).await
     }
-}
-
-/// Completes a change of the order: the cart without what was bought, and the delivery. Both are left to the sweep, the
-/// cart if its buyer keeps changing it, the delivery if it fails.
-pub(super) async fn follow_up(db: &Db, clock: &dyn Clock, stored: StoredOrder) -> Result<(), StoreError> {
-    is_written(clear_cart(db, stored.clone()).await)?;
-    if stored.effects.delivery.is_some() {
-        follow_or_leave(db, clock, &stored).await;
-    }
-    Ok(())
-}
-
-/// Removes what was bought from the buyer's cart, if that is not done yet. After an error, and if the buyer kept changing the cart,
-/// the same call may be repeated.
-pub(super) async fn clear_cart(db: &Db, stored: StoredOrder) -> Result<(), StoreError> {
-    if stored.effects.cart_cleared != Some(false) || sent(db, writes(db, &stored).await?).await? {
-        return Ok(());
-    }
-    in_turns(RETRIES, || async {
-        let read = orders::get(db, &stored.order.internal_id).await?;
-        match read.filter(|stored| stored.effects.cart_cleared == Some(false)) {
-            Some(stored) => send(db, writes(db, &stored).await?).await,
-            None => Ok(()),
-        }
-    })
-    .await
-}
-
-/// The mark, and the cart if it still remembers the order.
-async fn writes(db: &Db, stored: &StoredOrder) -> Result<Vec<Write>, StoreError> {
-    let cart = match stored.order.owner {
-        Some(owner) => read_live::<Cart>(db, &keys::cart(owner)).await?,
-        None => None,
-    };
-    let id = &stored.order.internal_id;
-    let cart = cart.filter(|cart| cart.checkout.as_ref().is_some_and(|checkout| checkout.order == *id));
-    let mut writes: Vec<Write> = vec![stored.set_cart_cleared()];
-    if let Some(cart) = cart {
-        let gift_card = stored.effects.gift_card.as_ref().map(|payment| &payment.code);
-        let codes: Vec<&CodeText> = stored.effects.coupon.iter().chain(gift_card).collect();
-        writes.push(carts::write(&without_bought(&cart, &stored.order.lines, &codes))?);
-    }
-    Ok(writes)
 }

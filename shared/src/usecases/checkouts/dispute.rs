@@ -14,7 +14,7 @@ use crate::store::transaction::{Write, send};
 use crate::store::{Db, StoreError, TURNS, in_turns, keys, read_live};
 use crate::telemetry::{PaymentEvent, payment_event};
 use crate::usecases::bans;
-use crate::usecases::delivery::follow_or_leave;
+use crate::usecases::orders::after::after;
 use crate::usecases::orders::subscription::end;
 
 /// Notes the state of a dispute on its order. One that takes the order back takes it off what ledgers call paid, recalls what
@@ -35,7 +35,7 @@ pub async fn note_dispute(
         note(db, clock, &stored, dispute).await?;
         tracing::error!(order = %order, state = dispute.state, "a payment is disputed");
         payment_event(PaymentEvent::Dispute, 1);
-        follow_or_leave(db, clock, &stored).await;
+        after(db, clock, &stored).await?;
         Ok(Some(stored))
     })
     .await

@@ -1,12 +1,13 @@
 //! Opening the provider's checkout of an order, and finding the one that is open already.
 
-use super::desk::{Desk, SettleError, Settled, clear_cart, complete};
+use super::desk::{Desk, SettleError, Settled, complete};
 use super::provider::{Provider, ProviderError};
 use super::refunds::EndsGone;
 use crate::model::{Cart, InternalId, Login, Money, OpenCheckout, OrderStatus, UserId};
 use crate::store::orders::{self, StoredOrder};
 use crate::store::transaction::{Unguarded, Write, is_written, send_patiently, sent};
 use crate::store::{Db, StoreError, carts};
+use crate::usecases::orders::after::clear_cart;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Checkout {

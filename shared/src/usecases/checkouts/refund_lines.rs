@@ -13,7 +13,8 @@ use crate::rules::refund::next_step;
 use crate::store::orders::StoredOrder;
 use crate::store::transaction::{Write, send};
 use crate::store::{Db, StoreError, in_turns};
-use crate::usecases::delivery::{self, follow_or_leave};
+use crate::usecases::delivery;
+use crate::usecases::orders::after::after;
 use crate::usecases::orders::effects::{change_ledgers, give_back_units};
 use crate::usecases::orders::inputs::OrderInputs;
 use crate::usecases::orders::{SetStatusError, follow, set_status};
@@ -37,7 +38,7 @@ impl<P: Provider> Desk<'_, Option<&P>> {
     /// gives back once.
     pub async fn refund_lines(&self, id: &InternalId, wanted: &[LineUnits]) -> Result<LinesRefunded, OperatorError> {
         let (stored, is_new) = self.give_back(id, wanted).await?;
-        follow_or_leave(self.db, self.clock, &stored).await;
+        after(self.db, self.clock, &stored).await?;
         let payment = match self.connected().filter(|_| stored.effects.refund_to > Money::ZERO) {
             Some(desk) => Some(desk.refund_rest(id, stored.effects.refund_to).await?),
             None => None,

@@ -5,7 +5,7 @@
 //! later sweep. The orders that are due have half of the time at first, the statistics half of the rest, and then the
 //! provider's webhook events ([`reconcile`](super::reconcile)); if these leave time, orders and statistics go on.
 
-use super::desk::{Desk, SettleError, Settled, clear_cart};
+use super::desk::{Desk, SettleError, Settled};
 use super::provider::Provider;
 use super::reconcile::{Reconciled, reconcile};
 use super::reserve::settle_reservation;
@@ -18,6 +18,7 @@ use crate::store::unfinished::{self, Due, DueRow};
 use crate::store::{Db, StoreError, orders, published, subscriptions};
 use crate::telemetry::overdue_orders;
 use crate::usecases::delivery::{follow, sweep_servers};
+use crate::usecases::orders::after::clear_cart;
 use crate::usecases::orders::{AT_ONCE, catch_up_all};
 use futures_util::future::join_all;
 use serde::Serialize;

@@ -7,6 +7,7 @@
 //!
 //! Everything that decides about an order is read strongly consistent, never from a cache.
 
+pub(in crate::usecases) mod after;
 mod as_checkout;
 mod audit;
 pub(in crate::usecases) mod effects;

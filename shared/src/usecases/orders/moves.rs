@@ -2,11 +2,11 @@
 //! and the player change in one transaction with the first mark of the delivery. Statistics and delivery follow from what is
 //! stored, so that whoever repeats the call, and the sweep, continue where another one stopped.
 
+use super::after::after_at_once;
 use super::effects::{Limits, move_between};
 use super::inputs::OrderInputs;
 use super::recipients::account;
 use super::refusal::{Guarded, Limit, OrderRefusal};
-use super::statistics::follow;
 use super::subscription::{NotMoved, move_to};
 use crate::clock::Clock;
 use crate::model::{
@@ -19,7 +19,7 @@ use crate::rules::ownership::with_terms;
 use crate::store::orders::{self, StoredOrder};
 use crate::store::transaction::{Write, send_guarded};
 use crate::store::{Db, StoreError, in_turns, keys, ledgers, names, users};
-use crate::usecases::delivery::{self, follow_or_leave, hold_earlier, is_unheld};
+use crate::usecases::delivery::{self, hold_earlier, is_unheld};
 use std::collections::BTreeMap;
 
 /// How often an order is looked at while other processes change it.
@@ -88,8 +88,7 @@ pub async fn move_order(
     force: bool,
 ) -> Result<Moved, MoveError> {
     let (stored, is_new) = change(db, clock, id, line, to, force).await?;
-    follow_or_leave(db, clock, &stored).await;
-    follow(db, id).await;
+    after_at_once(db, clock, &stored).await;
     Ok(Moved { stored: read(db, id).await?, is_new })
 }
 

@@ -1,10 +1,11 @@
 //! Recording an order, with everything it takes, in one transaction.
 
+use super::after::after_at_once;
 use super::effects::{Limits, add_to_ledgers, check_codes, spent, take_stock, users_exist};
 use super::inputs::OrderInputs;
 use super::recipients::with_accounts;
 use super::refusal::{Guarded, OrderRefusal};
-use super::statistics::{Statistics, follow};
+use super::statistics::Statistics;
 use super::{new_internal_id, next_number};
 use crate::clock::Clock;
 use crate::model::{
@@ -18,7 +19,7 @@ use crate::store::owned_orders::OwnedOrder;
 use crate::store::transaction::send_guarded;
 use crate::store::unfinished::Unfinished;
 use crate::store::{Db, StoreError, TURNS, in_turns};
-use crate::usecases::delivery::{follow_or_leave, freeze};
+use crate::usecases::delivery::freeze;
 use std::collections::BTreeSet;
 
 /// How many seconds an order's date may be ahead of our clock.
@@ -102,8 +103,7 @@ pub async fn record(db: &Db, clock: &dyn Clock, new: NewOrder) -> Result<Recorde
     in_turns(TURNS, || async {
         let mut draft = draft.clone();
         if let Some(stored) = orders::get(db, &draft.order.internal_id).await? {
-            deliver(db, clock, &stored).await;
-            return already(db, &draft, dated, stored).await;
+            return already(db, clock, &draft, dated, stored).await;
         }
         let mut inputs = OrderInputs::read(db, &draft).await?;
         if let Some(unknown) = users(&draft.order).difference(&inputs.users).next() {
@@ -139,18 +139,11 @@ pub async fn record(db: &Db, clock: &dyn Clock, new: NewOrder) -> Result<Recorde
         let intent = draft.effects.provider.as_ref().and_then(|provider| provider.intent.as_deref());
         writes.extend(intent.map(|intent| Payment::put(&draft.order, intent)).transpose()?.map(Guarded::from));
         send_guarded(db, writes).await??;
-        deliver(db, clock, &draft).await;
-        let statistics = follow(db, &draft.order.internal_id).await;
+        let statistics = after_at_once(db, clock, &draft).await;
         let stored = orders::get(db, &draft.order.internal_id).await.ok().flatten().unwrap_or(draft);
         Ok(Recorded { stored, already: false, unguarded, statistics })
     })
     .await
-}
-
-async fn deliver(db: &Db, clock: &dyn Clock, stored: &StoredOrder) {
-    if stored.delivery_due() {
-        follow_or_leave(db, clock, stored).await;
-    }
 }
 
 /// The writes that a new order needs in addition to its own, and the items whose limits are not known.
@@ -166,11 +159,17 @@ fn effects(draft: &StoredOrder, inputs: &OrderInputs, now: i64) -> Result<(Vec<G
 }
 
 /// The result for an order that was recorded before.
-async fn already(db: &Db, draft: &StoredOrder, dated: bool, stored: StoredOrder) -> Result<Recorded, RecordError> {
+async fn already(
+    db: &Db,
+    clock: &dyn Clock,
+    draft: &StoredOrder,
+    dated: bool,
+    stored: StoredOrder,
+) -> Result<Recorded, RecordError> {
     if let Some(field) = difference(draft, dated, &stored) {
         return Err(RecordError::Differs { id: stored.order.internal_id, field });
     }
-    let statistics = follow(db, &stored.order.internal_id).await;
+    let statistics = after_at_once(db, clock, &stored).await;
     Ok(Recorded { stored, already: true, unguarded: Vec::new(), statistics })
 }
 

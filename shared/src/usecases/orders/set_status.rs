@@ -1,13 +1,13 @@
 //! Changing an order's status, with everything it takes or gives back, in one transaction.
 
-use super::statistics::{Statistics, follow};
+use super::after::after_at_once;
+use super::statistics::Statistics;
 use super::transition::{Planned, SetStatusError, Step, plan};
 use crate::clock::Clock;
 use crate::model::{InternalId, ItemId, OrderStatus};
 use crate::store::orders::{self, StoredOrder};
 use crate::store::transaction::send_guarded;
 use crate::store::{Db, TURNS, in_turns};
-use crate::usecases::delivery::follow_or_leave;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Changed {
@@ -32,15 +32,12 @@ pub async fn set_status(
         let before = orders::get(db, id).await?.ok_or_else(|| SetStatusError::Unknown(id.clone()))?;
         let from = before.order.status;
         if from == to {
-            let statistics = follow(db, id).await;
+            let statistics = after_at_once(db, clock, &before).await;
             return Ok(Changed { stored: before, from, unguarded: Vec::new(), statistics });
         }
         let Planned { writes, after, unguarded } = plan(db, &before, &Step::to(to, clock.seconds())).await?;
         send_guarded(db, writes).await??;
-        if after.effects.delivery.is_some() {
-            follow_or_leave(db, clock, &after).await;
-        }
-        let statistics = follow(db, id).await;
+        let statistics = after_at_once(db, clock, &after).await;
         let stored = orders::get(db, id).await?.ok_or_else(|| SetStatusError::Unknown(id.clone()))?;
         Ok(Changed { stored, from, unguarded, statistics })
     })

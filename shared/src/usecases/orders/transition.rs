@@ -11,7 +11,7 @@ use crate::model::{InternalId, ItemId, OrderLine, OrderStatus, Reviewed, UserId}
 use crate::rules::order::may_become;
 use crate::rules::ownership::with_terms;
 use crate::rules::payment::PaidPeriod;
-use crate::store::orders::{Payment, StatusChange, StoredOrder};
+use crate::store::orders::{Payment, StoredOrder};
 use crate::store::transaction::Write;
 use crate::store::unfinished::Unfinished;
 use crate::store::{Db, StoreError, carts};
@@ -91,29 +91,17 @@ pub(in crate::usecases) async fn plan(
         let period = begun.as_ref().map(|begun| &begun.period);
         order.order.lines = with_terms(&order.order, &inputs.ledgers, period, step.now);
     }
-    let has_new_lines = order.order.lines != before.order.lines;
     let Taken { mut writes, unguarded } = effects(&order, &inputs, step, begun.as_ref().and_then(|begun| begun.user))?;
     if from == OrderStatus::Paid {
         let ended = subscription::end(db, &order, false, step.now).await?;
         writes.extend(ended.into_iter().map(Guarded::from));
     }
-    // Statistics and delivery follow, at the latest at the next sweep.
-    let is_followed = order.is_checkout() || order.effects.delivery.is_some();
-    let due = (is_followed && matches!(step.to, OrderStatus::Paid | OrderStatus::Refunded)).then_some(step.now);
-    let clears_cart = from == OrderStatus::Pending && step.to == OrderStatus::Paid && order.is_checkout();
-    let change = StatusChange {
-        to: step.to,
-        now: step.now,
-        clears_cart,
-        lines: has_new_lines.then_some(order.order.lines.as_slice()),
-        due,
-        intent: step.intent,
-        over_limit: step.limits == Limits::Ignored,
-        moved_to: order.order.moved_to,
-        subscription: begun.as_ref().map(|begun| &begun.period),
-        reviewed: step.reviewed,
-    };
-    writes.insert(0, before.change(&change)?.into());
+    let due = take_step(&mut order, step);
+    if let Some(begun) = begun {
+        order.effects.subscription = Some(begun.period);
+        writes.extend(begun.writes.into_iter().map(Guarded::from));
+    }
+    writes.insert(0, before.change_to(&order)?.into());
     // The same row may be due at the same second again: then it is replaced, not removed.
     let next = due.map(|due| Unfinished::put(&order.order, due)).transpose()?;
     let last = before.unfinished().filter(|_| before.effects.due != due).map(Write::delete);
@@ -121,15 +109,30 @@ pub(in crate::usecases) async fn plan(
     let user = cart_of(before, &inputs).filter(|_| ends_checkout(before, step.to));
     let cart = user.map(|user| carts::forget_checkout(user, &order.order.internal_id));
     writes.extend([last, next, payment, cart].into_iter().flatten().map(Guarded::from));
-    order.order.status = step.to;
-    if clears_cart {
-        order.effects.cart_cleared = Some(false);
-    }
-    if let Some(begun) = begun {
-        order.effects.subscription = Some(begun.period);
-        writes.extend(begun.writes.into_iter().map(Guarded::from));
-    }
     Ok(Planned { writes, after: order, unguarded })
+}
+
+/// Gives the order its new status, and what is written with it. Returns when the sweep looks at it next.
+fn take_step(order: &mut StoredOrder, step: &Step<'_>) -> Option<i64> {
+    let (from, is_checkout) = (order.order.status, order.is_checkout());
+    let effects = &mut order.effects;
+    if from == OrderStatus::Pending && step.to == OrderStatus::Paid && is_checkout {
+        effects.cart_cleared = Some(false);
+    }
+    // Statistics and delivery follow, at the latest at the next sweep.
+    let is_followed = is_checkout || effects.delivery.is_some();
+    effects.due = (is_followed && matches!(step.to, OrderStatus::Paid | OrderStatus::Refunded)).then_some(step.now);
+    effects.refunded_at = (step.to == OrderStatus::Refunded).then_some(step.now);
+    effects.over_limit |= step.limits == Limits::Ignored;
+    if let (Some(intent), Some(provider)) = (step.intent, &mut effects.provider) {
+        provider.intent = Some(intent.to_owned());
+    }
+    if let Some(reviewed) = step.reviewed {
+        (effects.reviewed, effects.review) = (Some(reviewed.clone()), None);
+    }
+    effects.held = false;
+    order.order.status = step.to;
+    effects.due
 }
 
 /// Whether the buyer's cart must forget the checkout now. A paid one is forgotten when its lines leave the cart.
