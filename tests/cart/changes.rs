@@ -28,6 +28,19 @@ pub async fn refused(store: &TestStore, call: &str, name: &str, line: u64, body:
 }
 
 #[tokio::test]
+async fn a_line_is_also_named_by_its_item_as_the_public_client_does() {
+    for (call, line, body) in calls() {
+        let (by_line, by_item) = (TestStore::open().await, TestStore::open().await);
+        let mut lines = stored(&by_item, RICH).await.unwrap().lines.into_iter();
+        let item = lines.find(|other| other.id.get() == line).unwrap().item.get();
+        assert_eq!(set(&by_line, call, RICH, line, &body).await.status, 200);
+        let reply = set(&by_item, call, RICH, item, &body).await;
+        assert_eq!(reply.status, 200, "{call}: {}", reply.text);
+        assert_eq!(stored(&by_item, RICH).await, stored(&by_line, RICH).await, "{call}");
+    }
+}
+
+#[tokio::test]
 async fn a_line_that_is_not_in_the_callers_cart_does_not_exist() {
     let store = TestStore::open().await;
     put_cart(&store, &cart_of(NEW, &[(201, 1)])).await;

@@ -34,6 +34,13 @@ async fn the_count_is_set_and_nothing_else_changes() {
 }
 
 #[tokio::test]
+async fn the_line_is_also_named_by_its_item_as_the_public_client_does() {
+    let store = TestStore::open().await;
+    assert_eq!(reload(&store, RICH, 201, 7).await.json(), json!({ "success": true }));
+    assert_eq!(line(&store, RICH, 2).await.count, 7);
+}
+
+#[tokio::test]
 async fn the_same_count_writes_nothing_and_reads_only_the_cart_for_every_line() {
     let store = TestStore::open().await;
     // Also lines that cannot be bought: the storefront sends the count of every row when the page opens.

@@ -1,6 +1,6 @@
 //! POST /cart/remove/{cid}: removes a line from the cart (api.md, "POST /cart/remove/{cid}").
 
-use super::support::{NEW, RICH, ask, outcome, stored, view};
+use super::support::{NEW, RICH, ask, cart_of, outcome, put_cart, stored, view};
 use crate::support::fill_cart;
 use futures_util::future::join_all;
 use shared::model::Cart;
@@ -36,6 +36,15 @@ async fn a_line_that_is_gone_already_counts_as_removed_and_nothing_is_written() 
     assert!(outcome(&ask(&store, &path("999999"), RICH).await).0);
     assert!(outcome(&ask(&store, &path("1"), NEW).await).0);
     assert_eq!(store.calls.writes(), 0);
+}
+
+#[tokio::test]
+async fn the_first_line_of_an_item_is_removed_by_the_items_id_as_the_public_client_sends_it() {
+    let store = TestStore::open().await;
+    put_cart(&store, &cart_of(NEW, &[(401, 1), (201, 1), (401, 2)])).await;
+    assert!(outcome(&ask(&store, &path("401"), NEW).await).0);
+    let left: Vec<_> = stored(&store, NEW).await.unwrap().lines.iter().map(|line| line.id.get()).collect();
+    assert_eq!(left, [2, 3]);
 }
 
 #[tokio::test]

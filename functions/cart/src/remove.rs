@@ -62,9 +62,7 @@ async fn attempt(state: &State, claim: Claim, line: Option<LineId>) -> Result<At
     let line = line.ok_or(Error::Refused(RemoveRefusal::NotAnId))?;
     let removed = Outcome { success: true, message: "The item was removed from your cart." };
     let mut cart = context.cart;
-    if cart.lines.iter().all(|other| other.id != line) {
-        return Ok(Attempt::Done(removed));
-    }
+    let Some(line) = cart.line(line).map(|line| line.id) else { return Ok(Attempt::Done(removed)) };
     drop_unpublished(&state.sources(), &context.active.version, &mut cart).await?;
     cart.lines.retain(|other| other.id != line);
     Ok(Attempt::Write(Box::new(cart), removed))

@@ -1,6 +1,6 @@
 //! A user's stored cart: what was chosen, never its price.
 
-use super::{CodeId, CodeKind, CodeText, Coupon, GiftCard, Line, Login, OpenCheckout, UserId};
+use super::{CodeId, CodeKind, CodeText, Coupon, GiftCard, ItemId, Line, LineId, Login, OpenCheckout, UserId};
 use serde::{Deserialize, Serialize};
 
 /// The coupon on a cart (rules.md, "Carts").
@@ -89,6 +89,20 @@ impl Cart {
             checkout: None,
         }
     }
+
+    /// The line that a client means by an id: the line with that id, else the first line of the item with that id, because
+    /// the public client names lines by their item.
+    pub fn line(&self, id: LineId) -> Option<&Line> {
+        let of_item = || self.lines.iter().find(|line| line.item.get() == id.get());
+        self.lines.iter().find(|line| line.id == id).or_else(of_item)
+    }
+
+    /// The id of a new line of an item. It is not the id of an item in the cart, so that it stays clear what an id means.
+    pub fn new_line_id(&self, item: ItemId) -> LineId {
+        let is_of_item = |id: u64| self.lines.iter().map(|line| line.item).chain([item]).any(|item| item.get() == id);
+        let free = (self.next_line..u64::MAX).find(|id| !is_of_item(*id));
+        LineId::new(free.unwrap_or(self.next_line))
+    }
 }
 
 #[derive(Serialize, Deserialize)]
@@ -158,6 +172,25 @@ mod tests {
     /// The texts of a cart's coupon and gift card.
     fn codes(cart: &Cart) -> [Option<&str>; 2] {
         [cart.coupon.as_ref().map(|on| on.code.as_str()), cart.gift_card.as_ref().map(|on| on.code.as_str())]
+    }
+
+    #[test]
+    fn an_id_means_a_line_or_else_the_first_line_of_an_item() {
+        let line = |(id, item)| Line::new(LineId::new(id), ItemId::new(item), 1);
+        let lines = [(1, 301), (2, 4), (3, 301), (4, 5)].map(line).to_vec();
+        let cart = Cart { lines, next_line: 5, ..Cart::empty(UserId::new(7)) };
+        let meant = |id| cart.line(LineId::new(id)).map(|line| line.id.get());
+        assert_eq!([3, 301, 5].map(meant), [Some(3), Some(1), Some(4)]);
+        assert_eq!(meant(4), Some(4), "a line's own id comes first");
+        assert_eq!(meant(6), None);
+    }
+
+    #[test]
+    fn a_new_line_does_not_get_the_id_of_an_item_in_the_cart() {
+        let lines = [9, 10, 12].map(|item| Line::new(LineId::new(item - 8), ItemId::new(item), 1)).to_vec();
+        let cart = Cart { lines, next_line: 9, ..Cart::empty(UserId::new(7)) };
+        assert_eq!(cart.new_line_id(ItemId::new(301)), LineId::new(11));
+        assert_eq!(cart.new_line_id(ItemId::new(11)), LineId::new(13));
     }
 
     #[test]

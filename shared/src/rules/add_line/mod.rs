@@ -76,7 +76,7 @@ pub enum Change {
 /// The line that is to be changed; `None` if it has that many units already. Nothing needs to be read for that:
 /// storefronts send the count of every line when the cart is opened.
 pub fn to_change<'a>(cart: &'a Cart, id: LineId, change: &Change) -> Result<Option<&'a Line>, LineRefusal> {
-    let line = cart.lines.iter().find(|line| line.id == id).ok_or(LineRefusal::NoSuchLine)?;
+    let line = cart.line(id).ok_or(LineRefusal::NoSuchLine)?;
     Ok((*change != Change::Count(line.count)).then_some(line))
 }
 
@@ -105,7 +105,7 @@ pub fn change(inputs: &CartInputs<'_>, id: LineId, change: &Change) -> Result<Op
         return Ok(None);
     }
     let mut cart = inputs.cart.clone();
-    cart.lines.iter_mut().filter(|line| line.id == id).for_each(|line| line.clone_from(&new));
+    cart.lines.iter_mut().filter(|line| line.id == new.id).for_each(|line| line.clone_from(&new));
     Ok(Some(cart))
 }
 
@@ -125,7 +125,7 @@ fn line(cart: &Cart, item: &Item, wanted: &LineToAdd) -> Line {
     let mut variables: Vec<_> = variables.map(|choice| as_stored(item, choice)).collect();
     variables.sort_by_key(|variable| variable.id);
     Line {
-        id: LineId::new(cart.next_line),
+        id: cart.new_line_id(wanted.item),
         item: wanted.item,
         count: wanted.count,
         variables,
@@ -187,7 +187,7 @@ fn with(inputs: &CartInputs<'_>, placed: Line) -> Result<Placed, LineRefusal> {
     if are_too_many(lines, inputs.delivery) {
         return Err(LineRefusal::TooManyCommands);
     }
-    cart.next_line = cart.next_line.saturating_add(1);
+    cart.next_line = id.get().saturating_add(1);
     Ok(Placed { cart, line: id, replaced })
 }
 

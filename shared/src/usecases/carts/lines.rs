@@ -46,9 +46,7 @@ pub async fn change_line(
     line: LineId,
     wanted: &Change,
 ) -> Result<bool, LineError> {
-    if to_change(&context.cart, line, wanted)?.is_none() {
-        return Ok(false);
-    }
+    let Some(line) = to_change(&context.cart, line, wanted)?.map(|line| line.id) else { return Ok(false) };
     let items = context.load_items(sources, None, []).await?;
     drop_unpublished(sources, &context.active.version, &mut context.cart).await?;
     match change(&context.inputs(&items), line, wanted)? {
