@@ -73,7 +73,7 @@ pub use order::{
 };
 pub use order_delivery::{
     DeliveryStep, EarlierExpiry, EarlierHolder, FrozenCommand, FrozenCommands, FrozenLine, Holder, ItemEnds, Lasting,
-    LastingText, Lasts, Moving, OrderDelivery, TakenUnits,
+    LastingText, Lasts, LineEnd, Moving, OrderDelivery, Season, TakenUnits,
 };
 pub use player_name::{BedrockPrefix, NotAPlayerName, PlayerName};
 pub use provider_account::ProviderAccount;

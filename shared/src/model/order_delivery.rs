@@ -65,12 +65,15 @@ pub struct OrderDelivery {
     /// Whether it was restored before its commands were queued: it is not known whether they ran.
     #[serde(default, skip_serializing_if = "is_default")]
     pub restored: bool,
-    /// What is being moved to another player: first it is taken back from the one before, then queued for the new one.
+    /// What is being moved to another player, or to a new season: first it is taken back, then queued again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub moving: Option<Moving>,
+    /// The runs of the owner's that have given it what was published then.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub runs: Vec<RunName>,
 }
 
-/// Lines that are on their way to another player, and whose they were.
+/// Lines that are on their way to another player, and whose they were; or to a new season of a game server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Moving {
     /// The places of the lines in the order, from 0.
@@ -84,6 +87,28 @@ pub struct Moving {
     /// Whether the order gave what a subscription gives at its beginning.
     #[serde(default, skip_serializing_if = "is_default")]
     pub restart: bool,
+    /// If they stay with their player: the new season.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub season: Option<Season>,
+}
+
+/// A game server begins anew: nothing is there that could be taken back, and what is given is what is published now.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Season {
+    pub server: ServerId,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ends: Vec<LineEnd>,
+}
+
+/// When a line ends that was bought for a time, seconds since 1970 UTC.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LineEnd {
+    /// The place of the line in the order, from 0.
+    pub line: u16,
+    /// The end of what it and other purchases give together.
+    pub at: i64,
+    /// The end of what counts its units, one period after the purchase.
+    pub own: i64,
 }
 
 /// Units of a line that are taken back while the order stays paid.

@@ -1,6 +1,6 @@
 //! Runs of the owner's: work on many orders that is begun under a name, and is done once under it.
 
-use super::{ItemId, ServerId};
+use super::{ItemId, ServerId, is_default};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -53,6 +53,9 @@ pub struct DeliveryRun {
     /// Only those of this item.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub item: Option<ItemId>,
+    /// Whether it is a new season: orders of that time are given what is published when it runs.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub today: bool,
 }
 
 /// What lasts for a time lasts longer: an outage is given back.

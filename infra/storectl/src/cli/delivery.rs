@@ -100,7 +100,10 @@ pub enum DeliveryCommand {
                             keeps, run again, because it was reset or has lost what they gave. Orders must be paid and not disputed; \
                             refunded units, items that have ended, banned players and what you did by hand are left out. The \
                             commands are those of the purchase, for the players' present names. The same command with the same \
-                            name goes on where it stopped, and gives nothing twice; another name is another run.")]
+                            name goes on where it stopped, and gives nothing twice; another name is another run.\n\n\
+                            With --today a new season: paid orders that were made in that time are given what their items give \
+                            on the server as they are published now, and a later end or refund takes that back. What timed \
+                            items were paid for stays as it is; what every sale of the store runs is not run again.")]
     Retry(RetryDelivery),
     /// Cancel commands that have not run.
     #[command(after_help = "Example:\n  storectl delivery cancel --order xihrrpwsa7d4vdj2 --stack storefront\n\n\
@@ -169,6 +172,9 @@ pub struct RetryDelivery {
     /// With --server: only commands of this item.
     #[arg(long, value_name = "ID", requires = "server")]
     pub item: Option<ItemId>,
+    /// With --server: a new season: the orders of that time are given what is published now.
+    #[arg(long, requires = "server")]
+    pub today: bool,
     /// With --server: a name for this run, under which nothing runs again twice.
     #[arg(long, value_name = "NAME", value_parser = RunName::parse, requires = "server")]
     pub run: Option<RunName>,

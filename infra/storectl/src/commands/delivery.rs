@@ -297,7 +297,8 @@ fn outcome_of(id: CommandId, outcome: &OwnerOutcome) -> Result<(String, Value), 
             return Ok((said, json!({ "id": id, "again": again.id })));
         }
         OwnerOutcome::TakenBack => format!(
-            "Command {id} is not sent again: its order was refunded or disputed. `storectl delivery cancel {id}` ends it."
+            "Command {id} is not sent again: its order was refunded, disputed, moved or given again in a new season. \
+             `storectl delivery cancel {id}` ends it."
         ),
         OwnerOutcome::Ended => format!("Command {id} is not sent again: its item has expired."),
         OwnerOutcome::LastsAgain => {

@@ -32,6 +32,7 @@ mod referrals;
 mod restore;
 mod restored;
 mod runs;
+mod season;
 mod servers;
 mod shop;
 mod status;

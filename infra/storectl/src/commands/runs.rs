@@ -3,6 +3,7 @@
 use super::common::{past, published, shown_time};
 use super::delivery::{Decision, decide, left_out as unreadable_lines, named};
 use super::queues::{find, shown_server};
+use super::season;
 use crate::answer::{Answer, GOOD, WARN, paint};
 use crate::cli::{DecideDelivery, RetryDelivery};
 use crate::console::Console;
@@ -28,6 +29,10 @@ pub(super) async fn retry(target: &Target, console: &Console, options: &RetryDel
         nameless("A run of a server needs a name, under which nothing runs again twice.", &server.name, now)
     })?;
     let run = wanted(target, options, (name, server), now).await?;
+    if options.today {
+        let asked = season::Options { dry_run: options.dry_run, yes: options.yes };
+        return season::run(target, console, &asked, (name, &run, server)).await;
+    }
     let found = orders_of(&target.db, name, &run, now).await?;
     let mut planned = Sums { unreadable: found.unreadable, ..Sums::default() };
     for order in &found.orders {
@@ -84,13 +89,14 @@ async fn wanted(
     // Times are those of when it was begun.
     let begun = if let Some(OwnerRun::Delivery(run)) = &before { run.until } else { now };
     let time = past(options.since.as_deref(), options.until.as_deref(), begun)?;
-    let run = DeliveryRun { server: server.id, since: time.start, until: time.end, item: options.item };
+    let run =
+        DeliveryRun { server: server.id, since: time.start, until: time.end, item: options.item, today: options.today };
     match before {
         Some(OwnerRun::Delivery(before)) if before == run => Ok(run),
         None => Ok(run),
         Some(OwnerRun::Delivery(before)) => {
             let what = format!("There is a run {name} already, of {}.", time_of(&before));
-            let next = "Repeat it with the same --server, --since, --until and --item, or take another name.";
+            let next = "Repeat it with the same --server, --since, --until, --item and --today, or take another name.";
             Err(Failure::refused(what, next))
         }
         Some(OwnerRun::Extension(_)) => Err(taken(name)),
@@ -103,7 +109,7 @@ pub(super) fn taken(name: &RunName) -> Failure {
 }
 
 /// The server, the item and the time of a run.
-fn time_of(run: &DeliveryRun) -> String {
+pub(super) fn time_of(run: &DeliveryRun) -> String {
     let item = run.item.map_or_else(String::new, |item| format!(", item {item}"));
     let since = if run.since > 0 { shown_time(run.since) } else { "the beginning".to_owned() };
     format!("server {}{item}, from {since} until {}", run.server, shown_time(run.until))
@@ -169,7 +175,7 @@ impl Said<'_> {
     }
 }
 
-const fn reason_of(reason: LeftOut) -> &'static str {
+pub(super) const fn reason_of(reason: LeftOut) -> &'static str {
     match reason {
         LeftOut::TakenBack => "of orders that were refunded or disputed",
         LeftOut::UnitsRefunded => "of units that were refunded",
@@ -177,6 +183,7 @@ const fn reason_of(reason: LeftOut) -> &'static str {
         LeftOut::Erased => "of erased players",
         LeftOut::Ended => "of items that have ended",
         LeftOut::OnItsWay => "still on their way; repeat the run in five minutes",
+        LeftOut::GivesNothing => "of items that give nothing there now",
         LeftOut::DoneByHand => "done by hand",
         LeftOut::NotMade => "that cannot be made again; give them by hand, or `delivery retry ID` sends the same text",
     }

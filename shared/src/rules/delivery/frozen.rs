@@ -1,7 +1,7 @@
 //! The commands of an order: frozen when it is created, expanded and filled when they are queued.
 
 use crate::model::{
-    CommandEvent, CommandTemplate, FreeNames, FrozenCommand, FrozenCommands, FrozenLine, Item, OrderLine,
+    CommandEvent, CommandTemplate, FreeNames, FrozenCommand, FrozenCommands, FrozenLine, Item, OrderLine, PaymentType,
     PublishedItem, Server, ServerId, StoreDelivery,
 };
 use crate::rules::command_servers::{of_line, servers};
@@ -21,10 +21,7 @@ pub fn freeze<'a>(lines: impl Iterator<Item = LineToFreeze<'a>>, store: &StoreDe
             let servers = servers(template, &published.item, selected, store);
             let known = store.servers.iter().chain(&published.item.servers);
             names.extend(known.filter(|server| servers.contains(&server.id)).map(|server| (server.id, server.clone())));
-            let place = frozen.templates.iter().position(|other| other == template).unwrap_or_else(|| {
-                frozen.templates.push(template.clone());
-                frozen.templates.len() - 1
-            });
+            let place = place_of(&mut frozen.templates, template);
             if let (Ok(template), false) = (u16::try_from(place), servers.is_empty()) {
                 commands.push(FrozenCommand { template, servers });
             }
@@ -42,6 +39,54 @@ pub fn freeze<'a>(lines: impl Iterator<Item = LineToFreeze<'a>>, store: &StoreDe
     frozen.quotes = store.quotes.iter().filter(|server| names.contains_key(server)).copied().collect();
     frozen.servers = names.into_values().collect();
     (!frozen.lines.is_empty()).then_some(frozen)
+}
+
+/// The commands of an order after those of some of its lines on a server are as they are published `today`. Everything else,
+/// and how long a line lasts, stays as it was bought.
+pub fn replaced(
+    bought: &FrozenCommands,
+    today: &FrozenCommands,
+    (server, lines): (ServerId, &[u16]),
+    order: &[OrderLine],
+) -> FrozenCommands {
+    let mut next = bought.clone();
+    for line in next.lines.iter_mut().filter(|line| lines.contains(&line.line)) {
+        line.commands.iter_mut().for_each(|command| command.servers.retain(|other| *other != server));
+        line.commands.retain(|command| !command.servers.is_empty());
+    }
+    for own in today.lines.iter().filter(|own| lines.contains(&own.line)) {
+        let mut commands = Vec::new();
+        for command in own.commands.iter().filter(|command| command.servers.contains(&server)) {
+            let template = today.templates.get(usize::from(command.template));
+            let place = template.and_then(|template| u16::try_from(place_of(&mut next.templates, template)).ok());
+            commands.extend(place.map(|template| FrozenCommand { template, servers: vec![server] }));
+        }
+        if let Some(line) = next.lines.iter_mut().find(|line| line.line == own.line) {
+            line.commands.extend(commands);
+            line.texts.extend(&own.texts);
+        } else if let Some(line) = order.get(usize::from(own.line)) {
+            // It had no commands when it was bought.
+            let renews = line.payment_type == PaymentType::Subscription;
+            next.lines.push(FrozenLine { expires_after: line.lasts, renews, commands, ..own.clone() });
+        }
+    }
+    if let Some(known) = today.servers.iter().find(|other| other.id == server) {
+        next.servers.retain(|other| other.id != server);
+        next.servers.push(known.clone());
+        next.free_names.retain(|other| other.server != server);
+        next.free_names.extend(today.free_names.iter().filter(|other| other.server == server));
+        next.quotes.retain(|other| *other != server);
+        next.quotes.extend(today.quotes.iter().filter(|other| **other == server));
+    }
+    next
+}
+
+/// The place of a template among those that lines share.
+fn place_of(templates: &mut Vec<CommandTemplate>, template: &CommandTemplate) -> usize {
+    templates.iter().position(|other| other == template).unwrap_or_else(|| {
+        templates.push(template.clone());
+        templates.len() - 1
+    })
 }
 
 /// The variables for which buyers enter a text that can have spaces.

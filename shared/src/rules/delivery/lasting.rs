@@ -80,6 +80,15 @@ impl Lasting {
         self.limit();
     }
 
+    /// Adds a line of an order that is given again in a new season, and ends as it would have, if it ends.
+    pub fn resume(&mut self, holder: Holder, ends_at: i64, now: i64) {
+        if !self.lasts(now) {
+            self.holders.clear();
+            self.owed = false;
+        }
+        self.adopt(holder, ends_at);
+    }
+
     /// Keeps the list short. Of what is not listed, a refund moves no end any more.
     fn limit(&mut self) {
         let is_permanent = |holder: &Holder| holder.lasts == Lasts::Always;

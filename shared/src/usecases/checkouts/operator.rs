@@ -49,7 +49,7 @@ pub enum OperatorError {
     /// A dispute takes the order back; its state in the provider's words.
     #[error("its payment is disputed ({0})")]
     Disputed(String),
-    #[error("it is being moved to another player")]
+    #[error("it is being moved to another player, or to a new season")]
     Moving,
     #[error("what it sells cannot be taken any more")]
     SoldOut,

@@ -41,7 +41,7 @@ pub(super) enum Step {
 pub async fn follow(db: &Db, clock: &dyn Clock, known: &StoredOrder) -> Result<bool, StoreError> {
     let id = &known.order.internal_id;
     let mut known = known.delivery_due().then(|| known.clone());
-    let mut frozen = None;
+    let mut read: Option<FrozenCommands> = None;
     let mut conflicts = 0;
     for _ in 0..MOST_STEPS {
         let stored = match known.take() {
@@ -51,15 +51,19 @@ pub async fn follow(db: &Db, clock: &dyn Clock, known: &StoredOrder) -> Result<b
         let Some(mut stored) = stored.filter(StoredOrder::delivery_due) else { return Ok(true) };
         let view = delivered(&stored);
         let Some(delivery) = &view.effects.delivery else { return Ok(true) };
-        let frozen = match &mut frozen {
-            Some(frozen) => frozen,
+        let all: &FrozenCommands = match &mut read {
+            Some(read) => read,
             none => none.insert(deliveries::frozen(db, id).await?),
         };
-        let moved = delivery.moving.as_ref().map(|moving| part_of(frozen, moving));
-        let all = &*frozen;
+        let moved = delivery.moving.as_ref().map(|moving| part_of(all, moving));
         let frozen = moved.as_ref().unwrap_or(all);
         let order = Following { db, now: clock.seconds(), stored: &view, delivery, frozen, all };
-        match order.step().await {
+        let step = order.step().await;
+        // A new season has replaced them, here or in another process.
+        if delivery.step == DeliveryStep::TakeBack || matches!(step, Err(StoreError::Contended)) {
+            read = None;
+        }
+        match step {
             Ok(Step::Marked(next)) => {
                 conflicts = 0;
                 stored.effects.delivery = Some(*next);
@@ -223,7 +227,7 @@ impl Following<'_> {
 
     /// The event whose commands give what the order is paid for.
     pub(super) fn given_event(&self) -> CommandEvent {
-        if self.renews() { CommandEvent::Renewed } else { CommandEvent::Bought }
+        if self.renews() && self.season().is_none() { CommandEvent::Renewed } else { CommandEvent::Bought }
     }
 
     /// Recalls a part of the commands of an order that is taken back.
@@ -267,7 +271,12 @@ impl Following<'_> {
 
 /// Whether a command gives something, and takes nothing.
 pub(super) fn is_given(command: &Command) -> bool {
-    matches!(command.event, CommandEvent::Bought | CommandEvent::Renewed)
+    gives(command.event)
+}
+
+/// Whether commands of an event give something, and take nothing.
+pub(super) const fn gives(event: CommandEvent) -> bool {
+    matches!(event, CommandEvent::Bought | CommandEvent::Renewed)
 }
 
 /// The id at a place of a reserved block.

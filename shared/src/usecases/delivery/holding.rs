@@ -102,8 +102,12 @@ impl Rows {
         let mut next = before.clone();
         let (order, closes) = (making.stored.order.internal_id.clone(), making.ends_on(&text.entry));
         let holder = Holder { order, line: line.line, item: line.item, lasts, ends: text.end.is_some(), closes };
-        let after = ends.and_then(|ends| self.end_of_item(making, text, ends));
-        next.hold(holder, after, making.since(line), now);
+        if making.season().is_some() {
+            next.resume(holder, making.end_of_season(line.line).map_or(0, |end| end.at), now);
+        } else {
+            let after = ends.and_then(|ends| self.end_of_item(making, text, ends));
+            next.hold(holder, after, making.since(line), now);
+        }
         if !next.lasts(now) && !found.as_ref().is_some_and(|command| waits(command, now)) {
             // A period that is over gives nothing that would have to end.
             return Ok(Vec::new());
@@ -285,8 +289,13 @@ impl Rows {
         let (now, line) = (making.now, text.entry.line);
         let (before, found) = self.before(&text.key);
         let mut next = before.clone();
+        let begins_anew = making.season().is_some();
         if holds {
             next.release(&making.stored.order.internal_id, line.line, !line.expires());
+        }
+        if begins_anew {
+            // What others have paid ends when it would have.
+            next.ends_at = before.ends_at;
         }
         // What the command at the end has taken is owed no more. One that waits may be recalled before it does.
         next.owed &= !found.as_ref().is_some_and(|command| may_have_run(&command.delivery));
@@ -316,7 +325,8 @@ impl Rows {
                 // Its end came while another order held it.
                 next.owed |= has_ended;
             }
-            if std::mem::take(&mut next.owed) {
+            // Nothing is on a server that begins anew.
+            if std::mem::take(&mut next.owed) && !begins_anew {
                 let mut command = making.command(id, entry, player);
                 command.lasting = Some(text.name.clone());
                 writes.extend(commands::put_new(&command, place_of(&command).as_ref())?);

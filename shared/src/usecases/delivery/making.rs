@@ -3,7 +3,7 @@
 use super::players::Players;
 use crate::model::{
     Command, CommandEvent, CommandId, CommandState, CommandTemplate, Delivery, Entitlement, FrozenCommands, FrozenLine,
-    Lasts, Server, ServerId,
+    Lasts, LineEnd, Season, Server, ServerId,
 };
 use crate::money::CurrencyFormat;
 use crate::rules::command_text::Placeholder;
@@ -31,7 +31,7 @@ pub(super) struct Making<'a> {
     pub(super) servers: Option<&'a [Server]>,
     /// The access that its subscription gives; `None` if it is not a subscription's.
     pub(super) access: Option<Access>,
-    /// Whether its lines are moved to another player: they give from when they were paid.
+    /// Whether its lines are moved to another player, or to a new season: they give from when they were paid.
     pub(super) moves: bool,
     /// Seconds since 1970 UTC.
     pub(super) now: i64,
@@ -42,6 +42,16 @@ impl Making<'_> {
     pub(super) fn player(&self, entry: &Expanded<'_>) -> Option<String> {
         let order = &self.stored.order;
         self.players.of_line(order, order.lines.get(usize::from(entry.line.line))?)
+    }
+
+    /// The new season that its lines are moved to.
+    pub(super) fn season(&self) -> Option<&Season> {
+        self.stored.effects.delivery.as_ref()?.moving.as_ref()?.season.as_ref()
+    }
+
+    /// When a line ends in a new season: as before. `None` if it does not end by itself.
+    pub(super) fn end_of_season(&self, line: u16) -> Option<&LineEnd> {
+        self.season()?.ends.iter().find(|end| end.line == line)
     }
 
     /// From when on a line gives what it gives, seconds since 1970 UTC.
@@ -66,11 +76,15 @@ impl Making<'_> {
         self.has_end(entry, |_| true)
     }
 
-    /// Whether what a command gives, whose text depends on the purchase, is over: a command of the purchase ended it.
+    /// Whether what a command gives, whose text depends on the purchase, is over: a command of the purchase ended it. In a new
+    /// season whatever has ended is over.
     pub(super) fn is_over(&self, entry: &Expanded<'_>) -> bool {
-        entry.is_of_purchase()
-            && self.has_end(entry, is_of_purchase)
-            && self.own_end(entry).is_some_and(|end| end <= self.now)
+        let ends_alone = entry.is_of_purchase() && self.has_end(entry, is_of_purchase);
+        let end = match self.end_of_season(entry.line.line) {
+            Some(end) => Some(if ends_alone { end.own } else { end.at }),
+            None => self.own_end(entry).filter(|_| ends_alone),
+        };
+        end.is_some_and(|end| end <= self.now)
     }
 
     fn has_end(&self, entry: &Expanded<'_>, is_wanted: impl Fn(&CommandTemplate) -> bool) -> bool {
@@ -84,14 +98,18 @@ impl Making<'_> {
 
     /// When what a command of the order alone ends is over, seconds since 1970 UTC; `None` if it does not end.
     pub(super) fn own_end(&self, entry: &Expanded<'_>) -> Option<i64> {
+        let known = self.end_of_season(entry.line.line);
         match self.lasts(entry.line)? {
             Lasts::Always => None,
             Lasts::Until(end) => Some(end),
             // Its units are in the text.
             Lasts::For(_) if entry.is_of_purchase() => {
-                entry.line.expires_after.map(|after| self.since(entry.line).saturating_add(i64::from(after)))
+                let end = |after| self.since(entry.line).saturating_add(i64::from(after));
+                known.map(|end| end.own).or_else(|| entry.line.expires_after.map(end))
             }
-            Lasts::For(seconds) => Some(self.since(entry.line).saturating_add(seconds)),
+            Lasts::For(seconds) => {
+                Some(known.map_or_else(|| self.since(entry.line).saturating_add(seconds), |end| end.at))
+            }
         }
     }
 

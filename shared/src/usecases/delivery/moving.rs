@@ -1,17 +1,30 @@
 //! The delivery of lines that are moved to another player. First the steps of a take-back go through them, as they were
-//! before the move, and then they are queued for the new player: every other line stays as it is.
+//! before the move, and then they are queued for the new player: every other line stays as it is. Lines are moved to a new
+//! season of a game server ([`super::season`]) in the same steps, of which the first ones run nothing.
 
 use super::follow::{Following, blocks, given_ids, is_given};
+use super::season::as_published;
 use super::texts::{ends, texts};
 use super::write::place_of;
-use crate::model::{Command, DeliveryStep, FrozenCommands, FrozenLine, InternalId, Moving, OrderDelivery};
+use crate::model::{Command, DeliveryStep, FrozenCommands, InternalId, Moving, OrderDelivery, Season, ServerId};
 use crate::rules::delivery::frozen::{when_paid, when_taken_back};
 use crate::rules::delivery::may_have_run;
 use crate::store::orders::StoredOrder;
+use crate::store::transaction::Write;
 use crate::store::{Db, StoreError, commands, deliveries};
+
+impl Moving {
+    /// Whether what a line gives on a server is moved.
+    fn concerns(&self, line: u16, server: ServerId) -> bool {
+        self.lines.contains(&line) && self.season.as_ref().is_none_or(|season| season.server == server)
+    }
+}
 
 /// Lets an order be again as it was before lines were moved.
 pub(super) fn before_move(stored: &mut StoredOrder, moving: &Moving) {
+    if moving.season.is_some() {
+        return;
+    }
     let last = moving.lines.last().and_then(|place| stored.order.lines.get_mut(usize::from(*place)));
     match last.filter(|line| line.is_gift()) {
         Some(gift) => {
@@ -27,10 +40,16 @@ pub(super) fn before_move(stored: &mut StoredOrder, moving: &Moving) {
     }
 }
 
-/// The commands of the lines that are moved.
+/// The commands of what is moved.
 pub(super) fn part_of(frozen: &FrozenCommands, moving: &Moving) -> FrozenCommands {
-    let is_moved = |line: &&FrozenLine| moving.lines.contains(&line.line);
-    FrozenCommands { lines: frozen.lines.iter().filter(is_moved).cloned().collect(), ..frozen.clone() }
+    let mut part = frozen.clone();
+    part.lines.retain(|line| moving.lines.contains(&line.line));
+    for line in &mut part.lines {
+        for command in &mut line.commands {
+            command.servers.retain(|server| moving.concerns(line.line, *server));
+        }
+    }
+    part
 }
 
 /// The commands that lines of an order have given.
@@ -63,17 +82,28 @@ pub async fn given_of(db: &Db, stored: &StoredOrder, lines: &[u16]) -> Result<Gi
 }
 
 impl Following<'_> {
-    /// Whether a command is of a line that the present steps are about.
+    /// Whether a command is of what the present steps are about.
     pub(super) fn concerns(&self, command: &Command) -> bool {
-        self.delivery.moving.as_ref().is_none_or(|moving| moving.lines.contains(&command.line))
+        self.delivery.moving.as_ref().is_none_or(|moving| moving.concerns(command.line, command.server))
     }
 
-    /// The mark after lines were taken back from the player before: they are queued for the new one, under new ids.
-    pub(super) async fn begin_again(&self) -> Result<OrderDelivery, StoreError> {
+    /// The new season that lines are moved to.
+    pub(super) fn season(&self) -> Option<&Season> {
+        self.delivery.moving.as_ref()?.season.as_ref()
+    }
+
+    /// The mark after lines were taken back from the player before: they are queued for the new one, under new ids. In a new
+    /// season with the writes of what is published now.
+    pub(super) async fn begin_again(&self) -> Result<(OrderDelivery, Vec<Write>), StoreError> {
+        let mut writes = Vec::new();
+        if let Some((season, moving)) = self.season().zip(self.delivery.moving.as_ref()) {
+            let next = as_published(self.db, self.stored, self.all, (season.server, &moving.lines)).await?;
+            writes.push(deliveries::put_frozen(&self.stored.order.internal_id, &next)?);
+        }
         let given = commands::read(self.db, given_ids(self.delivery).into_iter()).await?;
         let others = given.into_values().filter(|command| !self.concerns(command));
         let (first, back_first) = (None, None);
-        Ok(OrderDelivery {
+        let next = OrderDelivery {
             held: 0,
             first,
             made: 0,
@@ -82,7 +112,8 @@ impl Following<'_> {
             further: others.map(|command| command.id).collect(),
             earlier: blocks(self.delivery),
             ..self.begin(DeliveryStep::Queue)
-        })
+        };
+        Ok((next, writes))
     }
 
     /// A mark of an order of which nothing is moved any more.

@@ -43,7 +43,8 @@ pub async fn redeliver(db: &Db, clock: &dyn Clock, id: &InternalId) -> Result<()
     let now = clock.seconds();
     // A command that the owner sent again is among the further ones.
     recall(db, back_ids(delivery).chain(delivery.further.iter().copied()), now).await?;
-    let next = OrderDelivery { version: delivery.version, earlier: blocks(delivery), ..OrderDelivery::default() };
+    let (version, earlier, runs) = (delivery.version, blocks(delivery), delivery.runs.clone());
+    let next = OrderDelivery { version, earlier, runs, ..OrderDelivery::default() };
     let (mut own, others) = stored.begin_delivery(next, now)?;
     if stored.effects.subscription.is_some() {
         // What a subscription gives at its beginning was taken back with it.

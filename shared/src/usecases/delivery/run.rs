@@ -47,6 +47,8 @@ pub enum LeftOut {
     OnItsWay,
     /// The owner did it by hand.
     DoneByHand,
+    /// Its item gives nothing on the server now.
+    GivesNothing,
     /// It cannot be made again from what was published when it was bought.
     NotMade,
 }

@@ -1,7 +1,7 @@
 //! The step after a refund or a dispute, when nothing of the order can run any more: what may have run is taken back,
 //! unless another order still gives it.
 
-use super::follow::{Following, Inputs, Step, id, is_given};
+use super::follow::{Following, Inputs, Step, gives, id, is_given};
 use super::holding::{Rows, WRITES_OF_TEXT};
 use super::texts::{Text, name_of, texts};
 use super::write::{AT_ONCE, place_of};
@@ -61,9 +61,10 @@ impl Following<'_> {
         let all = backs(when_taken_back(self.frozen, lines, is_dispute), &texts, held, name);
         let (mut place, mut writes) = (self.place(), Vec::new());
         let Some(left) = all.get(place..).filter(|left| !left.is_empty()) else {
-            let over =
-                if self.delivery.moving.is_some() { self.begin_again().await? } else { self.begin(DeliveryStep::Over) };
-            return self.mark(over, writes).await;
+            let is_moved = self.delivery.moving.is_some();
+            let over = (self.begin(DeliveryStep::Over), writes);
+            let (next, writes) = if is_moved { self.begin_again().await? } else { over };
+            return self.mark(next, writes).await;
         };
         let window = &left[..left.len().min(READ_AT_ONCE)];
         let read = window.iter().filter_map(|back| texts.get(back.text?.0));
@@ -83,7 +84,7 @@ impl Following<'_> {
             let entry = &back.entry;
             // Before a restore also what is not queued may have run.
             // What a renewal prolongs was given by an order before it.
-            let may_have_run = self.delivery.restored || self.renews() || may_have_run_for(entry, &queued);
+            let may_have_run = self.delivery.restored || self.renews() || may_have_run_for(self.frozen, entry, &queued);
             let may_have_run = may_have_run && !has_run_at_end(self.frozen, entry, &queued);
             // An older period of a subscription gives nothing any more that could be taken back.
             let is_over = self.delivery.moving.is_none() && access.is_some_and(|access| !access.is_newest);
@@ -91,6 +92,8 @@ impl Following<'_> {
             // It has given something before it was moved, or delivered again.
             let is_again = is_dispute && !self.delivery.earlier.is_empty();
             let may_have_run = may_have_run || is_again && entry.template.on == CommandEvent::ChargedBack;
+            // Nothing is on a server that begins anew.
+            let may_have_run = may_have_run && self.season().is_none();
             let new = id(first, place)?;
             let player = making.player(entry);
             match (text, player) {
@@ -113,11 +116,14 @@ impl Following<'_> {
     }
 }
 
-/// Whether a command of the line may have run on the server; on any, if it has none there.
-pub(super) fn may_have_run_for(entry: &Expanded<'_>, queued: &[Command]) -> bool {
-    let of_line = || queued.iter().filter(|command| command.line == entry.line.line && is_given(command));
-    let has_own = of_line().any(|command| command.server == entry.server);
-    let mut judged = of_line().filter(|command| !has_own || command.server == entry.server);
+/// Whether a command of the line may have run on the server; on any, if the line gives nothing there.
+pub(super) fn may_have_run_for(frozen: &FrozenCommands, entry: &Expanded<'_>, queued: &[Command]) -> bool {
+    let has_own = entry.line.commands.iter().any(|command| {
+        let template = frozen.templates.get(usize::from(command.template));
+        template.is_some_and(|one| gives(one.on)) && command.servers.contains(&entry.server)
+    });
+    let of_line = queued.iter().filter(|command| command.line == entry.line.line && is_given(command));
+    let mut judged = of_line.filter(|command| !has_own || command.server == entry.server);
     judged.any(|command| may_have_run(&command.delivery))
 }
 

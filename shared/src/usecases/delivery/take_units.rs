@@ -124,7 +124,7 @@ impl Following<'_> {
         if text.is_some_and(|(text, _)| rows.is_written(&text.key)) {
             return Ok(None);
         }
-        let ran = self.delivery.restored || may_have_run_for(&back.entry, queued);
+        let ran = self.delivery.restored || may_have_run_for(self.frozen, &back.entry, queued);
         let ran = ran && !has_run_at_end(self.frozen, &back.entry, queued);
         let writes = match (text, taken.player(&back.entry)) {
             (Some((text, holds)), Some(player)) => {

@@ -252,6 +252,7 @@ fn moving(stored: &StoredOrder, places: &[u16]) -> Option<OrderDelivery> {
         from: gift.map_or(stored.order.moved_to, |gift| gift.recipient),
         gift_to: gift.and_then(|gift| gift.chosen.as_ref()?.gift_to.clone()),
         restart: stored.effects.subscription.as_ref().is_some_and(|own| own.restart),
+        season: None,
     };
     Some(OrderDelivery { step: DeliveryStep::Recall, next: 0, moving: Some(moving), ..delivery })
 }

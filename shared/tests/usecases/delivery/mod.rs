@@ -12,6 +12,7 @@ mod poll;
 mod possessions;
 mod property;
 mod runs;
+mod season;
 mod shop;
 mod steps;
 mod units;

@@ -1,13 +1,15 @@
-//! Anything that two players buy, are given and pay back, and the owner publishes and moves to the other player meanwhile: at
-//! the end each player has what their paid, lasting orders give, and nothing else.
+//! Anything that two players buy, are given and pay back, and the owner publishes, moves to the other player and gives again in
+//! a new season meanwhile: at the end each player has what their paid, lasting orders give, and nothing else.
 
 use super::game_server::{GameServer, Trouble};
 use super::holders::audited;
 use super::shop::{BUYER, ITEM, OTHER, STRANGER, Shop, bought, on};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestCaseError, TestRunner};
-use shared::model::{CommandEvent, CommandTemplate, InternalId, ItemDelivery, LineId, OrderStatus, PlayerName};
-use shared::usecases::delivery::HoldersAudit;
+use shared::model::{
+    CommandEvent, CommandTemplate, DeliveryRun, InternalId, ItemDelivery, LineId, OrderStatus, PlayerName, RunName,
+};
+use shared::usecases::delivery::{HoldersAudit, give_season, season_orders};
 use shared::usecases::orders::{NewPlayer, move_order};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -34,6 +36,8 @@ enum Op {
     Dispute(usize),
     /// The owner moves an order to the other player.
     Move(usize),
+    /// The game server begins anew.
+    Season,
     /// What is published of the item becomes richer, and at last permanent.
     Publish,
     Round,
@@ -56,6 +60,7 @@ fn ops() -> impl Strategy<Value = (Op, Option<(usize, Fault)>)> {
         2 => (0_usize..6).prop_map(Op::Dispute),
         3 => (0_usize..6).prop_map(Op::Move),
         1 => Just(Op::Publish),
+        2 => Just(Op::Season),
         6 => Just(Op::Round),
         6 => prop_oneof![Just(1_u64), Just(10), Just(25)].prop_map(Op::Wait),
     ];
@@ -106,6 +111,7 @@ struct World {
     things: BTreeMap<(&'static str, String), Holders>,
     /// The things whose ends wait for a player's item and choice.
     waiting: BTreeMap<(&'static str, bool), Vec<String>>,
+    seasons: usize,
 }
 
 impl World {
@@ -206,6 +212,66 @@ impl World {
         self.orders.insert(place, order);
     }
 
+    /// All that waits runs, and the game server begins anew. What is permanent has no command that would end what was timed.
+    async fn begin_season(&mut self) {
+        if self.stage == 2 {
+            return;
+        }
+        let (shop, now) = (&self.shop, self.now());
+        let name = RunName::parse(&format!("season{}", self.seasons)).unwrap();
+        let run = DeliveryRun { server: self.server.key.server(), since: 0, until: now + 1, item: None, today: true };
+        for is_again in [false, true] {
+            for order in season_orders(&shop.store.db, &name, &run).await.unwrap() {
+                let given = give_season(shop.db(), shop.clock(), (&name, &run), &order).await;
+                assert!(given.is_ok() || !is_again);
+            }
+            shop.store.faults.clear();
+            shop.sweep_for(7).await;
+        }
+        self.server.ran.clear();
+        for place in 0..self.orders.len() {
+            let order = &self.orders[place];
+            let old = || order.things.iter().filter_map(|thing| self.things.get(&(order.player, thing.clone())));
+            let own = old().filter(|holders| holders.timed.iter().any(|(other, _)| *other == place));
+            let end = own.map(|holders| holders.ends_at).max();
+            if order.is_paid && order.is_timed && end.is_some_and(|end| now < end) {
+                self.begin_anew(place, end.unwrap_or_default(), now);
+            }
+        }
+        self.seasons += 1;
+    }
+
+    /// An order gives what is published now, until it would have ended.
+    fn begin_anew(&mut self, place: usize, end: i64, now: i64) {
+        let order = &mut self.orders[place];
+        for thing in &order.things {
+            if let Some(holders) = self.things.get_mut(&(order.player, thing.clone())) {
+                holders.timed.retain(|(other, _)| *other != place);
+            }
+        }
+        order.things.truncate(1);
+        order.things.extend((self.stage > 0).then(|| "kit".to_owned()));
+        let waiting = self.waiting.entry((order.player, order.fox)).or_default();
+        for thing in &order.things {
+            let holders = self.things.entry((order.player, thing.clone())).or_default();
+            if holders.ends_at <= now {
+                holders.timed.clear();
+            }
+            holders.ends_at = if holders.timed.is_empty() { end } else { holders.ends_at.max(end) };
+            holders.timed.push((place, order.count * PERIOD));
+            if !waiting.contains(thing) {
+                waiting.push(thing.clone());
+            }
+        }
+    }
+
+    async fn settle(&mut self) {
+        for _ in 0..4 {
+            self.shop.sweep_for(3).await;
+            self.server.round(&self.shop, Trouble::NONE).await;
+        }
+    }
+
     async fn pay_back(&mut self, place: usize, is_dispute: bool) {
         let Some(order) = self.orders.get_mut(place) else { return };
         let id = order.id.clone();
@@ -224,6 +290,9 @@ impl World {
     }
 
     async fn run(&mut self, op: Op, broken: Option<(usize, Fault)>) {
+        if matches!(op, Op::Season) {
+            self.settle().await;
+        }
         if let Some((place, fault)) = broken {
             let seen = Arc::new(AtomicUsize::new(0));
             self.shop.store.faults.inject(move |operation| {
@@ -239,6 +308,7 @@ impl World {
             Op::Refund(place) => self.pay_back(place, false).await,
             Op::Dispute(place) => self.pay_back(place, true).await,
             Op::Move(place) => self.move_to_other(place).await,
+            Op::Season => self.begin_season().await,
             Op::Publish => {
                 self.shop.store.faults.clear();
                 self.stage = (self.stage + 1).min(2);
@@ -314,14 +384,11 @@ async fn try_history(history: Vec<(Op, Option<(usize, Fault)>)>) -> Result<(), T
     shop.publish_item(OTHER, &[1], ItemDelivery { commands: permanent, expires_after: None }).await;
     let server = shop.game_server(1).await;
     let (orders, things, waiting) = Default::default();
-    let mut world = World { shop, server, stage: 0, orders, things, waiting };
+    let mut world = World { shop, server, stage: 0, orders, things, waiting, seasons: 0 };
     for (op, broken) in history {
         world.run(op, broken).await;
     }
-    for _ in 0..4 {
-        world.shop.sweep_for(3).await;
-        world.server.round(&world.shop, Trouble::NONE).await;
-    }
+    world.settle().await;
     prop_assert_eq!(audited(&world.shop).await, HoldersAudit::default(), "who holds what takes back");
     world.check()
 }

@@ -1,9 +1,9 @@
 //! Anything that can happen to three orders and two game servers, one with the plugin and one with an agent, in any order.
 //!
-//! At the end every command of an order that is still paid ran, or is visible as one that has not; nothing ran again after the
-//! server had said a word about it; and what ran of an order that is taken back is followed by the commands that take it
-//! back, after it. What a game server repeats from its own disk is excepted. No command of an order gets a second id after
-//! a restore, and runs again under it.
+//! At the end every command of an order that is still paid ran, or is visible as one that has not; nothing ran again after
+//! the server had said a word about it; and what ran of an order that is taken back is followed by the commands that take
+//! it back, after it. In a new season of the first server that is so of what was given in it. What a game server repeats
+//! from its own disk is excepted. No command of an order gets a second id after a restore, and runs again under it.
 
 use super::agent::{Agent, agent_id};
 use super::game_server::{GameServer, Run, Trouble};
@@ -12,12 +12,15 @@ use super::shop::{BUYER, Shop, bought, on, online};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestCaseError, TestRunner};
 use shared::model::{
-    CommandEvent, CommandId, CommandState, CommandTemplate, Entitlement, InternalId, ItemDelivery, OrderStatus,
-    ServerId, UserName,
+    Command, CommandEvent, CommandId, CommandState, CommandTemplate, DeliveryRun, Entitlement, InternalId,
+    ItemDelivery, OrderStatus, RunName, ServerId, UserName,
 };
 use shared::store::{StoreError, orders, sequences};
 use shared::usecases::bans;
-use shared::usecases::delivery::{HoldersAudit, StopReason, commands_of, ids_after_restore, poll, restored, stop};
+use shared::usecases::delivery::{
+    HoldersAudit, StopReason, commands_of, give_season, ids_after_restore, poll, restored, season_orders, stop,
+};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tests::{Dump, Fault};
@@ -37,6 +40,8 @@ enum Op {
     /// A second agent polls with the first one's key.
     SecondAgent,
     Ban,
+    /// A new season of the first server, under one of two names.
+    Season(usize),
     Backup,
     Restore,
     Sweep,
@@ -63,6 +68,7 @@ fn ops() -> impl Strategy<Value = (Op, Broken)> {
         4 => (0_usize..2, any::<bool>()).prop_map(|(server, disk)| Op::Restart(server, disk)),
         2 => Just(Op::SecondAgent),
         1 => Just(Op::Ban),
+        4 => (0_usize..2).prop_map(Op::Season),
         3 => Just(Op::Backup),
         2 => Just(Op::Restore),
         8 => Just(Op::Sweep),
@@ -105,6 +111,7 @@ struct World {
     orders: Vec<InternalId>,
     backup: Option<Dump>,
     is_restored: bool,
+    seasons: usize,
 }
 
 impl World {
@@ -119,6 +126,18 @@ impl World {
             stop(shop.db(), shop.clock(), &ids, StopReason::Banned).await?;
         }
         Ok(())
+    }
+
+    /// As `storectl delivery retry --today`.
+    async fn season(&mut self, name: usize) {
+        let name = RunName::parse(&format!("season{name}")).unwrap();
+        let (shop, server) = (&self.shop, self.plugin.key.server());
+        let until = shop.clock().seconds() + 1;
+        let run = DeliveryRun { server, since: 0, until, item: None, today: true };
+        for order in season_orders(shop.db(), &name, &run).await.unwrap_or_default() {
+            drop(give_season(shop.db(), shop.clock(), (&name, &run), &order).await);
+        }
+        self.seasons += 1;
     }
 
     /// As `storectl restore`, of the last backup. Nobody restores it twice within a minute.
@@ -157,6 +176,7 @@ impl World {
             // If the first one was away for two minutes, it is the second one's.
             Op::SecondAgent => drop(poll(shop.db(), shop.clock(), &self.agent.key, Some(&agent_id(99))).await),
             Op::Ban => drop(self.ban().await),
+            Op::Season(name) => self.season(name).await,
             Op::Backup => self.backup = Some(Dump::read(&shop.store).await),
             Op::Restore => {
                 shop.store.faults.clear();
@@ -205,7 +225,9 @@ impl World {
                 prop_assert!(!(has_journal || run.text.contains("once")) || times <= 1, "twice: {run:?}");
                 let is_again =
                     |other: &&Run| run.text.starts_with("give") && other.text == run.text && other.id != run.id;
-                prop_assert!(!ran.iter().any(|other| is_again(&other)), "by two ids: {run:?}");
+                let ids: BTreeSet<CommandId> = ran.iter().filter(is_again).map(|other| other.id).collect();
+                let seasons = if server == self.plugin.key.server() { self.seasons } else { 0 };
+                prop_assert!(ids.len() <= seasons, "by more ids: {run:?}");
             }
         }
         for id in &self.orders {
@@ -220,7 +242,11 @@ impl World {
         let commands = self.shop.commands(id).await;
         let delivery = stored.effects.delivery.clone().unwrap();
         let is_standing = stored.order.status == OrderStatus::Paid && delivery.entitlement == Entitlement::Good;
-        let given = || commands.iter().filter(|command| command.event == CommandEvent::Bought);
+        // Without what was given in a season before.
+        let own = delivery.first.map(|first| first.get()..first.get() + delivery.made).unwrap_or_default();
+        let is_present = |id: &CommandId| own.contains(&id.get()) || delivery.further.contains(id);
+        let is_given = |command: &&Command| command.event == CommandEvent::Bought && is_present(&command.id);
+        let given = || commands.iter().filter(is_given);
         if is_standing {
             prop_assert_eq!(given().count(), 8, "all of it is queued");
             for command in given() {
@@ -238,8 +264,9 @@ impl World {
                 prop_assert!(has_run || is_visible, "{command:?} neither ran nor is visible");
             }
         } else if stored.order.status != OrderStatus::Pending {
+            let present = given().map(|command| command.id).collect();
             for (server, ran, _) in self.seen() {
-                self.check_taken_back(id, server, ran, &commands)?;
+                self.check_taken_back(id, server, ran, (&commands, &present))?;
             }
         }
         Ok(())
@@ -250,10 +277,13 @@ impl World {
         id: &InternalId,
         server: ServerId,
         all: &[Run],
-        commands: &[shared::model::Command],
+        (commands, given): (&[Command], &BTreeSet<CommandId>),
     ) -> Result<(), TestCaseError> {
         let ran = |word: &str| {
-            let is_of = |run: &super::game_server::Run| run.text.starts_with(word) && run.text.ends_with(id.as_str());
+            let is_of = move |run: &Run| {
+                let is_known = word != "give" || given.contains(&run.id);
+                is_known && run.text.starts_with(word) && run.text.ends_with(id.as_str())
+            };
             all.iter().enumerate().filter(move |(_, run)| is_of(run)).map(|(place, _)| place).collect::<Vec<_>>()
         };
         let (given, taken) = (ran("give"), ran("take"));
@@ -261,8 +291,7 @@ impl World {
         if let (Some(last), Some(first), false) = (given.last(), taken.first(), self.is_restored) {
             prop_assert!(last < first, "{id}: taken back before it ran: {all:?}");
         }
-        let is_back =
-            |command: &&shared::model::Command| command.event == CommandEvent::Refunded && command.server == server;
+        let is_back = |command: &&Command| command.event == CommandEvent::Refunded && command.server == server;
         prop_assert!(
             given.is_empty() || commands.iter().any(|command| is_back(&command)),
             "{id}: nothing takes it back"
@@ -287,7 +316,7 @@ async fn try_history(history: Vec<(Op, Broken)>) -> Result<(), TestCaseError> {
     for name in ["first", "second", "third"] {
         orders.push(shop.order(name).await);
     }
-    let mut world = World { shop, plugin, agent, orders, backup: None, is_restored: false };
+    let mut world = World { shop, plugin, agent, orders, backup: None, is_restored: false, seasons: 0 };
     for (op, broken) in history {
         world.run(op, broken).await;
     }

@@ -28,7 +28,7 @@ fn name(text: &str) -> RunName {
 
 /// All that server 1 has run until now.
 fn everything(shop: &Shop) -> DeliveryRun {
-    DeliveryRun { server: ServerId::new(1), since: 0, until: shop.clock().seconds(), item: None }
+    DeliveryRun { server: ServerId::new(1), since: 0, until: shop.clock().seconds(), item: None, today: false }
 }
 
 /// Lets a run do what it can, as the tool does, and says how many commands run again, and why others do not.
