@@ -1,7 +1,8 @@
-//! Categories as they are published.
+//! Categories and their paths.
 
-use super::{CategoryId, Item, PriceTier, Slug};
+use super::{CategoryId, Item, ParseIdError, PriceTier};
 use serde::{Deserialize, Serialize};
+use std::fmt;
 
 /// A row of the table in which a category's items are compared.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -71,3 +72,118 @@ pub struct TreeNode {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Tree(pub Vec<TreeNode>);
+
+/// A category's full path: `/ranks`, `/ranks/vip`. Segments of `[a-z0-9._-]`, never digits only
+/// (rules.md, "Category urls").
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String")]
+pub struct Slug(String);
+
+/// A text that is not a category path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "a category's url is segments of [a-z0-9._-] joined by slashes, never digits only, at most {} characters",
+    Slug::LONGEST
+)]
+pub struct ParseSlugError;
+
+impl Slug {
+    /// The longest path in characters (rules.md, "Category urls").
+    pub const LONGEST: usize = 255;
+
+    /// Reads a path with or without leading, trailing and repeated slashes. Fails for any other character, for `.` and
+    /// `..`, for digits only and for paths that are too long.
+    pub fn parse(text: &str) -> Result<Self, ParseSlugError> {
+        if text.chars().count() > Slug::LONGEST {
+            return Err(ParseSlugError);
+        }
+        let mut path = String::with_capacity(text.len() + 1);
+        for segment in text.split('/').filter(|segment| !segment.is_empty()) {
+            let plain = segment
+                .bytes()
+                .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"._-".contains(&byte));
+            if !plain || segment == "." || segment == ".." {
+                return Err(ParseSlugError);
+            }
+            path.push('/');
+            path.push_str(segment);
+        }
+        // Without its leading slash, a path of the largest length has one character too many.
+        if path.len() > Slug::LONGEST || path.bytes().skip(1).all(|byte| byte.is_ascii_digit()) {
+            return Err(ParseSlugError);
+        }
+        Ok(Self(path))
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl TryFrom<String> for Slug {
+    type Error = ParseSlugError;
+    fn try_from(text: String) -> Result<Self, ParseSlugError> {
+        Self::parse(&text)
+    }
+}
+
+impl fmt::Display for Slug {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CategoryPath {
+    Slug(Slug),
+    Id(CategoryId),
+}
+
+impl CategoryPath {
+    /// Reads the path parameter `{url}`, percent-decoded. Fails if no category can have this path; the response is then
+    /// 404 without a read.
+    pub fn parse(text: &str) -> Result<Self, ParseSlugError> {
+        if text.chars().count() > Slug::LONGEST {
+            return Err(ParseSlugError);
+        }
+        let id: Result<CategoryId, ParseIdError> = text.trim_matches('/').parse();
+        id.map_or_else(|_| Slug::parse(text).map(Self::Slug), |id| Ok(Self::Id(id)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slashes_around_and_between_segments_do_not_matter() {
+        for text in ["ranks/vip", "/ranks/vip", "//ranks//vip//", "ranks/vip/"] {
+            assert_eq!(Slug::parse(text).unwrap().as_str(), "/ranks/vip");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_a_slug_is_refused() {
+        let overlong = "a".repeat(256);
+        for text in ["", "/", "Ranks", "a b", "..", "ranks/../vip", "ranks/.", "12", "a%20", "é", "a\0", &overlong] {
+            assert_eq!(Slug::parse(text), Err(ParseSlugError), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn the_leading_slash_counts() {
+        let (longest, longer) = ("a".repeat(254), "a".repeat(255));
+        let slug = Slug::parse(&longest).unwrap();
+        assert_eq!(slug.as_str().len(), Slug::LONGEST);
+        assert_eq!(Slug::parse(slug.as_str()), Ok(slug));
+        assert_eq!(Slug::parse(&longer), Err(ParseSlugError));
+        assert!(CategoryPath::parse(&longer).is_err());
+    }
+
+    #[test]
+    fn digits_alone_are_an_id() {
+        assert_eq!(CategoryPath::parse("/12/"), Ok(CategoryPath::Id(CategoryId::new(12))));
+        assert_eq!(CategoryPath::parse("12/34").map(|_| ()), Ok(()));
+        assert!(CategoryPath::parse("012").is_err());
+    }
+}

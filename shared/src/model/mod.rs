@@ -7,89 +7,70 @@
 mod active_version;
 mod cart;
 mod category;
-mod chat;
-mod checkout;
 mod code;
-mod command;
 mod content;
-mod decimal;
 mod delivery;
-mod game_login;
 mod id;
-mod internal_id;
 mod item;
-mod ledger;
 mod line;
-mod link;
 mod local_addresses;
-mod login;
 mod money;
 mod order;
 mod order_delivery;
+mod payment;
 mod player_name;
-mod provider_account;
-mod refund;
-mod returned;
-mod run;
-mod server;
-mod settings;
-mod shop;
-mod slug;
+mod proof;
 mod statistics;
 mod subscription;
 mod user;
-mod user_name;
 
 pub use active_version::{
     ActiveVersion, ChatLogin, ChatPlatform, Drained, Images, Maintenance, Payments, SCHEMA, StoreConfig,
 };
 pub use cart::{AppliedCoupon, AppliedGiftCard, Cart};
-pub use category::{CategoryHead, CategoryWithItems, Comparison, Tree, TreeNode};
-pub use chat::{ChatAccount, ChatId, ChatName, NotAChatId, NotAChatName};
-pub use checkout::{Held, OpenCheckout, Units};
+pub use category::{CategoryHead, CategoryPath, CategoryWithItems, Comparison, ParseSlugError, Slug, Tree, TreeNode};
 pub use code::{BlankCode, Code, CodeKind, CodeText, Coupon, Discount, GiftCard, Referral, Scope};
-pub use command::{CommandEvent, CommandTemplate, FreeNames, ItemDelivery, StoreDelivery};
-pub use content::{Page, PageUrl, Patronage, Staff, StaffMember};
-pub use decimal::DecimalError;
-pub use delivery::{AgentId, Command, CommandId, CommandState, Delivery, Entitlement, NotACommandId, NotAnAgentId};
-pub use game_login::{
-    Attempt, AuthId, CallerHash, GameLogin, KnownCaller, LoginSecret, NotALoginSecret, NotAnAuthId, PendingLogin,
+pub use content::{
+    Announcement, AuthType, Currency, Font, GameServer, Goal, Hero, Language, Link, Page, PageUrl, Palette, Patronage,
+    Section, Server, Settings, Shop, Staff, StaffMember,
 };
-pub use id::{CategoryId, CodeId, ItemId, LARGEST_ID, LineId, OrderNumber, ParseIdError, ServerId, UserId};
-pub use internal_id::InternalId;
+pub use delivery::{
+    AgentId, Command, CommandEvent, CommandId, CommandState, CommandTemplate, Delivery, Entitlement, FreeNames,
+    ItemDelivery, NotACommandId, NotAnAgentId, StoreDelivery,
+};
+pub use id::{CategoryId, CodeId, InternalId, ItemId, LARGEST_ID, LineId, OrderNumber, ParseIdError, ServerId, UserId};
 pub use item::{
     ComparisonValue, Deals, Item, ItemType, Items, PriceTier, Promotion, Promotions, PublishedItem, Sold, Variable,
     VariableKind,
 };
-pub use ledger::{Holding, Ledger, Owned, Run};
 pub use line::{Line, LineVariable, PaymentType};
-pub use link::Link;
 pub use local_addresses::LocalAddresses;
-pub use login::{Login, LoginId, NotALoginId};
-pub use money::{Money, Percent, Rate};
+pub use money::{DecimalError, Money, Percent, Rate};
 pub use order::{
     Chosen, GiftCardPayment, LeftRun, LoginKind, Order, OrderEffects, OrderLine, OrderReferral, OrderStatus,
     ProviderCheckout, Term,
 };
 pub use order_delivery::{
-    DeliveryStep, EarlierExpiry, EarlierHolder, FrozenCommand, FrozenCommands, FrozenLine, Holder, ItemEnds, Lasting,
-    LastingText, Lasts, LineEnd, Moving, OrderDelivery, Season, TakenUnits,
+    DeliveryRun, DeliveryStep, EarlierExpiry, EarlierHolder, Extension, FrozenCommand, FrozenCommands, FrozenLine,
+    Holder, ItemEnds, Lasting, LastingText, Lasts, LineEnd, Moving, NotARunName, OrderDelivery, OwnerRun, RunName,
+    Season, TakenUnits,
+};
+pub use payment::{
+    Held, OpenCheckout, ProviderAccount, RefundAttempt, RefundOutcome, Refunds, ReviewOutcome, Reviewed, Units,
 };
 pub use player_name::{BedrockPrefix, NotAPlayerName, PlayerName};
-pub use provider_account::ProviderAccount;
-pub use refund::{RefundAttempt, RefundOutcome, Refunds, ReviewOutcome, Reviewed};
-pub use run::{DeliveryRun, Extension, NotARunName, OwnerRun, RunName};
-pub use server::Server;
-pub use settings::{Announcement, AuthType, Currency, GameServer, Goal, Language, Settings};
-pub use shop::{Font, Hero, Palette, Section, Shop};
-pub use slug::{CategoryPath, ParseSlugError, Slug};
-pub use statistics::{Donations, Donor, MonthSum, PaidOrder, Patron, RecentDonation, TopPatrons};
+pub use proof::{
+    Attempt, AuthId, CallerHash, ChatAccount, ChatId, ChatName, GameLogin, KnownCaller, LoginSecret, NotAChatId,
+    NotAChatName, NotALoginSecret, NotAnAuthId, PendingLogin,
+};
+pub use statistics::{
+    Donations, Donor, Holding, Ledger, MonthSum, Owned, PaidOrder, Patron, RecentDonation, Run, TopPatrons,
+};
 pub use subscription::{
     Cancellation, OrderSubscription, PeriodUnit, Plan, ProviderCustomer, Subscription, SubscriptionDetail,
     SubscriptionState, SubscriptionStatus, UserSubscription,
 };
-pub use user::{LEEWAY, User, next_issue};
-pub use user_name::{UserName, UserNameError};
+pub use user::{LEEWAY, Login, LoginId, NotALoginId, User, UserName, UserNameError, next_issue};
 
 /// Whether a field may be left out when it is stored.
 fn is_default<T: Default + PartialEq>(field: &T) -> bool {

@@ -298,17 +298,7 @@ pub fn is_written(sent: Result<(), StoreError>) -> Result<bool, StoreError> {
 /// Sends writes as [`send`] does; or nothing was written because a limit does not allow it.
 pub async fn send_guarded<G: Guard>(db: &Db, parts: Vec<Guarded<G>>) -> Result<Result<(), G::Refusal>, StoreError> {
     let (writes, guards) = split(parts);
-    let (token, mut not_now) = (random::uuid(), StoreError::Contended);
-    for round in 0..THROTTLED_ROUNDS {
-        pause_before(round).await;
-        match attempt(db, writes.clone(), &guards, token.as_deref()).await? {
-            Attempt::Written => return Ok(Ok(())),
-            Attempt::Refused(refusal) => return Ok(Err(refusal)),
-            Attempt::Lost(_) => return Err(StoreError::Contended),
-            Attempt::NotNow(error) => not_now = error,
-        }
-    }
-    Err(not_now)
+    send_while(db, (writes, guards), random::uuid().as_deref(), (THROTTLED_ROUNDS, |_| false)).await
 }
 
 /// Sends writes as [`send_guarded`] does, and again as long as nothing but another transaction on the same items, or too little
@@ -317,16 +307,27 @@ pub async fn send_guarded<G: Guard>(db: &Db, parts: Vec<Guarded<G>>) -> Result<R
 pub async fn send_patiently<G: Guard>(db: &Db, parts: Vec<Guarded<G>>) -> Result<Result<(), G::Refusal>, StoreError> {
     let (writes, guards) = split(parts);
     let token = token::of(db.table(), &writes);
+    let is_held = |reasons: &[CancellationReason]| !reasons.iter().any(has_changed);
+    send_while(db, (writes, guards), Some(&token), (CONTENTION_ROUNDS, is_held)).await
+}
+
+/// Sends writes, again as long as the database has too little capacity, or `goes_on` says so of a lost race.
+async fn send_while<G: Guard>(
+    db: &Db,
+    (writes, guards): (Vec<Write>, Vec<Option<G>>),
+    token: Option<&str>,
+    (rounds, goes_on): (u32, impl Fn(&[CancellationReason]) -> bool),
+) -> Result<Result<(), G::Refusal>, StoreError> {
     let mut not_now = StoreError::Contended;
-    for round in 0..CONTENTION_ROUNDS {
+    for round in 0..rounds {
         pause_before(round).await;
-        match attempt(db, writes.clone(), &guards, Some(&token)).await? {
+        not_now = match attempt(db, writes.clone(), &guards, token).await? {
             Attempt::Written => return Ok(Ok(())),
             Attempt::Refused(refusal) => return Ok(Err(refusal)),
-            Attempt::Lost(reasons) if reasons.iter().any(has_changed) => return Err(StoreError::Contended),
-            Attempt::Lost(_) => not_now = StoreError::Contended,
-            Attempt::NotNow(error) => not_now = error,
-        }
+            Attempt::Lost(reasons) if !goes_on(&reasons) => return Err(StoreError::Contended),
+            Attempt::Lost(_) => StoreError::Contended,
+            Attempt::NotNow(error) => error,
+        };
     }
     Err(not_now)
 }

@@ -24,8 +24,6 @@ pub enum UpgradeError {
     EarlierRestore,
     #[error("the data have the schema number {0}, and this version knows {SCHEMA}")]
     Later(u32),
-    #[error("other requests kept changing what the upgrade writes")]
-    Conflict,
     #[error(transparent)]
     Store(#[from] StoreError),
 }
@@ -152,7 +150,7 @@ pub async fn upgrade(db: &Db, clock: &dyn Clock, progress: OnProgress<'_>) -> Re
         write(db, clock, &lacking, progress).await?;
         upgraded.rows.add(&rows);
     }
-    Err(UpgradeError::Conflict)
+    Err(StoreError::Contended.into())
 }
 
 /// Writes what a table lacks. Rows that others change in the meantime are left to the next round.

@@ -8,6 +8,7 @@ use crate::error::{Exit, Failure, capital};
 use crate::target::Target;
 use serde_json::{Value, json};
 use shared::model::SCHEMA;
+use shared::store::StoreError;
 use shared::usecases::upgrade::{self, Lacking, Rows, UpgradeError, Upgraded};
 
 pub(super) async fn run(target: &Target, console: &Console, options: &Upgrade) -> Result<Answer, Failure> {
@@ -49,17 +50,17 @@ pub(super) async fn bring(target: &Target, console: &Console) -> Result<Upgraded
 fn refused(error: UpgradeError) -> Failure {
     let what = format!("{}.", capital(&error.to_string()));
     match error {
+        UpgradeError::Store(StoreError::Contended) => {
+            let done =
+                "The rows that were missing are written as far as they could be; the schema number is not raised yet.";
+            Failure::new(Exit::Raced, what, "Run `storectl upgrade` again: it continues.").done(done)
+        }
         UpgradeError::Store(error) => error.into(),
         UpgradeError::EarlierRestore => {
             Failure::refused(what, "Complete it with that version of storectl, or restore into another table.")
         }
         UpgradeError::Later(_) => {
             Failure::refused(what, "Use the version of storectl that upgraded them, or a later one.")
-        }
-        UpgradeError::Conflict => {
-            let done =
-                "The rows that were missing are written as far as they could be; the schema number is not raised yet.";
-            Failure::new(Exit::Raced, what, "Run `storectl upgrade` again: it continues.").done(done)
         }
     }
 }

@@ -2,10 +2,11 @@
 
 use super::desk::SettleError;
 use super::provider::{Provider, ProviderError};
-use crate::model::{Cancellation, InternalId, Money, OrderStatus, ProviderAccount};
+use crate::model::{Cancellation, InternalId, Money, OrderStatus};
 use crate::rules::payment::{PaymentState, Progress, is_own};
 use crate::store::Db;
 use crate::store::orders::{self, StoredOrder};
+use crate::usecases::orders::PaidCheckout;
 use std::collections::{HashMap, HashSet};
 
 /// Something that the provider and the orders disagree about.
@@ -129,19 +130,6 @@ pub async fn return_payment<P: Provider>(provider: &P, payment: &PaymentState) -
     Ok(provider.fetch(&payment.session).await?)
 }
 
-/// A paid checkout at the provider.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PaidCheckout {
-    /// The order that the checkout was made for.
-    pub order: InternalId,
-    /// The amount, in minor units of `currency`.
-    pub amount: Money,
-    /// Currency code, in capitals.
-    pub currency: String,
-    pub intent: String,
-    pub account: ProviderAccount,
-}
-
 /// The reason for which no order is recorded for a checkout.
 #[derive(Debug, thiserror::Error)]
 pub enum NotPaid {
@@ -175,5 +163,5 @@ pub async fn paid_checkout<P: Provider>(provider: &P, session: &str) -> Result<P
         return Err(NotPaid::Refunded);
     }
     let (amount, currency) = (state.amount, state.currency.to_uppercase());
-    Ok(PaidCheckout { order, amount, currency, intent, account: provider.account() })
+    Ok(PaidCheckout { order, session: state.session, amount, currency, intent, account: provider.account() })
 }

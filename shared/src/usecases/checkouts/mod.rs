@@ -25,7 +25,7 @@ mod webhook_event;
 
 pub use begin::Request;
 pub use compare::{Compared, Difference, compare, return_payment};
-pub use compare::{NotPaid, PaidCheckout, paid_checkout};
+pub use compare::{NotPaid, paid_checkout};
 pub use create::{CreateError, create};
 pub use desk::Desk;
 pub use desk::{SettleError, Settled};

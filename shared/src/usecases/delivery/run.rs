@@ -21,7 +21,7 @@ use crate::store::keys::Key;
 use crate::store::orders::{self, StoredOrder};
 use crate::store::published::read_active_version;
 use crate::store::transaction::{Write, send};
-use crate::store::{Db, RETRIES, StoreError, commands, deliveries, pause_before};
+use crate::store::{Db, StoreError, TURNS, commands, deliveries, in_turns};
 use serde::Serialize;
 use std::collections::BTreeSet;
 
@@ -106,19 +106,19 @@ pub async fn run_again(
     (name, run): (&RunName, &DeliveryRun),
     order: &InternalId,
 ) -> Result<OrderRun, StoreError> {
-    let (mut done, mut conflicts) = (OrderRun::default(), 0);
+    let mut done = OrderRun::default();
     loop {
-        let Some(mut plan) = Plan::read(db, (name, run), order, clock.seconds()).await? else { return Ok(done) };
-        done.left_out = std::mem::take(&mut plan.run.left_out);
-        if plan.run.again.is_empty() {
+        let turn = in_turns(TURNS, || async {
+            let Some(mut plan) = Plan::read(db, (name, run), order, clock.seconds()).await? else { return Ok(None) };
+            let left_out = std::mem::take(&mut plan.run.left_out);
+            Ok(Some((left_out, plan.write(db, clock.seconds()).await?)))
+        });
+        let Some((left_out, written)) = turn.await? else { return Ok(done) };
+        done.left_out = left_out;
+        if written.is_empty() {
             return Ok(done);
         }
-        match plan.write(db, clock.seconds()).await {
-            Ok(written) => (done.again, conflicts) = ([done.again, written].concat(), 0),
-            Err(StoreError::Contended) if conflicts < RETRIES => conflicts += 1,
-            Err(error) => return Err(error),
-        }
-        pause_before(conflicts).await;
+        done.again.extend(written);
     }
 }
 
@@ -157,6 +157,9 @@ impl Plan {
 
     /// Writes as many commands as one transaction takes, and returns them.
     async fn write(mut self, db: &Db, now: i64) -> Result<Vec<(Command, Command)>, StoreError> {
+        if self.run.again.is_empty() {
+            return Ok(Vec::new());
+        }
         self.run.again.truncate(AT_ONCE / WRITES_OF_COMMAND);
         let mut again = self.run.again;
         let first = commands::reserve(db, u32::try_from(again.len()).unwrap_or(u32::MAX)).await?;

@@ -34,7 +34,7 @@ pub use moves::{MoveError, Moved, NewPlayer, check as check_move, move_order, mo
 pub use order_request::{LineRequest, OrderRequest, PriceError};
 pub use patrons::{differs as patrons_differ, repair as repair_patrons};
 pub use price::price;
-pub use record::{NewOrder, PaidSession, RecordError, Recorded, record};
+pub use record::{NewOrder, PaidCheckout, RecordError, Recorded, record};
 pub use refusal::OrderRefusal;
 pub use rename::rename_in_statistics;
 pub use set_status::{Changed, set_status};

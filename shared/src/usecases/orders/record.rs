@@ -30,8 +30,14 @@ const MAX_RECIPIENTS: usize = 20;
 
 /// A checkout that was paid at a provider and whose order is missing.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PaidSession {
+pub struct PaidCheckout {
+    /// The order that the checkout was made for.
+    pub order: InternalId,
     pub session: String,
+    /// The amount, in minor units of `currency`.
+    pub amount: Money,
+    /// Currency code, in capitals.
+    pub currency: String,
     pub intent: String,
     pub account: ProviderAccount,
 }
@@ -56,7 +62,7 @@ pub struct NewOrder {
     /// When it was created, seconds since 1970 UTC; `None` is now.
     pub created_at: Option<i64>,
     /// The provider's payment; `None` if it was paid elsewhere.
-    pub payment: Option<PaidSession>,
+    pub payment: Option<PaidCheckout>,
     /// Whether its commands run on game servers when it is paid.
     pub delivers: bool,
 }

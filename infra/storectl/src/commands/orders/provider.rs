@@ -11,8 +11,8 @@ use crate::target::Target;
 use shared::model::{InternalId, OrderStatus};
 use shared::providers::Stripe;
 use shared::store::orders::{self as store, StoredOrder};
-use shared::usecases::checkouts::{self, Desk, NotPaid, OperatorError, PaidCheckout, Settled};
-use shared::usecases::orders::{self, SetStatusError};
+use shared::usecases::checkouts::{self, Desk, NotPaid, OperatorError, Settled};
+use shared::usecases::orders::{self, PaidCheckout, SetStatusError};
 
 pub(in crate::commands) async fn settle(target: &Target, id: &str) -> Result<Answer, Failure> {
     let digits = published(target).await?.config.digits;

@@ -17,8 +17,7 @@ use shared::money::CurrencyFormat;
 use shared::rules::order::{self as order_rules, UnknownCurrency};
 use shared::store::orders::{self as store, StoredOrder};
 use shared::store::{keys, names, read_published};
-use shared::usecases::checkouts::PaidCheckout;
-use shared::usecases::orders::{self, LineRequest, NewOrder, OrderRequest, PaidSession, PriceError, RecordError};
+use shared::usecases::orders::{self, LineRequest, NewOrder, OrderRequest, PaidCheckout, PriceError, RecordError};
 use std::fmt::Write as _;
 
 /// The gateway of an order whose payment is at the provider, as checkouts name it.
@@ -68,8 +67,6 @@ pub(in crate::commands) async fn record(
         (None, None, Some(recorded)) => recorded.order.price,
         (None, None, None) => charged(&settings, &currency, &lines, gift_card.as_ref())?,
     };
-    let payment = paid.zip(options.session.clone());
-    let payment = payment.map(|(paid, session)| PaidSession { session, intent: paid.intent, account: paid.account });
     let new = NewOrder {
         internal_id: Some(id.clone()),
         status: options.status,
@@ -82,7 +79,7 @@ pub(in crate::commands) async fn record(
         coupon,
         gift_card,
         created_at,
-        payment,
+        payment: paid,
         delivers: !options.no_delivery,
     };
     record_and_render(target, new, &id, &settings).await
