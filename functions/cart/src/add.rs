@@ -2,11 +2,9 @@
 
 use crate::State;
 use crate::support::change::{AddRefusal, money, refused};
-use crate::support::context;
 use crate::support::count::Count;
-use crate::support::write;
-use serde::de;
-use serde::{Deserialize, Deserializer, Serialize};
+use crate::support::{context, write};
+use serde::{Deserialize, Deserializer, Serialize, de};
 use shared::endpoint::{Endpoint, Error, ErrorBody, Json, PathIdAndBody, RoundTrips};
 use shared::http::body::{BodyFault, Flag, Written};
 use shared::model::{ItemId, LineId, LineVariable, NotAPlayerName, PaymentType, PlayerName, ServerId};

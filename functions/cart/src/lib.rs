@@ -2,22 +2,12 @@
 //!
 //! May read the catalog, users, ledgers, codes and referrals; may only write carts and the counters of unknown codes.
 
-mod accept_coupon;
 mod add;
-mod capture_referral;
-mod change_price;
+mod codes;
 mod get_cart;
-mod get_gift;
-mod get_promoted;
-mod get_select_servers;
-mod reload;
-mod remove;
-mod remove_coupon;
-mod remove_giftcard;
-mod remove_referral;
-mod set_referral;
-mod set_selected_server;
-mod set_variable;
+mod lines;
+mod offers;
+mod referrals;
 mod support;
 
 use lambda_http::{Body, Request, Response};
@@ -31,21 +21,21 @@ use shared::usecases::carts::CartSources;
 
 pub static ENDPOINTS: &[Route<State>] = &[
     Route::to::<get_cart::GetCart>(),
-    Route::to::<accept_coupon::AcceptCoupon>(),
-    Route::to::<set_referral::SetReferral>(),
-    Route::to::<remove_referral::RemoveReferral>(),
-    Route::to::<get_promoted::GetPromoted>(),
-    Route::to::<get_select_servers::GetSelectServers>(),
+    Route::to::<codes::AcceptCoupon>(),
+    Route::to::<referrals::SetReferral>(),
+    Route::to::<referrals::RemoveReferral>(),
+    Route::to::<offers::GetPromoted>(),
+    Route::to::<offers::GetSelectServers>(),
     Route::to::<add::Add>(),
-    Route::to::<reload::Reload>(),
-    Route::to::<set_variable::SetVariable>(),
-    Route::to::<set_selected_server::SetSelectedServer>(),
-    Route::to::<change_price::ChangePrice>(),
-    Route::to::<remove::Remove>(),
-    Route::to::<remove_coupon::RemoveCoupon>(),
-    Route::to::<remove_giftcard::RemoveGiftcard>(),
-    Route::to::<get_gift::GetGift>(),
-    Route::to::<capture_referral::CaptureReferral>(),
+    Route::to::<lines::Reload>(),
+    Route::to::<lines::SetVariable>(),
+    Route::to::<lines::SetSelectedServer>(),
+    Route::to::<lines::ChangePrice>(),
+    Route::to::<lines::Remove>(),
+    Route::to::<codes::RemoveCoupon>(),
+    Route::to::<codes::RemoveGiftcard>(),
+    Route::to::<codes::GetGift>(),
+    Route::to::<referrals::CaptureReferral>(),
 ];
 
 /// The state of the function, which lives as long as its process.

@@ -6,8 +6,7 @@
 use crate::State;
 use crate::support::path;
 use crate::support::reply::NoBody;
-use shared::endpoint::RequestSchemas;
-use shared::endpoint::{Endpoint, Error, Input, InputKind, Received, RoundTrips};
+use shared::endpoint::{Endpoint, Error, Input, InputKind, Received, RequestSchemas, RoundTrips};
 use shared::http::body::BodyFault;
 use shared::model::AuthId;
 use shared::usecases::game_login;

@@ -5,17 +5,10 @@
 
 mod confirm;
 mod delivered;
-mod donation_goal;
 mod executed;
-mod get_version;
-mod packages_new;
-mod paynow;
-mod profile;
+mod lists;
 mod queue;
-mod settings_get;
 mod support;
-mod top_donators;
-mod total_payments;
 mod validated;
 
 pub use support::path::{ROUTES, declared, of_gateway, without_key};
@@ -30,15 +23,15 @@ use shared::store::versioned_cache::VersionedCache;
 
 /// The endpoints of this function. Their routes are below the gateway's [`ROUTES`].
 pub static ENDPOINTS: &[Route<State>] = &[
-    Route::to::<get_version::GetVersion>(),
-    Route::to::<packages_new::PackagesNew>(),
-    Route::to::<donation_goal::DonationGoal>(),
-    Route::to::<total_payments::TotalPayments>(),
-    Route::to::<top_donators::TopDonators>(),
-    Route::to::<settings_get::SettingsGet>(),
-    Route::to::<profile::Profile>(),
+    Route::to::<lists::GetVersion>(),
+    Route::to::<lists::PackagesNew>(),
+    Route::to::<lists::DonationGoal>(),
+    Route::to::<lists::TotalPayments>(),
+    Route::to::<lists::TopDonators>(),
+    Route::to::<lists::SettingsGet>(),
+    Route::to::<lists::Profile>(),
     Route::to::<queue::Queue>(),
-    Route::to::<paynow::PayNow>(),
+    Route::to::<lists::PayNow>(),
     Route::to::<delivered::Delivered>(),
     Route::to::<executed::Executed>(),
     Route::to::<validated::Validated>(),

@@ -5,11 +5,9 @@ use crate::support::key::{KeyAndAgent, PollRefusal, refused_poll};
 use crate::support::reply::AsciiJson;
 use serde::Serialize;
 use shared::endpoint::{Endpoint, Error, RoundTrips};
-use shared::fault;
 use shared::model::{AgentId, Command, CommandId, PendingLogin};
-use shared::telemetry;
-use shared::usecases::delivery;
-use shared::usecases::game_login;
+use shared::usecases::{delivery, game_login};
+use shared::{fault, telemetry};
 
 pub struct Queue;
 

@@ -1,0 +1,162 @@
+//! The calls about referrals: setting and removing one, and one that a link brought before a login (rules.md, "Referrals").
+
+use crate::State;
+use crate::support::write::{self, Contention, Failure};
+use crate::support::{captured, context, referral};
+use serde::{Deserialize, Serialize};
+use shared::endpoint::{Endpoint, Error, ErrorBody, Json, JsonBody, RoundTrips, WithCookie};
+use shared::http::body;
+use shared::http::reply::Outcome;
+use shared::model::CodeText;
+use shared::rules::referral::SetReferral as Decision;
+use shared::store::{codes, keys};
+use shared::token::Claim;
+use shared::usecases::carts::{Attempt, drop_unpublished};
+
+pub struct SetReferral;
+
+#[derive(Deserialize, schemars::JsonSchema)]
+pub struct ReferralRequest {
+    /// The referral code. Case and surrounding whitespace are ignored.
+    #[schemars(with = "body::Text<{ CodeText::LONGEST }>")]
+    #[serde(deserialize_with = "body::code::<{ CodeText::LONGEST }, _>")]
+    ref_code: CodeText,
+}
+
+impl Endpoint for SetReferral {
+    type State = State;
+    type Caller = Claim;
+    type Input = JsonBody<ReferralRequest>;
+    type Reply = Json<Outcome<'static>>;
+    type Refusal = Contention;
+
+    const ROUTES: &'static [&'static str] = &["POST /cart/setReferral"];
+    const SUMMARY: &'static str = "applies a referral code to the cart";
+    const NUMBER: Option<u8> = Some(4);
+    const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 4, cold: 4 };
+    const ERRORS: ErrorBody = ErrorBody::Success;
+
+    async fn handle(state: &State, claim: Claim, JsonBody(body): Self::Input) -> Result<Self::Reply, Failure> {
+        let (success, message) = outcome(set(state, claim, &body.ref_code).await?);
+        Ok(Json::of(&Outcome { success, message }))
+    }
+}
+
+/// Applies a code to the caller's cart, if the rules allow it.
+pub async fn set(state: &State, claim: Claim, code: &CodeText) -> Result<Decision, Failure> {
+    write::with_retries(state, || attempt(state, claim, code)).await
+}
+
+/// Whether the code is on the cart now, and what the buyer reads.
+pub const fn outcome(decision: Decision) -> (bool, &'static str) {
+    match decision {
+        Decision::NotValid => (false, "This referral code does not exist or is not valid."),
+        Decision::OwnCode => (false, "You cannot use your own referral code."),
+        Decision::AnotherIsSet => (false, "Another referral code is set. Please remove it first."),
+        Decision::AlreadySet => (true, "This referral code is set already."),
+        Decision::Apply => (true, "The referral code was applied."),
+    }
+}
+
+async fn attempt(state: &State, claim: Claim, text: &CodeText) -> Result<Attempt<Decision>, Failure> {
+    let mut context = context::load(state, claim, &[keys::referral(text)]).await?.ok_or(Error::Unauthorized)?;
+    let found = codes::take_referral(&mut context.rows, text)?;
+    let decision = referral::decide(state, found.as_ref(), &context.cart, context.active.config.is_ref).await?;
+    if decision != Decision::Apply {
+        return Ok(Attempt::Done(decision));
+    }
+    let mut cart = context.cart;
+    drop_unpublished(&state.sources(), &context.active.version, &mut cart).await?;
+    cart.referral = Some(text.clone());
+    Ok(Attempt::Write(Box::new(cart), decision))
+}
+
+pub struct RemoveReferral;
+
+impl Endpoint for RemoveReferral {
+    type State = State;
+    type Caller = Claim;
+    type Input = ();
+    type Reply = Json<Outcome<'static>>;
+    type Refusal = Contention;
+
+    const ROUTES: &'static [&'static str] = &["POST /cart/removeReferral"];
+    const SUMMARY: &'static str = "removes the referral code from the cart";
+    const NUMBER: Option<u8> = Some(5);
+    const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 3, cold: 3 };
+    const ERRORS: ErrorBody = ErrorBody::Success;
+
+    async fn handle(state: &State, claim: Claim, (): ()) -> Result<Self::Reply, Failure> {
+        // The buyer wants no referral code on the cart: one that the browser keeps is not applied.
+        Ok(Json::of(&write::edit(state, || removed(state, claim), false).await?))
+    }
+}
+
+async fn removed(state: &State, claim: Claim) -> Result<Attempt<Outcome<'static>>, Failure> {
+    let context = context::load(state, claim, &[]).await?.ok_or(Error::Unauthorized)?;
+    if context.cart.referral.is_none() {
+        let message = "No referral code is set.";
+        return Ok(Attempt::Done(Outcome { success: false, message }));
+    }
+    let mut cart = context.cart;
+    drop_unpublished(&state.sources(), &context.active.version, &mut cart).await?;
+    cart.referral = None;
+    let message = "The referral code was removed.";
+    Ok(Attempt::Write(Box::new(cart), Outcome { success: true, message }))
+}
+
+pub struct CaptureReferral;
+
+#[derive(Deserialize, schemars::JsonSchema)]
+pub struct CaptureRequest {
+    /// The referral code. Case and surrounding whitespace are ignored.
+    #[schemars(with = "body::Text<{ CodeText::LONGEST }>")]
+    #[serde(rename = "ref", deserialize_with = "body::code::<{ CodeText::LONGEST }, _>")]
+    code: CodeText,
+}
+
+#[derive(Serialize, schemars::JsonSchema)]
+pub struct CaptureReply {
+    /// Whether the code is on the cart, or is kept by the browser.
+    success: bool,
+    /// Whether the code is on the caller's cart. False without a token.
+    attribution_applied: bool,
+    /// The outcome, as a text for people.
+    message: &'static str,
+}
+
+impl Endpoint for CaptureReferral {
+    type State = State;
+    type Caller = Option<Claim>;
+    type Input = JsonBody<CaptureRequest>;
+    type Reply = WithCookie<Json<CaptureReply>>;
+    type Refusal = Contention;
+
+    const ROUTES: &'static [&'static str] = &["POST /capture-referral"];
+    const SUMMARY: &'static str = "applies a referral code to the cart, or keeps it until there is one";
+    const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 4, cold: 4 };
+    const ERRORS: ErrorBody = ErrorBody::Success;
+
+    async fn handle(state: &State, claim: Option<Claim>, JsonBody(body): Self::Input) -> Result<Self::Reply, Failure> {
+        let decision = match claim {
+            None => None,
+            Some(claim) => match set(state, claim, &body.code).await {
+                // The account does not accept the token, which then counts as none.
+                Err(Error::Unauthorized) => None,
+                decision => Some(decision?),
+            },
+        };
+        if let Some(decision) = decision {
+            let (success, message) = outcome(decision);
+            let reply = CaptureReply { success, attribution_applied: success, message };
+            return Ok(WithCookie { reply: Json::of(&reply), cookie: None });
+        }
+        let cookie = referral::in_force(state, &body.code).await?.and_then(|_| captured::keep(&body.code));
+        let (success, message) = match cookie {
+            Some(_) => (true, "The referral code is applied when you log in and fill your cart."),
+            None => outcome(Decision::NotValid),
+        };
+        let reply = CaptureReply { success, attribution_applied: false, message };
+        Ok(WithCookie { reply: Json::of(&reply), cookie })
+    }
+}
