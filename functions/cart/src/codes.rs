@@ -1,4 +1,6 @@
-//! The calls about codes: entering a coupon or a gift card, removing them, and what is left on a card (rules.md, "Codes").
+//! The calls about coupons and gift cards: entering one, removing it, and what is left on a card (rules.md, "Coupons and gift cards").
+//! Entering reserves nothing: uses and balance are taken when the order is paid. Whoever has a card may ask what is left on it: no
+//! token is needed, and every refusal counts as a try of an unknown code (rules.md, "Unknown codes").
 
 use crate::State;
 use crate::support::context;

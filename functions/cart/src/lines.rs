@@ -1,5 +1,4 @@
-//! The calls about a line of the cart: its count, variables, server and price, and removing it (rules.md, "Adding and changing
-//! lines").
+//! The calls about a line of the cart: its count, variables, server and price, and removing it (rules.md, "Adding and changing lines").
 
 use crate::State;
 use crate::support::change::{ChangeRefusal, Done, ReloadRefusal, change, money};

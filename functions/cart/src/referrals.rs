@@ -1,4 +1,6 @@
-//! The calls about referrals: setting and removing one, and one that a link brought before a login (rules.md, "Referrals").
+//! The calls about referral codes: setting and removing one, and one that a link brought (rules.md, "Referral codes"). With a token
+//! the code of a link is applied to the cart; without one the browser keeps it for its first write to a cart, see
+//! [`captured`](crate::support::captured).
 
 use crate::State;
 use crate::support::write::{self, Contention, Failure};
