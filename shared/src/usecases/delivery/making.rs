@@ -79,12 +79,17 @@ impl Making<'_> {
     /// Whether what a command gives, whose text depends on the purchase, is over: a command of the purchase ended it. In a new
     /// season whatever has ended is over.
     pub(super) fn is_over(&self, entry: &Expanded<'_>) -> bool {
-        let ends_alone = entry.is_of_purchase() && self.has_end(entry, is_of_purchase);
+        let ends_alone = self.ends_alone(entry);
         let end = match self.end_of_season(entry.line.line) {
             Some(end) => Some(if ends_alone { end.own } else { end.at }),
             None => self.own_end(entry).filter(|_| ends_alone),
         };
         end.is_some_and(|end| end <= self.now)
+    }
+
+    /// Whether what a command gives depends on the purchase, and a command of the purchase ends it on the server.
+    pub(super) fn ends_alone(&self, entry: &Expanded<'_>) -> bool {
+        entry.is_of_purchase() && self.has_end(entry, is_of_purchase)
     }
 
     fn has_end(&self, entry: &Expanded<'_>, is_wanted: impl Fn(&CommandTemplate) -> bool) -> bool {

@@ -1,7 +1,7 @@
 //! The step after a refund or a dispute, when nothing of the order can run any more: what may have run is taken back,
 //! unless another order still gives it.
 
-use super::follow::{Following, Inputs, Step, gives, id, is_given};
+use super::follow::{Following, Inputs, Step, ended_alone, gives, id, is_given};
 use super::holding::{Rows, WRITES_OF_TEXT};
 use super::texts::{Text, name_of, texts};
 use super::write::{AT_ONCE, place_of};
@@ -123,8 +123,9 @@ pub(super) fn may_have_run_for(frozen: &FrozenCommands, entry: &Expanded<'_>, qu
         template.is_some_and(|one| gives(one.on)) && command.servers.contains(&entry.server)
     });
     let of_line = queued.iter().filter(|command| command.line == entry.line.line && is_given(command));
-    let mut judged = of_line.filter(|command| !has_own || command.server == entry.server);
-    judged.any(|command| may_have_run(&command.delivery))
+    let judged: Vec<&Command> = of_line.filter(|command| !has_own || command.server == entry.server).collect();
+    let judged = if has_own && entry.is_of_purchase() { ended_alone(judged) } else { judged };
+    judged.into_iter().any(|command| may_have_run(&command.delivery))
 }
 
 /// Whether a refund's command would take what an end of the order alone has taken, or what was moved after that end and not
