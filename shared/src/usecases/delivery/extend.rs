@@ -1,7 +1,6 @@
 //! Timed items that last longer: the owner gives back an outage, once per run for each end.
 
-use super::holding::{moved, waits};
-use super::write::place_of;
+use super::write::{moved, place_of, waits};
 use crate::clock::Clock;
 use crate::model::{Command, CommandEvent, CommandId, Lasting, RunName};
 use crate::store::bulk::each;

@@ -274,6 +274,19 @@ pub(super) fn is_given(command: &Command) -> bool {
     gives(command.event)
 }
 
+/// Whether a command runs at an end that its order alone decides.
+pub(super) fn is_own_end(command: &Command) -> bool {
+    command.event == CommandEvent::Expired && command.lasting.is_none()
+}
+
+/// Of the commands that a line gives on a server, those that an end of its order alone ends. Those that know the text of
+/// another end are left out, unless all do.
+pub(super) fn ended_alone(mut given: Vec<&Command>) -> Vec<&Command> {
+    let is_any = given.iter().any(|command| command.lasting.is_none());
+    given.retain(|command| !is_any || command.lasting.is_none());
+    given
+}
+
 /// Whether commands of an event give something, and take nothing.
 pub(super) const fn gives(event: CommandEvent) -> bool {
     matches!(event, CommandEvent::Bought | CommandEvent::Renewed)

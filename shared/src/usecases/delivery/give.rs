@@ -153,7 +153,9 @@ impl Following<'_> {
             return Ok(Vec::new());
         } else {
             let mut command = making.command(id, entry, &player);
-            if let Some(text) = to_hold.texts.iter().find(on_server) {
+            // What ends with the purchase runs until that end. All that a subscription gives ends with its access.
+            let ends_alone = making.ends_alone(entry) && !entry.line.renews;
+            if let Some(text) = to_hold.texts.iter().find(on_server).filter(|_| !ends_alone) {
                 let known = ends_at.entry((entry.line.line, entry.server)).or_default();
                 if known.is_none() {
                     *known = match rows.get(&text.key) {

@@ -5,13 +5,13 @@
 
 use super::making::Making;
 use super::texts::{Ends, Text};
-use super::write::{Decided, place_of};
+use super::write::{Decided, moved, place_of, waits};
 use crate::model::{
-    Command, CommandEvent, CommandId, CommandState, EarlierExpiry, EarlierHolder, Entitlement, Holder, InternalId,
-    ItemEnds, Lasting, LastingText, Lasts,
+    Command, CommandEvent, CommandId, EarlierExpiry, EarlierHolder, Entitlement, Holder, InternalId, ItemEnds, Lasting,
+    LastingText, Lasts,
 };
 use crate::rules::delivery::frozen::Expanded;
-use crate::rules::delivery::{Word, may_have_run, state_at};
+use crate::rules::delivery::{Word, may_have_run};
 use crate::store::keys::{self, Key};
 use crate::store::transaction::Write;
 use crate::store::{Db, StoreError, commands, deliveries};
@@ -393,18 +393,4 @@ pub(super) async fn set_end(
 /// The keys of the texts that run when an item ends.
 fn keys_of(item: &Key, ends: &ItemEnds) -> impl Iterator<Item = Key> {
     ends.texts.iter().map(|(server, text)| keys::held_beside(item, *server, text))
-}
-
-pub(super) fn waits(command: &Command, now: i64) -> bool {
-    command.delivery.entitlement == Entitlement::Good && state_at(&command.delivery, now) == CommandState::Waiting
-}
-
-/// The writes after which a command waits for another end, and for its delay after that.
-pub(super) fn moved(command: &Command, before: i64, end: i64) -> Result<Vec<Write>, StoreError> {
-    if before == end {
-        return Ok(Vec::new());
-    }
-    let mut after = command.clone();
-    after.delivery.due = end.saturating_add(command.delivery.due.saturating_sub(before));
-    commands::change(command, &after, place_of(command), place_of(&after).as_ref())
 }

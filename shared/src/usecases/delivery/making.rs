@@ -1,5 +1,6 @@
 //! New commands of an order.
 
+use super::follow::{ended_alone, gives, is_given, is_own_end};
 use super::players::Players;
 use crate::model::{
     Command, CommandEvent, CommandId, CommandState, CommandTemplate, Delivery, Entitlement, FrozenCommands, FrozenLine,
@@ -8,6 +9,7 @@ use crate::model::{
 use crate::money::CurrencyFormat;
 use crate::rules::command_text::Placeholder;
 use crate::rules::delivery::frozen::{Expanded, fill, is_of_purchase};
+use crate::rules::delivery::may_have_run;
 use crate::store::orders::StoredOrder;
 
 /// Digits of the amounts of orders that do not say it.
@@ -79,7 +81,7 @@ impl Making<'_> {
     /// Whether what a command gives, whose text depends on the purchase, is over: a command of the purchase ended it. In a new
     /// season whatever has ended is over.
     pub(super) fn is_over(&self, entry: &Expanded<'_>) -> bool {
-        let ends_alone = entry.is_of_purchase() && self.has_end(entry, is_of_purchase);
+        let ends_alone = self.ends_alone(entry);
         let end = match self.end_of_season(entry.line.line) {
             Some(end) => Some(if ends_alone { end.own } else { end.at }),
             None => self.own_end(entry).filter(|_| ends_alone),
@@ -87,13 +89,46 @@ impl Making<'_> {
         end.is_some_and(|end| end <= self.now)
     }
 
+    /// Whether what a command gives depends on the purchase, and a command of the purchase ends it on the server.
+    pub(super) fn ends_alone(&self, entry: &Expanded<'_>) -> bool {
+        entry.is_of_purchase() && self.has_end(entry, is_of_purchase)
+    }
+
     fn has_end(&self, entry: &Expanded<'_>, is_wanted: impl Fn(&CommandTemplate) -> bool) -> bool {
+        let is_end = |template: &CommandTemplate| template.on == CommandEvent::Expired && is_wanted(template);
+        entry.line.expires() && self.has_on_server(entry, is_end)
+    }
+
+    fn has_on_server(&self, entry: &Expanded<'_>, is_wanted: impl Fn(&CommandTemplate) -> bool) -> bool {
         let mut there = entry.line.commands.iter().filter(|command| command.servers.contains(&entry.server));
-        entry.line.expires()
-            && there.any(|command| {
-                let template = self.frozen.templates.get(usize::from(command.template));
-                template.is_some_and(|template| template.on == CommandEvent::Expired && is_wanted(template))
-            })
+        there.any(|command| self.frozen.templates.get(usize::from(command.template)).is_some_and(&is_wanted))
+    }
+
+    /// Whether something is left that a command takes back: what its line gives may have run, as `queued` has it or is
+    /// `known` otherwise, and no end of the order alone has taken it.
+    pub(super) fn has_to_take(&self, entry: &Expanded<'_>, queued: &[Command], known: bool) -> bool {
+        (known || self.may_have_given(entry, queued)) && !self.has_run_at_end(entry, queued)
+    }
+
+    /// Whether a command of the line may have run on the server; on any, if the line gives nothing there.
+    fn may_have_given(&self, entry: &Expanded<'_>, queued: &[Command]) -> bool {
+        let has_own = self.has_on_server(entry, |template| gives(template.on));
+        let of_line = queued.iter().filter(|command| command.line == entry.line.line && is_given(command));
+        let judged: Vec<&Command> = of_line.filter(|command| !has_own || command.server == entry.server).collect();
+        let judged = if has_own && entry.is_of_purchase() { ended_alone(judged) } else { judged };
+        judged.into_iter().any(|command| may_have_run(&command.delivery))
+    }
+
+    /// Whether a refund's command would take what an end of the order alone has taken, or what was moved after that end and
+    /// not given again.
+    fn has_run_at_end(&self, entry: &Expanded<'_>, queued: &[Command]) -> bool {
+        let is_of_purchase = entry.template.on == CommandEvent::Refunded && entry.is_of_purchase();
+        if !(is_of_purchase && self.has_end(entry, |template| template.run == entry.template.run)) {
+            return false;
+        }
+        let is_there = |command: &&Command| (command.line, command.server) == (entry.line.line, entry.server);
+        let mut ends = queued.iter().filter(is_there).filter(|command| is_own_end(command)).peekable();
+        ends.peek().is_none() || ends.any(|command| may_have_run(&command.delivery))
     }
 
     /// When what a command of the order alone ends is over, seconds since 1970 UTC; `None` if it does not end.

@@ -3,7 +3,7 @@
 use super::follow::{given_ids, id};
 use super::holding;
 use super::texts::texts;
-use super::write::{Decided, write_all};
+use super::write::{Decided, moved, waits, write_all};
 use crate::model::{
     Command, CommandEvent, CommandId, CommandState, DeliveryStep, Entitlement, OrderStatus, Subscription,
 };
@@ -62,9 +62,9 @@ async fn move_own_ends(
     let delays: BTreeMap<CommandId, i64> =
         own.filter_map(|(place, entry)| Some((id(first, place).ok()?, i64::from(entry.template.delay)))).collect();
     for (id, command) in commands::read(db, delays.keys().copied()).await? {
-        if command.lasting.is_none() && holding::waits(&command, now) {
+        if command.lasting.is_none() && waits(&command, now) {
             let due = delays.get(&id).map_or(until, |delay| until.saturating_add(*delay));
-            let writes = holding::moved(&command, command.delivery.due, due)?;
+            let writes = moved(&command, command.delivery.due, due)?;
             if !writes.is_empty() && !sent(db, writes).await? {
                 return Ok(false);
             }

@@ -1,6 +1,6 @@
 //! A poll of a game server, and the question after which its last one is given back.
 
-use super::follow::block;
+use super::follow::{block, ended_alone};
 use super::key::ServerKey;
 use super::write::{AT_ONCE, Decided, in_transactions};
 use super::{CallError, holding, known};
@@ -193,7 +193,7 @@ async fn needless(db: &Db, due: &[Queued], now: i64) -> Result<BTreeSet<CommandI
     holding::refresh(db, given.values_mut()).await?;
     let is_over = |(end, (first, count)): (&Command, (CommandId, u32))| {
         let of_end = block(Some(first), count).filter_map(|id| given.get(&id));
-        let mut on_server = of_end.filter(|one| one.server == end.server).peekable();
+        let on_server = ended_alone(of_end.filter(|one| one.server == end.server).collect());
         // One that was sent again gives under another id.
         let may_give = |one: &Command| {
             let delivery = &one.delivery;
@@ -201,7 +201,7 @@ async fn needless(db: &Db, due: &[Queued], now: i64) -> Result<BTreeSet<CommandI
                 || may_have_run(delivery)
                 || can_still_run(delivery, now) && !has_ended(delivery, now)
         };
-        let has_given = on_server.peek().is_none() || on_server.any(may_give);
+        let has_given = on_server.is_empty() || on_server.into_iter().any(may_give);
         (!has_given).then_some(end.id)
     };
     Ok(ends().filter_map(is_over).collect())

@@ -215,7 +215,7 @@ impl Order<'_> {
         let (own, others): (Vec<Command>, Vec<Command>) =
             given.into_iter().partition(|command| is_of(command, name, run));
         // What gives, or has given, takes its place among the units that are left.
-        for other in others.iter().filter(|other| is_given(other)) {
+        for other in others.iter().filter(|other| uses_units(other)) {
             take(&mut unused, &views, other);
         }
         let mut found = OrderRun::default();
@@ -288,8 +288,8 @@ impl Order<'_> {
     }
 }
 
-/// Whether a command gives what it was bought for, or has.
-fn is_given(command: &Command) -> bool {
+/// Whether units of its line are used for what a command gives, or has given.
+fn uses_units(command: &Command) -> bool {
     use CommandState::{Cancelled, Recalled, Refused, Retried, Stopped};
     let is_void = matches!(command.delivery.state, Cancelled | Recalled | Refused | Retried | Stopped);
     command.event == CommandEvent::Bought && command.retried_as.is_none() && !is_void

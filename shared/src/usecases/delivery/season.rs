@@ -6,14 +6,13 @@
 //! running, the commands are replaced, and what they give is queued.
 
 use super::earlier::{hold_earlier, is_unheld};
-use super::follow::{access, delivered, follow_or_leave, given_ids};
+use super::follow::{access, delivered, follow_or_leave, given_ids, is_own_end};
 use super::freeze::published;
-use super::holding::waits;
 use super::making::{Access, Making};
 use super::players::Players;
 use super::run::LeftOut;
-use super::take_back::is_own_end;
 use super::texts::texts;
+use super::write::waits;
 use crate::clock::Clock;
 use crate::model::{
     Command, CommandEvent, DeliveryRun, DeliveryStep, Entitlement, FrozenCommands, InternalId, ItemId, LineEnd, Moving,

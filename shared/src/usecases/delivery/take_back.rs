@@ -1,15 +1,12 @@
 //! The step after a refund or a dispute, when nothing of the order can run any more: what may have run is taken back,
 //! unless another order still gives it.
 
-use super::follow::{Following, Inputs, Step, gives, id, is_given};
+use super::follow::{Following, Inputs, Step, id};
 use super::holding::{Rows, WRITES_OF_TEXT};
 use super::texts::{Text, name_of, texts};
 use super::write::{AT_ONCE, place_of};
-use crate::model::{
-    Command, CommandEvent, DeliveryStep, Entitlement, FrozenCommand, FrozenCommands, LastingText, OrderDelivery,
-};
+use crate::model::{CommandEvent, DeliveryStep, Entitlement, LastingText, OrderDelivery};
 use crate::rules::delivery::frozen::{Expanded, when_taken_back};
-use crate::rules::delivery::may_have_run;
 use crate::store::{StoreError, commands};
 
 /// How many texts are read for one transaction.
@@ -84,8 +81,7 @@ impl Following<'_> {
             let entry = &back.entry;
             // Before a restore also what is not queued may have run.
             // What a renewal prolongs was given by an order before it.
-            let may_have_run = self.delivery.restored || self.renews() || may_have_run_for(self.frozen, entry, &queued);
-            let may_have_run = may_have_run && !has_run_at_end(self.frozen, entry, &queued);
+            let may_have_run = making.has_to_take(entry, &queued, self.delivery.restored || self.renews());
             // An older period of a subscription gives nothing any more that could be taken back.
             let is_over = self.delivery.moving.is_none() && access.is_some_and(|access| !access.is_newest);
             let may_have_run = if is_over { entry.template.on == CommandEvent::ChargedBack } else { may_have_run };
@@ -114,37 +110,4 @@ impl Following<'_> {
         let next = self.at(place, end, DeliveryStep::Over);
         self.mark(OrderDelivery { back_first: Some(first), back_made: made, ..next }, writes).await
     }
-}
-
-/// Whether a command of the line may have run on the server; on any, if the line gives nothing there.
-pub(super) fn may_have_run_for(frozen: &FrozenCommands, entry: &Expanded<'_>, queued: &[Command]) -> bool {
-    let has_own = entry.line.commands.iter().any(|command| {
-        let template = frozen.templates.get(usize::from(command.template));
-        template.is_some_and(|one| gives(one.on)) && command.servers.contains(&entry.server)
-    });
-    let of_line = queued.iter().filter(|command| command.line == entry.line.line && is_given(command));
-    let mut judged = of_line.filter(|command| !has_own || command.server == entry.server);
-    judged.any(|command| may_have_run(&command.delivery))
-}
-
-/// Whether a refund's command would take what an end of the order alone has taken, or what was moved after that end and not
-/// given again.
-pub(super) fn has_run_at_end(frozen: &FrozenCommands, entry: &Expanded<'_>, queued: &[Command]) -> bool {
-    let runs_at_end = |command: &FrozenCommand| {
-        let template = frozen.templates.get(usize::from(command.template));
-        let is_same = template.is_some_and(|one| one.on == CommandEvent::Expired && one.run == entry.template.run);
-        is_same && command.servers.contains(&entry.server)
-    };
-    let is_of_purchase = entry.template.on == CommandEvent::Refunded && entry.is_of_purchase();
-    if !(is_of_purchase && entry.line.expires() && entry.line.commands.iter().any(runs_at_end)) {
-        return false;
-    }
-    let is_there = |command: &&Command| (command.line, command.server) == (entry.line.line, entry.server);
-    let mut ends = queued.iter().filter(is_there).filter(|command| is_own_end(command)).peekable();
-    ends.peek().is_none() || ends.any(|command| may_have_run(&command.delivery))
-}
-
-/// Whether a command runs at an end that its order alone decides.
-pub(super) fn is_own_end(command: &Command) -> bool {
-    command.event == CommandEvent::Expired && command.lasting.is_none()
 }

@@ -1,12 +1,12 @@
 //! The step after units of a line were refunded while the order stays paid. What they gave is taken back once nothing of the
 //! line can run any more; the rest of the line goes on, and ends as the rest.
 
-use super::follow::{Following, Inputs, Step, id, is_given};
-use super::holding::{Rows, WRITES_OF_TEXT, waits};
+use super::follow::{Following, Inputs, Step, id, is_given, is_own_end};
+use super::holding::{Rows, WRITES_OF_TEXT};
 use super::making::Making;
-use super::take_back::{Back, backs, has_run_at_end, is_own_end, may_have_run_for};
+use super::take_back::{Back, backs};
 use super::texts::{Text, name_of, texts};
-use super::write::{AT_ONCE, Decided, place_of, write_all};
+use super::write::{AT_ONCE, Decided, place_of, waits, write_all};
 use crate::model::{Command, CommandEvent, CommandId, Entitlement, Money, OrderDelivery, TakenUnits};
 use crate::rules::delivery::frozen::{Expanded, when_paid, when_taken_back};
 use crate::rules::delivery::{Word, can_still_run};
@@ -124,8 +124,7 @@ impl Following<'_> {
         if text.is_some_and(|(text, _)| rows.is_written(&text.key)) {
             return Ok(None);
         }
-        let ran = self.delivery.restored || may_have_run_for(self.frozen, &back.entry, queued);
-        let ran = ran && !has_run_at_end(self.frozen, &back.entry, queued);
+        let ran = taken.has_to_take(&back.entry, queued, self.delivery.restored);
         let writes = match (text, taken.player(&back.entry)) {
             (Some((text, holds)), Some(player)) => {
                 rows.release(taken, (text, &back.entry), (holds, back.is_due && ran), (id, &player))?

@@ -1,7 +1,7 @@
 //! Writing what was decided about commands.
 
-use crate::model::{Command, CommandState};
-use crate::rules::delivery::{Outcome, Place, Word, decide, place};
+use crate::model::{Command, CommandState, Entitlement};
+use crate::rules::delivery::{Outcome, Place, Word, decide, place, state_at};
 use crate::store::keys::{self, Key};
 use crate::store::transaction::{Write, sent};
 use crate::store::{Db, StoreError, commands};
@@ -25,6 +25,21 @@ pub fn place_of(command: &Command) -> Option<Key> {
         }
         Place::Gone => None,
     }
+}
+
+/// Whether a command waits until it is due.
+pub(super) fn waits(command: &Command, now: i64) -> bool {
+    command.delivery.entitlement == Entitlement::Good && state_at(&command.delivery, now) == CommandState::Waiting
+}
+
+/// The writes after which a command waits for another end, and for its delay after that.
+pub(super) fn moved(command: &Command, before: i64, end: i64) -> Result<Vec<Write>, StoreError> {
+    if before == end {
+        return Ok(Vec::new());
+    }
+    let mut after = command.clone();
+    after.delivery.due = end.saturating_add(command.delivery.due.saturating_sub(before));
+    commands::change(command, &after, place_of(command), place_of(&after).as_ref())
 }
 
 /// A command with what was decided about it.

@@ -405,6 +405,41 @@ async fn an_end_takes_no_units_that_were_never_given() {
 }
 
 #[tokio::test]
+async fn what_counts_units_is_given_until_its_own_end_although_what_it_is_bought_with_ends_before() {
+    let given = vec![bought("claims {count}"), bought("rank add {player}")];
+    let ends = vec![expired("claims -{count}"), expired("rank remove {player}"), refunded("rank remove {player}")];
+    let (shop, mut server) = sells(for_thirty_days([given, ends].concat())).await;
+    let first = shop.buy("a").await;
+    shop.wait(10 * DAY);
+    shop.buy("b").await;
+    shop.refund(&first).await;
+    shop.sweep_for(3).await;
+    // The game server was away until the rank has ended, and the claims have not.
+    days(&shop, &mut server, 25).await;
+    assert_eq!(ran(&mut server), ["claims 1", "rank remove Thornwick"]);
+    days(&shop, &mut server, 5).await;
+    assert_eq!(ran(&mut server), ["claims -1"]);
+}
+
+#[tokio::test]
+async fn units_that_were_not_given_before_their_end_are_neither_given_nor_taken_after_it() {
+    let given = vec![online(bought("claims {count}")), bought("rank add {player}")];
+    let ends = vec![expired("claims -{count}"), expired("rank remove {player}"), refunded("claims -{count}")];
+    let (shop, mut server) = sells(for_thirty_days([given, ends].concat())).await;
+    let orders = [shop.buy("a").await, shop.buy("b").await];
+    round(&shop, &mut server).await;
+    assert_eq!(ran(&mut server), ["rank add Thornwick"; 2]);
+    days(&shop, &mut server, 35).await;
+    server.join(&shop, BUYER.1).await;
+    assert_eq!(ran(&mut server), [""; 0], "the rank lasts for two periods, and the claims for one");
+    for order in orders {
+        refund(&shop, &mut server, &order).await;
+    }
+    let texts = ran(&mut server);
+    assert!(!texts.iter().any(|text| text.starts_with("claims")), "{texts:?}");
+}
+
+#[tokio::test]
 async fn a_refund_takes_no_units_that_their_end_has_taken() {
     let shop = Shop::open(Vec::new()).await;
     shop.publish(&[1], claims_and_rank()).await;
