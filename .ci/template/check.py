@@ -32,8 +32,8 @@ ROOT = Path(__file__).resolve().parents[2]
 DEPLOYED = Path(__file__).with_name("deployed.txt")
 # The one table.
 TABLE = {"Fn::If": ["OwnTable", {"Fn::GetAtt": ["StoreTable", "Arn"]}, {"Ref": "ExistingTable"}]}
-# Parameters that change what SAM itself expands; all others are left to CloudFormation.
-VARIANTS = {"AllowedOrigins": "https://store.example.com,http://localhost:3000", "Tracing": "Active"}
+# The parameter that changes what SAM itself expands; all others are left to CloudFormation.
+VARIANTS = {"AllowedOrigins": "https://store.example.com,http://localhost:3000"}
 # The stacks below template.yaml.
 BELOW = ("infra/monitoring.yaml", "infra/shop.yaml")
 # What the edge makes of a path: the one that the origins are asked for, or none, which is 404.
@@ -55,7 +55,7 @@ MISTAKES = [
     ("Value: !Ref FunctionLogs", "Value: !Ref FunctionLog"),
     # A name that cfn-lint expects of SAM, and that SAM does not give: seen in the expanded template only.
     ("Value: !Ref FunctionLogs", "Value: !Ref StorefrontApiStage"),
-    ("        SlowMilliseconds: !Ref SlowMilliseconds\n", ""),
+    ("        ConcurrencyLimit: !Ref ConcurrencyLimit\n", ""),
     ("TRUSTED_PROXIES: ", "STRIPE_API_BASE: "),
     ("TokenKeys:\n    Type: AWS::SecretsManager::Secret\n    DeletionPolicy: RetainExceptOnCreate\n",
      "TokenKeys:\n    Type: AWS::SecretsManager::Secret\n"),
@@ -94,11 +94,11 @@ MISTAKES = [
 
 
 class PoliciesOfSam:
-    """The managed policies that SAM attaches by itself; asking AWS for the list would need an account."""
+    """The managed policy that SAM attaches by itself; asking AWS for the list would need an account."""
 
     def load(self):
-        policies = {"AWSLambdaBasicExecutionRole": "service-role/", "AWSXrayWriteOnlyAccess": ""}
-        return {name: f"arn:aws:iam::aws:policy/{path}{name}" for name, path in policies.items()}
+        name = "AWSLambdaBasicExecutionRole"
+        return {name: f"arn:aws:iam::aws:policy/service-role/{name}"}
 
 
 def expand(text, parameters):
