@@ -39,7 +39,6 @@ struct MetricUse {
 fn monitoring() -> Template {
     let mut parameters: BTreeMap<String, String> =
         FILLED_IN.split(' ').map(|name| (name.to_owned(), name.to_lowercase())).collect();
-    parameters.insert("SlowMilliseconds".to_owned(), "1000".to_owned());
     parameters.insert("ConcurrencyLimit".to_owned(), "1000".to_owned());
     parameters.insert("Monitoring".to_owned(), "full".to_owned());
     Template::read(&repository().join("infra/monitoring.yaml"), &parameters).unwrap()

@@ -1,15 +1,15 @@
 """Every function's role tries everything on every kind of item, its own and all others'.
 
-What it may is read from the expanded template that is committed, so that template, snapshot and emulated account have to agree.
+What it may is read from template.yaml, so that it and the emulated account, which has what SAM made of it, have to agree.
 """
 
 import re
 from fnmatch import fnmatchcase
 
-import yaml
 from botocore.exceptions import ClientError
 from checks import expect, expect_equal
 from cloud import ROOT
+from samtranslator.yaml_helper import yaml_parse
 
 # One or more partition keys of each kind in the table of shared/src/store/keys.rs. None of them holds an item.
 KEYS = ["STORE", "RESTORE", "VERSIONS", "CONTENT#v#NONE", "PAGE#v#none", "CATALOG#v#NONE", "ITEM#v#0", "USER#0", "LEDGER#0",
@@ -70,13 +70,13 @@ def attempts(table, pk):
 def access():
     """The statements of each function's role: actions, key patterns, excepted patterns, the attributes that they are limited to
     (none: all), and whether they are limited to transactions."""
-    resources = yaml.safe_load((ROOT / ".ci" / "template" / "expanded.yaml").read_text())["Resources"]
-    for name in [name for name, resource in resources.items() if resource["Type"] == "AWS::Lambda::Function"]:
-        policies = resources[f"{name}Role"]["Properties"]["Policies"]
+    for name, resource in yaml_parse((ROOT / "template.yaml").read_text())["Resources"].items():
+        if resource["Type"] != "AWS::Serverless::Function":
+            continue
         yield name, [
             (statement["Action"], keys(condition, "ForAllValues:StringLike"), keys(condition, "ForAllValues:StringNotLike"),
              condition.get("ForAllValues:StringEquals", {}).get("dynamodb:Attributes"), "ForAnyValue:StringEquals" in condition)
-            for policy in policies for statement in policy["PolicyDocument"]["Statement"]
+            for policy in resource["Properties"]["Policies"] for statement in policy["Statement"]
             for condition in [statement["Condition"]]
         ]
 

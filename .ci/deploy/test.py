@@ -92,9 +92,9 @@ class Trial(Stack):
     def update(self):
         """Changed parameters reach the functions; tokens stay valid; nothing is lost. Without payments the schedule goes
         on for open orders."""
-        self.deploy(AllowedOrigins=ORIGIN, CacheSeconds="1", LogLevel="warn", Payments="false")
+        self.deploy(AllowedOrigins=ORIGIN, LogLevel="warn", Payments="false")
         expect_equal("the stack's status", self.status(), "UPDATE_COMPLETE")
-        expect_equal("the environment of the functions", self.environment()["CACHE_SECONDS"], "1")
+        expect_equal("the environment of the functions", self.environment()["LOG_LEVEL"], "warn")
         expect("rk_test" in self.environment("PaymentsFunction")["PAYMENT_KEYS"], "open orders can no longer be settled")
         expect_equal("the number of schedules", len(self.account.client("events").list_rules()["Rules"]), 1)
         expect_equal("whether checkouts begin", self.environment("PaymentsFunction")["TAKES_PAYMENTS"], "false")
@@ -178,7 +178,7 @@ class Trial(Stack):
         text = TEMPLATE.read_text()
         faulty.write_text(text.replace("\nResources:\n", f"\nResources:{fault}", 1))
         before = self.environment()
-        said = self.account.deploy(faulty, STACK, {**self.parameters, "CacheSeconds": "9"}, fails=True)
+        said = self.account.deploy(faulty, STACK, {**self.parameters, "LogLevel": "error"}, fails=True)
         expect("Fault" in said, "the failure does not name the resource")
         expect_equal("the stack's status", self.status(), "UPDATE_ROLLBACK_COMPLETE")
         expect_equal("the functions' environment after the rollback", self.environment(), before)

@@ -1,7 +1,7 @@
 """Checks template.yaml, the stacks below it and samconfig.toml, offline and without an AWS account.
 
-    python .ci/template/check.py          compares the expanded template with expanded.yaml, and lints everything
-    python .ci/template/check.py --renew  writes expanded.yaml first; its diff is what a reviewer reads
+    python .ci/template/check.py          lints everything, and compares what is deployed with deployed.txt
+    python .ci/template/check.py --renew  writes deployed.txt first; its diff is what a reviewer reads
 
 The template is expanded by SAM's own translator, because that is where mistakes show: SAM drops a conditional
 AllowCredentials, and cfn-lint alone does not follow references through SAM's own resource types.
@@ -18,7 +18,6 @@ from pathlib import Path
 
 os.environ.setdefault("AWS_DEFAULT_REGION", "us-east-1")
 
-import yaml  # noqa: E402  the region has to be set before
 from cfnlint.api import lint  # noqa: E402  the region has to be set before
 from cfnlint.config import ManualArgs  # noqa: E402
 from samtranslator.translator.transform import transform  # noqa: E402
@@ -28,9 +27,13 @@ from samtranslator.yaml_helper import yaml_parse  # noqa: E402
 logging.getLogger("samtranslator.metrics.metrics").disabled = True
 
 ROOT = Path(__file__).resolve().parents[2]
-SNAPSHOT = Path(__file__).with_name("expanded.yaml")
-# Parameters that change what SAM itself expands; all others are left to CloudFormation.
-VARIANTS = {"AllowedOrigins": "https://store.example.com,http://localhost:3000", "Tracing": "Active"}
+# The resources of the expanded template, each function's environment, and what its role may do. Routes are not in it: they are
+# those that the functions declare (tests/coverage.rs), and the keys of each statement are in SECURITY.md (tests/security.rs).
+DEPLOYED = Path(__file__).with_name("deployed.txt")
+# The one table.
+TABLE = {"Fn::If": ["OwnTable", {"Fn::GetAtt": ["StoreTable", "Arn"]}, {"Ref": "ExistingTable"}]}
+# The parameter that changes what SAM itself expands; all others are left to CloudFormation.
+VARIANTS = {"AllowedOrigins": "https://store.example.com,http://localhost:3000"}
 # The stacks below template.yaml.
 BELOW = ("infra/monitoring.yaml", "infra/shop.yaml")
 # What the edge makes of a path: the one that the origins are asked for, or none, which is 404.
@@ -52,8 +55,34 @@ MISTAKES = [
     ("Value: !Ref FunctionLogs", "Value: !Ref FunctionLog"),
     # A name that cfn-lint expects of SAM, and that SAM does not give: seen in the expanded template only.
     ("Value: !Ref FunctionLogs", "Value: !Ref StorefrontApiStage"),
-    ("        SlowMilliseconds: !Ref SlowMilliseconds\n", ""),
+    ("        ConcurrencyLimit: !Ref ConcurrencyLimit\n", ""),
     ("TRUSTED_PROXIES: ", "STRIPE_API_BASE: "),
+    ("TokenKeys:\n    Type: AWS::SecretsManager::Secret\n    DeletionPolicy: RetainExceptOnCreate\n",
+     "TokenKeys:\n    Type: AWS::SecretsManager::Secret\n"),
+    ("PasswordLength: 64", "PasswordLength: 65"),
+    # A whole statement, an action of one, and each of what limits one to the table and to keys.
+    ("""            - Sid: KeepChatAccount
+              Effect: Allow
+              Action: [dynamodb:PutItem]
+              Resource: !If [OwnTable, !GetAtt StoreTable.Arn, !Ref ExistingTable]
+              Condition:
+                ForAllValues:StringLike:
+                  dynamodb:LeadingKeys: [CHAT#*]
+                "Null":
+                  dynamodb:LeadingKeys: "false"
+""", ""),
+    ("Action: [dynamodb:PutItem, dynamodb:DeleteItem]", "Action: [dynamodb:PutItem]"),
+    ("""[CHAT#*]
+                "Null":
+                  dynamodb:LeadingKeys: "false"
+""", "[CHAT#*]\n"),
+    ("Resource: !If [OwnTable, !GetAtt StoreTable.Arn, !Ref ExistingTable]", "Resource: !Ref ExistingTable"),
+    ("          CHAT_SECRET: !Sub \"{{resolve:secretsmanager:${ChatSecret}:SecretString}}\"\n", ""),
+    # SAM drops it without a word.
+    ("AllowCredentials: true", "AllowCredentials: !If [AnyOrigin, false, true]"),
+    # Functions without an alarm.
+    ("MetricName: Errors, Dimensions: [{Name: FunctionName, Value: !Ref Cart}]", "MetricName: Errors, Dimensions: []"),
+    ("        Cart: !Ref CartFunction\n", "        Cart: !Ref CatalogFunction\n"),
     ("        OriginKeys: !Ref OriginKeys\n", ""),
     ("CachePolicyId: !Ref AsTheResponseSays", "CachePolicyId: !Ref AsTheAnswerSays"),
     ("value: event.viewer.ip", "value: request.headers['x-viewer-address'].value"),
@@ -65,11 +94,11 @@ MISTAKES = [
 
 
 class PoliciesOfSam:
-    """The managed policies that SAM attaches by itself; asking AWS for the list would need an account."""
+    """The managed policy that SAM attaches by itself; asking AWS for the list would need an account."""
 
     def load(self):
-        policies = {"AWSLambdaBasicExecutionRole": "service-role/", "AWSXrayWriteOnlyAccess": ""}
-        return {name: f"arn:aws:iam::aws:policy/{path}{name}" for name, path in policies.items()}
+        name = "AWSLambdaBasicExecutionRole"
+        return {name: f"arn:aws:iam::aws:policy/service-role/{name}"}
 
 
 def expand(text, parameters):
@@ -81,18 +110,60 @@ def expand(text, parameters):
     return transform(template, parameters, PoliciesOfSam())
 
 
-def snapshot(text):
-    """The template with its defaults, and the lines that another value changes in SAM, as comments."""
-    def show(parameters):
-        return yaml.safe_dump(json.loads(json.dumps(expand(text, parameters))), width=140)
+def deployed(template):
+    """The lines of deployed.txt: a resource's name, its type and what is said of it, and below it what it has."""
+    resources = expand(template, {})["Resources"]
+    said = {name: [resource["Type"]] for name, resource in resources.items() if resource["Type"] != "AWS::Lambda::Permission"}
+    has = {name: [] for name in said}
+    for name, resource in resources.items():
+        properties = resource["Properties"]
+        if resource["Type"] == "AWS::Lambda::Permission":
+            invoked = said[properties["FunctionName"]["Ref"]]
+            invoked += {f"invoked by {properties['Principal']}"}.difference(invoked)
+        elif resource["Type"] == "AWS::Lambda::Function":
+            has[name] = [" ".join(sorted(properties["Environment"]["Variables"]))]
+        elif resource["Type"] == "AWS::IAM::Role":
+            assumed = [one["Principal"] for one in properties["AssumeRolePolicyDocument"]["Statement"]]
+            said[name] += [json.dumps(assumed), *properties["ManagedPolicyArns"]]
+            has[name] = [f"{one['Sid']}: {' '.join(one['Action'])}".replace("dynamodb:", "") for one in statements(resource)]
+        elif resource["Type"] == "AWS::SecretsManager::Secret":
+            # CloudFormation generates a secret again if this changes.
+            has[name] = [json.dumps(properties, sort_keys=True)]
+        elif resource["Type"] == "AWS::ApiGatewayV2::Api":
+            cors = properties["Body"]["x-amazon-apigateway-cors"]["Fn::If"][1:]
+            has[name] = [json.dumps({key: value for key, value in one.items() if "Headers" not in key}) for one in cors]
+        if "DeletionPolicy" in resource:
+            said[name].append(resource["DeletionPolicy"])
+    return [line for name in sorted(said) for line in (f"{name}: {', '.join(said[name])}", *(f"  {one}" for one in has[name]))]
 
-    whole = show({})
-    shown = [whole]
-    for key, value in VARIANTS.items():
-        changed = difflib.unified_diff(whole.splitlines(), show({key: value}).splitlines(), lineterm="", n=0)
-        lines = [line for line in changed if line[:2] not in ("--", "++", "@@")]
-        shown += [f"# {key}={value}\n", *(f"# {line}\n" for line in lines)]
-    return "".join(shown)
+
+def statements(role):
+    return [one for policy in role["Properties"]["Policies"] for one in policy["PolicyDocument"]["Statement"]]
+
+
+def unlimited(expanded):
+    """Statements of roles that reach more than keys of the one table. "Null" closes a gap: without it a request that names no
+    key at all is allowed."""
+    for name, resource in expanded["Resources"].items():
+        for one in statements(resource) if resource["Type"] == "AWS::IAM::Role" else ():
+            condition = one["Condition"]
+            if one["Resource"] != TABLE or not condition["ForAllValues:StringLike"]["dynamodb:LeadingKeys"] \
+                    or condition.get("Null") != {"dynamodb:LeadingKeys": "false"}:
+                yield f"{name}: the statement {one['Sid']} is not limited to keys of the table"
+
+
+def unwatched(expanded, monitoring):
+    """Functions whose errors or throttles raise no alarm."""
+    given = expanded["Resources"]["MonitoringStack"]["Properties"]["Parameters"]
+    alarms = [r["Properties"] for r in monitoring["Resources"].values() if r["Type"] == "AWS::CloudWatch::Alarm"]
+    watched = {(stat["MetricName"], name) for alarm in alarms for query in alarm.get("Metrics", [])
+               for stat in [query.get("MetricStat", {}).get("Metric", {})]
+               for name in (given[one["Value"]["Ref"]].get("Ref") for one in stat.get("Dimensions", [])
+                            if one["Name"] == "FunctionName")}
+    for name, resource in expanded["Resources"].items():
+        for metric in ("Errors", "Throttles") if resource["Type"] == "AWS::Lambda::Function" else ():
+            if (metric, name) not in watched:
+                yield f"infra/monitoring.yaml: no alarm is raised by {metric} of {name}"
 
 
 def edge(shop):
@@ -112,7 +183,8 @@ def edge(shop):
 
 
 def faults(template, *others):
-    """Lines of cfn-lint about the expanded template with the values of every environment, and about the stacks below."""
+    """What differs from deployed.txt, statements that allow too much, functions without an alarm; and lines of cfn-lint about
+    the expanded template with the values of every environment, and about the stacks below."""
     *below, samconfig = others
     environments = {name: value for name, value in tomllib.loads(samconfig).items() if name != "version"}
     overrides = {name: value["deploy"]["parameters"]["parameter_overrides"] for name, value in environments.items()}
@@ -139,6 +211,11 @@ def faults(template, *others):
     if given:
         yield f"not checked: {sorted(given)}"
     yield from edge(below[1])
+    yield from unlimited(expanded)
+    yield from unwatched(expanded, yaml_parse(below[0]))
+    if difference := list(difflib.unified_diff(DEPLOYED.read_text().splitlines(), deployed(template), "deployed.txt",
+                                               "template.yaml", lineterm="", n=0)):
+        yield "\n".join([*difference, "If this is meant: python .ci/template/check.py --renew"])
     # W2001: SAM has already written in the parameters that only it reads. W3002: `sam package` replaces the path of the
     # stack below by an S3 address.
     config = ManualArgs(regions=["us-east-1"], ignore_checks=["W2001", "W3002"])
@@ -156,14 +233,10 @@ def first_fault(*texts):
 
 def main():
     texts = [(ROOT / file).read_text() for file in ("template.yaml", *BELOW, "samconfig.toml")]
+    if "--renew" in sys.argv:
+        DEPLOYED.write_text("\n".join(deployed(texts[0])) + "\n")
     if found := first_fault(*texts):
         sys.exit(found)
-    expanded = snapshot(texts[0])
-    if "--renew" in sys.argv:
-        SNAPSHOT.write_text(expanded)
-    lines = [SNAPSHOT.read_text().splitlines(), expanded.splitlines()]
-    if difference := list(difflib.unified_diff(*lines, "expanded.yaml", "template.yaml", lineterm="", n=2)):
-        sys.exit("\n".join(difference) + "\nIf this is meant: python .ci/template/check.py --renew")
     for wrong, instead in MISTAKES:
         planted = [text.replace(wrong, instead, 1) for text in texts]
         found = first_fault(*planted)

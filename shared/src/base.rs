@@ -4,6 +4,7 @@ use crate::clock::{Clock, SystemClock};
 use crate::config::{Config, ConfigError};
 use crate::model::LocalAddresses;
 use crate::store::published::Published;
+use crate::store::timed::TRUSTED_FOR;
 use crate::store::{Access, Db, StoreError, keys};
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,7 +31,7 @@ impl AsRef<Self> for Base {
 
 impl Base {
     pub fn new(db: Db, config: Config, clock: Arc<dyn Clock>) -> Self {
-        let published = Published::new(db.clone(), Arc::clone(&clock), config.cache);
+        let published = Published::new(db.clone(), Arc::clone(&clock), TRUSTED_FOR);
         Self { db, config, clock, published, is_known: true }
     }
 

@@ -8,18 +8,12 @@ use crate::http::address::Proxies;
 use crate::http::edge::OriginKeys;
 use crate::token::{KeysError, TokenKeys};
 use ipnet::IpNet;
-use std::time::Duration;
 use stripe::ApiBase;
-
-/// How long an active version is trusted if `CACHE_SECONDS` is not set (rules.md, "Caches in a function").
-const CACHE_SECONDS: u64 = 5;
 
 #[derive(Debug, Clone)]
 pub struct Config {
     /// Name of the table (`TABLE_NAME`).
     pub table: String,
-    /// How long the active version and live counts are trusted before they are read again (`CACHE_SECONDS`).
-    pub cache: Duration,
     /// The keys that tokens are verified with (`TOKEN_KEYS`).
     pub keys: TokenKeys,
     /// Proxies in front of the API (`TRUSTED_PROXIES`, `ORIGIN_KEYS`; rules.md, "Client address" and "The edge").
@@ -68,7 +62,6 @@ impl Config {
         let keys = set("TOKEN_KEYS").ok_or(ConfigError::Missing("TOKEN_KEYS"))?;
         Ok(Self {
             table: set("TABLE_NAME").ok_or(ConfigError::Missing("TABLE_NAME"))?,
-            cache: set("CACHE_SECONDS").map_or(Ok(Duration::from_secs(CACHE_SECONDS)), |text| seconds(&text))?,
             keys: TokenKeys::parse(&keys).map_err(ConfigError::Keys)?,
             proxies: Proxies {
                 trusted: set("TRUSTED_PROXIES").map_or(Ok(Vec::new()), |text| networks(&text))?,
@@ -79,13 +72,6 @@ impl Config {
             stripe_base: set("STRIPE_API_BASE").map(|text| stripe_base(&text)).transpose()?,
         })
     }
-}
-
-fn seconds(text: &str) -> Result<Duration, ConfigError> {
-    text.trim()
-        .parse()
-        .map(Duration::from_secs)
-        .map_err(|_| ConfigError::Invalid { name: "CACHE_SECONDS", problem: "no whole number of seconds".to_owned() })
 }
 
 fn flag(name: &'static str, text: &str) -> Result<bool, ConfigError> {
@@ -142,7 +128,6 @@ mod tests {
     #[test]
     fn a_table_and_keys_are_enough() {
         let config = read(&[]).unwrap();
-        assert_eq!(config.cache, Duration::from_secs(5));
         assert!(config.proxies.trusted.is_empty() && config.proxies.edge.is_none());
         assert_eq!((config.payment_keys, config.stripe_base), (PaymentKeys::default(), None));
         assert!(config.takes_payments);
@@ -163,7 +148,6 @@ mod tests {
     #[test]
     fn every_wrong_variable_is_named() {
         assert_eq!(read(&[("TABLE_NAME", " ")]).unwrap_err(), "the environment variable TABLE_NAME is not set");
-        assert!(read(&[("CACHE_SECONDS", "soon")]).unwrap_err().contains("CACHE_SECONDS"));
         assert!(read(&[("TRUSTED_PROXIES", "10.0.0.0/8, host")]).unwrap_err().contains("\"host\""));
         assert!(read(&[("TOKEN_KEYS", "{}")]).unwrap_err().contains("TOKEN_KEYS"));
         assert!(read(&[("TAKES_PAYMENTS", "yes")]).unwrap_err().contains("TAKES_PAYMENTS"));

@@ -228,9 +228,7 @@ class Stage:
             "AWS_LAMBDA_FUNCTION_MEMORY_SIZE": "256", "AWS_LAMBDA_LOG_GROUP_NAME": "bench",
             "AWS_LAMBDA_LOG_STREAM_NAME": "bench", "AWS_LAMBDA_LOG_FORMAT": "JSON",
             "AWS_ENDPOINT_URL_DYNAMODB": f"https://localhost:{self.port}", "AWS_CA_BUNDLE": trusted,
-            "TABLE_NAME": self.table, "TOKEN_KEYS": self.token_keys, "STACK_NAME": "bench", "LOG_LEVEL": "info",
-            # The longest that is allowed, so that few requests find the active version stale.
-            "CACHE_SECONDS": "60"}
+            "TABLE_NAME": self.table, "TOKEN_KEYS": self.token_keys, "STACK_NAME": "bench", "LOG_LEVEL": "info"}
         if connected:
             # The session token is as long as a real one, because it is signed and sent with every request.
             environment |= {"SSL_CERT_FILE": trusted, "AWS_ACCESS_KEY_ID": "ASIAIOSFODNN7EXAMPLE",

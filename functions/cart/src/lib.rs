@@ -16,6 +16,7 @@ use shared::endpoint::{self, Route};
 use shared::model::Promotions;
 use shared::store::counters::Counters;
 use shared::store::items::ItemCache;
+use shared::store::timed::TRUSTED_FOR;
 use shared::store::versioned_cache::VersionedCache;
 use shared::usecases::carts::CartSources;
 
@@ -55,7 +56,7 @@ impl AsRef<Base> for State {
 
 impl State {
     pub fn new(base: Base) -> Self {
-        let counters = Counters::new(base.config.cache);
+        let counters = Counters::new(TRUSTED_FOR);
         Self { base, items: ItemCache::default(), counters, promotions: VersionedCache::new() }
     }
 

@@ -17,6 +17,7 @@ use shared::model::{Deals, PublishedItem, Settings, Staff, Tree};
 use shared::store::categories::CategoryPages;
 use shared::store::counters::Counters;
 use shared::store::items::ItemCache;
+use shared::store::timed::TRUSTED_FOR;
 use shared::store::versioned_cache::VersionedCache;
 
 pub static ENDPOINTS: &[Route<State>] = &[
@@ -50,7 +51,7 @@ impl AsRef<Base> for State {
 
 impl State {
     pub fn new(base: Base) -> Self {
-        let counters = Counters::new(base.config.cache);
+        let counters = Counters::new(TRUSTED_FOR);
         Self {
             base,
             pages: CategoryPages::default(),

@@ -16,7 +16,7 @@ use shared::http::reply::RenderedOnce;
 use shared::model::{Deals, Donations, Page, Patronage, PublishedItem, Settings, Staff, TopPatrons, Tree};
 use shared::store::categories::CategoryPages;
 use shared::store::counters::Counters;
-use shared::store::timed::Timed;
+use shared::store::timed::{TRUSTED_FOR, Timed};
 use shared::store::versioned_cache::VersionedCache;
 use std::sync::Arc;
 
@@ -58,8 +58,8 @@ impl AsRef<Base> for State {
 
 impl State {
     pub fn new(base: Base) -> Self {
-        let (donations, patrons) = (Timed::new(base.config.cache), Timed::new(base.config.cache));
-        let counters = Counters::new(base.config.cache);
+        let (donations, patrons) = (Timed::new(TRUSTED_FOR), Timed::new(TRUSTED_FOR));
+        let counters = Counters::new(TRUSTED_FOR);
         Self {
             base,
             pages: VersionedCache::new(),

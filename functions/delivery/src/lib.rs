@@ -18,7 +18,7 @@ use shared::base::Base;
 use shared::endpoint::{self, Route};
 use shared::http::reply as http_reply;
 use shared::model::{Donations, Settings, TopPatrons};
-use shared::store::timed::Timed;
+use shared::store::timed::{TRUSTED_FOR, Timed};
 use shared::store::versioned_cache::VersionedCache;
 
 /// The endpoints of this function. Their routes are below the gateway's [`ROUTES`].
@@ -56,7 +56,7 @@ impl AsRef<Base> for State {
 impl State {
     /// A state with empty caches.
     pub fn new(base: Base) -> Self {
-        let (donations, patrons) = (Timed::new(base.config.cache), Timed::new(base.config.cache));
+        let (donations, patrons) = (Timed::new(TRUSTED_FOR), Timed::new(TRUSTED_FOR));
         Self { base, settings: VersionedCache::new(), donations, patrons }
     }
 }

@@ -6,8 +6,7 @@
 //! place. Nothing is deployed, so a reference to a resource is its logical id (`!GetAtt StoreTable.Arn` is
 //! `StoreTable.Arn`), and a dynamic reference is kept as text.
 //!
-//! Faults that CloudFormation would refuse are found by `.ci/template/check.py`, and not here. The values themselves are in
-//! `.ci/template/expanded.yaml`, the template as SAM expands it.
+//! Faults that CloudFormation would refuse are found by `.ci/template/check.py`, and not here.
 
 mod api;
 mod functions;

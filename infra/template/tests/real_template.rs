@@ -1,5 +1,5 @@
-//! The project's own template, as the local server reads it with given parameters. Its values are
-//! in `.ci/template/expanded.yaml`, its routes are checked by tests/coverage.rs.
+//! The project's own template, as the local server reads it with given parameters. Its routes are checked by
+//! tests/coverage.rs, and what SAM makes of it by `.ci/template/check.py`.
 #![expect(clippy::unwrap_used, reason = "a helper that fails is a test that fails")]
 
 use std::path::Path;

@@ -2,6 +2,11 @@
 
 use super::StoreError;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// How long a function trusts the active version and live counts before it reads them again
+/// (rules.md, "Caches in a function").
+pub const TRUSTED_FOR: Duration = Duration::from_secs(5);
 
 /// One value with the time when it was read. Callers that find it stale at the same time share one read.
 #[derive(Debug)]
@@ -12,7 +17,7 @@ pub struct Timed<T> {
 }
 
 impl<T> Timed<T> {
-    pub fn new(lifetime: std::time::Duration) -> Self {
+    pub fn new(lifetime: Duration) -> Self {
         let lifetime_millis = u64::try_from(lifetime.as_millis()).unwrap_or(u64::MAX);
         Self { lifetime_millis, slot: Mutex::new(None), flight: tokio::sync::Mutex::new(()) }
     }

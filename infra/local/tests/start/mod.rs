@@ -91,9 +91,9 @@ fn a_store_that_cannot_be_read_is_named_with_file_and_line() {
 #[test]
 fn parameters_are_checked_as_at_a_deploy() {
     assert!(sentence(&["--parameter", "Colour=red"]).contains("Colour"));
-    assert!(sentence(&["--parameter", "CacheSeconds=61"]).contains("CacheSeconds"));
+    assert!(sentence(&["--parameter", "ThrottleRate=0"]).contains("ThrottleRate"));
     assert!(sentence(&["--parameter", "AllowedOrigins=https://a.example/path"]).contains("AllowedOrigins"));
-    assert!(refusal(&["--parameter", "CacheSeconds"]).contains("NAME=VALUE"));
+    assert!(refusal(&["--parameter", "ThrottleRate"]).contains("NAME=VALUE"));
     let port = Process::start(&["--port", "65536"]).end();
     assert!(port.status.code() == Some(2) && port.err[0].contains("65536"), "{:?}", port.err);
     assert!(refusal(&["--colour"]).contains("--colour"));

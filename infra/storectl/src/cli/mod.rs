@@ -166,7 +166,7 @@ pub enum Command {
     /// Close the storefront for maintenance, open it, or leave it to store.yaml.
     #[command(after_help = "Examples:\n  storectl maintenance on --stack storefront\n  \
                             storectl maintenance default --stack storefront\n\n\
-                            It takes effect within seconds (CACHE_SECONDS), survives a publish, and overrides \
+                            It takes effect within five seconds, survives a publish, and overrides \
                             `maintenance` in store.yaml until it is set to default. The storefront learns of it by \
                             checkAccessibility; the other calls continue to work.")]
     Maintenance(Maintenance),

@@ -95,7 +95,7 @@ pub enum PaymentsCommand {
     /// Before another account or mode is connected: let no checkout begin any more, and end those that are open.
     #[command(after_help = "Examples:\n  storectl payments drain --stack storefront\n  \
                             storectl payments drain --off --stack storefront\n\n\
-                            Run it with the keys that are connected now, twice: the second time, 80 seconds later, ends \
+                            Run it with the keys that are connected now, twice: the second time, 30 seconds later, ends \
                             what had been under way. Checkouts begin again after the deploy of the other account's keys, \
                             or with --off.")]
     Drain(Drain),

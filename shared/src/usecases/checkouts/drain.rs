@@ -8,6 +8,7 @@ use crate::model::{Drained, InternalId, OrderStatus, ProviderAccount};
 use crate::rules::payment::is_drained;
 use crate::store::orders::{self, StoredOrder};
 use crate::store::published::read_active_version;
+use crate::store::timed::TRUSTED_FOR;
 use crate::store::unfinished::{self, Due};
 use crate::store::{Db, StoreError};
 use futures_util::{StreamExt as _, stream};
@@ -15,8 +16,8 @@ use futures_util::{StreamExt as _, stream};
 /// Later than anything is due, in seconds since 1970 UTC.
 const EVER: i64 = 999_999_999_999;
 /// How many seconds after the mark the last checkout may have begun: functions trust what they know of the store for
-/// `CacheSeconds`, at most 60, and a request takes at most 20.
-const SETTLED: i64 = 80;
+/// [`TRUSTED_FOR`], and a request takes at most 20. Five more, because the time of the mark is that before it is written.
+const SETTLED: i64 = TRUSTED_FOR.as_secs().cast_signed() + 20 + 5;
 /// How many checkouts are ended at once.
 const AT_ONCE: usize = 8;
 
