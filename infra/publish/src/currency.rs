@@ -3,6 +3,14 @@
 //! The rates are those of early 2025, rounded. They are for noticing a rate that is the wrong way round and are never
 //! calculated with.
 
+use crate::error::PublishError;
+use shared::store::bulk::each;
+use shared::store::codec::key_of;
+use shared::store::keys::prefix;
+use shared::store::published::read_active_version;
+use shared::store::{Db, StoreError};
+use std::collections::BTreeSet;
+
 /// The code of the currency whose rate is 1.
 pub(crate) const US_DOLLAR: &str = "USD";
 /// How many times larger or smaller than expected a rate may be before it looks wrong.
@@ -66,6 +74,31 @@ fn is_inverted(usual: i64, millionths: i64) -> bool {
     let on_other_side = (usual < ONE) != (millionths < ONE) && millionths != ONE;
     // Between the two, the middle is a dollar: the rate is on the other side of it.
     !is_about_a_dollar && on_other_side
+}
+
+/// Refuses to publish `digits` if the published store has others and the table has live rows. A table whose orders
+/// were all recorded with `digits` is let back to them. Fails with [`PublishError::Digits`].
+pub async fn check_digits(db: &Db, digits: u8) -> Result<(), PublishError> {
+    let Some(published) = read_active_version(db).await?.map(|active| active.config.digits) else { return Ok(()) };
+    if published == digits {
+        return Ok(());
+    }
+    // Reads the whole table, which only a change of digits needs.
+    let (mut is_live, mut of_orders) = (false, BTreeSet::new());
+    each(db, "", |item| {
+        let key = key_of(&item)?;
+        is_live |= prefix::LIVE.iter().any(|kind| key.pk.starts_with(kind));
+        if key.pk.starts_with(prefix::ORDER) {
+            let digits = item.get("digits").and_then(|value| value.as_n().ok());
+            of_orders.extend(digits.and_then(|digits| digits.parse::<u8>().ok()));
+        }
+        Ok::<(), StoreError>(())
+    })
+    .await?;
+    if !is_live || of_orders == BTreeSet::from([digits]) {
+        return Ok(());
+    }
+    Err(PublishError::Digits { published, wanted: digits })
 }
 
 #[cfg(test)]

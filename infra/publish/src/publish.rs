@@ -2,7 +2,7 @@
 //! version. Whatever happens before that write, readers see the old version whole.
 
 use crate::compile::{Compiled, Part};
-use crate::digits::check_digits;
+use crate::currency::check_digits;
 use crate::error::PublishError;
 use crate::load::damage_of;
 use crate::version::{generation, store_of, version_name};

@@ -1,4 +1,5 @@
-//! Writes about an order's refunds and about what an operator decided: [`StoredOrder`] has them all.
+//! Writes of an order besides its status: refunds, what an operator decided, a move to another player, an erased player.
+//! [`StoredOrder`] has them all.
 
 use super::StoreError;
 use super::codec::{Item, encode_live};
@@ -6,7 +7,7 @@ use super::keys::Key;
 use super::orders::{Payment, StoredOrder};
 use super::transaction::Write;
 use super::unfinished::Unfinished;
-use crate::model::{Money, OrderLine, OrderStatus, RefundAttempt, RefundOutcome, Refunds, Reviewed};
+use crate::model::{Money, Order, OrderLine, OrderStatus, RefundAttempt, RefundOutcome, Refunds, Reviewed};
 use aws_sdk_dynamodb::types::AttributeValue;
 use serde::Serialize;
 
@@ -236,5 +237,56 @@ impl StoredOrder {
         values.insert(":attempt".to_owned(), AttributeValue::N(attempt.number.to_string()));
         let outcome = if attempt.is_open() { "attribute_not_exists" } else { "attribute_exists" };
         format!("refund.attempt = :attempt AND {outcome}(refund.outcome)")
+    }
+}
+
+#[derive(Serialize)]
+struct Lines<'a> {
+    lines: &'a [OrderLine],
+}
+
+impl StoredOrder {
+    /// The write that replaces the lines, and that removes chat account and login if the order is the erased player's.
+    /// Its condition is that status and refunds are as they were read: lines change with those only.
+    pub fn erase_player(&self, lines: &[OrderLine], is_own: bool) -> Result<Write, StoreError> {
+        let lines = encode_live(&self.key(), &Lines { lines })?.remove("lines");
+        let mut values = Item::new();
+        let as_read = self.returned_as_read(&mut values).join(" AND ");
+        let write = Write::update(
+            self.key(),
+            if is_own { "SET #lines = :lines REMOVE chat, login" } else { "SET #lines = :lines" },
+        )
+        .only_if(format!("#status = :status AND {as_read}"))
+        .name("#status", "status")
+        .name("#lines", "lines")
+        .text(":status", self.order.status.as_str())
+        .values(values);
+        Ok(lines.into_iter().fold(write, |write, lines| write.value(":lines", lines)))
+    }
+}
+
+impl StoredOrder {
+    /// The writes after which lines, and the player of those that are not gifts, are those of `after`, on the condition that
+    /// the order is PAID, no operator has to look at it, and refunds, disputes and earlier moves are as they were read. An order
+    /// that renews a subscription gives what that gives at its beginning. `with` is the beginning of a step of the delivery, in
+    /// the same write. The sweep looks at `due` (seconds since 1970 UTC) at what follows from it.
+    pub fn move_lines(&self, after: &Order, due: i64, with: Option<Write>) -> Result<Vec<Write>, StoreError> {
+        let mut values = Item::from([
+            (":moves".to_owned(), AttributeValue::N(self.effects.moves.saturating_add(1).to_string())),
+            // Without a mark the statistics agree with the status.
+            (":counted".to_owned(), AttributeValue::Bool(true)),
+        ]);
+        let mut set = "moves = :moves, counted = if_not_exists(counted, :counted)".to_owned();
+        if self.effects.subscription.as_ref().is_some_and(|subscription| subscription.renewal) {
+            set.push_str(", subscription.restart = :counted");
+        }
+        match after.moved_to {
+            Some(player) => {
+                values.insert(":moved_to".to_owned(), AttributeValue::N(player.to_string()));
+                set.push_str(", moved_to = :moved_to");
+            }
+            None => set.push_str(" REMOVE moved_to"),
+        }
+        self.set_lines(&after.lines, (&set, "attribute_not_exists(review)", values), due, with)
     }
 }

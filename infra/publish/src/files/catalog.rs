@@ -1,7 +1,7 @@
 //! `categories/*.yaml`: one top category with its items and subcategories per file.
 
 use super::Source;
-use super::commands::CommandFile;
+use super::content::CommandFile;
 use super::interval::{self, IntervalFile};
 use super::scalar::{At, Decimal, is_default, is_yes, yes};
 use schemars::JsonSchema;

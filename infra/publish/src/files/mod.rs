@@ -4,21 +4,19 @@
 //! be left out has a default, and values that can be wrong remember their line. They write back what they read.
 
 mod catalog;
-mod commands;
 mod content;
 mod images;
 mod interval;
-mod link;
 mod scalar;
 mod shop;
 mod store;
 
 pub use catalog::{CategoryFile, ComparisonRow, ItemFile, PromotionFile, VariableFile};
-pub use commands::CommandFile;
+pub use content::CommandFile;
+pub use content::LinkFile;
 pub use content::{PageFile, StaffEntry, StaffFile};
 pub use images::NamedImage;
 pub use interval::IntervalFile;
-pub use link::LinkFile;
 pub use scalar::{At, Decimal, is_default, is_yes, yes};
 pub use shop::{ColoursFile, HeroFile, PaletteFile, ShopFile};
 pub use store::{

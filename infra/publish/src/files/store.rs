@@ -1,7 +1,6 @@
 //! `store.yaml`: the site and what holds for all of it.
 
-use super::commands::CommandFile;
-use super::link::LinkFile;
+use super::content::{CommandFile, LinkFile};
 use super::scalar::{At, Decimal, is_default, is_yes, yes};
 use super::shop::ShopFile;
 use schemars::JsonSchema;

@@ -1,7 +1,6 @@
 //! Turns files into the store's model and reports every fault on the way. What cannot be read gets a placeholder, so
 //! that one fault never hides another; the result is used only if there was none.
 
-mod announcement;
 mod catalog;
 mod command_values;
 mod commands;
@@ -10,7 +9,6 @@ mod currencies;
 mod item;
 mod item_reader;
 mod likely;
-mod links;
 mod payments;
 mod prices;
 mod shop;
@@ -51,7 +49,7 @@ pub fn lower(files: &StoreFiles, report: &mut Report) -> Lowered {
     report.enter(&files.store.path);
     site.config.delivery.commands = commands::of_store(&files.store.content, &files.categories, &site, report);
     site::check_page_links(&files.store.content, &pages, report);
-    links::check(files, &pages, report);
+    content::check(files, &pages, report);
     report.enter(&files.staff.path);
     let staff = content::staff(&files.staff.content, report);
     commands::check_deliveries(files, &site, report);

@@ -1,6 +1,6 @@
 //! `store.yaml` as settings, config and patronage.
 
-use super::announcement::announcement;
+use super::content::announcement;
 use super::currencies::{check_code, currencies};
 use super::payments::payments;
 use super::text::{check_image, check_link, check_name};

@@ -27,10 +27,8 @@ mod orders;
 mod payments;
 mod publishing;
 mod queues;
-mod ready;
 mod referrals;
 mod restore;
-mod restored;
 mod runs;
 mod season;
 mod servers;
@@ -77,7 +75,7 @@ pub async fn run(cli: &Cli, console: &Console, clock: &Arc<dyn Clock>) -> Result
     let target = Target::resolve(&cli.target, clock, creates).await?;
     match (&cli.command, files) {
         (Command::Publish(options), Some(files)) => {
-            ready::must_be_ready(&target, &cli.command).await?;
+            maintenance::must_be_ready(&target, &cli.command).await?;
             publishing::run(&target, console, options, files).await
         }
         (command, _) => on_table(command, &target, console).await,
@@ -86,7 +84,7 @@ pub async fn run(cli: &Cli, console: &Console, clock: &Arc<dyn Clock>) -> Result
 
 /// Runs a command that works on a table which was found already.
 pub async fn on_table(command: &Command, target: &Target, console: &Console) -> Result<Answer, Failure> {
-    ready::must_be_ready(target, command).await?;
+    maintenance::must_be_ready(target, command).await?;
     match command {
         Command::Versions => versions::list(target).await,
         Command::Rollback(options) => versions::rollback(target, console, options).await,
@@ -215,7 +213,7 @@ async fn deliver(command: &DeliveryCommand, target: &Target, console: &Console) 
         DeliveryCommand::List(options) => delivery::list(target, options).await,
         DeliveryCommand::Retry(options) => runs::retry(target, console, options).await,
         DeliveryCommand::Cancel(options) => delivery::decide(target, console, options, Decision::Cancel).await,
-        DeliveryCommand::Restored(options) => restored::run(target, console, options.yes).await,
+        DeliveryCommand::Restored(options) => maintenance::run(target, console, options.yes).await,
         DeliveryCommand::Done(options) => delivery::decide(target, console, options, Decision::Done).await,
     }
 }

@@ -15,7 +15,7 @@ use crate::telemetry;
 use crate::usecases::orders::SetStatusError;
 use crate::usecases::orders::after::after;
 use crate::usecases::orders::effects::Limits;
-use crate::usecases::orders::recipients::with_accounts;
+use crate::usecases::orders::inputs::with_accounts;
 use crate::usecases::orders::transition::{Planned, Step, plan};
 
 /// The table, the time, and the payment provider that is asked: `&P`, or `Option<&P>` where it may be missing.

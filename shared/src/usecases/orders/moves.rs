@@ -4,8 +4,7 @@
 
 use super::after::after_at_once;
 use super::effects::{Limits, move_between};
-use super::inputs::OrderInputs;
-use super::recipients::account;
+use super::inputs::{OrderInputs, account};
 use super::refusal::{Guarded, Limit, OrderRefusal};
 use super::subscription::{NotMoved, move_to};
 use crate::clock::Clock;

@@ -2,8 +2,7 @@
 
 use super::after::after_at_once;
 use super::effects::{Limits, add_to_ledgers, check_codes, spent, take_stock, users_exist};
-use super::inputs::OrderInputs;
-use super::recipients::with_accounts;
+use super::inputs::{OrderInputs, with_accounts};
 use super::refusal::{Guarded, OrderRefusal};
 use super::statistics::Statistics;
 use super::{new_internal_id, next_number};

@@ -5,7 +5,7 @@ use super::{STATISTICS_ROUNDS, active_version, patrons};
 use crate::model::{
     Donations, Donor, InternalId, Money, MonthSum, Order, PaidOrder, RecentDonation, Settings, User, UserId,
 };
-use crate::rules::donations::{Adjustment, apply_to_goals, rank, ranking};
+use crate::rules::donations::{Adjustment, apply_to_goals, rank, ranking, rename};
 use crate::rules::order::without_refunded;
 use crate::store::codec::encode_live;
 use crate::store::keys::{self, Key};
@@ -230,4 +230,19 @@ async fn month_writes(
     }
     let at = of_month.iter().map(|(change, _)| change.order.created_at).max().unwrap_or_default();
     sums.values().map(|sum| write_month_sum(&month, sum, at)).collect()
+}
+
+/// Shows a user's present name and image among the donators and patrons. Done again, it changes only the version of the
+/// statistics. The names are never half changed.
+pub async fn rename_in_statistics(db: &Db, user: &User) -> Result<(), StoreError> {
+    in_turns(STATISTICS_ROUNDS, || async {
+        let mut shown = VersionedDonations::read(db).await?;
+        let mut writes = patrons::rename(db, user).await?;
+        rename(&mut shown.donations, user);
+        // Also if the name is shown nowhere yet: an order that is being counted under the former name then conflicts.
+        writes.push(shown.write()?);
+        send(db, writes).await?;
+        Ok(())
+    })
+    .await
 }
