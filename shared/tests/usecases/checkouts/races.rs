@@ -65,7 +65,8 @@ async fn a_checkout_a_changed_cart_a_payment_and_its_end_at_once() {
         let change = async {
             let mut cart = market.cart(1).await;
             cart.lines.push(line(9, PLAIN, 1));
-            shared::store::carts::save(&instances[1].db, &cart).await.unwrap();
+            // It may lose against the payment.
+            _ = shared::store::carts::save(&instances[1].db, &cart).await;
         };
         let pay = async {
             if round % 3 != 0 {
