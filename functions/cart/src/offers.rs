@@ -1,4 +1,4 @@
-//! What is offered in the cart: promoted items, and the servers that a line can be for.
+//! Offers of the cart: promoted items (rules.md, "Promotions"), and the servers that a line can be for (rules.md, "Server selection").
 
 use crate::State;
 use crate::support::context;

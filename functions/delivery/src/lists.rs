@@ -1,5 +1,4 @@
-//! What the game server plugin only reads: version, settings, packages, goals, donators, payments (plugin calls that no command
-//! depends on).
+//! The game server plugin's calls that only read: version, settings, packages, goals, donators, payments. No command depends on them.
 
 use crate::State;
 use crate::support::content::{self, PER_PAGE, PageOf};

@@ -150,7 +150,7 @@ impl Endpoint for CheckStatus {
 
 /// Whether the provider is asked: the order is pending, and the checkout is its own.
 fn may_ask(stored: &StoredOrder, checkout: Option<&str>) -> bool {
-    let session = stored.effects.provider.as_ref().and_then(|provider| provider.session.as_deref());
+    let session = stored.session();
     stored.order.status == OrderStatus::Pending && session.is_some() && session == checkout
 }
 

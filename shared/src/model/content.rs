@@ -1,4 +1,4 @@
-//! What an owner publishes besides items: settings, pages, staff, the look of the shop, game servers.
+//! The published parts of a store besides items: settings, pages, staff, the look of the shop, game servers.
 
 use super::{Money, Rate, ServerId};
 use serde::{Deserialize, Serialize};

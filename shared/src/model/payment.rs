@@ -1,5 +1,5 @@
-//! What an order keeps of its payment: the checkout that is open, the provider's account, attempts to refund it, and how an
-//! operator's look at it ended.
+//! The payment of an order, as the order keeps it: the checkout that is open, the provider's account, attempts to refund it, and how
+//! an operator's look at it ended.
 
 use super::{CodeText, GiftCardPayment, InternalId, ItemId, Money};
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! What proves a login: a word in the game, or an account of the chat platform.
+//! Proofs of a login: a word in the game, or an account of the chat platform.
 
 use super::{PlayerName, UserId};
 use serde::{Deserialize, Serialize};

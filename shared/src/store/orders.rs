@@ -129,10 +129,9 @@ impl StoredOrder {
                 values.insert(name.to_owned(), value?);
             }
         }
-        let intent = |effects: &OrderEffects| effects.provider.as_ref().and_then(|provider| provider.intent.clone());
-        if let Some(intent) = intent(then).filter(|_| intent(then) != intent(now)) {
+        if let Some(intent) = after.intent().filter(|intent| self.intent() != Some(intent)) {
             set.push("provider.intent = :intent");
-            values.insert(":intent".to_owned(), AttributeValue::S(intent));
+            values.insert(":intent".to_owned(), AttributeValue::S(intent.to_owned()));
         }
         for (is_set, words, value) in [
             (then.over_limit && !now.over_limit, "over_limit = :yes", (":yes", true)),
@@ -149,6 +148,16 @@ impl StoredOrder {
     /// Whether it was made by a checkout.
     pub const fn is_checkout(&self) -> bool {
         self.effects.provider.is_some()
+    }
+
+    /// The provider's id of its checkout; `None` if it was never opened.
+    pub fn session(&self) -> Option<&str> {
+        self.effects.provider.as_ref()?.session.as_deref()
+    }
+
+    /// The provider's id of its payment, once that is known.
+    pub fn intent(&self) -> Option<&str> {
+        self.effects.provider.as_ref()?.intent.as_deref()
     }
 
     /// Whether its checkout can still be paid at `now`, seconds since 1970 UTC.

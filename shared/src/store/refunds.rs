@@ -190,9 +190,9 @@ impl StoredOrder {
 
     /// The condition that the provider's payment is as it was read.
     pub(super) fn intent_as_read(&self, values: &mut Item) -> &'static str {
-        match self.effects.provider.as_ref().and_then(|provider| provider.intent.clone()) {
+        match self.intent() {
             Some(intent) => {
-                values.insert(":intent_read".to_owned(), AttributeValue::S(intent));
+                values.insert(":intent_read".to_owned(), AttributeValue::S(intent.to_owned()));
                 "provider.intent = :intent_read"
             }
             None => "attribute_not_exists(provider.intent)",

@@ -58,7 +58,7 @@ pub(super) async fn run(
     Ok(answer(&sums, &format!("{} {} run.", paint(GOOD, "ok"), sums.counted())))
 }
 
-/// What is given, and the orders with lines that are left out, by reason.
+/// The number of commands that are given, and the orders with lines that are left out, by reason.
 #[derive(Default)]
 struct Sums {
     orders: usize,

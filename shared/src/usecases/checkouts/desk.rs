@@ -119,7 +119,7 @@ pub(super) fn unknown_intent<'a>(stored: &StoredOrder, state: &'a PaymentState) 
 impl<P: Provider> Desk<'_, &P> {
     /// Asks the provider what became of an order's checkout, and writes it. An order whose checkout was never opened waits.
     pub async fn settle(&self, stored: &StoredOrder) -> Result<Settled, SettleError> {
-        let Some(session) = stored.effects.provider.as_ref().and_then(|provider| provider.session.as_deref()) else {
+        let Some(session) = stored.session() else {
             return Ok(Settled::Open);
         };
         let settled = match self.provider.fetch(session).await {
@@ -141,7 +141,7 @@ impl<P: Provider> Desk<'_, &P> {
 
     /// [`Self::end`]. The provider has most likely ended it by itself: then one call is enough.
     async fn end_or_ended(&self, stored: &StoredOrder) -> Result<Settled, SettleError> {
-        if let Some(session) = stored.effects.provider.as_ref().and_then(|provider| provider.session.as_deref()) {
+        if let Some(session) = stored.session() {
             let state = self.provider.fetch(session).await?;
             if state.progress != Progress::Open {
                 return self.apply_own(stored, &state).await;
@@ -164,9 +164,8 @@ impl<P: Provider> Desk<'_, &P> {
             complete(self.db, self.clock, stored).await?;
             return Ok(Settled::Changed);
         }
-        let known = stored.effects.provider.as_ref().and_then(|provider| provider.session.clone());
-        let session = match known {
-            Some(session) => session,
+        let session = match stored.session() {
+            Some(session) => session.to_owned(),
             None => match self.open_session(stored).await {
                 Ok(session) => session.id,
                 Err(SettleError::Provider(ProviderError::Refused(_) | ProviderError::Key(_))) => {

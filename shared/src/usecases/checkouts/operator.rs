@@ -242,8 +242,7 @@ impl<P: Provider> Desk<'_, &P> {
     pub(super) async fn settle_and_fetch(&self, id: &InternalId) -> Result<(StoredOrder, PaymentState), OperatorError> {
         in_turns(ROUNDS, || async {
             let before = read(self.db, id).await?;
-            let session = before.effects.provider.as_ref().and_then(|provider| provider.session.as_deref());
-            let state = self.provider.fetch(session.ok_or(OperatorError::NoPayment)?).await?;
+            let state = self.provider.fetch(before.session().ok_or(OperatorError::NoPayment)?).await?;
             self.apply(id, &state).await?;
             let after = read(self.db, id).await?;
             let shown = |stored: &StoredOrder| {

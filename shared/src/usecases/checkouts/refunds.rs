@@ -1,4 +1,4 @@
-//! What a payment needs besides being paid: refunds, an operator's look, and checkouts that the provider does not have.
+//! Refunds of a payment, an operator's look at it, and checkouts that the provider does not have.
 //!
 //! An attempt to refund is written on the order before it is sent, so that a repeated command or webhook event finishes the same
 //! refund and never makes another one.

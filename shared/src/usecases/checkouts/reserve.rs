@@ -125,25 +125,25 @@ async fn send_order(
     writes: impl FnOnce(Option<&Reservation>) -> Result<Vec<Guarded>, HoldError>,
     reservation: Option<Reservation>,
 ) -> Result<Begun, StoreError> {
-    let begun = match writes(reservation.as_ref()) {
+    let sent = match writes(reservation.as_ref()) {
         Ok(writes) => send_patiently(db, writes).await,
         Err(HoldError::Refused(refusal)) => Ok(Err(refusal)),
         Err(HoldError::Store(error)) => return Err(error),
     };
-    match (&reservation, begun) {
-        (_, Ok(Ok(()))) => Ok(Begun::Written(reservation)),
-        (Some(reservation), Err(error)) if !error.is_contended() => {
+    let unwritten = match sent {
+        Ok(Ok(())) => return Ok(Begun::Written(reservation)),
+        Ok(Err(refusal)) => Ok(Begun::Refused(refusal)),
+        Err(error) => Err(error),
+    };
+    if let Some(reservation) = &reservation {
+        if matches!(&unwritten, Err(error) if !error.is_contended()) {
             // It is not known whether the order is written.
             left_to_sweep(reservation, settle_reservation(db, reservation).await);
-            Err(error)
-        }
-        (reservation, unwritten) => {
-            if let Some(reservation) = reservation {
-                release(db, reservation).await?;
-            }
-            unwritten.map(|refused| refused.map_or_else(Begun::Refused, |()| Begun::Written(None)))
+        } else {
+            release(db, reservation).await?;
         }
     }
+    unwritten
 }
 
 /// How many seconds after it began an interrupted checkout is cleaned up. A function ends before that.

@@ -1,5 +1,5 @@
-//! What follows from a change of an order once it is written: the buyer's cart without what was bought, the delivery, and the
-//! statistics. It is started here and nowhere else; the sweep finishes what is left.
+//! The consequences of a change of an order, once it is written: the buyer's cart without what was bought, the delivery, and the
+//! statistics. They are started here and nowhere else; the sweep finishes what is left.
 
 use super::statistics::{Statistics, follow as count};
 use crate::clock::Clock;

@@ -1,4 +1,4 @@
-//! What a change of an order depends on: rows that are read together, and the accounts of players that gifts are for.
+//! The inputs of a change of an order: rows that are read together, and the accounts of players that gifts are for.
 
 use super::active_version;
 use crate::clock::Clock;

@@ -141,8 +141,7 @@ pub async fn record(db: &Db, clock: &dyn Clock, new: NewOrder) -> Result<Recorde
         writes.extend(due.map(Guarded::from));
         writes.insert(0, draft.put_new()?.into());
         writes.extend(OwnedOrder::put(&draft.order)?.map(Guarded::from));
-        let intent = draft.effects.provider.as_ref().and_then(|provider| provider.intent.as_deref());
-        writes.extend(intent.map(|intent| Payment::put(&draft.order, intent)).transpose()?.map(Guarded::from));
+        writes.extend(draft.intent().map(|intent| Payment::put(&draft.order, intent)).transpose()?.map(Guarded::from));
         send_guarded(db, writes).await??;
         let statistics = after_at_once(db, clock, &draft).await;
         let stored = orders::get(db, &draft.order.internal_id).await.ok().flatten().unwrap_or(draft);
@@ -182,10 +181,9 @@ async fn already(
 fn difference(draft: &StoredOrder, dated: bool, stored: &StoredOrder) -> Option<&'static str> {
     let (new, old) = (&draft.order, &stored.order);
     let status = new.status == old.status || Some(new.status) == stored.effects.recorded_as;
-    let session = |stored: &StoredOrder| stored.effects.provider.as_ref().and_then(|provider| provider.session.clone());
     // The order of a checkout that was not recorded is another one, also if the provider's session is the same.
     let is_same_payment = draft.effects.provider.is_none()
-        || (session(draft) == session(stored) && stored.effects.recorded_as == draft.effects.recorded_as);
+        || (draft.session() == stored.session() && stored.effects.recorded_as == draft.effects.recorded_as);
     let choices = |line: &OrderLine| {
         let chosen = line.chosen.as_ref()?;
         let variables: Vec<_> = chosen.variables.iter().map(|variable| (variable.id, variable.value.clone())).collect();

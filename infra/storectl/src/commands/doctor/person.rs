@@ -153,7 +153,7 @@ async fn deadlines(target: &Target, disputes: &[StoredOrder]) -> BTreeMap<Intern
     let Some(keys) = target.payments.read().await.ok().and_then(|keys| keys.stripe) else { return until };
     let Ok(client) = target.payments.client(keys.key).await else { return until };
     for stored in disputes.iter().take(ASKED) {
-        let intent = stored.effects.provider.as_ref().and_then(|provider| provider.intent.as_deref());
+        let intent = stored.intent();
         let Some(Ok(intent)) = intent.map(ObjectId::parse) else { continue };
         let Ok(all) = client.send(&Dispute::list(&intent)).await else { continue };
         let first = all.data.iter().filter_map(|dispute| dispute.evidence_details.due_by).min();

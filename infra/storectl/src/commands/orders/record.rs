@@ -130,7 +130,7 @@ fn internal_id(options: &RecordOrder, paid: Option<&PaidCheckout>) -> Result<Int
 
 /// An order that exists may only be one that the same command has recorded.
 fn must_be_recorded_by(stored: &StoredOrder, session: &str) -> Result<(), Failure> {
-    let known = stored.effects.provider.as_ref().and_then(|provider| provider.session.as_deref());
+    let known = stored.session();
     if known == Some(session) && stored.effects.recorded_as == Some(OrderStatus::Paid) {
         return Ok(());
     }
