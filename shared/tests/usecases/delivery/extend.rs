@@ -1,7 +1,7 @@
 //! An outage that is given back: timed items last longer, once per run.
 
 use super::game_server::{GameServer, Trouble};
-use super::shop::{Shop, bought, on, online};
+use super::shop::{DAY, Shop, bought, on, online};
 use shared::model::{CommandEvent, CommandTemplate, ItemDelivery, RunName};
 use shared::store::StoreError;
 use shared::usecases::delivery::{extend_end, timed_ends};
@@ -9,7 +9,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tests::Fault;
 
-const DAY: u64 = 86_400;
 const THREE_DAYS: i64 = 3 * 86_400;
 
 /// Lets a run move what it can, as the tool does; how many ends.

@@ -3,7 +3,9 @@
 
 use super::game_server::{GameServer, Trouble};
 use super::holders::audited;
-use super::shop::{BUYER, ITEM, OTHER, Shop, bought, on, online};
+use super::shop::{
+    BUYER, DAY, ITEM, OTHER, Shop, bought, expired, for_thirty_days, hat, on, online, permanent, refunded, sells,
+};
 use shared::model::{
     Command, CommandEvent, CommandTemplate, EarlierExpiry, EarlierHolder, InternalId, ItemDelivery, OrderDelivery,
     ServerId, UserName,
@@ -12,36 +14,6 @@ use shared::store::transaction::{Write, send};
 use shared::store::{codec, keys};
 use shared::usecases::delivery::{HoldersAudit, redeliver};
 use shared::usecases::upgrade::upgrade;
-
-const DAY: u64 = 86_400;
-
-fn expired(run: &str) -> CommandTemplate {
-    on(CommandEvent::Expired, run)
-}
-
-fn refunded(run: &str) -> CommandTemplate {
-    on(CommandEvent::Refunded, run)
-}
-
-fn permanent(commands: Vec<CommandTemplate>) -> ItemDelivery {
-    ItemDelivery { commands, expires_after: None }
-}
-
-fn for_thirty_days(commands: Vec<CommandTemplate>) -> ItemDelivery {
-    ItemDelivery { commands, expires_after: Some(30 * 86_400) }
-}
-
-/// A shop that delivers the item so to one game server.
-async fn sells(delivery: ItemDelivery) -> (Shop, GameServer) {
-    let shop = Shop::open(Vec::new()).await;
-    shop.publish(&[1], delivery).await;
-    let server = shop.game_server(1).await;
-    (shop, server)
-}
-
-fn hat() -> ItemDelivery {
-    permanent(vec![bought("unlock {player}"), refunded("lock {player}")])
-}
 
 async fn round(shop: &Shop, server: &mut GameServer) {
     server.round(shop, Trouble::NONE).await;

@@ -1,7 +1,7 @@
 //! Orders that are moved to another player: what ran for the wrong one is taken back, and all of it runs for the right one, once.
 
 use super::game_server::{GameServer, Trouble};
-use super::shop::{Shop, bought, on, online};
+use super::shop::{DAY, Shop, bought, on, online};
 use shared::model::CommandEvent::{ChargedBack, Expired, Refunded};
 use shared::model::{CommandTemplate, InternalId, ItemDelivery, Lasting, LineId, PlayerName};
 use shared::usecases::checkouts::{Desk, OperatorError};
@@ -10,7 +10,6 @@ use shared::usecases::orders::{MoveError, NewPlayer, move_order};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tests::Fault;
 
-const DAY: u64 = 86_400;
 const MONTH: u32 = 30 * 86_400;
 
 fn player(name: &str) -> NewPlayer {

@@ -1,7 +1,7 @@
 //! Named runs: a game server was reset, or lost what it had since a backup, and what it gave runs again, once.
 
 use super::game_server::{GameServer, Trouble};
-use super::shop::{BUYER, ITEM, OTHER, Shop, bought, on, online};
+use super::shop::{BUYER, DAY, ITEM, OTHER, Shop, bought, on, online};
 use shared::model::{
     CommandEvent, CommandState, CommandTemplate, DeliveryRun, InternalId, ItemDelivery, ItemId, LineId, OwnerRun,
     RunName, ServerId, UserName,
@@ -15,8 +15,6 @@ use shared::usecases::delivery::{LeftOut, OrderRun, done, orders_of, preview, ru
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tests::Fault;
-
-const DAY: u64 = 86_400;
 
 fn hat() -> Vec<CommandTemplate> {
     vec![bought("unlock {player}"), on(CommandEvent::Refunded, "lock {player}")]

@@ -2,13 +2,13 @@
 
 use super::game_server::{GameServer, Trouble};
 use super::holders::audited;
-use super::shop::{BUYER, ITEM, OTHER, Shop, bought, on};
+use super::shop::{BUYER, DAY, ITEM, OTHER, Shop, bought, expired, for_thirty_days, hat, permanent, refunded, sells};
 use crate::subscribers::Subscribers;
 use local::stripe::Action;
 use shared::clock::Clock;
 use shared::model::{
-    Command, CommandEvent, CommandState, CommandTemplate, DeliveryRun, InternalId, ItemDelivery, LineId, PlayerName,
-    RunName, ServerId, UserName,
+    Command, CommandState, CommandTemplate, DeliveryRun, InternalId, ItemDelivery, LineId, PlayerName, RunName,
+    ServerId, UserName,
 };
 use shared::store::{Db, StoreError};
 use shared::usecases::bans::ban;
@@ -22,38 +22,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tests::{Fault, configure};
 
-const DAY: u64 = 86_400;
-
-fn expired(run: &str) -> CommandTemplate {
-    on(CommandEvent::Expired, run)
-}
-
-fn refunded(run: &str) -> CommandTemplate {
-    on(CommandEvent::Refunded, run)
-}
-
-fn permanent(commands: Vec<CommandTemplate>) -> ItemDelivery {
-    ItemDelivery { commands, expires_after: None }
-}
-
-fn for_thirty_days(commands: Vec<CommandTemplate>) -> ItemDelivery {
-    ItemDelivery { commands, expires_after: Some(30 * 86_400) }
-}
-
-fn hat() -> ItemDelivery {
-    permanent(vec![bought("unlock {player}"), refunded("lock {player}")])
-}
-
 /// The hat of the next season.
 fn crown() -> ItemDelivery {
     permanent(vec![bought("crown {player}"), refunded("uncrown {player}")])
-}
-
-async fn sells(delivery: ItemDelivery) -> (Shop, GameServer) {
-    let shop = Shop::open(Vec::new()).await;
-    shop.publish(&[1], delivery).await;
-    let server = shop.game_server(1).await;
-    (shop, server)
 }
 
 async fn round(shop: &Shop, server: &mut GameServer) {

@@ -31,6 +31,37 @@ pub struct Shop {
     pub store: TestStore,
 }
 
+/// Seconds.
+pub const DAY: u64 = 86_400;
+
+pub fn expired(run: &str) -> CommandTemplate {
+    on(CommandEvent::Expired, run)
+}
+
+pub fn refunded(run: &str) -> CommandTemplate {
+    on(CommandEvent::Refunded, run)
+}
+
+pub fn permanent(commands: Vec<CommandTemplate>) -> ItemDelivery {
+    ItemDelivery { commands, expires_after: None }
+}
+
+pub fn for_thirty_days(commands: Vec<CommandTemplate>) -> ItemDelivery {
+    ItemDelivery { commands, expires_after: Some(30 * 86_400) }
+}
+
+pub fn hat() -> ItemDelivery {
+    permanent(vec![bought("unlock {player}"), refunded("lock {player}")])
+}
+
+/// A shop that delivers the item so to one game server.
+pub async fn sells(delivery: ItemDelivery) -> (Shop, GameServer) {
+    let shop = Shop::open(Vec::new()).await;
+    shop.publish(&[1], delivery).await;
+    let server = shop.game_server(1).await;
+    (shop, server)
+}
+
 /// A command that is run when the item is bought.
 pub fn bought(run: &str) -> CommandTemplate {
     CommandTemplate { run: run.to_owned(), ..CommandTemplate::default() }

@@ -1,7 +1,7 @@
 //! The steps after a payment, a refund and a dispute.
 
 use super::game_server::{GameServer, Trouble};
-use super::shop::{BUYER, Shop, bought, on, online};
+use super::shop::{BUYER, DAY, Shop, bought, on, online};
 use shared::model::{
     Command, CommandEvent, CommandId, CommandState, CommandTemplate, DeliveryStep, InternalId, ItemDelivery,
     OrderStatus, UserId, UserName,
@@ -281,8 +281,6 @@ async fn nothing_of_an_order_that_was_taken_back_is_sent_again() {
         assert_eq!(sent == OwnerOutcome::TakenBack, event == CommandEvent::Bought, "{sent:?}");
     }
 }
-
-const DAY: u64 = 86_400;
 
 fn for_thirty_days() -> ItemDelivery {
     let commands = vec![

@@ -2,7 +2,7 @@
 
 use super::game_server::{GameServer, Trouble};
 use super::holders::audited;
-use super::shop::{Shop, bought, on};
+use super::shop::{DAY, Shop, bought, on};
 use shared::model::CommandEvent::{Expired, Refunded};
 use shared::model::{CommandTemplate, InternalId, ItemDelivery, LineId, OrderStatus};
 use shared::providers::Stripe;
@@ -11,7 +11,6 @@ use shared::usecases::delivery::HoldersAudit;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tests::Fault;
 
-const DAY: u64 = 86_400;
 const MONTH: u32 = 30 * 86_400;
 
 /// What of the only line is refunded afterwards.
