@@ -1,11 +1,12 @@
 //! POST /cart/add/{id}: adds an item to the cart (rules.md, "Adding and changing lines").
 
 use crate::State;
+use crate::support::captured::WithCaptured;
 use crate::support::change::{AddRefusal, money, refused};
 use crate::support::count::Count;
 use crate::support::{context, write};
 use serde::{Deserialize, Deserializer, Serialize, de};
-use shared::endpoint::{Endpoint, Error, ErrorBody, Json, PathIdAndBody, RoundTrips};
+use shared::endpoint::{Endpoint, Error, ErrorBody, Json, PathIdAndBody, RoundTrips, WithCookie};
 use shared::http::body::{BodyFault, Flag, Written};
 use shared::model::{ItemId, LineId, LineVariable, NotAPlayerName, PaymentType, PlayerName, ServerId};
 use shared::rules::add_line::LineToAdd;
@@ -57,8 +58,8 @@ type Failure = Error<AddRefusal>;
 impl Endpoint for Add {
     type State = State;
     type Caller = Claim;
-    type Input = PathIdAndBody<ItemId, AddRequest>;
-    type Reply = Json<Added>;
+    type Input = WithCaptured<PathIdAndBody<ItemId, AddRequest>>;
+    type Reply = WithCookie<Json<Added>>;
     type Refusal = AddRefusal;
 
     const ROUTES: &'static [&'static str] = &["POST /cart/add/{id}"];
@@ -69,9 +70,9 @@ impl Endpoint for Add {
     async fn handle(
         state: &State,
         claim: Claim,
-        PathIdAndBody(item, body): Self::Input,
+        WithCaptured(PathIdAndBody(item, body), captured): Self::Input,
     ) -> Result<Self::Reply, Failure> {
-        Ok(Json::of(&write::with_retries(state, || attempt(state, claim, item, &body)).await?))
+        Ok(write::with_retries(state, &captured, || attempt(state, claim, item, &body)).await?.rendered())
     }
 }
 

@@ -3,13 +3,14 @@
 //! token is needed, and every refusal counts as a try of an unknown code (rules.md, "Unknown codes").
 
 use crate::State;
+use crate::support::captured::WithCaptured;
 use crate::support::context;
 use crate::support::remove_code::remove_code;
 use crate::support::unknown_codes::{self, TooMany, Tries};
 use crate::support::write::{self, Contention, Failure};
 use lambda_http::http::StatusCode;
 use serde::{Deserialize, Serialize};
-use shared::endpoint::{Endpoint, Error, ErrorBody, Json, JsonBody, Refusal, RoundTrips, WithAddress};
+use shared::endpoint::{Endpoint, Error, ErrorBody, Json, JsonBody, Refusal, RoundTrips, WithAddress, WithCookie};
 use shared::http::body;
 use shared::http::reply::Outcome;
 use shared::model::{AppliedCoupon, AppliedGiftCard, Cart, Code, CodeKind, CodeText, Coupon, Discount};
@@ -93,8 +94,8 @@ impl Refusal for AcceptCouponRefusal {
 impl Endpoint for AcceptCoupon {
     type State = State;
     type Caller = Claim;
-    type Input = WithAddress<JsonBody<CouponRequest>>;
-    type Reply = Json<AcceptCouponReply>;
+    type Input = WithCaptured<WithAddress<JsonBody<CouponRequest>>>;
+    type Reply = WithCookie<Json<AcceptCouponReply>>;
     type Refusal = AcceptCouponRefusal;
 
     const ROUTES: &'static [&'static str] = &["POST /cart/acceptCoupon"];
@@ -106,10 +107,10 @@ impl Endpoint for AcceptCoupon {
     async fn handle(
         state: &State,
         claim: Claim,
-        WithAddress(JsonBody(body), address): Self::Input,
+        WithCaptured(WithAddress(JsonBody(body), address), captured): Self::Input,
     ) -> Result<Self::Reply, Error<AcceptCouponRefusal>> {
-        let reply = write::with_retries(state, || attempt(state, claim, &body.coupon, &address)).await?;
-        Ok(Json::of(&reply))
+        let reply = write::with_retries(state, &captured, || attempt(state, claim, &body.coupon, &address)).await?;
+        Ok(reply.rendered())
     }
 }
 
@@ -225,8 +226,8 @@ pub struct RemoveCoupon;
 impl Endpoint for RemoveCoupon {
     type State = State;
     type Caller = Claim;
-    type Input = ();
-    type Reply = Json<Outcome<'static>>;
+    type Input = WithCaptured<()>;
+    type Reply = WithCookie<Json<Outcome<'static>>>;
     type Refusal = Contention;
 
     const ROUTES: &'static [&'static str] = &["POST /cart/removeCoupon"];
@@ -234,9 +235,13 @@ impl Endpoint for RemoveCoupon {
     const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 3, cold: 3 };
     const ERRORS: ErrorBody = ErrorBody::Success;
 
-    async fn handle(state: &State, claim: Claim, (): ()) -> Result<Self::Reply, Failure> {
+    async fn handle(
+        state: &State,
+        claim: Claim,
+        WithCaptured((), captured): Self::Input,
+    ) -> Result<Self::Reply, Failure> {
         let (none, removed) = ("No coupon is on your cart.", "The coupon was removed.");
-        Ok(Json::of(&remove_code(state, claim, CodeKind::Coupon, none, removed).await?))
+        remove_code(state, claim, CodeKind::Coupon, none, removed, &captured).await
     }
 }
 
@@ -245,8 +250,8 @@ pub struct RemoveGiftcard;
 impl Endpoint for RemoveGiftcard {
     type State = State;
     type Caller = Claim;
-    type Input = ();
-    type Reply = Json<Outcome<'static>>;
+    type Input = WithCaptured<()>;
+    type Reply = WithCookie<Json<Outcome<'static>>>;
     type Refusal = Contention;
 
     const ROUTES: &'static [&'static str] = &["POST /cart/removeGiftcard"];
@@ -254,9 +259,13 @@ impl Endpoint for RemoveGiftcard {
     const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 3, cold: 3 };
     const ERRORS: ErrorBody = ErrorBody::Success;
 
-    async fn handle(state: &State, claim: Claim, (): ()) -> Result<Self::Reply, Failure> {
+    async fn handle(
+        state: &State,
+        claim: Claim,
+        WithCaptured((), captured): Self::Input,
+    ) -> Result<Self::Reply, Failure> {
         let (none, removed) = ("No gift card is on your cart.", "The gift card was removed.");
-        Ok(Json::of(&remove_code(state, claim, CodeKind::Gift, none, removed).await?))
+        remove_code(state, claim, CodeKind::Gift, none, removed, &captured).await
     }
 }
 

@@ -73,7 +73,5 @@ pub async fn warm_up(state: &State) {
 
 /// Responds to a request. Never panics and never fails: every fault becomes a response.
 pub async fn handle(state: &State, request: Request) -> Response<Body> {
-    let headers = request.headers().clone();
-    // Boxed, because it is moved through several futures, each of which would have room for it.
-    support::captured::in_request(&headers, Box::pin(endpoint::handle(ENDPOINTS, state, request))).await
+    endpoint::handle(ENDPOINTS, state, request).await
 }

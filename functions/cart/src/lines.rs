@@ -1,13 +1,14 @@
 //! The calls about a line of the cart: its count, variables, server and price, and removing it (rules.md, "Adding and changing lines").
 
 use crate::State;
+use crate::support::captured::WithCaptured;
 use crate::support::change::{ChangeRefusal, Done, ReloadRefusal, change, money};
 use crate::support::context;
 use crate::support::count::Count;
 use crate::support::write::{self, Contention};
 use lambda_http::http::StatusCode;
 use serde::Deserialize;
-use shared::endpoint::{Endpoint, Error, ErrorBody, Json, PathId, PathIdAndBody, Refusal, RoundTrips};
+use shared::endpoint::{Endpoint, Error, ErrorBody, Json, PathId, PathIdAndBody, Refusal, RoundTrips, WithCookie};
 use shared::http::body::Written;
 use shared::http::reply::Outcome;
 use shared::model::{LineId, LineVariable, ServerId};
@@ -26,8 +27,8 @@ pub struct CountRequest {
 impl Endpoint for Reload {
     type State = State;
     type Caller = Claim;
-    type Input = PathIdAndBody<LineId, CountRequest>;
-    type Reply = Json<Done>;
+    type Input = WithCaptured<PathIdAndBody<LineId, CountRequest>>;
+    type Reply = WithCookie<Json<Done>>;
     type Refusal = ReloadRefusal;
 
     const ROUTES: &'static [&'static str] = &["POST /cart/reload/{cid}"];
@@ -38,9 +39,9 @@ impl Endpoint for Reload {
     async fn handle(
         state: &State,
         claim: Claim,
-        PathIdAndBody(line, body): Self::Input,
+        WithCaptured(PathIdAndBody(line, body), captured): Self::Input,
     ) -> Result<Self::Reply, Error<ReloadRefusal>> {
-        Ok(Json::of(&change(state, claim, line, &|_| Ok(Change::Count(body.count.get()))).await?))
+        change(state, claim, line, &captured, &|_| Ok(Change::Count(body.count.get()))).await
     }
 }
 
@@ -57,8 +58,8 @@ pub struct VariableRequest {
 impl Endpoint for SetVariable {
     type State = State;
     type Caller = Claim;
-    type Input = PathIdAndBody<LineId, VariableRequest>;
-    type Reply = Json<Done>;
+    type Input = WithCaptured<PathIdAndBody<LineId, VariableRequest>>;
+    type Reply = WithCookie<Json<Done>>;
     type Refusal = ChangeRefusal;
 
     const ROUTES: &'static [&'static str] = &["POST /cart/setVariable/{cid}"];
@@ -69,10 +70,10 @@ impl Endpoint for SetVariable {
     async fn handle(
         state: &State,
         claim: Claim,
-        PathIdAndBody(line, body): Self::Input,
+        WithCaptured(PathIdAndBody(line, body), captured): Self::Input,
     ) -> Result<Self::Reply, Error<ChangeRefusal>> {
         let choice = LineVariable { id: body.var_id, value: body.var_value.0 };
-        Ok(Json::of(&change(state, claim, line, &|_| Ok(Change::Variable(choice.clone()))).await?))
+        change(state, claim, line, &captured, &|_| Ok(Change::Variable(choice.clone()))).await
     }
 }
 
@@ -87,8 +88,8 @@ pub struct ServerRequest {
 impl Endpoint for SetSelectedServer {
     type State = State;
     type Caller = Claim;
-    type Input = PathIdAndBody<LineId, ServerRequest>;
-    type Reply = Json<Done>;
+    type Input = WithCaptured<PathIdAndBody<LineId, ServerRequest>>;
+    type Reply = WithCookie<Json<Done>>;
     type Refusal = ChangeRefusal;
 
     const ROUTES: &'static [&'static str] = &["POST /cart/setSelectedServer/{cid}"];
@@ -99,9 +100,9 @@ impl Endpoint for SetSelectedServer {
     async fn handle(
         state: &State,
         claim: Claim,
-        PathIdAndBody(line, body): Self::Input,
+        WithCaptured(PathIdAndBody(line, body), captured): Self::Input,
     ) -> Result<Self::Reply, Error<ChangeRefusal>> {
-        Ok(Json::of(&change(state, claim, line, &|_| Ok(Change::Server(body.server_id))).await?))
+        change(state, claim, line, &captured, &|_| Ok(Change::Server(body.server_id))).await
     }
 }
 
@@ -116,8 +117,8 @@ pub struct PriceRequest {
 impl Endpoint for ChangePrice {
     type State = State;
     type Caller = Claim;
-    type Input = PathIdAndBody<LineId, PriceRequest>;
-    type Reply = Json<Done>;
+    type Input = WithCaptured<PathIdAndBody<LineId, PriceRequest>>;
+    type Reply = WithCookie<Json<Done>>;
     type Refusal = ChangeRefusal;
 
     const ROUTES: &'static [&'static str] = &["POST /cart/changePrice/{cid}"];
@@ -128,10 +129,10 @@ impl Endpoint for ChangePrice {
     async fn handle(
         state: &State,
         claim: Claim,
-        PathIdAndBody(line, body): Self::Input,
+        WithCaptured(PathIdAndBody(line, body), captured): Self::Input,
     ) -> Result<Self::Reply, Error<ChangeRefusal>> {
         let price = |digits| money("price", &body.price.0, digits).map(Change::Price);
-        Ok(Json::of(&change(state, claim, line, &price).await?))
+        change(state, claim, line, &captured, &price).await
     }
 }
 
@@ -168,16 +169,20 @@ type Failure = Error<RemoveRefusal>;
 impl Endpoint for Remove {
     type State = State;
     type Caller = Claim;
-    type Input = PathId<LineId>;
-    type Reply = Json<Outcome<'static>>;
+    type Input = WithCaptured<PathId<LineId>>;
+    type Reply = WithCookie<Json<Outcome<'static>>>;
     type Refusal = RemoveRefusal;
 
     const ROUTES: &'static [&'static str] = &["POST /cart/remove/{cid}"];
     const SUMMARY: &'static str = "removes a line from the cart";
     const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 3, cold: 3 };
 
-    async fn handle(state: &State, claim: Claim, PathId(line): PathId<LineId>) -> Result<Self::Reply, Failure> {
-        Ok(Json::of(&write::with_retries(state, || attempt(state, claim, line)).await?))
+    async fn handle(
+        state: &State,
+        claim: Claim,
+        WithCaptured(PathId(line), captured): Self::Input,
+    ) -> Result<Self::Reply, Failure> {
+        Ok(write::with_retries(state, &captured, || attempt(state, claim, line)).await?.rendered())
     }
 }
 

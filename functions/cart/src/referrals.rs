@@ -3,8 +3,9 @@
 //! [`captured`](crate::support::captured).
 
 use crate::State;
+use crate::support::captured::{self, Captured, WithCaptured};
 use crate::support::write::{self, Contention, Failure};
-use crate::support::{captured, context, referral};
+use crate::support::{context, referral};
 use serde::{Deserialize, Serialize};
 use shared::endpoint::{Endpoint, Error, ErrorBody, Json, JsonBody, RoundTrips, WithCookie};
 use shared::http::body;
@@ -28,8 +29,8 @@ pub struct ReferralRequest {
 impl Endpoint for SetReferral {
     type State = State;
     type Caller = Claim;
-    type Input = JsonBody<ReferralRequest>;
-    type Reply = Json<Outcome<'static>>;
+    type Input = WithCaptured<JsonBody<ReferralRequest>>;
+    type Reply = WithCookie<Json<Outcome<'static>>>;
     type Refusal = Contention;
 
     const ROUTES: &'static [&'static str] = &["POST /cart/setReferral"];
@@ -38,15 +39,25 @@ impl Endpoint for SetReferral {
     const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 4, cold: 4 };
     const ERRORS: ErrorBody = ErrorBody::Success;
 
-    async fn handle(state: &State, claim: Claim, JsonBody(body): Self::Input) -> Result<Self::Reply, Failure> {
-        let (success, message) = outcome(set(state, claim, &body.ref_code).await?);
-        Ok(Json::of(&Outcome { success, message }))
+    async fn handle(
+        state: &State,
+        claim: Claim,
+        WithCaptured(JsonBody(body), captured): Self::Input,
+    ) -> Result<Self::Reply, Failure> {
+        let WithCookie { reply, cookie } = set(state, claim, &captured, &body.ref_code).await?;
+        let (success, message) = outcome(reply);
+        Ok(WithCookie { reply: Json::of(&Outcome { success, message }), cookie })
     }
 }
 
 /// Applies a code to the caller's cart, if the rules allow it.
-pub async fn set(state: &State, claim: Claim, code: &CodeText) -> Result<Decision, Failure> {
-    write::with_retries(state, || attempt(state, claim, code)).await
+pub async fn set(
+    state: &State,
+    claim: Claim,
+    captured: &Captured,
+    code: &CodeText,
+) -> Result<WithCookie<Decision>, Failure> {
+    write::with_retries(state, captured, || attempt(state, claim, code)).await
 }
 
 /// Whether the code is on the cart now, and what the buyer reads.
@@ -78,8 +89,8 @@ pub struct RemoveReferral;
 impl Endpoint for RemoveReferral {
     type State = State;
     type Caller = Claim;
-    type Input = ();
-    type Reply = Json<Outcome<'static>>;
+    type Input = WithCaptured<()>;
+    type Reply = WithCookie<Json<Outcome<'static>>>;
     type Refusal = Contention;
 
     const ROUTES: &'static [&'static str] = &["POST /cart/removeReferral"];
@@ -88,9 +99,13 @@ impl Endpoint for RemoveReferral {
     const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 3, cold: 3 };
     const ERRORS: ErrorBody = ErrorBody::Success;
 
-    async fn handle(state: &State, claim: Claim, (): ()) -> Result<Self::Reply, Failure> {
+    async fn handle(
+        state: &State,
+        claim: Claim,
+        WithCaptured((), captured): Self::Input,
+    ) -> Result<Self::Reply, Failure> {
         // The buyer wants no referral code on the cart: one that the browser keeps is not applied.
-        Ok(Json::of(&write::edit(state, || removed(state, claim), false).await?))
+        Ok(write::with_retries(state, &captured.unapplied(), || removed(state, claim)).await?.rendered())
     }
 }
 
@@ -130,7 +145,7 @@ pub struct CaptureReply {
 impl Endpoint for CaptureReferral {
     type State = State;
     type Caller = Option<Claim>;
-    type Input = JsonBody<CaptureRequest>;
+    type Input = WithCaptured<JsonBody<CaptureRequest>>;
     type Reply = WithCookie<Json<CaptureReply>>;
     type Refusal = Contention;
 
@@ -139,19 +154,23 @@ impl Endpoint for CaptureReferral {
     const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 4, cold: 4 };
     const ERRORS: ErrorBody = ErrorBody::Success;
 
-    async fn handle(state: &State, claim: Option<Claim>, JsonBody(body): Self::Input) -> Result<Self::Reply, Failure> {
+    async fn handle(
+        state: &State,
+        claim: Option<Claim>,
+        WithCaptured(JsonBody(body), captured): Self::Input,
+    ) -> Result<Self::Reply, Failure> {
         let decision = match claim {
             None => None,
-            Some(claim) => match set(state, claim, &body.code).await {
+            Some(claim) => match set(state, claim, &captured, &body.code).await {
                 // The account does not accept the token, which then counts as none.
                 Err(Error::Unauthorized) => None,
                 decision => Some(decision?),
             },
         };
-        if let Some(decision) = decision {
-            let (success, message) = outcome(decision);
+        if let Some(WithCookie { reply, cookie }) = decision {
+            let (success, message) = outcome(reply);
             let reply = CaptureReply { success, attribution_applied: success, message };
-            return Ok(WithCookie { reply: Json::of(&reply), cookie: None });
+            return Ok(WithCookie { reply: Json::of(&reply), cookie });
         }
         let cookie = referral::in_force(state, &body.code).await?.and_then(|_| captured::keep(&body.code));
         let (success, message) = match cookie {

@@ -110,22 +110,18 @@ pub enum CreateRefusal {
     TooManyAttempts { retry_seconds: u64 },
     #[error("Please accept the terms and conditions and the privacy policy.")]
     Terms,
-    #[error("Too many payments of limited items or coupons are open at your address. Finish one, or try again later.")]
-    TooManyOpen { retry_seconds: u64 },
     #[error("{0}")]
     Maintenance(String),
     #[error("This payment method is not available.")]
     UnknownMethod,
     #[error("Please log in again before you pay.")]
     LoginAgain,
-    #[error("{0}")]
-    Cart(String),
-    #[error("The code on your cart no longer applies and was removed. The new total is {0}.")]
-    CodeRemoved(String),
-    #[error("Please enter your gift card {0} again before you pay. It was entered by another login.")]
-    CardOfAnotherLogin(String),
-    #[error("Your last payment is being processed.")]
-    Processing,
+    #[error("{text}")]
+    Checkout {
+        refusal: CheckoutRefusal,
+        /// Its sentence, with amounts in the store's currency.
+        text: String,
+    },
     #[error("The payment provider refuses this payment. You have not been charged.")]
     Refused,
     #[error("Something else changed your cart or sold the same items just now. Please try again.")]
@@ -140,13 +136,14 @@ impl Refusal for CreateRefusal {
 
     fn retry_seconds(&self) -> Option<u64> {
         match self {
-            Self::TooManyAttempts { retry_seconds } | Self::TooManyOpen { retry_seconds } => Some(*retry_seconds),
+            Self::TooManyAttempts { retry_seconds }
+            | Self::Checkout { refusal: CheckoutRefusal::TooManyOpen { retry_seconds }, .. } => Some(*retry_seconds),
             _ => None,
         }
     }
 
     fn documented() -> Vec<(&'static str, Self)> {
-        let example = CheckoutRefusal::SoldOut { name: "Squire".to_owned() };
+        let checkout = |refusal| Self::checkout(refusal, CurrencyFormat::new(2));
         vec![
             (
                 "This address has begun 10 checkouts in 10 minutes, or sent 60 requests",
@@ -154,22 +151,42 @@ impl Refusal for CreateRefusal {
             ),
             (
                 "This address has 10 open checkouts with limited items or coupons, begun within the time of a hold",
-                Self::TooManyOpen { retry_seconds: 2_100 },
+                checkout(CheckoutRefusal::TooManyOpen { retry_seconds: 2_100 }),
             ),
             ("The terms or the privacy policy are not accepted", Self::Terms),
             ("The store is closed for maintenance", Self::Maintenance("The store is closed.".to_owned())),
             ("The method is unknown, or switched off", Self::UnknownMethod),
             ("The token was issued for a name before logins had an id", Self::LoginAgain),
-            ("The cart cannot be paid; the message names the line", Self::Cart(example.to_string())),
-            ("A code on the cart no longer applies", Self::CodeRemoved("12.00".to_owned())),
+            (
+                "The cart cannot be paid; the message names the line",
+                checkout(CheckoutRefusal::SoldOut { name: "Squire".to_owned() }),
+            ),
+            (
+                "A code on the cart no longer applies",
+                checkout(CheckoutRefusal::CodeRemoved { total: Money::from_minor(1_200) }),
+            ),
             (
                 "Another login by name entered the gift card on the cart",
-                Self::CardOfAnotherLogin("****2k4d".to_owned()),
+                checkout(CheckoutRefusal::CardOfAnotherLogin { masked: "****2k4d".to_owned() }),
             ),
-            ("The last payment has not ended", Self::Processing),
+            ("The last payment has not ended", checkout(CheckoutRefusal::Processing)),
             ("The provider refuses the payment", Self::Refused),
             ("Other requests kept changing the cart or the stock", Self::Contention),
         ]
+    }
+}
+
+impl CreateRefusal {
+    fn checkout(refusal: CheckoutRefusal, format: CurrencyFormat) -> Self {
+        let text = match &refusal {
+            CheckoutRefusal::TooManyAttempts { retry_seconds } => {
+                return Self::TooManyAttempts { retry_seconds: *retry_seconds };
+            }
+            CheckoutRefusal::BelowLeast { least } => format!("At least {} must be paid.", format.money(*least)),
+            CheckoutRefusal::CodeRemoved { total } => format!("{refusal} The new total is {}.", format.money(*total)),
+            _ => refusal.to_string(),
+        };
+        Self::Checkout { refusal, text }
     }
 }
 
@@ -201,7 +218,8 @@ impl Endpoint for Create {
         let buyer = first?.ok_or(Error::Unauthorized)?;
         let hit = hit?;
         if !hit.allowed {
-            return Err(too_many(hit.reset_seconds));
+            telemetry::rate_limited();
+            return Err(Error::Refused(CreateRefusal::TooManyAttempts { retry_seconds: hit.reset_seconds }));
         }
         let active = Arc::clone(&buyer.context.active);
         let gateway = check(state, &body, &active).map_err(Error::Refused)?;
@@ -218,7 +236,7 @@ impl Endpoint for Create {
             load(state, claim, &address, None).await?.map(|buyer| buyer.context).ok_or(Error::Unauthorized)
         };
         let created = checkouts::create(&state.sources(), provider, request, buyer.context, reload).await;
-        let checkout = created.map_err(|error| failure(error, &active))?;
+        let checkout = created.map_err(|error| failure(error, CurrencyFormat::new(active.config.digits)))?;
         Ok(Json::of(&reply(checkout, &active)))
     }
 }
@@ -258,13 +276,7 @@ async fn load(state: &State, claim: Claim, address: &str, chat: Option<&ChatId>)
     Ok(Some(Buyer { context: CartContext::take(user, active, rows)?, has_chat }))
 }
 
-fn too_many(retry_seconds: u64) -> Failure {
-    telemetry::rate_limited();
-    Error::Refused(CreateRefusal::TooManyAttempts { retry_seconds })
-}
-
-fn failure(error: CreateError<Failure>, active: &ActiveVersion) -> Failure {
-    let money = |amount: Money| CurrencyFormat::new(active.config.digits).money(amount).to_string();
+fn failure(error: CreateError<Failure>, format: CurrencyFormat) -> Failure {
     Error::Refused(match error {
         CreateError::Load(error) => return error,
         CreateError::Store(StoreError::Contended) => CreateRefusal::Contention,
@@ -276,15 +288,12 @@ fn failure(error: CreateError<Failure>, active: &ActiveVersion) -> Failure {
             tracing::error!(reason, "the payment provider refuses a checkout");
             CreateRefusal::Refused
         }
-        CreateError::Refused(CheckoutRefusal::BelowLeast { least }) => {
-            CreateRefusal::Cart(format!("At least {} must be paid.", money(least)))
+        CreateError::Refused(refusal) => {
+            if matches!(refusal, CheckoutRefusal::TooManyAttempts { .. }) {
+                telemetry::rate_limited();
+            }
+            CreateRefusal::checkout(refusal, format)
         }
-        CreateError::Refused(refusal) => CreateRefusal::Cart(refusal.to_string()),
-        CreateError::CodeRemoved { total } => CreateRefusal::CodeRemoved(money(total)),
-        CreateError::CardOfAnotherLogin { masked } => CreateRefusal::CardOfAnotherLogin(masked),
-        CreateError::Processing => CreateRefusal::Processing,
-        CreateError::TooManyAttempts { retry_seconds } => return too_many(retry_seconds),
-        CreateError::TooManyOpen { retry_seconds } => CreateRefusal::TooManyOpen { retry_seconds },
     })
 }
 

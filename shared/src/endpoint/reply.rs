@@ -32,6 +32,13 @@ pub struct WithCookie<R> {
     pub cookie: Option<HeaderValue>,
 }
 
+impl<T: Serialize> WithCookie<T> {
+    /// The response with its body as JSON.
+    pub fn rendered(self) -> WithCookie<Json<T>> {
+        WithCookie { reply: Json::of(&self.reply), cookie: self.cookie }
+    }
+}
+
 impl<R: Reply> Reply for WithCookie<R> {
     fn into_response(self, request: &Request, cache: Cache) -> Response<Body> {
         let mut response = self.reply.into_response(request, cache);

@@ -40,8 +40,8 @@ pub struct Payer<'a> {
     pub now: i64,
 }
 
-/// The reason why a cart cannot be paid. First a subscription is checked, then each line by itself, units, and amounts.
-/// The text is a sentence for the buyer.
+/// The reason why a checkout of a cart does not begin, as a sentence for the buyer. [`sale`] checks first a subscription, then each
+/// line by itself, units, and amounts.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CheckoutRefusal {
     #[error("Your cart is empty.")]
@@ -95,6 +95,30 @@ pub enum CheckoutRefusal {
     BelowLeast {
         /// The least amount.
         least: Money,
+    },
+    /// A code on the cart no longer applies. It has been removed.
+    #[error("The code on your cart no longer applies and was removed.")]
+    CodeRemoved {
+        /// The price of the cart without it.
+        total: Money,
+    },
+    #[error("Please enter your gift card {masked} again before you pay. It was entered by another login.")]
+    CardOfAnotherLogin {
+        /// Its text, as such a login is shown it.
+        masked: String,
+    },
+    #[error("Your last payment is being processed.")]
+    Processing,
+    /// The address has begun too many checkouts.
+    #[error("Too many attempts.")]
+    TooManyAttempts {
+        /// Seconds until it may begin another one.
+        retry_seconds: u64,
+    },
+    #[error("Too many payments of limited items or coupons are open at your address. Finish one, or try again later.")]
+    TooManyOpen {
+        /// Seconds until one of them no longer counts.
+        retry_seconds: u64,
     },
 }
 

@@ -4,29 +4,41 @@
 
 use crate::State;
 use crate::support::referral;
-use lambda_http::http::header::SET_COOKIE;
 use lambda_http::http::{HeaderMap, HeaderValue};
-use lambda_http::{Body, Response};
+use shared::endpoint::{Input, InputKind, Received, RequestSchemas};
+use shared::http::body::BodyFault;
 use shared::http::cookie;
 use shared::model::{Cart, CodeText, Referral};
 use shared::rules::referral::SetReferral;
 use shared::store::StoreError;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 const COOKIE: &str = "captured_referral";
 /// How long a browser keeps the code, in seconds: 30 days.
 const SECONDS: u32 = 30 * 86_400;
 
-tokio::task_local! {
-    /// The code of the request that is being handled.
-    static CAPTURED: Captured;
+/// Input of an endpoint that writes carts, with the referral code that the browser keeps.
+#[derive(Debug)]
+pub struct WithCaptured<I>(pub I, pub Captured);
+
+impl<I: Input> Input for WithCaptured<I> {
+    const KIND: InputKind = I::KIND;
+
+    fn read(received: Received<'_>) -> Result<Self, BodyFault> {
+        let captured = Captured::of(received.request.headers());
+        I::read(received).map(|input| Self(input, captured))
+    }
+
+    fn schemas(generator: &mut schemars::SchemaGenerator) -> RequestSchemas {
+        I::schemas(generator)
+    }
 }
 
-struct Captured {
+/// The referral code that a request's browser keeps.
+#[derive(Debug)]
+pub struct Captured {
     is_sent: bool,
     /// Its code; `None` if it holds none.
     code: Option<CodeText>,
-    is_spent: AtomicBool,
 }
 
 impl Captured {
@@ -34,8 +46,23 @@ impl Captured {
         let value = cookie::value(headers, COOKIE);
         let text = value.as_deref().and_then(cookie::decoded);
         let text = text.filter(|text| text.chars().count() <= CodeText::LONGEST);
-        let code = text.and_then(|text| CodeText::parse(&text).ok());
-        Self { is_sent: value.is_some(), code, is_spent: AtomicBool::new(false) }
+        Self { is_sent: value.is_some(), code: text.and_then(|text| CodeText::parse(&text).ok()) }
+    }
+
+    /// The same for a write that does not apply the code, and spends it nevertheless.
+    pub fn unapplied(self) -> Self {
+        Self { code: None, ..self }
+    }
+
+    /// Reads the referral of the code, if it is in force. Reads nothing for a request without the cookie.
+    pub async fn referral(&self, state: &State) -> Result<Option<Referral>, StoreError> {
+        let Some(code) = &self.code else { return Ok(None) };
+        referral::in_force(state, code).await
+    }
+
+    /// The cookie that clears the code once a cart is written; `None` if the browser keeps none.
+    pub fn spent(&self) -> Option<HeaderValue> {
+        if self.is_sent { set("", 0) } else { None }
     }
 }
 
@@ -50,35 +77,10 @@ fn set(value: &str, seconds: u32) -> Option<HeaderValue> {
     HeaderValue::try_from(cookie).ok()
 }
 
-/// Handles a request with the code of its cookie.
-pub async fn in_request(headers: &HeaderMap, handle: impl Future<Output = Response<Body>>) -> Response<Body> {
-    let respond = async {
-        let mut response = handle.await;
-        if CAPTURED.with(|captured| captured.is_spent.load(Ordering::Relaxed)) {
-            response.headers_mut().extend(set("", 0).map(|cookie| (SET_COOKIE, cookie)));
-        }
-        response
-    };
-    CAPTURED.scope(Captured::of(headers), respond).await
-}
-
-/// Reads the referral of the request's code, if it is in force. Reads nothing for a request without the cookie.
-pub async fn read(state: &State) -> Result<Option<Referral>, StoreError> {
-    let Some(code) = CAPTURED.try_with(|captured| captured.code.clone()).ok().flatten() else { return Ok(None) };
-    referral::in_force(state, &code).await
-}
-
 /// Applies a referral to a cart that is about to be written, under the rules of setReferral.
 pub async fn apply(state: &State, cart: &mut Cart, captured: Referral) -> Result<(), StoreError> {
     if referral::decide(state, Some(&captured), cart, true).await? == SetReferral::Apply {
         cart.referral = Some(captured.code);
     }
     Ok(())
-}
-
-/// The request has written a cart: its code is spent.
-pub fn spend() {
-    let spend = |captured: &Captured| captured.is_spent.store(captured.is_sent, Ordering::Relaxed);
-    // Outside of a request nothing is captured.
-    _ = CAPTURED.try_with(spend);
 }

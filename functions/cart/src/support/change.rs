@@ -1,11 +1,12 @@
 //! Changing a line of the cart: what reload, setVariable, setSelectedServer and changePrice have in common.
 
 use crate::State;
+use crate::support::captured::Captured;
 use crate::support::context;
 use crate::support::write::{self, Contention};
 use lambda_http::http::StatusCode;
 use serde::Serialize;
-use shared::endpoint::{Error, ErrorBody, Refusal};
+use shared::endpoint::{Error, ErrorBody, Json, Refusal, WithCookie};
 use shared::http::body::BodyFault;
 use shared::model::{DecimalError, LineId, Money};
 use shared::rules::add_line::{Change, LineRefusal};
@@ -71,9 +72,10 @@ pub async fn change<const READS_BODY: bool>(
     state: &State,
     claim: Claim,
     line: Option<LineId>,
+    captured: &Captured,
     wanted: &(dyn Fn(u8) -> Result<Change, BodyFault> + Sync),
-) -> Result<Done, Error<LineCallRefusal<false, READS_BODY>>> {
-    write::with_retries(state, || attempt(state, claim, line, wanted)).await
+) -> Result<WithCookie<Json<Done>>, Error<LineCallRefusal<false, READS_BODY>>> {
+    Ok(write::with_retries(state, captured, || attempt(state, claim, line, wanted)).await?.rendered())
 }
 
 async fn attempt<const READS_BODY: bool>(

@@ -1,9 +1,10 @@
 //! Removing the coupon or gift card from the cart: what removeCoupon and removeGiftcard have in common.
 
 use crate::State;
+use crate::support::captured::Captured;
 use crate::support::context;
 use crate::support::write::{self, Failure};
-use shared::endpoint::Error;
+use shared::endpoint::{Error, Json, WithCookie};
 use shared::http::reply::Outcome;
 use shared::model::CodeKind;
 use shared::token::Claim;
@@ -16,7 +17,8 @@ pub async fn remove_code(
     kind: CodeKind,
     none: &'static str,
     removed: &'static str,
-) -> Result<Outcome<'static>, Failure> {
+    captured: &Captured,
+) -> Result<WithCookie<Json<Outcome<'static>>>, Failure> {
     let attempt = || async {
         let context = context::load(state, claim, &[]).await?.ok_or(Error::Unauthorized)?;
         let mut cart = context.cart;
@@ -30,5 +32,5 @@ pub async fn remove_code(
         drop_unpublished(&state.sources(), &context.active.version, &mut cart).await?;
         Ok(Attempt::Write(Box::new(cart), Outcome { success: true, message: removed }))
     };
-    write::with_retries(state, attempt).await
+    Ok(write::with_retries(state, captured, attempt).await?.rendered())
 }

@@ -176,13 +176,11 @@ impl Recipient {
 /// The players that gifts are for, by name in lower case.
 pub(super) type Recipients = BTreeMap<String, Recipient>;
 
-/// The reason why a transaction cannot be made.
+/// The reason why the order of a checkout is not written.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum HoldError {
-    /// No state of the table allows it.
     #[error(transparent)]
     Refused(#[from] OrderRefusal),
-    /// An item cannot be encoded.
     #[error(transparent)]
     Store(#[from] StoreError),
 }

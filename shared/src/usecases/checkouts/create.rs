@@ -1,10 +1,10 @@
 //! Beginning a checkout.
 
-use super::begin::{self, Recipient, Recipients, Request, inputs, order, with_checkout};
+use super::begin::{self, HoldError, Recipient, Recipients, Request, inputs, order, with_checkout};
 use super::desk::{Desk, SettleError};
 use super::open::{Checkout, Existing, open, resume};
 use super::provider::{Provider, ProviderError};
-use super::reserve::{BeginLimit, Begun, Place, confirm, has_limited, left_to_sweep, write};
+use super::reserve::{BeginLimit, Place, confirm, has_limited, left_to_sweep, write};
 use crate::model::{Cart, Login, Money, ProviderAccount};
 use crate::rules::cart::PricedLine;
 use crate::rules::checkout::{CheckoutRefusal, Payer, check_commands, sale};
@@ -28,34 +28,10 @@ const ROUNDS: u32 = 8;
 pub enum CreateError<E> {
     #[error("the buyer could not be read")]
     Load(E),
-    /// The cart cannot be paid.
     #[error(transparent)]
     Refused(#[from] CheckoutRefusal),
-    /// A code on the cart no longer applies. It has been removed.
-    #[error("The code on your cart no longer applies and was removed.")]
-    CodeRemoved {
-        /// The price of the cart without it.
-        total: Money,
-    },
-    #[error("The gift card {masked} was entered by another login.")]
-    CardOfAnotherLogin {
-        /// Its text, as such a login is shown it.
-        masked: String,
-    },
-    #[error("Your last payment is being processed.")]
-    Processing,
     #[error(transparent)]
     Provider(#[from] ProviderError),
-    #[error("too many checkouts")]
-    TooManyAttempts {
-        /// Seconds until it may begin another one.
-        retry_seconds: u64,
-    },
-    #[error("too many open checkouts that hold what is limited")]
-    TooManyOpen {
-        /// Seconds until one of them no longer counts.
-        retry_seconds: u64,
-    },
     #[error(transparent)]
     Store(#[from] StoreError),
 }
@@ -89,7 +65,7 @@ where
         if let Some(open) = &context.cart.checkout {
             match resume(&desk, open, &context.cart, request.login).await? {
                 Existing::Open(checkout) => return Ok(checkout),
-                Existing::Processing => return Err(CreateError::Processing),
+                Existing::Processing => return Err(CheckoutRefusal::Processing.into()),
                 Existing::Paid => {
                     paid = Some(open.order.clone());
                     continue;
@@ -153,10 +129,10 @@ async fn begin<E>(
         cart.gift_card.take_if(|_| card_ends);
         // The buyer pays only what was shown.
         send(sources.db, vec![carts::write(&cart)?]).await?;
-        return Err(CreateError::CodeRemoved { total: codes.to_pay(&lines) });
+        return Err(CheckoutRefusal::CodeRemoved { total: codes.to_pay(&lines) }.into());
     }
     if let Some(masked) = card_of_another(&loaded.context.cart, &codes, request.login) {
-        return Err(CreateError::CardOfAnotherLogin { masked });
+        return Err(CheckoutRefusal::CardOfAnotherLogin { masked }.into());
     }
     let payer = Payer {
         is_proven: request.login.is_proven(),
@@ -168,7 +144,7 @@ async fn begin<E>(
     let sale = sale(&lines, &codes, &payments, payer)?;
     check_commands(&lines, &loaded.context.active.config.delivery)?;
     if let Some(retry_seconds) = limit.as_ref().and_then(BeginLimit::wait) {
-        return Err(CreateError::TooManyAttempts { retry_seconds });
+        return Err(CheckoutRefusal::TooManyAttempts { retry_seconds }.into());
     }
     let is_limited = has_limited(&lines, loaded.coupon());
     let chat = request.chat.filter(|_| lines.iter().any(|line| line.item().needs_chat));
@@ -186,10 +162,10 @@ async fn begin<E>(
         writes.extend(commands.map(Guarded::from));
         Ok(writes)
     };
-    match write(sources.db, &order, cart, &inputs, place.as_ref(), writes).await? {
-        Begun::Written(reservation) => Ok((order, reservation)),
-        Begun::Refused(refusal) => Err(refused(refusal, &lines)),
-        Begun::TooManyOpen { retry_seconds } => Err(CreateError::TooManyOpen { retry_seconds }),
+    match write(sources.db, &order, cart, &inputs, place.as_ref(), writes).await {
+        Ok(reservation) => Ok((order, reservation)),
+        Err(HoldError::Refused(refusal)) => Err(refused(refusal, &lines)),
+        Err(HoldError::Store(error)) => Err(error.into()),
     }
 }
 
@@ -220,7 +196,8 @@ fn refused<E>(refusal: OrderRefusal, lines: &[PricedLine<'_>]) -> CreateError<E>
     let name_of = |line: &PricedLine<'_>| line.item().name.clone();
     let name = |id| lines.iter().find(|line| line.item().id == id).map_or_else(String::new, name_of);
     CreateError::Refused(match refusal {
-        OrderRefusal::TooManyCheckouts { retry_seconds } => return CreateError::TooManyAttempts { retry_seconds },
+        OrderRefusal::TooManyCheckouts { retry_seconds } => CheckoutRefusal::TooManyAttempts { retry_seconds },
+        OrderRefusal::TooManyOpen { retry_seconds } => CheckoutRefusal::TooManyOpen { retry_seconds },
         OrderRefusal::GlobalLimit { item, .. } => CheckoutRefusal::SoldOut { name: name(item) },
         OrderRefusal::UserLimit { item, .. } | OrderRefusal::Owned { item } => {
             CheckoutRefusal::Unavailable { name: name(item) }

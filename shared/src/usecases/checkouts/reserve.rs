@@ -17,18 +17,6 @@ use crate::usecases::orders::inputs::OrderInputs;
 use crate::usecases::orders::refusal::{Guarded, Limit, OrderRefusal};
 use futures_util::future::join_all;
 
-pub(super) enum Begun {
-    /// It is written, with these units.
-    Written(Option<Reservation>),
-    /// A limit does not allow it.
-    Refused(OrderRefusal),
-    /// Its address has too many open checkouts with limited items.
-    TooManyOpen {
-        /// Seconds until one of them no longer counts.
-        retry_seconds: u64,
-    },
-}
-
 /// The place of a checkout among those of its address.
 #[derive(Debug)]
 pub(super) struct Place<'a> {
@@ -68,33 +56,29 @@ pub(super) async fn write(
     inputs: &OrderInputs,
     place: Option<&Place<'_>>,
     writes: impl FnOnce(Option<&Reservation>) -> Result<Vec<Guarded>, HoldError>,
-) -> Result<Begun, StoreError> {
-    let (reserved, added) = tokio::join!(reserve(db, order, cart, inputs), add(db, place));
-    let begun = match (reserved, added) {
-        (Ok(Ok(reservation)), Ok(Added::Yes)) => send_order(db, writes, reservation).await,
-        (Ok(Ok(reservation)), refused) => {
+) -> Result<Option<Reservation>, HoldError> {
+    let begun = match tokio::join!(reserve(db, order, cart, inputs), add(db, place)) {
+        (Ok(reservation), Ok(())) => send_order(db, writes, reservation).await,
+        (Ok(reservation), Err(error)) => {
             if let Some(reservation) = &reservation {
                 release(db, reservation).await?;
             }
-            match refused? {
-                Added::Full { retry_seconds } => return Ok(Begun::TooManyOpen { retry_seconds }),
-                Added::Yes => Err(StoreError::Contended),
-            }
+            return Err(error);
         }
-        (Ok(Err(refusal)), _) => Ok(Begun::Refused(refusal)),
         (Err(error), _) => Err(error),
     };
-    let is_certainly_unwritten = matches!(begun, Ok(Begun::Refused(_)) | Err(StoreError::Contended));
+    let is_certainly_unwritten = matches!(begun, Err(HoldError::Refused(_) | HoldError::Store(StoreError::Contended)));
     if let Some(place) = place.filter(|_| is_certainly_unwritten) {
         place.free(db).await;
     }
     begun
 }
 
-async fn add(db: &Db, place: Option<&Place<'_>>) -> Result<Added, StoreError> {
-    match place {
-        Some(place) => open_limited::add(db, place.address, &place.entry).await,
-        None => Ok(Added::Yes),
+async fn add(db: &Db, place: Option<&Place<'_>>) -> Result<(), HoldError> {
+    let Some(place) = place else { return Ok(()) };
+    match open_limited::add(db, place.address, &place.entry).await? {
+        Added::Yes => Ok(()),
+        Added::Full { retry_seconds } => Err(OrderRefusal::TooManyOpen { retry_seconds }.into()),
     }
 }
 
@@ -104,18 +88,18 @@ async fn reserve(
     order: &StoredOrder,
     cart: &Cart,
     inputs: &OrderInputs,
-) -> Result<Result<Option<Reservation>, OrderRefusal>, StoreError> {
+) -> Result<Option<Reservation>, HoldError> {
     if !order.effects.held {
-        return Ok(Ok(None));
+        return Ok(None);
     }
-    match reserve_units(db, order, inputs, order.order.created_at).await? {
-        ReserveOutcome::All(reservation) => Ok(Ok(Some(reservation))),
-        ReserveOutcome::Refused(refusal) => {
+    match reserve_units(db, order, inputs, order.order.created_at).await {
+        Err(HoldError::Refused(refusal)) => {
             // Another request of the same buyer may have reserved them.
             let current: Option<Cart> = read_live(db, &keys::cart(cart.user)).await?;
             let is_same = current.is_none_or(|current| current.version == cart.version);
-            if is_same { Ok(Err(refusal)) } else { Err(StoreError::Contended) }
+            Err(if is_same { refusal.into() } else { StoreError::Contended.into() })
         }
+        reserved => reserved.map(Some),
     }
 }
 
@@ -124,37 +108,30 @@ async fn send_order(
     db: &Db,
     writes: impl FnOnce(Option<&Reservation>) -> Result<Vec<Guarded>, HoldError>,
     reservation: Option<Reservation>,
-) -> Result<Begun, StoreError> {
+) -> Result<Option<Reservation>, HoldError> {
     let sent = match writes(reservation.as_ref()) {
         Ok(writes) => send_patiently(db, writes).await,
         Err(HoldError::Refused(refusal)) => Ok(Err(refusal)),
-        Err(HoldError::Store(error)) => return Err(error),
+        Err(error) => return Err(error),
     };
-    let unwritten = match sent {
-        Ok(Ok(())) => return Ok(Begun::Written(reservation)),
-        Ok(Err(refusal)) => Ok(Begun::Refused(refusal)),
-        Err(error) => Err(error),
+    let unwritten: HoldError = match sent {
+        Ok(Ok(())) => return Ok(reservation),
+        Ok(Err(refusal)) => refusal.into(),
+        Err(error) => error.into(),
     };
     if let Some(reservation) = &reservation {
-        if matches!(&unwritten, Err(error) if !error.is_contended()) {
+        if matches!(&unwritten, HoldError::Store(error) if !error.is_contended()) {
             // It is not known whether the order is written.
             left_to_sweep(reservation, settle_reservation(db, reservation).await);
         } else {
             release(db, reservation).await?;
         }
     }
-    unwritten
+    Err(unwritten)
 }
 
 /// How many seconds after it began an interrupted checkout is cleaned up. A function ends before that.
 const INTERRUPTED: i64 = 60;
-
-pub(super) enum ReserveOutcome {
-    /// All units are reserved.
-    All(Reservation),
-    /// Not as many are left; nothing is reserved.
-    Refused(OrderRefusal),
-}
 
 /// Reserves the units of an order that is about to be written. If other writes kept changing a counter, nothing is reserved; if the
 /// database does not respond, [`settle_reservation`] releases what was reserved.
@@ -163,7 +140,7 @@ pub(super) async fn reserve_units(
     order: &StoredOrder,
     inputs: &OrderInputs,
     now: i64,
-) -> Result<ReserveOutcome, StoreError> {
+) -> Result<Reservation, HoldError> {
     let units = by_item(&order.order).into_iter().map(|(item, (count, _))| Units { item, count });
     let reservation = Reservation::new(&order.order, units.collect(), now.saturating_add(INTERRUPTED));
     let put: Write = reservation.put()?;
@@ -178,13 +155,13 @@ pub(super) async fn reserve_units(
         .map(|(units, _)| OrderRefusal::GlobalLimit { item: units.item, limit: limit(units.item).unwrap_or_default() });
     if let Some(refusal) = refusal {
         release(db, &reservation).await?;
-        return Ok(ReserveOutcome::Refused(refusal));
+        return Err(refusal.into());
     }
     if let Some(error) = counted.into_iter().find_map(Result::err) {
         left_to_sweep(&reservation, release(db, &reservation).await);
-        return Err(error);
+        return Err(error.into());
     }
-    Ok(ReserveOutcome::All(reservation))
+    Ok(reservation)
 }
 
 /// Releases the reservation of an order that is not written and never will be. After an error the same call may be

@@ -46,6 +46,11 @@ pub enum OrderRefusal {
         /// Seconds until it may begin another one.
         retry_seconds: u64,
     },
+    #[error("this address has too many open checkouts that hold what is limited")]
+    TooManyOpen {
+        /// Seconds until one of them no longer counts.
+        retry_seconds: u64,
+    },
 }
 
 /// A user's limit on an item, and the number of units in an order.

@@ -87,7 +87,7 @@ async fn a_payment_that_is_being_processed_keeps_the_buyer_waiting() {
     let first = market.create(1).await.unwrap();
     market.provider.end(&first.order, Progress::Processing);
     market.fill(1, &[(PLAIN, 1)], None).await;
-    assert!(matches!(market.create(1).await, Err(Refused::Processing)));
+    assert!(matches!(market.create(1).await, Err(Refused::Refused(CheckoutRefusal::Processing))));
     market.sweep_later().await;
     assert_eq!((market.status(&first.order).await, market.unfinished().await), (OrderStatus::Pending, 1));
     assert_books(&market).await;

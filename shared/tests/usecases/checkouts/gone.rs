@@ -4,6 +4,7 @@ use crate::books::{assert_books, assert_quiet};
 use crate::market::{Market, Refused};
 use crate::shop::FIVE;
 use shared::model::{InternalId, OrderStatus};
+use shared::rules::checkout::CheckoutRefusal;
 use shared::store::orders;
 use shared::usecases::checkouts::{OperatorError, STRANDED, Settled};
 use std::time::Duration;
@@ -88,7 +89,7 @@ async fn a_buyer_whose_checkout_was_deleted_can_buy_again_once_its_time_is_over(
     let (market, order) = begun().await;
     market.provider.lose(&order);
     market.fill(1, &[(FIVE, 1)], None).await;
-    assert!(matches!(market.create(1).await, Err(Refused::Processing)));
+    assert!(matches!(market.create(1).await, Err(Refused::Refused(CheckoutRefusal::Processing))));
     market.clock.advance(OPEN);
     assert_can_buy_again(&market).await;
     assert_eq!(market.status(&order).await, OrderStatus::Cancelled);
@@ -113,7 +114,7 @@ async fn an_order_of_another_account_or_mode_is_marked_and_released_after_its_en
         assert_eq!(review(&market, &order).await.as_deref(), Some(STRANDED));
         assert_eq!(settled(&market, &order).await, Settled::Gone);
         market.fill(1, &[(FIVE, 1)], None).await;
-        assert!(matches!(market.create(1).await, Err(Refused::Processing)));
+        assert!(matches!(market.create(1).await, Err(Refused::Refused(CheckoutRefusal::Processing))));
         assert_eq!((market.status(&order).await, market.sold(FIVE).await), (OrderStatus::Pending, 3));
         market.clock.advance(OPEN);
         assert_eq!(settled(&market, &order).await, Settled::Gone, "it is kept for the grace");
@@ -135,7 +136,7 @@ async fn an_interrupted_order_of_another_account_is_not_opened_in_this_one() {
     market.provider.recover();
     let order = market.cart(1).await.checkout.unwrap().order;
     market.provider.change_account(Some("acct_other"), false);
-    assert!(matches!(market.create(1).await, Err(Refused::Processing)));
+    assert!(matches!(market.create(1).await, Err(Refused::Refused(CheckoutRefusal::Processing))));
     assert_eq!(market.provider.opened(), 0);
     market.sweep_later().await;
     assert_eq!((market.status(&order).await, market.provider.opened()), (OrderStatus::Cancelled, 0));

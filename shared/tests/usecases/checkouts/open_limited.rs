@@ -6,6 +6,7 @@ use crate::shop::{PLAIN, code, user};
 use futures_util::future::join_all;
 use serde_json::json;
 use shared::model::UserId;
+use shared::rules::checkout::CheckoutRefusal;
 use shared::store::keys;
 use shared::store::open_limited::MOST;
 use shared::usecases::checkouts::{CHECKOUTS, Checkout};
@@ -39,7 +40,7 @@ async fn begin_and_wait(market: &Market, buyers: impl Iterator<Item = u64>) -> V
 }
 
 fn is_full(created: &Result<Checkout, Refused>) -> bool {
-    matches!(created, Err(Refused::TooManyOpen { .. }))
+    matches!(created, Err(Refused::Refused(CheckoutRefusal::TooManyOpen { .. })))
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 8)]

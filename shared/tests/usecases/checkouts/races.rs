@@ -7,6 +7,7 @@ use crate::shop::{BALANCE, FIVE, PLAIN};
 use crate::sums::orders;
 use futures_util::future::join_all;
 use shared::model::{InternalId, Money, OrderStatus, UserId};
+use shared::rules::checkout::CheckoutRefusal;
 use shared::rules::payment::{PaymentState, Progress};
 use shared::store::{keys, statistics};
 use shared::usecases::checkouts::{Desk, Settled};
@@ -22,7 +23,10 @@ async fn a_coupon_is_on_as_many_checkouts_as_it_has_uses() {
     let instances = market.instances(8);
     let all = join_all((1..=24).zip(instances.iter().cycle()).map(|(buyer, by)| market.create_by(by, buyer))).await;
     let ok = all.iter().filter(|created| created.is_ok()).count();
-    let removed = all.iter().filter(|created| matches!(created, Err(Refused::CodeRemoved { .. }))).count();
+    let removed = all
+        .iter()
+        .filter(|created| matches!(created, Err(Refused::Refused(CheckoutRefusal::CodeRemoved { .. }))))
+        .count();
     assert_eq!((ok, removed, market.uses("few").await), (3, 21, 3), "{all:?}");
     assert_books(&market).await;
 }

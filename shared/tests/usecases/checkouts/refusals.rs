@@ -5,6 +5,7 @@ use crate::market::{CHAT, FREE, GIFT, Instance, Market, Refused, STEPS, TWENTY, 
 use crate::shop::{BOTH, FIVE, GONE, PLAIN, TWO_EACH, code, paid};
 use serde_json::json;
 use shared::model::{Line, Login, LoginId, Money, PaymentType, Payments, PlayerName, User, UserId};
+use shared::rules::checkout::CheckoutRefusal;
 use shared::store::keys;
 use shared::usecases::checkouts::Request;
 use shared::usecases::orders::{NewOrder, record};
@@ -120,7 +121,10 @@ async fn a_code_that_no_longer_applies_is_removed_and_the_total_said() {
     market.fill(1, &[(PLAIN, 3)], Some("once")).await;
     market.delete(&keys::code(&code("once"))).await;
     let refused = market.create(1).await.unwrap_err();
-    assert!(matches!(refused, Refused::CodeRemoved { total } if total == Money::from_minor(300)), "{refused:?}");
+    assert!(
+        matches!(refused, Refused::Refused(CheckoutRefusal::CodeRemoved { total }) if total == Money::from_minor(300)),
+        "{refused:?}"
+    );
     assert_eq!(market.cart(1).await.coupon, None);
     assert_eq!(market.provider.calls(), 0);
     let checkout = market.create(1).await.unwrap();
@@ -135,7 +139,10 @@ async fn a_code_that_no_longer_applies_is_removed_and_the_total_said() {
         }
     });
     let refused = market.create_by(&Instance::new(db), 2).await.unwrap_err();
-    assert!(matches!(refused, Refused::CodeRemoved { total } if total == Money::from_minor(300)), "{refused:?}");
+    assert!(
+        matches!(refused, Refused::Refused(CheckoutRefusal::CodeRemoved { total }) if total == Money::from_minor(300)),
+        "{refused:?}"
+    );
     assert_eq!(market.unfinished().await, 1, "only the first buyer's");
     assert_eq!(market.sold(PLAIN).await, 6);
 }

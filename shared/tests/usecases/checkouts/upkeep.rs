@@ -241,7 +241,7 @@ async fn take(market: &Market, step: Step, found: &mut Option<Audit>) {
             market.fill_with(user, lines, code).await;
         }
         Step::Create(user, kill) => match market.create_by(&instance(market, kill), user).await {
-            Ok(_) | Err(Refused::Refused(_) | Refused::CodeRemoved { .. } | Refused::Processing) => {}
+            Ok(_) | Err(Refused::Refused(_)) => {}
             Err(error) => assert!(kill.is_some(), "{error:?}"),
         },
         Step::Pay(order) => _ = opened(order).map(|order| market.provider.pay(&order)),
