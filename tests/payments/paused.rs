@@ -1,11 +1,11 @@
-//! No checkout begins while the parameter Payments is false, or the provider's account is drained; what is open is settled.
+//! No checkout begins while the parameter Payments is false, or the store is leaving the provider's account; what is open is settled.
 
 use super::support::{act, add, agreed, begin, call, login, status};
 use crate::support::STALE;
 use local::stripe::{ACCOUNT, Action};
 use serde_json::{Value, json};
-use shared::model::{Drained, ProviderAccount};
-use shared::store::published::set_drained;
+use shared::model::ProviderAccount;
+use shared::store::published::set_leaving;
 use std::time::Duration;
 use tests::TestStore;
 
@@ -40,7 +40,7 @@ async fn without_payments_open_orders_are_still_settled_by_webhook_and_sweep() {
 }
 
 #[tokio::test]
-async fn in_a_drained_account_no_checkout_begins_and_in_another_one_does() {
+async fn in_an_account_that_is_left_no_checkout_begins_and_in_another_one_does() {
     let store = TestStore::open().await;
     let (token, begun) = begin(&store).await;
     for (id, live, is_paused) in [
@@ -50,14 +50,14 @@ async fn in_a_drained_account_no_checkout_begins_and_in_another_one_does() {
         (Some("acct_2"), false, false),
     ] {
         let account = ProviderAccount { id: id.map(str::to_owned), live };
-        assert!(set_drained(&store.db, Some(&Drained { account, since: 0 })).await.unwrap());
+        assert!(set_leaving(&store.db, Some(&account)).await.unwrap());
         store.clock.advance(STALE);
         let found = responses(&store, &format!("B{}{live}", id.unwrap_or("none"))).await;
         assert_eq!(found == paused(), is_paused, "{id:?} {live}: {found:?}");
     }
     act(&store, &begun, &Action::Pay).await;
     assert_eq!(status(&store, &token, &begun).await.1, "PAID");
-    assert!(set_drained(&store.db, None).await.unwrap());
+    assert!(set_leaving(&store.db, None).await.unwrap());
     store.clock.advance(STALE);
     assert_ne!(responses(&store, "Later").await, paused());
 }

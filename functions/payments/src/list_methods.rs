@@ -5,7 +5,7 @@ use serde::Serialize;
 use shared::endpoint::{Endpoint, Error, Json, RoundTrips};
 use shared::model::ActiveVersion;
 use shared::providers::Stripe;
-use shared::rules::payment::is_drained;
+use shared::rules::payment::is_left;
 use shared::store::users;
 use shared::token::Claim;
 use shared::usecases::checkouts::Provider as _;
@@ -45,10 +45,10 @@ impl Endpoint for ListMethods {
 }
 
 /// The methods that are switched on and whose keys are set, as the store names them. None while the deployment takes no
-/// payments, or the provider's account is drained.
+/// payments, or leaves the provider's account.
 pub fn switched_on<'a>(state: &State, active: &'a ActiveVersion) -> impl Iterator<Item = &'a str> {
     let is_on =
-        |stripe: &Stripe| state.base.config.takes_payments && !is_drained(active.drained.as_ref(), &stripe.account());
+        |stripe: &Stripe| state.base.config.takes_payments && !is_left(active.leaving.as_ref(), &stripe.account());
     let is_on = state.stripe.as_ref().is_some_and(is_on);
     let methods = active.config.payments.methods.iter().map(String::as_str);
     methods.filter(move |name| is_on && name.eq_ignore_ascii_case("stripe"))

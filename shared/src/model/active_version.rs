@@ -259,10 +259,10 @@ pub struct ActiveVersion {
     /// `storectl maintenance` sets it, and a publish keeps it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub maintenance: Option<bool>,
-    /// The provider's account in which no checkout begins any more. `storectl payments drain` sets it, and a publish
-    /// keeps it.
+    /// The provider's account that the store is leaving: no checkout begins in it any more. `storectl payments connect` sets it
+    /// with the keys of another one, and a publish keeps it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub drained: Option<Drained>,
+    pub leaving: Option<ProviderAccount>,
     /// The format of the data in the table, see [`SCHEMA`]. The first publish sets it, `storectl upgrade` raises it.
     #[serde(default = "unnumbered")]
     pub schema: u32,
@@ -275,18 +275,10 @@ impl Default for ActiveVersion {
             version: String::new(),
             config: StoreConfig::default(),
             maintenance: None,
-            drained: None,
+            leaving: None,
             schema: SCHEMA,
         }
     }
-}
-
-/// An account at the payment provider that the store is about to leave.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Drained {
-    pub account: ProviderAccount,
-    /// Since when, seconds since 1970 UTC.
-    pub since: i64,
 }
 
 impl ActiveVersion {

@@ -3,8 +3,8 @@
 //! said.
 
 use crate::model::{
-    Drained, InternalId, Money, Order, OrderEffects, OrderStatus, ProviderAccount, ProviderCheckout, RefundOutcome,
-    Refunds, ReviewOutcome,
+    InternalId, Money, Order, OrderEffects, OrderStatus, ProviderAccount, ProviderCheckout, RefundOutcome, Refunds,
+    ReviewOutcome,
 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -118,9 +118,9 @@ pub fn origin(checkout: &ProviderCheckout, ours: &ProviderAccount) -> Origin {
     }
 }
 
-/// Whether no checkout may begin in the account of our keys: it is drained, unless it is certainly another one.
-pub fn is_drained(drained: Option<&Drained>, ours: &ProviderAccount) -> bool {
-    drained.is_some_and(|Drained { account, .. }| may_be_same(account, ours))
+/// Whether no checkout may begin in the account of our keys: the store is leaving it, unless it is certainly another one.
+pub fn is_left(leaving: Option<&ProviderAccount>, ours: &ProviderAccount) -> bool {
+    leaving.is_some_and(|account| may_be_same(account, ours))
 }
 
 /// Whether an account is that of our keys, as far as is known: the same mode, and no other id.

@@ -7,8 +7,8 @@ use super::timed::Timed;
 use super::transaction::{Write, sent};
 use super::{StoreError, keys};
 use crate::clock::Clock;
-use crate::model::{ActiveVersion, Drained, LocalAddresses, SCHEMA};
-use serde::Serialize;
+use crate::model::{ActiveVersion, LocalAddresses, ProviderAccount, SCHEMA};
+use aws_sdk_dynamodb::types::AttributeValue;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -45,24 +45,18 @@ pub async fn raise_schema(db: &Db) -> Result<bool, StoreError> {
     sent(db, vec![write]).await
 }
 
-/// Sets or removes the mark that no checkout begins in an account any more. `false` if nothing was published yet. Fails
-/// if it cannot be written; it is not known then whether it was.
-pub async fn set_drained(db: &Db, drained: Option<&Drained>) -> Result<bool, StoreError> {
-    #[derive(Serialize)]
-    struct Mark<'a> {
-        drained: &'a Drained,
-    }
+/// Sets or removes the account that the store is leaving. `false` if nothing was published yet. Fails if it cannot be written; it is
+/// not known then whether it was.
+pub async fn set_leaving(db: &Db, account: Option<&ProviderAccount>) -> Result<bool, StoreError> {
     let key = keys::active_version();
-    let write: Write = match drained {
-        Some(drained) => {
-            let mark = encode_live(&key, &Mark { drained })?.remove("drained");
-            let mark = mark.ok_or_else(|| StoreError::unreadable(&key, "drained"))?;
-            Write::update(key, "SET drained = :drained").value(":drained", mark)
+    let write: Write = match account {
+        Some(account) => {
+            let account = AttributeValue::M(encode_live(&key, account)?);
+            Write::update(key, "SET leaving = :account").value(":account", account)
         }
-        None => Write::update(key, "REMOVE drained"),
+        None => Write::update(key, "REMOVE leaving"),
     };
-    let write = write.only_if("attribute_exists(#version)").name("#version", "version");
-    apply(db, write).await
+    apply(db, write.only_if("attribute_exists(#version)").name("#version", "version")).await
 }
 
 /// Which version is published, as this process knows it. Only one of current data is ever kept.

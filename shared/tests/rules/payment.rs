@@ -3,10 +3,10 @@
 use crate::any::{self, money};
 use serde_json::json;
 use shared::model::{
-    Drained, InternalId, Money, Order, OrderEffects, OrderStatus, ProviderAccount, ProviderCheckout, RefundAttempt,
+    InternalId, Money, Order, OrderEffects, OrderStatus, ProviderAccount, ProviderCheckout, RefundAttempt,
     RefundOutcome, Refunds, ReviewOutcome, Reviewed,
 };
-use shared::rules::payment::{Decision, Origin, PaymentState, Progress, decide, is_drained, origin};
+use shared::rules::payment::{Decision, Origin, PaymentState, Progress, decide, is_left, origin};
 use shared::rules::refund::{NextStep, RefundRefusal, next_step};
 
 /// An order of 300.
@@ -291,17 +291,17 @@ fn a_checkout_is_ours_only_if_account_and_mode_are_known_and_the_same() {
 }
 
 #[test]
-fn an_account_is_drained_unless_it_is_certainly_another() {
-    let drained = |id, live| Some(Drained { account: account(id, live), since: 0 });
+fn an_account_is_left_unless_it_is_certainly_another() {
+    let leaving = |id, live| Some(account(id, live));
     for (mark, ours, expected) in [
         (None, account(Some("acct_1"), false), false),
-        (drained(Some("acct_1"), false), account(Some("acct_1"), false), true),
-        (drained(Some("acct_1"), false), account(None, false), true),
-        (drained(None, false), account(Some("acct_1"), false), true),
-        (drained(Some("acct_1"), false), account(Some("acct_2"), false), false),
-        (drained(Some("acct_1"), false), account(Some("acct_1"), true), false),
-        (drained(None, true), account(None, false), false),
+        (leaving(Some("acct_1"), false), account(Some("acct_1"), false), true),
+        (leaving(Some("acct_1"), false), account(None, false), true),
+        (leaving(None, false), account(Some("acct_1"), false), true),
+        (leaving(Some("acct_1"), false), account(Some("acct_2"), false), false),
+        (leaving(Some("acct_1"), false), account(Some("acct_1"), true), false),
+        (leaving(None, true), account(None, false), false),
     ] {
-        assert_eq!(is_drained(mark.as_ref(), &ours), expected, "{mark:?} {ours:?}");
+        assert_eq!(is_left(mark.as_ref(), &ours), expected, "{mark:?} {ours:?}");
     }
 }

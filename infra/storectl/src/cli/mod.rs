@@ -17,7 +17,7 @@ pub use codes::{
 pub use delivery::{
     AddServer, DecideDelivery, DeliveryCommand, ListDelivery, RetryDelivery, RevokeServer, RotateServer, ServerCommand,
 };
-pub use orders::{ConfirmedOrder, Connect, Drain, ListOrders, MoveOrder, PaymentsCommand, Reconcile, RefundOrder};
+pub use orders::{ConfirmedOrder, Connect, ListOrders, MoveOrder, PaymentsCommand, Reconcile, RefundOrder};
 pub use people::{
     AddUser, CartCommand, EraseUser, ForLine, OneOrder, OneUser, OrderCommand, RecordOrder, SetStatus, UserCommand,
     WhichUser,
@@ -39,7 +39,7 @@ Exit codes:
   0  done
   1  a local file cannot be read or written, or the command was interrupted
   2  the command line cannot be read
-  3  the store's files have faults, or doctor, drain or reconcile found something
+  3  the store's files have faults, or doctor or reconcile found something
   4  something was not found, or the rules do not allow it
   5  conflict: it was changed by another request
   6  the database did not respond or throttles; run the same command again in a moment

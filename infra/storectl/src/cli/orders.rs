@@ -90,15 +90,9 @@ pub enum PaymentsCommand {
                             restricted key with the rights that operations.md lists. Nothing changes for buyers before \
                             the deploy that is printed. Run it again to change the key, or after an update of the \
                             functions: the endpoint's events are brought up to date. With --new-secret the secret of \
-                            the webhooks is changed too: both are accepted until --finish.")]
+                            the webhooks is changed too: both are accepted until --finish. With a key of another account \
+                            or mode it names what is open in the former one, and no checkout begins there any more.")]
     Connect(Connect),
-    /// Before another account or mode is connected: let no checkout begin any more, and end those that are open.
-    #[command(after_help = "Examples:\n  storectl payments drain --stack storefront\n  \
-                            storectl payments drain --off --stack storefront\n\n\
-                            Run it with the keys that are connected now, twice: the second time, 30 seconds later, ends \
-                            what had been under way. Checkouts begin again after the deploy of the other account's keys, \
-                            or with --off.")]
-    Drain(Drain),
     /// Show what is connected, without any secret.
     #[command(after_help = "Example:\n  storectl payments show --stack storefront")]
     Show,
@@ -149,14 +143,4 @@ pub struct Connect {
     /// After the deploy: delete the older endpoints of this address and forget their secrets.
     #[arg(long)]
     pub finish: bool,
-}
-
-#[derive(Debug, Clone, Args)]
-pub struct Drain {
-    /// Let checkouts begin again.
-    #[arg(long)]
-    pub off: bool,
-    /// Do not ask.
-    #[arg(long, short)]
-    pub yes: bool,
 }

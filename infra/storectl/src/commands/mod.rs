@@ -193,7 +193,6 @@ async fn subscription(command: &SubscriptionCommand, target: &Target, console: &
 async fn pay(command: &PaymentsCommand, target: &Target, console: &Console) -> Result<Answer, Failure> {
     match command {
         PaymentsCommand::Connect(options) => payments::connect(target, console, options).await,
-        PaymentsCommand::Drain(options) => payments::drain(target, console, options).await,
         PaymentsCommand::Show => payments::show(target).await,
         PaymentsCommand::Reconcile(options) => payments::reconcile(target, console, options).await,
     }

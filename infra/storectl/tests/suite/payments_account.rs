@@ -1,11 +1,11 @@
-//! `payments connect` with another account or mode, `payments drain`, and what becomes of orders that are left behind.
+//! `payments connect` with another account or mode, and again with the same.
 
 use crate::payments::{API, Paying};
-use local::stripe::{Action, Fault, FaultKind, KEY};
+use local::stripe::{Fault, FaultKind, KEY};
 use serde_json::{Value, json};
-use shared::model::{InternalId, OrderStatus};
+use shared::model::{InternalId, OrderStatus, ProviderAccount};
 use shared::store::orders;
-use std::time::Duration;
+use shared::store::published::{read_active_version, set_leaving};
 use storectl::error::Exit;
 use stripe::{EventKind, WebhookEndpoint};
 
@@ -39,30 +39,37 @@ fn account(paying: &Paying) -> Option<String> {
 }
 
 #[tokio::test]
-async fn a_drained_account_is_left_without_a_question_and_nothing_is_stranded() {
+async fn an_account_is_left_with_a_question_and_no_checkout_begins_there_until_the_deploy() {
     let paying = paying().await;
     let order = paying.checkout().await;
-    let asked = paying.fails(&["payments", "drain"]).await;
-    assert_eq!((asked.exit, status(&paying, &order).await.0), (Exit::Declined, OrderStatus::Pending));
-    let first = paying.ok(&["payments", "drain", "--yes"]).await;
-    assert_eq!((&first["ended"], &first["open"], &first["ready"]), (&json!(1), &json!([]), &json!(false)));
-    assert_eq!(status(&paying, &order).await, (OrderStatus::Cancelled, None));
-    assert!(paying.stand_in.act(&paying.stand_in.sessions()[0], &Action::Pay).is_err());
-    assert_eq!(paying.doctor("new checkouts").await["state"], "note");
-    let early = paying.fails(&connect(&paying, OTHER)).await;
-    assert!(early.what.contains("checkouts can still begin there"), "{early}");
-    // One that had been under way.
-    let late = paying.checkout().await;
-    paying.bench.clock.advance(Duration::from_secs(30));
-    let second = paying.ok(&["payments", "drain", "--yes"]).await;
-    assert_eq!((&second["ended"], &second["ready"]), (&json!(1), &json!(true)));
-    assert_eq!(status(&paying, &late).await, (OrderStatus::Cancelled, None));
-    paying.ok(&connect(&paying, OTHER)).await;
+    let asked = paying.fails(&connect(&paying, OTHER)).await;
+    assert_eq!((asked.exit, leaving(&paying).await), (Exit::Declined, None));
+    assert!(asked.what.contains("1 orders are open there"), "{asked}");
+    let yes = [connect(&paying, OTHER), vec!["--yes"]].concat();
+    // Killed between the mark and the keys: the same command ends it, and the former key takes it back.
+    assert!(set_leaving(&paying.bench.db, Some(&former())).await.unwrap());
+    assert_eq!(paying.doctor("new checkouts").await["state"], "bad");
+    paying.ok(&connect(&paying, KEY)).await;
+    assert_eq!(leaving(&paying).await, None);
+    let connected = paying.ok(&yes).await;
+    assert!(connected["left_open"].as_str().unwrap().contains(order.as_str()), "{connected}");
     assert_eq!((account(&paying).as_deref(), paying.secrets().len()), (Some("acct_other"), 1));
-    // The mark is on the former account only.
+    // The mark is on the former account only, whose functions still settle what is open.
+    assert_eq!(leaving(&paying).await, Some(former()));
     let findings = paying.findings().await;
     assert!(findings.iter().all(|finding| finding["check"] != "new checkouts"), "{findings:?}");
-    assert_eq!(paying.ok(&["payments", "drain", "--off"]).await["drained"], false);
+    assert_eq!(status(&paying, &order).await, (OrderStatus::Pending, None));
+    let back = paying.ok(&[connect(&paying, KEY), vec!["--yes"]].concat()).await;
+    assert_eq!((&back["left_open"], account(&paying).as_deref()), (&json!(""), Some("acct_standin")));
+    assert_eq!(leaving(&paying).await.and_then(|account| account.id).as_deref(), Some("acct_other"));
+}
+
+fn former() -> ProviderAccount {
+    ProviderAccount { id: Some("acct_standin".to_owned()), live: false }
+}
+
+async fn leaving(paying: &Paying) -> Option<ProviderAccount> {
+    read_active_version(&paying.bench.db).await.unwrap().unwrap().leaving
 }
 
 #[tokio::test]

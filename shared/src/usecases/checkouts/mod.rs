@@ -10,7 +10,6 @@ mod compare;
 mod create;
 mod desk;
 mod dispute;
-mod drain;
 mod open;
 mod operator;
 mod provider;
@@ -30,9 +29,8 @@ pub use create::{CreateError, create};
 pub use desk::Desk;
 pub use desk::{SettleError, Settled};
 pub use dispute::note_dispute;
-pub use drain::{EndedAll, is_settled, open_orders, settled_at};
 pub use open::Checkout;
-pub use operator::{OperatorError, RefundKind, Refunded};
+pub use operator::{OperatorError, RefundKind, Refunded, open_orders};
 pub use provider::{
     DisputeState, PaymentPage, PaymentSubject, Provider, ProviderError, Session, WebhookEvent, WebhookEventPage,
 };

@@ -10,6 +10,7 @@ use crate::rules::payment::{Origin, PaymentState, Progress, origin};
 use crate::rules::refund::{NextStep, RefundRefusal, next_step};
 use crate::store::orders::{self, StoredOrder};
 use crate::store::transaction::is_written;
+use crate::store::unfinished::{self, Due};
 use crate::store::{Db, LostRace, RETRIES, StoreError, TURNS, in_turns, pause_before};
 use crate::usecases::orders::follow;
 use crate::usecases::orders::transition::Step;
@@ -65,6 +66,19 @@ pub enum OperatorError {
     /// It could not be settled.
     #[error(transparent)]
     Settle(#[from] SettleError),
+}
+
+/// The orders whose checkouts are open, the one that is due first in front.
+pub async fn open_orders(db: &Db) -> Result<Vec<StoredOrder>, StoreError> {
+    /// Later than anything is due, in seconds since 1970 UTC.
+    const EVER: i64 = 999_999_999_999;
+    let mut open = Vec::new();
+    for due in unfinished::due(db, EVER).await? {
+        let Ok(Due::Order(id)) = due.due else { continue };
+        let stored = orders::get(db, &id).await?;
+        open.extend(stored.filter(|stored| stored.order.status == OrderStatus::Pending && stored.is_checkout()));
+    }
+    Ok(open)
 }
 
 impl LostRace for OperatorError {

@@ -10,7 +10,6 @@ mod person;
 mod proxies;
 mod referrals;
 mod skew;
-mod stranded;
 mod subscriptions;
 mod sums;
 mod table;

@@ -1,13 +1,14 @@
 //! Whether buyers can pay, and whether anything is left undone.
 
 use super::finding::Finding;
-use crate::commands::common::shown_time;
+use crate::commands::common::{shown_account, shown_time};
 use crate::commands::payments::{endpoint_of, missing_rights, of_stripe, webhook_url};
 use crate::error::Failure;
 use crate::target::Target;
 use bytes::Bytes;
 use http::{Method, Request, StatusCode};
 use shared::config::StripeKeys;
+use shared::rules::payment::is_left;
 use shared::store::connector;
 use shared::store::keys::due_second;
 use shared::store::published::read_active_version;
@@ -32,13 +33,33 @@ pub(super) async fn check(target: &Target) -> Vec<Finding> {
         Ok(Some(keys)) => {
             findings.push(at_stripe(target, &keys).await.unwrap_or_else(|failure| Finding::failed(CHECK, failure)));
             findings.push(rights(target, &keys).await.unwrap_or_else(|failure| Finding::failed(CHECK, failure)));
-            findings.extend(super::stranded::check(target, &keys).await);
+            findings.extend(account(target, &keys).await);
             findings.extend(reachable(target).await);
         }
         Ok(None) => findings.push(without_keys(target).await),
         Err(failure) => findings.push(Finding::failed(CHECK, failure)),
     }
     findings.extend(receipts(target).await);
+    findings
+}
+
+/// Whether orders can say their account, and whether the store is leaving it.
+async fn account(target: &Target, keys: &StripeKeys) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    if keys.account.is_none() {
+        let said = "the account of the keys is not stored, so that orders do not have it";
+        findings.push(Finding::note("account", said, "run `storectl payments connect stripe` with the same key"));
+    }
+    let ours = keys.provider_account();
+    let active = read_active_version(&target.db).await.ok().flatten();
+    if active.is_some_and(|active| is_left(active.leaving.as_ref(), &ours)) {
+        let said = format!("none begins in {}: another account was about to be connected", shown_account(&ours));
+        findings.push(Finding::bad(
+            "new checkouts",
+            said,
+            "run `storectl payments connect stripe` with the key that is to be used",
+        ));
+    }
     findings
 }
 

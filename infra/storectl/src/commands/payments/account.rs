@@ -10,7 +10,8 @@ use shared::config::is_account;
 use shared::model::ProviderAccount;
 use shared::rules::payment::{Origin, origin};
 use shared::store::orders::StoredOrder;
-use shared::usecases::checkouts::{is_settled, open_orders};
+use shared::store::published::set_leaving;
+use shared::usecases::checkouts::open_orders;
 use stripe::{Account, Client, Error, RefusalKind};
 
 /// The most orders that are named.
@@ -45,8 +46,47 @@ pub(super) async fn of_key(client: &Client, named: Option<&str>) -> Result<Known
     }
 }
 
-/// Open orders in a list, the first ones by id and time.
-pub(in crate::commands) fn list(open: &[StoredOrder]) -> String {
+/// Asks before keys of another account or mode are stored, and lets no checkout begin in the former one from then on. Returns what
+/// is open there, in words.
+pub(super) async fn leave(
+    target: &Target,
+    console: &Console,
+    before: &ProviderAccount,
+    to: &ProviderAccount,
+    yes: bool,
+) -> Result<String, Failure> {
+    let mut what =
+        format!("The key is of {}; the store is connected with {}.", shown_account(to), shown_account(before));
+    let open = open_in_another(target, to).await?;
+    if !open.is_empty() {
+        what = format!("{what} {open}");
+    }
+    let subscriptions = renewing(target).await?.iter().filter(|one| one.account != *to).count();
+    if subscriptions > 0 {
+        what =
+            format!("{what} {subscriptions} subscriptions are active there: they would be charged, and give nothing.");
+    }
+    let question =
+        "Connect it? No checkout begins until the deploy, and what is open after it is given up, marked for review";
+    console.confirm(&what, question, yes).map_err(|failure| {
+        let next = if subscriptions > 0 {
+            "Cancel the subscriptions that `storectl subscription list` shows, then add --yes."
+        } else {
+            "Add --yes: no checkout begins until the deploy that it prints."
+        };
+        Failure::new(failure.exit, what.as_str(), next)
+    })?;
+    // Nothing is sold where nothing is published.
+    set_leaving(&target.db, Some(before)).await?;
+    open_in_another(target, to).await
+}
+
+/// The orders that are open in another account or mode, the first ones by id and time; empty if there are none.
+async fn open_in_another(target: &Target, account: &ProviderAccount) -> Result<String, Failure> {
+    let is_left = |stored: &StoredOrder| {
+        stored.effects.provider.as_ref().is_some_and(|checkout| origin(checkout, account) != Origin::Own)
+    };
+    let open: Vec<StoredOrder> = open_orders(&target.db).await?.into_iter().filter(is_left).collect();
     let until = |stored: &StoredOrder| {
         let checkout = stored.effects.provider.as_ref();
         checkout.map_or_else(String::new, |checkout| format!(" (until {})", shown_time(checkout.expires_at)))
@@ -56,45 +96,6 @@ pub(in crate::commands) fn list(open: &[StoredOrder]) -> String {
     if open.len() > NAMED {
         names.push(format!("{} more", open.len() - NAMED));
     }
-    names.join(", ")
-}
-
-/// Asks before keys of another account or mode are stored, unless nothing is left behind: no order is open there, and no
-/// checkout can begin there any more.
-pub(super) async fn must_be_drained(
-    target: &Target,
-    console: &Console,
-    before: &ProviderAccount,
-    to: &ProviderAccount,
-    yes: bool,
-) -> Result<(), Failure> {
-    let is_left = |stored: &StoredOrder| {
-        stored.effects.provider.as_ref().is_some_and(|checkout| origin(checkout, to) != Origin::Own)
-    };
-    let open: Vec<StoredOrder> = open_orders(&target.db).await?.into_iter().filter(is_left).collect();
-    let subscriptions = renewing(target).await?.iter().filter(|one| one.account != *to).count();
-    let takes_payments = target.stack.as_ref().is_none_or(|stack| stack.takes_payments);
-    let is_settled = !takes_payments || is_settled(&target.db, target.clock.as_ref(), before).await?;
-    if yes || (open.is_empty() && subscriptions == 0 && is_settled) {
-        return Ok(());
-    }
-    let mut what =
-        format!("The key is of {}; the store is connected with {}.", shown_account(to), shown_account(before));
-    if !open.is_empty() {
-        what = format!("{what} {} orders are open there: {}.", open.len(), list(&open));
-    }
-    if subscriptions > 0 {
-        what =
-            format!("{what} {subscriptions} subscriptions are active there: they would be charged, and give nothing.");
-    }
-    if !is_settled {
-        what = format!("{what} Until the deploy, checkouts can still begin there.");
-    }
-    let question = "Connect all the same? What is open then is given up after its end, and marked for review";
-    console.confirm(&what, question, false).map_err(|failure| {
-        let next =
-            "First run `storectl payments drain`, and cancel the subscriptions that `storectl subscription list` shows; or add \
-             --yes, and look at `storectl order list --review` later.";
-        Failure::new(failure.exit, what.as_str(), next)
-    })
+    let names = names.join(", ");
+    Ok(if open.is_empty() { names } else { format!("{} orders are open there: {names}.", open.len()) })
 }

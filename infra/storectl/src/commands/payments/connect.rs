@@ -1,6 +1,6 @@
 //! `payments connect`: a key is checked, the endpoint of the webhooks created, and both secrets are kept.
 
-use super::account::{must_be_drained, of_key};
+use super::account::{leave, of_key};
 use super::portal;
 use super::rights::must_have_all;
 use super::show::{Endpoint, endpoint_of};
@@ -15,8 +15,9 @@ use crate::target::Target;
 use publish::provider::at_stripe;
 use serde_json::json;
 use shared::config::{PaymentKeys, StripeKeys};
-use shared::model::{ProviderAccount, Settings};
-use shared::store::published::read_active_version;
+use shared::model::{ActiveVersion, ProviderAccount, Settings};
+use shared::rules::payment::is_left;
+use shared::store::published::{read_active_version, set_leaving};
 use shared::store::{keys, read_published};
 use std::io::Read as _;
 use std::path::Path;
@@ -53,7 +54,7 @@ pub(in crate::commands) async fn connect(
     let account = of_key(&client, options.account.as_deref()).await?;
     let charges = account.charges_enabled;
     let own = ProviderAccount { id: Some(account.id), live: is_live };
-    let kept = of_same_account(target, console, options, stored, (&client, &url, &own)).await?;
+    let (kept, left) = of_same_account(target, console, options, stored, (&client, &url, &own)).await?;
     let webhook = webhook(&client, &url, kept, options.new_secret).await?;
     let (overlap, portal) = (webhook.secrets.len() > 1, portal::set_up(&client).await);
     let keys = PaymentKeys { stripe: Some(StripeKeys { key, webhook: webhook.secrets, account: own.id.clone() }) };
@@ -63,6 +64,9 @@ pub(in crate::commands) async fn connect(
         let next = "Run it again with --new-secret, and then with --finish.";
         if let Some(created) = created { failure.done(created).next(next) } else { failure }
     })?;
+    if left.is_none() && active(target).await?.is_some_and(|active| is_left(active.leaving.as_ref(), &own)) {
+        set_leaving(&target.db, None).await?;
+    }
     let mut lines = vec![
         format!("{} The key is accepted, of the account {}.", paint(GOOD, "ok"), shown_account(&own)),
         match &webhook.created {
@@ -75,6 +79,13 @@ pub(in crate::commands) async fn connect(
         webhook.added.iter().map(|added| format!("{} Its endpoint is now also sent {added}.", paint(GOOD, "ok"))),
     );
     lines.push(portal::line(&portal));
+    lines.extend(left.as_ref().map(|_| format!("{} No checkout begins until the deploy.", paint(GOOD, "ok"))));
+    lines.extend(left.as_ref().filter(|open| !open.is_empty()).map(|open| {
+        format!(
+            "{} {open} Deploy when they are over: what is open after it is given up, marked for review.",
+            paint(WARN, "note")
+        )
+    }));
     if !is_restricted {
         lines.push(format!("{} A restricted key is safer: this one may do everything.", paint(WARN, "note")));
     }
@@ -88,31 +99,36 @@ pub(in crate::commands) async fn connect(
     }
     let json = json!({
         "live": is_live, "account": own.id, "restricted": is_restricted, "charges_enabled": charges, "url": url,
-        "created": webhook.created, "added_events": webhook.added, "overlap": overlap, "deploy": deploy,
+        "created": webhook.created, "left_open": left, "added_events": webhook.added, "overlap": overlap, "deploy": deploy,
         "portal": portal::facts(&portal),
     });
     Ok(Answer::new(lines.join("\n"), json))
 }
 
-/// The stored keys, if they are of the account that is connected. If they are not, it is asked whether to leave it.
+async fn active(target: &Target) -> Result<Option<ActiveVersion>, Failure> {
+    Ok(read_active_version(&target.db).await?)
+}
+
+/// The stored keys, if they are of the account that is connected. If they are not, it is asked whether to leave it, and what is open
+/// there is named.
 async fn of_same_account(
     target: &Target,
     console: &Console,
     options: &Connect,
     stored: Option<StripeKeys>,
     (client, url, own): (&Client, &str, &ProviderAccount),
-) -> Result<Option<StripeKeys>, Failure> {
-    let Some(stored) = stored else { return Ok(None) };
+) -> Result<(Option<StripeKeys>, Option<String>), Failure> {
+    let Some(stored) = stored else { return Ok((None, None)) };
     if is_of(target, &stored, own, client, url).await? {
-        return Ok(Some(stored));
+        return Ok((Some(stored), None));
     }
-    must_be_drained(target, console, &stored.provider_account(), own, options.yes).await?;
-    Ok(None)
+    let open = leave(target, console, &stored.provider_account(), own, options.yes).await?;
+    Ok((None, Some(open)))
 }
 
 /// Refuses a store whose amounts the provider would read otherwise.
 async fn currency(target: &Target) -> Result<(), Failure> {
-    let Some(active) = read_active_version(&target.db).await? else { return Ok(()) };
+    let Some(active) = active(target).await? else { return Ok(()) };
     let settings: Option<Settings> = read_published(&target.db, &keys::settings(&active.version)).await?;
     let code = settings.unwrap_or_default().system_currency.name;
     let next = "Publish a store with a currency that can be paid (store-format.md, `payments`).";

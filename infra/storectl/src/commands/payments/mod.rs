@@ -1,16 +1,14 @@
-//! `payments connect`, `drain` and `show`: what connects a store with its payment provider; `payments reconcile`: whether
+//! `payments connect` and `show`: what connects a store with its payment provider; `payments reconcile`: whether
 //! they agree.
 
 mod account;
 mod connect;
-mod drain;
 mod portal;
 mod reconcile;
 mod rights;
 mod show;
 
 pub(super) use connect::connect;
-pub(super) use drain::drain;
 pub(super) use reconcile::reconcile;
 pub(super) use rights::missing as missing_rights;
 pub(super) use show::{endpoint_of, show};
