@@ -99,8 +99,8 @@ class Stack:
             self.storectl("user", "add", name, "--virtual-currency", "1250")
         self.storectl("coupon", "add", "EIGHTH", "--percentage", "12.5")
         self.storectl("referral", "add", "toadmail", "--owner", stranger)
-        self.storectl("order", "record", "--id", ORDER, "--owner", buyer, "--gateway", "cardhouse", "--line", "101")
-        self.storectl("order", "record", "--id", GUEST_ORDER, "--gateway", "cardhouse", "--yes", "--line", "211")
+        self.storectl("order", "record", "--id", ORDER, "--owner", buyer, "--gateway", "cardhouse", "--line", "101:1:4.99")
+        self.storectl("order", "record", "--id", GUEST_ORDER, "--gateway", "cardhouse", "--yes", "--line", "211:1:2.49")
         tokens = {"buyer": self.token(buyer), "stranger": self.token(stranger), "revoked": self.token(revoked)}
         self.storectl("revoke", revoked)
         server_key = self.json("server", "add", "1", "--deliver")["key"]

@@ -213,9 +213,9 @@ pub struct RecordOrder {
     /// The owner, id or name; without it the order has none, which is asked.
     #[arg(long, value_name = "USER")]
     pub owner: Option<String>,
-    /// A line: item, count (1), and what the line cost after any coupon, in the store's currency; with @ and a player's
+    /// A line: item, count, and what the line cost after any coupon, in the store's currency; with @ and a player's
     /// name or a user's id, a gift for them: it counts for their limits and ownership, not the owner's.
-    #[arg(long = "line", value_name = "ITEM[:COUNT[:TOTAL]][@RECIPIENT]", required = true)]
+    #[arg(long = "line", value_name = "ITEM:COUNT:TOTAL[@RECIPIENT]", required = true)]
     pub lines: Vec<String>,
     /// A variable's value; with more than one --line, LINE is the place of the one it belongs to, from 1.
     #[arg(long = "var", value_name = "[LINE:]ID=VALUE", value_parser = variable_of_line)]

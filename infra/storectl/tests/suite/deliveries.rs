@@ -17,7 +17,18 @@ async fn sold() -> (Bench, String, ServerKey) {
     let bench = Bench::published().await;
     bench.ok(&["user", "add", "Newt"]).await;
     let sold = bench
-        .ok(&["order", "record", "--owner", "Newt", "--gateway", "test", "--line", "201:3", "--line", "101"])
+        .ok(&[
+            "order",
+            "record",
+            "--owner",
+            "Newt",
+            "--gateway",
+            "test",
+            "--line",
+            "201:3:5.97",
+            "--line",
+            "101:1:4.99",
+        ])
         .await;
     let (_, key) = add_key(&bench.db, bench.clock.as_ref(), ServerId::new(1)).await.unwrap();
     (bench, sold["internal_id"].as_str().unwrap().to_owned(), key)
@@ -30,7 +41,7 @@ async fn sell(bench: &Bench, item: &str) -> String {
 }
 
 /// An item that expires.
-const TIMED: &str = "401";
+const TIMED: &str = "401:1:2.99";
 
 async fn listed(bench: &Bench, options: &[&str]) -> Vec<Value> {
     let list = bench.ok(&[&["delivery", "list"], options].concat()).await;
@@ -87,7 +98,9 @@ async fn evidence_has_no_code_that_can_be_used_and_nothing_of_the_operators_own(
     let card = bench.ok(&["gift", "add", "--balance", "10"]).await;
     let code = card["gift_cards"][0]["code"].as_str().unwrap().to_owned();
     let part = format!("{code}:1");
-    bench.ok(&["order", "record", "--id", "A-1", "--gateway", "g", "--yes", "--line", "201", "--gift", &part]).await;
+    bench
+        .ok(&["order", "record", "--id", "A-1", "--gateway", "g", "--yes", "--line", "201:1:1.99", "--gift", &part])
+        .await;
     let id = InternalId::new("A-1");
     let due = Write::update(keys::order(&id), "SET due = :due, review = :review").number(":due", 1);
     write(&bench, vec![due.text(":review", "amount")]).await;
@@ -188,7 +201,7 @@ async fn a_restore_makes_no_command_ready_however_often_it_was_cut_off() {
     let all: Vec<CommandId> = poll(&bench.db, clock, &key, None).await.unwrap().iter().map(|row| row.id).collect();
     delivered(&bench.db, clock, &key, &all[..2]).await.unwrap();
     executed(&bench.db, clock, &key, &[Report::done(all[0])]).await.unwrap();
-    let (ready, waiting, unmarked) = (sell(&bench, "201").await, sell(&bench, "201").await, sell(&bench, "201").await);
+    let (ready, waiting, unmarked) = (sell(&bench, "201:1:1.99").await, sell(&bench, "201:1:1.99").await, sell(&bench, "201:1:1.99").await);
     for mut command in commands::read(&bench.db, ids(&listed(&bench, &["--order", &waiting]).await).into_iter())
         .await
         .unwrap()
@@ -257,7 +270,7 @@ async fn restores_of_one_backup_give_no_two_commands_the_same_id() {
         let other = Bench::empty().await;
         other.clock.advance(std::time::Duration::from_secs(later));
         other.ok(&["restore", &file, "--yes"]).await;
-        let order = sell(&other, "201").await;
+        let order = sell(&other, "201:1:1.99").await;
         made.extend(ids(&listed(&other, &["--order", &order]).await));
     }
     let different: BTreeSet<&CommandId> = made.iter().collect();
@@ -315,7 +328,7 @@ async fn a_refund_ends_a_gift_although_its_recipient_has_another_name() {
     let bench = Bench::published().await;
     bench.ok(&["user", "add", "Newt"]).await;
     bench.tell_the_time();
-    let line = ["--past", "--yes", "--server", "1", "--line", "401@Pebble"];
+    let line = ["--past", "--yes", "--server", "1", "--line", "401:1:2.99@Pebble"];
     let record = [&["order", "record", "--owner", "Newt", "--gateway", "test"][..], &line].concat();
     let order = bench.ok(&record).await["internal_id"].as_str().unwrap().to_owned();
     bench.ok(&["user", "rename", "Pebble", "Wren"]).await;

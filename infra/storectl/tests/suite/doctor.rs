@@ -70,7 +70,7 @@ async fn sold() -> Bench {
     let bench = Bench::published().await;
     bench.ok(&["user", "add", "Newt"]).await;
     bench.ok(&["user", "add", "Eft"]).await;
-    for (id, line) in [("a", "201:2"), ("b", "302:3"), ("c", "101@Eft")] {
+    for (id, line) in [("a", "201:2:3.98"), ("b", "302:3:9"), ("c", "101:1:4.99@Eft")] {
         let order = ["order", "record", "--past", "--id", id, "--owner", "Newt", "--gateway", "g", "--line", line];
         bench.ok(&order).await;
     }

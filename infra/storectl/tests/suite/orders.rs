@@ -20,7 +20,7 @@ async fn lost() -> (Paying, String, InternalId) {
 #[tokio::test(flavor = "multi_thread")]
 async fn of_many_who_record_one_session_at_once_one_takes_its_units() {
     let (paying, session, _) = lost().await;
-    let record = ["order", "record", "--session", &session, "--owner", "Newt", "--line", "211:2"];
+    let record = ["order", "record", "--session", &session, "--owner", "Newt", "--line", "211:2:4.98"];
     let done = futures_util::future::join_all((0..16).map(|_| paying.ok(&record))).await;
     assert_eq!(done.iter().filter(|order| order["already"] == false).count(), 1);
     assert_eq!(paying.doctor("sums of orders").await["state"], "ok");
@@ -37,7 +37,7 @@ async fn more_than_fifty_lines_are_refused() {
 #[tokio::test]
 async fn an_order_without_an_answer_names_the_id_to_try_again_with() {
     let bench = Bench::published().await;
-    let order = ["order", "record", "--gateway", "g", "--yes", "--line", "201"];
+    let order = ["order", "record", "--gateway", "g", "--yes", "--line", "201:1:1.99"];
     // The number is taken, then the line is cut.
     let failure = bench.run_through(Faults::cut_after(1), &order).await.unwrap_err();
     assert_eq!(failure.exit, Exit::Unavailable, "{failure}");

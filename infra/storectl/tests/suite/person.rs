@@ -77,7 +77,7 @@ async fn a_subscription_is_told_while_its_renewal_is_not_paid_with_the_end_of_it
 
 /// A sale of an item whose command a game server runs, to nobody or to a player.
 async fn sell(bench: &Bench, id: &str, owner: &[&str]) {
-    let sale = ["order", "record", "--id", id, "--gateway", "g", "--line", "201"];
+    let sale = ["order", "record", "--id", id, "--gateway", "g", "--line", "201:1:1.99"];
     bench.ok(&[&sale, owner].concat()).await;
 }
 
@@ -120,7 +120,8 @@ async fn status_is_one_screen_of_todays_sales_and_what_waits() {
     assert_eq!(empty.json()["sold"]["orders"], 0);
     assert_eq!(empty.json()["todo"], json!([]));
     for (id, at) in [("yesterday", "1 day ago"), ("refunded", "now"), ("one", "now"), ("two", "1 hour ago")] {
-        let line = ["order", "record", "--id", id, "--owner", "Newt", "--gateway", "g", "--line", "201:2", "--at", at];
+        let line =
+            ["order", "record", "--id", id, "--owner", "Newt", "--gateway", "g", "--line", "201:2:3.98", "--at", at];
         bench.ok(&line).await;
     }
     bench.ok(&["order", "set-status", "refunded", "REFUNDED"]).await;

@@ -71,7 +71,8 @@ async fn what_a_former_game_server_keeps_is_told_apart_from_what_waits() {
     bench.ok(&["publish", &dir, "--yes"]).await;
     bench.ok(&["user", "add", "Newt"]).await;
     let key = bench.ok(&["server", "add", "1"]).await["key"].as_str().unwrap().to_owned();
-    let sell = || async { bench.ok(&["order", "record", "--owner", "Newt", "--gateway", "test", "--line", "1"]).await };
+    let sell =
+        || async { bench.ok(&["order", "record", "--owner", "Newt", "--gateway", "test", "--line", "1:1:2.50"]).await };
     sell().await;
     let (key, clock) = (ServerKey::parse(&key).unwrap(), bench.clock.as_ref());
     let served = poll(&bench.db, clock, &key, None).await.unwrap();
@@ -90,7 +91,7 @@ async fn with_a_server_to_remove() -> (Bench, String) {
     let dir = write_store(&bench, "1, 2");
     bench.ok(&["publish", &dir, "--yes"]).await;
     bench.ok(&["user", "add", "Newt"]).await;
-    bench.ok(&["order", "record", "--owner", "Newt", "--gateway", "test", "--line", "1"]).await;
+    bench.ok(&["order", "record", "--owner", "Newt", "--gateway", "test", "--line", "1:1:2.50"]).await;
     write_store(&bench, "1");
     (bench, dir)
 }

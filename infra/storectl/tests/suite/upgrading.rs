@@ -238,7 +238,7 @@ async fn logins_carts_codes_orders_and_refunds_of_the_earliest_version_go_on() {
         bench.ok(&["order", "set-status", id, "REFUNDED"]).await;
     }
     bench.ok(&["order", "set-status", "waiting", "PAID"]).await;
-    bench.ok(&["order", "record", "--owner", "bramble", "--gateway", "g", "--line", "201:2"]).await;
+    bench.ok(&["order", "record", "--owner", "bramble", "--gateway", "g", "--line", "201:2:3.98"]).await;
     let sold = |item: u64| {
         let bench = &bench;
         async move {
@@ -269,7 +269,7 @@ async fn open_and_paid_checkouts_of_the_last_version_without_a_number_go_on() {
     assert_eq!(user["id"], 1, "{user}");
     bench.ok(&["order", "set-status", "squire", "REFUNDED"]).await;
     bench.ok(&["order", "set-status", "twig4z332v5toaxg", "REFUNDED", "--yes"]).await;
-    bench.ok(&["order", "record", "--owner", "fern", "--gateway", "g", "--line", "204"]).await;
+    bench.ok(&["order", "record", "--owner", "fern", "--gateway", "g", "--line", "204:1:14.99"]).await;
     let left = bad(&bench).await;
     // The provider of that day is gone: what Fern began cannot be ended, holds what it held, and is named. No sweep has asked
     // for events since that day either.

@@ -2,17 +2,16 @@
 //! (the least amount, the most units at once) is left out: the order is paid elsewhere.
 
 use super::active_version;
-use super::order_request::{LineRequest, PriceError};
+use super::order_request::{LineRequest, OrderRequest, RequestError};
 use crate::clock::Clock;
-use crate::model::{
-    Cart, Code, GiftCardPayment, Ledger, Line, LineId, Money, OrderLine, PaymentType, Payments, User, UserId,
-};
+use crate::model::{Cart, Code, Ledger, Money, PaymentType, Payments, User, UserId};
 use crate::rules::add_line::{LineToAdd, place};
 use crate::rules::cart::PricedLine;
 use crate::rules::checkout::{Beneficiary, CheckoutRefusal, Payer, may_own, sale};
-use crate::rules::code::{AppliedCodes, usable};
+use crate::rules::code::{AppliedCodes, CodeInputs, judge, usable};
 use crate::store::counters::Counters;
 use crate::store::items::ItemCache;
+use crate::store::keys::Key;
 use crate::store::{Db, Rows, StoreError, codes, keys, ledgers, read_live};
 use crate::usecases::carts::{CartContext, CartItems, CartSources};
 use std::collections::BTreeMap;
@@ -22,31 +21,26 @@ use std::time::Duration;
 /// The buyer of an order without an owner, who has bought nothing.
 const GUEST: UserId = UserId::new(0);
 
-/// Checks lines with the totals that were given or computed for them.
-pub(super) async fn check(
-    db: &Db,
-    clock: &dyn Clock,
-    owner: Option<UserId>,
-    lines: &[LineRequest],
-    totals: &[OrderLine],
-) -> Result<(), PriceError> {
-    let (items, counters) = (ItemCache::default(), Counters::new(Duration::ZERO));
-    let sources = CartSources { db, items: &items, counters: &counters, clock };
-    let mut context = context(db, owner).await?;
+pub(super) async fn check(db: &Db, clock: &dyn Clock, order: &OrderRequest<'_>) -> Result<(), RequestError> {
+    let (counters, cache) = (Counters::new(Duration::ZERO), ItemCache::default());
+    let sources = CartSources { db, items: &cache, counters: &counters, clock };
+    let lines = order.lines;
+    let mut context = context(db, order.owner).await?;
     context.cart.lines = lines.iter().enumerate().map(|(place, line)| line.in_cart(place)).collect();
     let bans = lines.iter().filter_map(|line| Some(keys::ban(line.gift_to.as_ref()?.key())));
     let mut items = context.load_items(&sources, None, bans).await?;
     context.cart.lines.clear();
-    for (line, priced) in lines.iter().zip(totals) {
-        let placed = place(&context.inputs(&items), &to_add(line, priced.total, &items));
-        let placed = placed.map_err(|refusal| PriceError::Line { item: line.item, refusal })?;
+    for line in lines {
+        let placed = place(&context.inputs(&items), &to_add(line, &items));
+        let placed = placed.map_err(|refusal| RequestError::Line { item: line.item, refusal })?;
         if !placed.replaced.is_empty() {
-            return Err(PriceError::Unavailable(line.item));
+            return Err(RequestError::Unavailable(line.item));
         }
         context.cart = placed.cart;
     }
     check_bans(&mut items.rows, lines)?;
     let priced = items.price(&context);
+    check_codes(db, order, &priced).await?;
     let payments = Payments { hold_units: u32::MAX, least: Money::ZERO, ..context.active.config.payments.clone() };
     let CartContext { virtual_currency, subscriptions, .. } = &context;
     let (virtual_currency, now) = (*virtual_currency, clock.seconds());
@@ -55,22 +49,37 @@ pub(super) async fn check(
     check_recipients(db, lines, &priced, now).await
 }
 
-/// Checks that a gift card can be used at `at` (seconds since 1970 UTC).
-pub(super) async fn check_gift_card(db: &Db, payment: Option<&GiftCardPayment>, at: i64) -> Result<(), PriceError> {
-    let Some(payment) = payment else { return Ok(()) };
-    let mut rows = db.batch_get(vec![keys::code(&payment.code)]).await?;
-    let card = codes::take(&mut rows, &payment.code)?.filter(|code| matches!(code, Code::Gift(_)));
-    usable(card.as_ref(), 0, at).map(|_| ()).map_err(PriceError::GiftCard)
+/// Checks that the codes can be used at the order's time.
+async fn check_codes(db: &Db, order: &OrderRequest<'_>, lines: &[PricedLine<'_>]) -> Result<(), RequestError> {
+    let of_user = order.coupon.zip(order.owner);
+    let mut wanted: Vec<Key> = order.coupon.into_iter().map(keys::code).collect();
+    wanted.extend(of_user.map(|(code, user)| keys::code_use(code, user)));
+    wanted.extend(order.gift_card.map(|payment| keys::code(&payment.code)));
+    if wanted.is_empty() {
+        return Ok(());
+    }
+    let mut rows = db.batch_get(wanted).await?;
+    if let Some(payment) = order.gift_card {
+        let card = codes::take(&mut rows, &payment.code)?.filter(|code| matches!(code, Code::Gift(_)));
+        usable(card.as_ref(), 0, order.at).map_err(RequestError::GiftCard)?;
+    }
+    if let Some(text) = order.coupon {
+        let uses = of_user.map_or(Ok(0), |(code, user)| codes::take_uses(&mut rows, code, user))?;
+        let coupon = codes::take(&mut rows, text)?.filter(|code| code.is_for(order.owner));
+        let inputs = CodeInputs { lines, coupon_sum: Money::ZERO, least: Money::ZERO };
+        judge(coupon.as_ref(), uses, inputs, order.at).map_err(RequestError::Coupon)?;
+    }
+    Ok(())
 }
 
-async fn context(db: &Db, owner: Option<UserId>) -> Result<CartContext, PriceError> {
+async fn context(db: &Db, owner: Option<UserId>) -> Result<CartContext, RequestError> {
     let active = Arc::new(active_version(db).await?);
     let user: Option<User> = match owner {
-        Some(owner) => Some(read_live(db, &keys::user(owner)).await?.ok_or(PriceError::UnknownUser(owner))?),
+        Some(owner) => Some(read_live(db, &keys::user(owner)).await?.ok_or(RequestError::UnknownUser(owner))?),
         None => None,
     };
     if user.as_ref().is_some_and(|user| user.banned) {
-        return Err(PriceError::Banned);
+        return Err(RequestError::Banned);
     }
     let id = owner.unwrap_or(GUEST);
     let mut rows = match owner {
@@ -90,9 +99,9 @@ async fn context(db: &Db, owner: Option<UserId>) -> Result<CartContext, PriceErr
     })
 }
 
-fn to_add(line: &LineRequest, total: Money, items: &CartItems) -> LineToAdd {
+fn to_add(line: &LineRequest, items: &CartItems) -> LineToAdd {
     let is_any_price = items.items.get(&line.item).is_some_and(|published| published.item.any_price);
-    let each = total.minor() / i64::from(line.count.max(1));
+    let each = line.total.minor() / i64::from(line.count.max(1));
     LineToAdd {
         item: line.item,
         count: line.count,
@@ -106,7 +115,7 @@ fn to_add(line: &LineRequest, total: Money, items: &CartItems) -> LineToAdd {
     }
 }
 
-fn check_bans(rows: &mut Rows, lines: &[LineRequest]) -> Result<(), PriceError> {
+fn check_bans(rows: &mut Rows, lines: &[LineRequest]) -> Result<(), RequestError> {
     let mut names = lines.iter().filter_map(|line| line.gift_to.as_ref());
     if names.any(|name| rows.take(&keys::ban(name.key())).is_some()) {
         return Err(CheckoutRefusal::Banned.into());
@@ -120,7 +129,7 @@ async fn check_recipients(
     lines: &[LineRequest],
     priced: &[PricedLine<'_>],
     now: i64,
-) -> Result<(), PriceError> {
+) -> Result<(), RequestError> {
     let accounts = lines.iter().filter_map(|line| Some((Beneficiary::player(line.gift_to.as_ref()?), line.recipient?)));
     let accounts: BTreeMap<Beneficiary, UserId> = accounts.collect();
     for (who, limits) in may_own(priced) {
@@ -138,13 +147,4 @@ async fn check_recipients(
 async fn read_ledger(db: &Db, user: UserId) -> Result<Ledger, StoreError> {
     let mut rows = db.batch_get(vec![keys::ledger(user)]).await?;
     ledgers::take(&mut rows, user)
-}
-
-impl LineRequest {
-    /// The line as a cart would have it.
-    pub(super) fn in_cart(&self, place: usize) -> Line {
-        let payment_type = if self.is_gift() { PaymentType::Gift } else { PaymentType::OneOff };
-        let id = LineId::new(u64::try_from(place).unwrap_or_default() + 1);
-        Line { payment_type, ..Line::new(id, self.item, self.count) }
-    }
 }

@@ -42,18 +42,19 @@ fn of<'a, T>(lines: &'a mut [LineRequest], option: &str, about: &ForLine<T>) -> 
     })
 }
 
-/// Reads `ITEM[:COUNT[:TOTAL]][@RECIPIENT]`.
+/// Reads `ITEM:COUNT:TOTAL[@RECIPIENT]`.
 async fn line(target: &Target, text: &str, digits: u8) -> Result<LineRequest, Failure> {
     let wrong = |what: &str| {
         let what = format!("The line {text:?} {what}.");
-        Failure::refused(what, "Write it as ITEM[:COUNT[:TOTAL]][@RECIPIENT].")
+        Failure::refused(what, "Write it as ITEM:COUNT:TOTAL[@RECIPIENT]; TOTAL is what the buyer paid for all units.")
     };
     // There is no @ before the recipient; a name may have any character.
     let (bought, recipient) = text.split_once('@').map_or((text, None), |(bought, name)| (bought, Some(name)));
     let mut parts = bought.split(':');
     let item: ItemId = parts.next().and_then(|id| id.trim().parse().ok()).ok_or_else(|| wrong("has no item"))?;
-    let count = parts.next().map_or(Ok(1), str::parse::<u32>).map_err(|_| wrong("has no count"))?;
-    let total = parts.next().map(|total| items::money("A line's total", total, digits)).transpose()?;
+    let count: u32 = parts.next().and_then(|count| count.parse().ok()).ok_or_else(|| wrong("has no count"))?;
+    let total = parts.next().ok_or_else(|| wrong("has no total"))?;
+    let total = items::money("A line's total", total, digits)?;
     if parts.next().is_some() || count == 0 {
         return Err(wrong("cannot be read"));
     }

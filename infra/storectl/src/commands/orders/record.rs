@@ -17,7 +17,7 @@ use shared::money::CurrencyFormat;
 use shared::rules::order::{self as order_rules, UnknownCurrency};
 use shared::store::orders::{self as store, StoredOrder};
 use shared::store::{keys, names, read_published};
-use shared::usecases::orders::{self, LineRequest, NewOrder, OrderRequest, PaidCheckout, PriceError, RecordError};
+use shared::usecases::orders::{self, LineRequest, NewOrder, OrderRequest, PaidCheckout, RecordError, RequestError};
 use std::fmt::Write as _;
 
 /// The gateway of an order whose payment is at the provider, as checkouts name it.
@@ -51,21 +51,19 @@ pub(in crate::commands) async fn record(
     }
     let created_at = options.at.as_deref().map(|text| beginning(text, target.clock.seconds())).transpose()?;
     let at = created_at.unwrap_or_else(|| target.clock.seconds());
-    let is_past = options.past || paid.is_some();
+    let is_past = options.past || paid.is_some() || recorded.is_some();
     let (lines, card) = (&requests, gift_card.as_ref());
     let request = OrderRequest { owner, lines, coupon: coupon.as_ref(), gift_card: card, at, is_past };
-    let lines = orders::price(&target.db, target.clock.as_ref(), recorded.as_ref(), &request).await;
-    let lines = lines.map_err(no_price)?;
+    let lines = orders::lines(&target.db, target.clock.as_ref(), &request).await.map_err(not_sold)?;
     let settings: Settings = read_published(&target.db, &keys::settings(&active.version)).await?.unwrap_or_default();
     let currency = match &paid {
         Some(paid) => paid.currency.clone(),
         None => currency(&settings, options.currency.as_deref(), recorded.as_ref())?,
     };
-    let price = match (&paid, &options.price, &recorded) {
-        (Some(paid), _, _) => as_paid(paid, &lines, gift_card.as_ref(), digits)?,
-        (None, Some(text), _) => items::money("--price", text, digits)?,
-        (None, None, Some(recorded)) => recorded.order.price,
-        (None, None, None) => charged(&settings, &currency, &lines, gift_card.as_ref())?,
+    let price = match (&paid, &options.price) {
+        (Some(paid), _) => as_paid(paid, &lines, gift_card.as_ref(), digits)?,
+        (None, Some(text)) => items::money("--price", text, digits)?,
+        (None, None) => charged(&settings, &currency, &lines, gift_card.as_ref())?,
     };
     let new = NewOrder {
         internal_id: Some(id.clone()),
@@ -216,22 +214,12 @@ fn charged(
     })
 }
 
-fn no_price(error: PriceError) -> Failure {
+fn not_sold(error: RequestError) -> Failure {
     let what = format!("The order is not recorded: {}.", error.to_string().trim_end_matches('.'));
     match error {
-        PriceError::Store(error) => error.into(),
-        PriceError::SomeWithCoupon => Failure::refused(what, "Give the TOTAL of every line, after the coupon."),
-        PriceError::UnknownUser(_) => Failure::refused(what, "Create the account first: `storectl user add`."),
-        PriceError::NotPublished(_)
-        | PriceError::AnyPrice(_)
-        | PriceError::Unavailable(_)
-        | PriceError::OnlyOne(_)
-        | PriceError::Coupon(_)
-        | PriceError::GiftCard(_) => Failure::refused(
-            what,
-            "Give what was paid, as the line's TOTAL: ITEM:COUNT:TOTAL, and --past if it was sold before.",
-        ),
-        PriceError::Line { .. } | PriceError::Checkout(_) | PriceError::Banned => Failure::refused(
+        RequestError::Store(error) => error.into(),
+        RequestError::UnknownUser(_) => Failure::refused(what, "Create the account first: `storectl user add`."),
+        _ => Failure::refused(
             what,
             "A checkout would refuse it too. Correct it, or add --past to record what was sold before.",
         ),
