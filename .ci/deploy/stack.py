@@ -18,7 +18,7 @@ TEMPLATE = BUILD / "template.yaml"
 ALIKE = ["catalog", "cart", "payments", "content", "delivery"]
 # Of the sample store: a key with a limit for all buyers.
 LIMITED = 211
-# The cart that the event files change, line by line: infra/sample-store/live/carts.yaml.
+# The cart that the event files change, line by line: the cart of user 1 in infra/sample-store/live.jsonl.
 CART = {103: {}, 201: {"count": 3}, 301: {}, 401: {"server_id": 1}, 403: {"server_id": 3}, 601: {"price": "3.99"},
         311: {"payment_type": 2, "gift_to": "Pebble"}, 511: {"count": 2}}
 

@@ -115,7 +115,7 @@ async fn the_value_of_a_currency_is_how_many_units_one_us_dollar_buys() {
 async fn every_paid_order_counts_towards_every_goal() {
     let store = TestStore::open().await;
     let settings = settings(&store).await;
-    // The sum of the lines of every paid order in live/orders.yaml, including those of guests.
+    // The sum of the lines of every paid order in live.jsonl, including those of guests.
     assert_eq!(all(&settings["goals"], "current_amount"), [311.79, 311.79]);
     assert_eq!(all(&settings["goals"], "goal_amount"), [750, 120]);
 }

@@ -1,6 +1,7 @@
 //! Files of owners: backups, and the YAML files of a store.
 
 use crate::{Outcome, mutate, tries};
+use archive::Content;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use proptest::collection::vec;
@@ -11,7 +12,6 @@ use sha2::{Digest as _, Sha256};
 use std::fs;
 use std::io::Write as _;
 use std::path::Path;
-use storectl::archive;
 use tempfile::TempDir;
 use tests::repository;
 
@@ -43,7 +43,7 @@ fn archives() {
 }
 
 fn unpacked(path: &Path, text: Option<&String>) -> Outcome {
-    let Ok(seal) = archive::verify(path) else { return Ok(false) };
+    let Ok(seal) = archive::verify(path, Content::Backup) else { return Ok(false) };
     if let Some(text) = text {
         let lines: Vec<&str> = text.lines().collect();
         let before = lines[..lines.len() - 1].join("\n") + "\n";

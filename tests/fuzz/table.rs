@@ -19,7 +19,6 @@ use shared::store::{codec, keys};
 use std::collections::BTreeSet;
 use std::fmt::Debug;
 use std::sync::{Arc, Mutex};
-use storectl::archive;
 use tests::TestStore;
 
 /// A connection on which the first response is a prepared one, and every other an empty object.

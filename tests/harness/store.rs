@@ -69,7 +69,7 @@ static KEYS: LazyLock<String> = LazyLock::new(|| {
 static SAMPLE: LazyLock<Store> = LazyLock::new(|| {
     let files = sample_files();
     let compiled = publish::compile(&files).expect("the sample store is sound");
-    let live = local::live::read_live(&repository().join("infra/sample-store"), &files, NOW);
+    let live = local::live::read(&repository().join("infra/sample-store"), &compiled.settings.goals, NOW);
     Store { compiled, live: live.expect("the sample store is sound") }
 });
 

@@ -1,5 +1,6 @@
 //! The reasons why the server does not start: one sentence each, with the next step if it is not obvious.
 
+use crate::live::LiveError;
 use publish::Fault;
 use shared::fault::chain;
 use shared::model::SCHEMA;
@@ -15,6 +16,8 @@ pub enum StartError {
     Template(#[from] template::TemplateError),
     #[error("the store in {dir} has {} fault{}:\n{}", .faults.len(), if .faults.len() == 1 { "" } else { "s" }, list(.faults))]
     Store { dir: PathBuf, faults: Vec<Fault> },
+    #[error("the live data of the store in {dir} cannot be loaded: {source}")]
+    Live { dir: PathBuf, source: LiveError },
     #[error("cannot use {path} in the data directory: {source}")]
     Data { path: PathBuf, source: std::io::Error },
     /// Another process has the data directory open.

@@ -6,7 +6,7 @@ use pictures::Picture;
 use publish::files::StoreFiles;
 use publish::{Compiled, Fault};
 use serde::de::DeserializeOwned;
-use shared::model::{Code, User, UserId};
+use shared::model::{User, UserId};
 use shared::store::Db;
 use shared::store::keys::{self, Key};
 use shared::store::published::read_active_version;
@@ -25,7 +25,7 @@ pub struct Store {
 }
 
 impl Store {
-    /// Reads the files in `dir`; relative times count from `now`, in seconds since 1970 UTC.
+    /// Reads the files in `dir`, and its live data for `now`, in seconds since 1970 UTC.
     pub fn read(dir: &Path, now: i64) -> Result<Self, StartError> {
         let files = publish::read(dir).map_err(|faults| StartError::Store { dir: dir.to_owned(), faults })?;
         Self::of(dir, &files, now)
@@ -42,7 +42,8 @@ impl Store {
     fn of(dir: &Path, files: &StoreFiles, now: i64) -> Result<Self, StartError> {
         let faulty = |faults: Vec<Fault>| StartError::Store { dir: dir.to_owned(), faults };
         let compiled = publish::compile(files).map_err(faulty)?;
-        let live = live::read_live(dir, files, now).map_err(faulty)?;
+        let live = live::read(dir, &compiled.settings.goals, now);
+        let live = live.map_err(|source| StartError::Live { dir: dir.to_owned(), source })?;
         Ok(Self { compiled, live })
     }
 
@@ -80,9 +81,7 @@ impl Store {
         let referrals = read(db, live.referrals.iter().map(|found| keys::referral(&found.code))).await?;
         let orders = read(db, live.orders.iter().map(|order| keys::order(&order.internal_id))).await?;
         let carts = read(db, users.iter().map(|user: &User| keys::cart(user.id))).await?;
-        let code_uses = live.code_uses.iter().filter(|used| codes.iter().any(|code: &Code| *code.text() == used.code));
-        let code_uses = code_uses.cloned().collect();
-        Ok(Live { users, carts, codes, code_uses, referrals, orders, ..Live::default() })
+        Ok(Live { users, carts, codes, referrals, orders, ..Live::default() })
     }
 }
 

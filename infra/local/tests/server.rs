@@ -10,8 +10,11 @@ mod process;
 mod shop;
 mod start;
 
+use archive::{Content, Writer};
 use process::{Process, Server};
 use serde_json::{Value, json};
+use shared::model::{PlayerName, User, UserId};
+use shared::store::codec::encode_live;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -250,17 +253,18 @@ fn write_store(dir: &Path, user: &str, price: &str) {
     for (name, text) in [
         ("store.yaml", "format: 1\nname: X\ncurrency: {code: EUR}\n".to_owned()),
         ("categories/a.yaml", format!("id: 1\nslug: a\nname: A\nitems: [{{id: 1, name: P, price: {price}}}]\n")),
-        (
-            "live/users.yaml",
-            format!(
-                "- {{id: 1, username: {user}, uuid: 4b5f8c1e-0d7a-4c5e-9a57-3f2b6d1c8e90, created_at: 1 day ago}}\n"
-            ),
-        ),
     ] {
         let path = dir.join(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, text).unwrap();
     }
+    let live = dir.join(local::live::FILE);
+    _ = std::fs::remove_file(&live);
+    let (id, name) = (UserId::new(1), PlayerName::parse(user).unwrap());
+    let account = User::of_player(id, &name, String::new(), "4b5f8c1e-0d7a-4c5e-9a57-3f2b6d1c8e90".to_owned(), 0);
+    let mut writer = Writer::create(&live, Content::Demo, "2026-06-15T12:00:00Z").unwrap();
+    writer.item(&encode_live(&shared::store::keys::user(id), &account).unwrap()).unwrap();
+    writer.finish().unwrap();
 }
 
 #[test]

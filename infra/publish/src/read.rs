@@ -14,15 +14,15 @@ use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
-const STORE: [&str; 6] = ["store.yaml", "staff.yaml", "categories", "pages", "live", "img"];
-/// The largest file that is published, in bytes: several times what may be published of it.
-const LARGEST_PUBLISHED: u64 = 16 * 1024 * 1024;
+const STORE: [&str; 6] = ["store.yaml", "staff.yaml", "categories", "pages", "live.jsonl", "img"];
+/// The largest file, in bytes: several times what may be published of it.
+const LARGEST: u64 = 16 * 1024 * 1024;
 
 /// Reads everything of a store that is published.
 pub fn read(dir: &Path) -> Result<StoreFiles, Vec<Fault>> {
     let mut report = Report::default();
     let store_path = Path::new("store.yaml");
-    let store = match file::<StoreFile>(dir, store_path, LARGEST_PUBLISHED, &mut report) {
+    let store = match file::<StoreFile>(dir, store_path, &mut report) {
         Found::Whole(store) => Some(store),
         Found::Broken => None,
         Found::Missing => {
@@ -34,7 +34,7 @@ pub fn read(dir: &Path) -> Result<StoreFiles, Vec<Fault>> {
     let css =
         store.as_ref().and_then(|store| store.shop.as_ref()).map(|shop| &shop.css).filter(|name| !name.is_empty());
     let known = STORE.into_iter().chain(css.map(|name| name.value.as_str()));
-    check_names(dir, Path::new(""), &known.collect::<Vec<_>>(), &mut report);
+    check_names(dir, &known.collect::<Vec<_>>(), &mut report);
     let css = css.map(|name| style_sheet(dir, name, &mut report)).unwrap_or_default();
     let categories = folder::<CategoryFile>(dir, "categories", &mut report);
     if categories.is_empty() && report.is_empty() && dir.join("categories").is_dir() {
@@ -43,7 +43,7 @@ pub fn read(dir: &Path) -> Result<StoreFiles, Vec<Fault>> {
     }
     let pages = folder::<PageFile>(dir, "pages", &mut report);
     let staff_path = Path::new("staff.yaml");
-    let staff = file::<StaffFile>(dir, staff_path, LARGEST_PUBLISHED, &mut report).whole();
+    let staff = file::<StaffFile>(dir, staff_path, &mut report).whole();
     let store_is_broken = store.is_none();
     let mut files = StoreFiles {
         store: Source { path: store_path.to_path_buf(), content: store.unwrap_or_default() },
@@ -102,7 +102,7 @@ fn folder<T: DeserializeOwned + JsonSchema>(dir: &Path, name: &str, report: &mut
     for file_name in names(dir, Path::new(name), report) {
         let path = Path::new(name).join(&file_name);
         if path.extension().is_some_and(|extension| extension == "yaml") {
-            let content = file::<T>(dir, &path, LARGEST_PUBLISHED, report).whole();
+            let content = file::<T>(dir, &path, report).whole();
             sources.extend(content.map(|content| Source { path, content }));
         } else if !is_words(&file_name) {
             report.enter(&path);
@@ -120,7 +120,7 @@ fn style_sheet(dir: &Path, name: &At<String>, report: &mut Report) -> String {
         if !is_listed(&path) {
             return Err("is not beside store.yaml".to_owned());
         }
-        bytes(&path, LARGEST_PUBLISHED).map_err(|error| error.to_string())
+        bytes(&path).map_err(|error| error.to_string())
     };
     let text = match is_beside.then(read) {
         None => Err("must be the name of a file beside store.yaml that ends in .css, such as shop.css".to_owned()),
@@ -152,9 +152,9 @@ fn images(dir: &Path, report: &mut Report) -> BTreeSet<String> {
     found
 }
 
-/// Notes what is in a folder of fixed contents and would be overlooked.
-pub fn check_names(dir: &Path, folder: &Path, known: &[&str], report: &mut Report) {
-    for name in names(dir, folder, report) {
+/// Notes what is beside store.yaml and would be overlooked.
+fn check_names(dir: &Path, known: &[&str], report: &mut Report) {
+    for name in names(dir, Path::new(""), report) {
         let text = name.to_string_lossy();
         if known.contains(&text.as_ref()) || is_words(&name) {
             continue;
@@ -165,7 +165,7 @@ pub fn check_names(dir: &Path, folder: &Path, known: &[&str], report: &mut Repor
             Some(near) => format!("is not read; did you mean {near}?"),
             None => format!("is not part of a store: move it elsewhere; a store has {}", known.join(", ")),
         };
-        report.enter(&folder.join(&name));
+        report.enter(&name);
         report.fault(None, "", problem);
     }
 }
@@ -209,7 +209,7 @@ fn unreadable(error: &io::Error) -> String {
     }
 }
 
-pub enum Found<T> {
+enum Found<T> {
     Missing,
     /// It cannot be read or parsed, which was noted.
     Broken,
@@ -225,10 +225,10 @@ impl<T> Found<T> {
     }
 }
 
-/// Reads one file of at most `largest` bytes.
-pub fn file<T: DeserializeOwned + JsonSchema>(dir: &Path, path: &Path, largest: u64, report: &mut Report) -> Found<T> {
+/// Reads one file.
+fn file<T: DeserializeOwned + JsonSchema>(dir: &Path, path: &Path, report: &mut Report) -> Found<T> {
     let whole = dir.join(path);
-    let bytes = match bytes(&whole, largest) {
+    let bytes = match bytes(&whole) {
         Err(NotRead::Failed(error)) if error.kind() == ErrorKind::NotFound && !is_listed(&whole) => {
             return Found::Missing;
         }
@@ -257,17 +257,17 @@ enum NotRead {
     Failed(io::Error),
     #[error("must be a file: a pipe, a device or a folder is not read")]
     NoFile,
-    #[error("has more than {} MiB, the most that is read", .0 / 1024 / 1024)]
-    TooLarge(u64),
+    #[error("has more than {} MiB, the most that is read", LARGEST / 1024 / 1024)]
+    TooLarge,
 }
 
 /// The bytes of a file. What is not a file is not opened: a pipe would wait for a writer, and a device has no end.
-fn bytes(path: &Path, largest: u64) -> Result<Vec<u8>, NotRead> {
+fn bytes(path: &Path) -> Result<Vec<u8>, NotRead> {
     if !fs::metadata(path).map_err(NotRead::Failed)?.is_file() {
         return Err(NotRead::NoFile);
     }
     let mut bytes = Vec::new();
     let file = File::open(path).map_err(NotRead::Failed)?;
-    file.take(largest + 1).read_to_end(&mut bytes).map_err(NotRead::Failed)?;
-    if bytes.len() as u64 > largest { Err(NotRead::TooLarge(largest)) } else { Ok(bytes) }
+    file.take(LARGEST + 1).read_to_end(&mut bytes).map_err(NotRead::Failed)?;
+    if bytes.len() as u64 > LARGEST { Err(NotRead::TooLarge) } else { Ok(bytes) }
 }

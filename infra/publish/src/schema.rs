@@ -6,7 +6,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::Value;
 use std::borrow::Cow;
 
-/// The schema of every published file by the name of its own in `infra/publish/schema/`, ready to be written.
+/// The schema of every file by the name of its own in `infra/publish/schema/`, ready to be written.
 pub fn schemas() -> [(&'static str, String); 4] {
     [
         ("store.json", text::<StoreFile>("store.yaml")),
@@ -27,7 +27,7 @@ fn root<T: JsonSchema>() -> Schema {
 }
 
 /// The schema of one type, in the form that is committed, with a title.
-pub fn text<T: JsonSchema>(title: &str) -> String {
+fn text<T: JsonSchema>(title: &str) -> String {
     let mut schema = root::<T>();
     schema.insert("title".to_owned(), title.into());
     let mut text = serde_json::to_string_pretty(&sorted(schema.to_value())).unwrap_or_default();

@@ -4,6 +4,7 @@
 //! those that say who may not do what.
 
 use crate::paint::{BAD, paint};
+use archive::ArchiveError;
 use serde::Serialize;
 use serde_json::json;
 use shared::fault::chain;
@@ -153,6 +154,21 @@ impl From<StoreError> for Failure {
                 format!("{}.", capital(&chain(&error))),
                 "It was not written by this version of the tool; look at the item in the console.",
             ),
+        }
+    }
+}
+
+impl From<ArchiveError> for Failure {
+    fn from(error: ArchiveError) -> Self {
+        let what = format!("{}.", capital(&error.to_string()));
+        match error {
+            ArchiveError::File { path, source } => Self::file(&path, &source),
+            ArchiveError::Broken { .. } => {
+                Self::new(Exit::Local, what, "Take another copy of the file, or an older backup.")
+            }
+            ArchiveError::NotAnItem { .. } => {
+                Self::new(Exit::Local, what, "It was not written by this tool; take another backup.")
+            }
         }
     }
 }

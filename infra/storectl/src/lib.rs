@@ -5,7 +5,6 @@
 //! types. A command answers with an [`answer::Answer`] or an [`error::Failure`]; nothing but `main` prints.
 
 pub mod answer;
-pub mod archive;
 pub mod cli;
 pub mod commands;
 pub mod console;
@@ -14,3 +13,4 @@ mod paint;
 pub mod progress;
 pub mod shop;
 pub mod target;
+mod when;

@@ -242,4 +242,13 @@ mod tests {
     fn less_stops_at_zero() {
         assert_eq!(Money::from_minor(3).less(Money::from_minor(5)), Money::ZERO);
     }
+
+    #[test]
+    fn a_percentage_is_more_than_nothing_and_at_most_the_whole() {
+        assert_eq!(Percent::parse("12.5"), Ok(Percent::from_hundredths(1_250)));
+        assert_eq!(Percent::parse("100"), Ok(Percent::WHOLE));
+        for text in ["0", "0.00", "100.01", "250", "-5"] {
+            assert_eq!(Percent::parse(text), Err(DecimalError::NoPercentage), "{text}");
+        }
+    }
 }

@@ -1,166 +1,212 @@
-//! The live data of a store, which is not published: users, carts, codes, orders, and what the orders add up to. Read
-//! from `live/*.yaml` and loaded into an empty table, for `cargo run` and the tests; a publish never touches it.
+//! The live data of a demo store: accounts, bans, carts, codes, referral codes and orders. `storectl backup --demo` writes
+//! them to [`FILE`] in the store's folder; they are loaded into an empty table, for `cargo run` and the tests, with their
+//! times moved to the day of loading. What follows from them is computed again, and a publish never touches them.
 
-mod carts;
-mod codes;
-mod context;
-pub mod files;
-mod orders;
 mod seed;
-mod users;
-mod when;
 
 pub use seed::seed;
-pub use when::{WhenError, resolve};
 
-use context::Context;
-use files::{CartFile, CouponFile, GiftCardFile, OrderFile, ReferralFile, UserFile};
-use publish::Fault;
-use publish::fault::Report;
-use publish::files::StoreFiles;
-use publish::lower::lower;
-use publish::read::{Found, check_names, file};
-use publish::schema::text;
-use schemars::JsonSchema;
-use serde::de::DeserializeOwned;
-use shared::model::{Cart, Code, CodeText, Order, Referral, User, UserId};
+use archive::{ArchiveError, Content};
+use aws_sdk_dynamodb::types::AttributeValue;
+use jiff::Timestamp;
+use shared::model::{Cart, Code, Goal, Order, OrderStatus, Referral, User, UserId};
+use shared::rules::order::without_refunded;
 use shared::rules::statistics::{Derived, derive};
+use shared::store::StoreError;
+use shared::store::codec::{Item, Row, decode_live, key_of};
+use shared::store::keys::{self, Key, prefix};
+use shared::store::orders::StoredOrder;
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::thread::ScopedJoinHandle;
 
-/// The files in `live/`.
-const FILES: [&str; 6] =
-    ["users.yaml", "carts.yaml", "coupons.yaml", "gift_cards.yaml", "referrals.yaml", "orders.yaml"];
-/// The largest file in `live/`, in bytes: some millions of orders.
-const LARGEST: u64 = 1024 * 1024 * 1024;
+/// The file in a store's folder. A store without it has no live data.
+pub const FILE: &str = "live.jsonl";
 
-/// The JSON Schemas of these files by the name of the schema's file.
-pub fn schemas() -> [(&'static str, String); 6] {
-    [
-        ("users.json", text::<Vec<UserFile>>("live/users.yaml")),
-        ("carts.json", text::<Vec<CartFile>>("live/carts.yaml")),
-        ("coupons.json", text::<Vec<CouponFile>>("live/coupons.yaml")),
-        ("gift_cards.json", text::<Vec<GiftCardFile>>("live/gift_cards.yaml")),
-        ("referrals.json", text::<Vec<ReferralFile>>("live/referrals.yaml")),
-        ("orders.json", text::<Vec<OrderFile>>("live/orders.yaml")),
-    ]
+/// The attributes with a second since 1970 UTC, in the rows of a demo store and what is nested in them.
+const TIMES: [&str; 7] = ["created_at", "updated_at", "tokens_valid_after", "starts_at", "ends_at", "since", "begun"];
+
+/// The reason why live data cannot be loaded.
+#[derive(Debug, thiserror::Error)]
+pub enum LiveError {
+    #[error(transparent)]
+    Archive(#[from] ArchiveError),
+    #[error("{0:?} is not the time of a backup")]
+    Time(String),
+    #[error("{}", shared::fault::chain(.0))]
+    Row(#[from] StoreError),
 }
 
-/// How often a user used a coupon.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CodeUse {
-    pub code: CodeText,
-    pub user: UserId,
-    pub uses: u32,
+/// Whether a row is live data of a demo store. What belongs to a payment provider or to game servers is not, because a
+/// demo has others, nor is what follows from other rows.
+pub fn is_demo(key: &Key) -> bool {
+    const KINDS: [&str; 6] = [prefix::USER, prefix::BAN, prefix::CART, prefix::CODE, prefix::USE, prefix::REFERRAL];
+    KINDS.iter().any(|kind| key.pk.starts_with(kind)) || keys::is_order(key)
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Live {
     pub users: Vec<User>,
     /// Carts; a user without one has never put anything in it.
     pub carts: Vec<Cart>,
     pub codes: Vec<Code>,
-    pub code_uses: Vec<CodeUse>,
     pub referrals: Vec<Referral>,
     pub orders: Vec<Order>,
     pub derived: Derived,
+    /// Rows that are loaded as they are: bans, and how often users used coupons.
+    pub(crate) rows: Vec<Item>,
 }
 
-/// Reads `live/` in a store's directory. `now`, in seconds since 1970 UTC, is what relative times are counted from and
-/// whose month the top donators belong to. `files` itself is taken to be free of faults, see [`publish::check`].
-pub fn read_live(dir: &Path, files: &StoreFiles, now: i64) -> Result<Live, Vec<Fault>> {
-    Written::parse(dir).check(files, now)
-}
-
-/// The content of `live/`, not checked yet: a file that is not there reads as an empty list, a broken one as `None`.
-#[derive(Debug)]
-pub struct Written {
-    users: Option<Vec<UserFile>>,
-    carts: Option<Vec<CartFile>>,
-    coupons: Option<Vec<CouponFile>>,
-    gift_cards: Option<Vec<GiftCardFile>>,
-    referrals: Option<Vec<ReferralFile>>,
-    orders: Option<Vec<OrderFile>>,
-    report: Report,
-}
-
-impl Written {
-    /// Parses `live/` in a store's directory: the part of [`read_live`] that needs nothing of the store's other files. The
-    /// largest files are read concurrently: a store of some age has very many orders and codes.
-    pub fn parse(dir: &Path) -> Self {
-        let mut report = Report::default();
-        check_names(dir, Path::new("live"), &FILES, &mut report);
-        std::thread::scope(|scope| {
-            let orders = scope.spawn(|| list(dir, "orders.yaml"));
-            let coupons = scope.spawn(|| list(dir, "coupons.yaml"));
-            let gift_cards = scope.spawn(|| list(dir, "gift_cards.yaml"));
-            Self {
-                users: keep(list(dir, "users.yaml"), &mut report),
-                carts: keep(list(dir, "carts.yaml"), &mut report),
-                referrals: keep(list(dir, "referrals.yaml"), &mut report),
-                coupons: keep(joined(coupons), &mut report),
-                gift_cards: keep(joined(gift_cards), &mut report),
-                orders: keep(joined(orders), &mut report),
-                report,
-            }
-        })
-    }
-
-    /// The faults of files that do not parse, if the store's other files cannot be read.
-    pub fn into_faults(self) -> Vec<Fault> {
-        self.report.into_faults()
-    }
-
-    /// The other part of [`read_live`].
-    pub fn check(mut self, files: &StoreFiles, now: i64) -> Result<Live, Vec<Fault>> {
-        let lowered = lower(files, &mut Report::default());
-        let mut report = std::mem::take(&mut self.report);
-        let mut context = Context::new(&lowered, files, now, &mut report);
-        context.enter("users.yaml");
-        let users = users::users(self.users.as_deref().unwrap_or_default(), &mut context);
-        let name = |user: &User| (user.id.get(), user.username.clone());
-        context.users = self.users.is_some().then(|| users.iter().map(name).collect());
-        let (codes, code_uses) = codes::codes(&self, &mut context);
-        context.enter("referrals.yaml");
-        let referrals = codes::referrals(self.referrals.as_deref().unwrap_or_default(), &mut context);
-        let whole = self.coupons.is_some() && self.gift_cards.is_some();
-        let texts = carts::Known {
-            codes: whole.then(|| codes.iter().map(|code| (code.text().clone(), code)).collect()),
-            referrals: self.referrals.is_some().then(|| referrals.iter().map(|found| found.code.clone()).collect()),
-        };
-        context.enter("carts.yaml");
-        let carts = carts::carts(self.carts.as_deref().unwrap_or_default(), &texts, &mut context);
-        context.enter("orders.yaml");
-        let orders = orders::orders(self.orders.as_deref().unwrap_or_default(), &mut context);
-        if !report.is_empty() {
-            return Err(report.into_faults());
+/// Reads the live data in a store's folder, whose times were meant at the time of the backup, for `now`, in seconds since
+/// 1970 UTC. Its month is that of the top donators, and `goals` are those that every paid order counts towards.
+pub fn read(dir: &Path, goals: &[Goal], now: i64) -> Result<Live, LiveError> {
+    let (path, mut live) = (dir.join(FILE), Live::default());
+    if path.exists() {
+        let seal = archive::verify(&path, Content::Demo)?;
+        let taken_at: Timestamp = seal.taken_at.parse().map_err(|_| LiveError::Time(seal.taken_at.clone()))?;
+        let later = now.saturating_sub(taken_at.as_second());
+        for item in archive::items(&path, &seal)? {
+            live.take(item?, later)?;
         }
-        let by_id: BTreeMap<UserId, &User> = users.iter().map(|user| (user.id, user)).collect();
-        let derived = derive(&orders, &by_id, &lowered.site.settings.goals, now);
-        Ok(Live { users, carts, codes, code_uses, referrals, orders, derived })
+        live.users.sort_by_key(|user| user.id);
+        live.codes.sort_by_key(Code::id);
+        live.orders.sort_by_key(|order| order.id);
+    }
+    let by_id: BTreeMap<UserId, &User> = live.users.iter().map(|user| (user.id, user)).collect();
+    live.derived = derive(&live.orders, &by_id, goals, now);
+    Ok(live)
+}
+
+impl Live {
+    /// Takes a row, with its times `later` by so many seconds.
+    fn take(&mut self, mut item: Item, later: i64) -> Result<(), StoreError> {
+        let key = key_of(&item)?;
+        shift(&mut item, later);
+        let is = |kind: &str| key.pk.starts_with(kind);
+        if is(prefix::USER) {
+            self.users.push(account(decode_live(&key, item)?, later));
+        } else if is(prefix::CART) {
+            self.carts.push(Cart { checkout: None, ..decode_live(&key, item)? });
+        } else if is(prefix::CODE) {
+            self.codes.push(decode_live(&key, item)?);
+        } else if is(prefix::REFERRAL) {
+            self.referrals.push(decode_live(&key, item)?);
+        } else if keys::is_order(&key) {
+            self.orders.push(order(StoredOrder::decode(&key, Row::from(item))?));
+        } else if is_demo(&key) {
+            self.rows.push(item);
+        }
+        Ok(())
     }
 }
 
-/// A file's list with the faults found; `None` for a broken file.
-fn list<T: DeserializeOwned + JsonSchema>(dir: &Path, name: &str) -> (Option<Vec<T>>, Vec<Fault>) {
-    let mut report = Report::default();
-    let list = match file(dir, &Path::new("live").join(name), LARGEST, &mut report) {
-        Found::Whole(list) => Some(list),
-        Found::Missing => Some(Vec::new()),
-        Found::Broken => None,
-    };
-    (list, report.into_faults())
+/// An account keeps the second at which it was made: tokens from before it are refused, and those of `events/` do not
+/// change. Its subscriptions are the provider's.
+fn account(user: User, later: i64) -> User {
+    let created_at = user.created_at.saturating_sub(later);
+    let updated_at = user.updated_at.max(created_at);
+    User { created_at, updated_at, subscriptions: Vec::new(), customer: None, ..user }
 }
 
-fn keep<T>((list, faults): (Option<Vec<T>>, Vec<Fault>), report: &mut Report) -> Option<Vec<T>> {
-    for fault in faults {
-        report.push(fault);
+/// An order as if it had been recorded by hand, less what is refunded of it: its payment is not here.
+fn order(StoredOrder { order, effects }: StoredOrder) -> Order {
+    if order.status == OrderStatus::Refunded {
+        return order;
     }
-    list
+    let mut left = without_refunded(&order, effects.refunded);
+    for line in &mut left.lines {
+        line.count = line.count.saturating_sub(std::mem::take(&mut line.returned));
+    }
+    left.lines.retain(|line| line.count > 0);
+    left
 }
 
-/// The result of a thread; its panic becomes this one's.
-fn joined<T>(thread: ScopedJoinHandle<'_, T>) -> T {
-    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+fn shift(item: &mut Item, later: i64) {
+    for (name, value) in item {
+        match value {
+            AttributeValue::N(second) if TIMES.contains(&name.as_str()) => {
+                if let Ok(before) = second.parse::<i64>() {
+                    *second = before.saturating_add(later).to_string();
+                }
+            }
+            AttributeValue::M(inner) => shift(inner, later),
+            AttributeValue::L(values) => {
+                for value in values {
+                    if let AttributeValue::M(inner) = value {
+                        shift(inner, later);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::options::repository;
+
+    const DAY: i64 = 86_400;
+
+    fn sample() -> std::path::PathBuf {
+        repository().join("infra/sample-store")
+    }
+
+    /// The names and values of every number, nested ones included.
+    fn numbers(item: &Item) -> Vec<(String, i64)> {
+        let of = |(name, value): (&String, &AttributeValue)| match value {
+            AttributeValue::N(number) => vec![(name.clone(), number.parse().unwrap())],
+            AttributeValue::M(inner) => numbers(inner),
+            AttributeValue::L(values) => {
+                values.iter().filter_map(|value| value.as_m().ok()).flat_map(numbers).collect()
+            }
+            _ => Vec::new(),
+        };
+        item.iter().flat_map(of).collect()
+    }
+
+    #[test]
+    fn every_time_of_the_sample_store_moves_with_the_day_of_loading() {
+        let seal = archive::verify(&sample().join(FILE), Content::Demo).unwrap();
+        let mut times = 0;
+        for item in archive::items(&sample().join(FILE), &seal).unwrap() {
+            let before = item.unwrap();
+            let mut after = before.clone();
+            shift(&mut after, DAY);
+            for ((name, before), (_, after)) in numbers(&before).into_iter().zip(numbers(&after)) {
+                // No amount, count or id is as large.
+                let is_time = before > 1_000_000_000;
+                times += usize::from(is_time);
+                assert_eq!(after - before, if is_time { DAY } else { 0 }, "{name} {before}");
+            }
+        }
+        assert!(times > 40, "{times}");
+    }
+
+    #[test]
+    fn orders_are_as_old_on_every_day_and_accounts_are_of_the_same_day() {
+        let read = |now| read(&sample(), &[], now).unwrap();
+        // 2031-03-15T12:00:00Z, and the first hour of a month.
+        let (one, other) = (1_931_342_400, 1_932_771_600);
+        let (before, after) = (read(one), read(other));
+        let ages = |live: &Live, now: i64| live.orders.iter().map(|order| now - order.created_at).collect::<Vec<_>>();
+        assert_eq!(ages(&before, one), ages(&after, other));
+        let made = |live: &Live| live.users.iter().map(|user| user.created_at).collect::<Vec<_>>();
+        assert_eq!(made(&before), made(&after));
+        assert!(after.users.iter().all(|user| user.updated_at >= user.created_at));
+        let months = (before.derived.donations.month.as_str(), after.derived.donations.month.as_str());
+        assert_eq!(months, ("2031-03", "2031-04"));
+        let top =
+            |live: &Live| live.derived.donations.top.iter().map(|donor| donor.amount).sum::<shared::model::Money>();
+        assert!(top(&before) > top(&after), "the orders of the last days are of the month before");
+        assert_eq!(before.derived.patrons, after.derived.patrons);
+    }
+
+    #[test]
+    fn a_store_without_live_data_has_none() {
+        let dir = tempfile::tempdir().unwrap();
+        assert!(read(dir.path(), &[], 0).unwrap().users.is_empty());
+        std::fs::write(dir.path().join(FILE), "{}\n").unwrap();
+        assert!(read(dir.path(), &[], 0).unwrap_err().to_string().contains(FILE));
+    }
 }

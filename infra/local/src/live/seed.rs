@@ -1,14 +1,13 @@
 //! Writes live data into an empty table, in the shape in which everything else reads it.
 
 use super::Live;
-use shared::model::{Code, Donations, Money, MonthSum, Order, OrderStatus, PaidOrder, Patron, User, UserId, UserName};
+use shared::model::{Code, Donations, Money, MonthSum, Order, OrderStatus, PaidOrder, Patron, UserId, UserName};
 use shared::rules::patrons;
 use shared::store::bulk::write_each;
 use shared::store::codec::{self, Item};
-use shared::store::codes::USES;
 use shared::store::counters::SOLD;
 use shared::store::keys;
-use shared::store::names::{self, Ban};
+use shared::store::names;
 use shared::store::owned_orders::OwnedOrder;
 use shared::store::sequences::{CODES, NEXT, ORDERS, USERS};
 use shared::store::{Db, StoreError, ledgers};
@@ -25,13 +24,9 @@ fn items(live: &Live) -> Vec<Result<Item, StoreError>> {
     items.extend(live.users.iter().map(|user| codec::encode_live(&keys::user(user.id), user)));
     let named = live.users.iter().filter_map(|user| Some((UserName::parse(&user.username).ok()?, user)));
     items.extend(named.map(|(name, user)| names::row(&name, user.id, user.tokens_valid_after)));
-    items.extend(live.users.iter().filter(|user| user.banned).filter_map(ban));
+    items.extend(live.rows.iter().cloned().map(Ok));
     items.extend(live.carts.iter().map(|cart| codec::encode_live(&keys::cart(cart.user), cart)));
     items.extend(live.codes.iter().map(|code| codec::encode_live(&keys::code(code.text()), code)));
-    let uses = live.code_uses.iter();
-    items.extend(
-        uses.map(|used| Ok(codec::numbered(&keys::code_use(&used.code, used.user), USES, u64::from(used.uses)))),
-    );
     items.extend(live.referrals.iter().map(|found| codec::encode_live(&keys::referral(&found.code), found)));
     items.extend(live.orders.iter().map(|order| codec::encode_live(&keys::order(&order.internal_id), order)));
     items.extend(live.orders.iter().filter_map(OwnedOrder::item).map(|found| found.map(|(_, item)| item)));
@@ -47,14 +42,9 @@ fn items(live: &Live) -> Vec<Result<Item, StoreError>> {
     items
 }
 
-fn ban(user: &User) -> Option<Result<Item, StoreError>> {
-    let key = keys::ban(&UserName::parse(&user.username).ok()?);
-    Some(codec::encode_live(&key, &Ban { since: user.updated_at, reason: None }))
-}
-
 fn owned(live: &Live) -> impl Iterator<Item = (&Order, UserId)> {
     let paid = live.orders.iter().filter(|order| order.status == OrderStatus::Paid);
-    paid.filter_map(|order| Some((order, order.owner?)))
+    paid.filter_map(|order| Some((order, order.player()?)))
 }
 
 /// The paid orders with an owner and an amount above zero, by time.

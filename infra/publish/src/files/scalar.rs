@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_saphyr::Spanned;
-use shared::model::{DecimalError, Money, Percent, Rate};
+use shared::model::{DecimalError, Money, Rate};
 use std::ops::Deref;
 
 /// A value and the line it was read from. Two are equal when their values are.
@@ -62,11 +62,6 @@ impl Decimal {
     /// The amount of money in a currency of `digits` digits. Fails also above [`Money::LARGEST`].
     pub fn money(&self, digits: u8) -> Result<Money, DecimalError> {
         Money::parse(&self.0, digits)
-    }
-
-    /// The percentage, with at most two digits. Fails for 0 and above 100.
-    pub fn percent(&self) -> Result<Percent, DecimalError> {
-        Percent::parse(&self.0)
     }
 
     /// The exchange rate, with at most six digits. Fails for 0.
@@ -141,15 +136,6 @@ mod tests {
         let largest = Money::LARGEST.minor();
         for text in ["10000000000.01", "99999999999999999999999999"] {
             assert_eq!(decimal(text).money(2), Err(DecimalError::TooLarge(largest)), "{text}");
-        }
-    }
-
-    #[test]
-    fn a_percentage_is_more_than_nothing_and_at_most_the_whole() {
-        assert_eq!(decimal("12.5").percent(), Ok(Percent::from_hundredths(1_250)));
-        assert_eq!(decimal("100").percent(), Ok(Percent::WHOLE));
-        for text in ["0", "0.00", "100.01", "250", "-5"] {
-            assert_eq!(decimal(text).percent(), Err(DecimalError::NoPercentage), "{text}");
         }
     }
 

@@ -19,7 +19,6 @@ mod value;
 
 pub use catalog::Category;
 pub use site::Site;
-pub use value::{check_id, money};
 
 use crate::fault::Report;
 use crate::files::StoreFiles;

@@ -2,22 +2,14 @@
 //! after `--`, and after `>>` what is said. `CASES=write` writes what is said now; read the differences.
 //!
 //! `-- store` continues the least store.yaml, `-- category` a category after its first three lines, and `-- item` the only item of
-//! one. A store.yaml that is not given is the least one; with a file of `live/` there are also items and a user.
+//! one. A store.yaml that is not given is the least one.
 
 use crate::support::{STORE, store};
-use local::live::read_live;
 use publish::{Fault, check, read, warnings};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// 2031-03-15T12:00:00Z.
-const NOW: i64 = 1_931_342_400;
 const CATEGORY: &str = "id: 1\nslug: a\nname: A\n";
-const CATALOG: &str = "items:
-  - {id: 7, name: I, price: 2.50, variables: [{id: 1, name: V, options: [red, blue]}]}
-  - {id: 8, name: J, any_price: true, min_price: 2}
-";
-const USERS: &str = "- {id: 5, username: Ann, uuid: 4b5f8c1e-0d7a-4c5e-9a57-3f2b6d1c8e90, created_at: now}\n";
 
 /// Lines, each with this before it.
 fn lines<'a>(before: &str, lines: impl Iterator<Item = &'a str>) -> String {
@@ -36,18 +28,8 @@ fn files(case: &str) -> BTreeMap<String, String> {
         };
         files.insert(path.to_owned(), before + &lines(indent, text.lines()));
     }
-    let has_live = has_live(&files);
-    let mut default = |path: &str, text: String| _ = files.entry(path.to_owned()).or_insert(text);
-    default("store.yaml", STORE.to_owned());
-    if has_live {
-        default("categories/a.yaml", CATEGORY.to_owned() + CATALOG);
-        default("live/users.yaml", USERS.to_owned());
-    }
+    files.entry("store.yaml".to_owned()).or_insert_with(|| STORE.to_owned());
     files
-}
-
-fn has_live(files: &BTreeMap<String, String>) -> bool {
-    files.keys().any(|path| path.starts_with("live/"))
 }
 
 fn said(case: &str) -> String {
@@ -58,8 +40,7 @@ fn said(case: &str) -> String {
         lines(before, said.iter().map(String::as_str))
     };
     let read = read(dir.path()).and_then(|read| {
-        let live = has_live(&files).then(|| read_live(dir.path(), &read, NOW).err()).flatten();
-        let faults = live.unwrap_or_else(|| check(&read));
+        let faults = check(&read);
         if faults.is_empty() { Ok(warnings(&read)) } else { Err(faults) }
     });
     read.map_or_else(|faults| said(">> ", &faults), |warnings| said(">> warning: ", &warnings))

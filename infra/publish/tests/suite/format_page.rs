@@ -2,7 +2,6 @@
 //! page for newcomers.
 
 use crate::support::{lines, store};
-use local::live::{files as live, read_live};
 use publish::files::StoreFiles;
 use publish::{LARGEST_PAGE, check, files, read, warnings};
 use serde::de::DeserializeOwned;
@@ -55,15 +54,6 @@ fn the_page_names_every_field_under_its_file() {
         ("categories/*.yaml", fields::<files::PromotionFile>()),
         ("pages/*.yaml", fields::<files::PageFile>()),
         ("staff.yaml", fields::<files::StaffEntry>()),
-        ("live/users.yaml", fields::<live::UserFile>()),
-        ("live/carts.yaml", fields::<live::CartFile>()),
-        ("live/carts.yaml", fields::<live::CartLineFile>()),
-        ("live/coupons.yaml", fields::<live::CouponFile>()),
-        ("live/coupons.yaml", fields::<live::ScopeFile>()),
-        ("live/gift_cards.yaml", fields::<live::GiftCardFile>()),
-        ("live/referrals.yaml", fields::<live::ReferralFile>()),
-        ("live/orders.yaml", fields::<live::OrderFile>()),
-        ("live/orders.yaml", fields::<live::OrderLineFile>()),
     ];
     for (heading, fields) in all {
         for field in fields {
@@ -99,8 +89,5 @@ fn the_store_of_the_page_for_newcomers_has_no_faults_and_the_page_is_short() {
 
 #[test]
 fn the_examples_are_a_store_without_faults() {
-    let (dir, files) = examples(PAGE);
-    let live = read_live(dir.path(), &files, 1_931_342_400).unwrap_or_else(|faults| panic!("{}", lines(&faults)));
-    assert!(!live.users.is_empty() && !live.carts.is_empty() && !live.codes.is_empty());
-    assert!(!live.referrals.is_empty() && !live.orders.is_empty());
+    examples(PAGE);
 }

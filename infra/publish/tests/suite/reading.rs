@@ -1,7 +1,6 @@
 //! Other files in a store's directory, and files that are not what they should be.
 
 use crate::support::{STORE, lines, store};
-use local::live::read_live;
 use publish::read;
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -10,12 +9,8 @@ use std::process::Command;
 
 const CATEGORY: &str = "id: 1\nslug: a\nname: A\n";
 
-/// The faults of a directory, `live/` included.
 fn faults(dir: &Path) -> String {
-    match read(dir) {
-        Ok(files) => lines(&read_live(dir, &files, 1_931_342_400).err().unwrap_or_default()),
-        Err(faults) => lines(&faults),
-    }
+    lines(&read(dir).err().unwrap_or_default())
 }
 
 /// The faults of a store with one category whose file holds these bytes.
@@ -38,7 +33,7 @@ fn a_link_to_nowhere_is_not_a_file_that_was_left_out() {
 
 #[test]
 fn what_is_not_a_file_is_not_opened() {
-    let dir = store(&[("store.yaml", STORE), ("categories/b.yaml", CATEGORY), ("live/users.yaml", "[]")]);
+    let dir = store(&[("store.yaml", STORE), ("categories/b.yaml", CATEGORY)]);
     assert!(Command::new("mkfifo").arg(dir.path().join("categories/a.yaml")).status().unwrap().success());
     symlink("/dev/zero", dir.path().join("staff.yaml")).unwrap();
     fs::create_dir(dir.path().join("categories/c.yaml")).unwrap();

@@ -1,8 +1,8 @@
 //! The sample store is whole: it reads, checks, compiles, publishes and seeds.
 
 use crate::support;
-use local::live::{read_live, seed};
-use publish::{Fault, check, compile, read};
+use local::live::{self, Live, seed};
+use publish::{Compiled, Fault, check, compile, read};
 use shared::model::{Code, CommandEvent, OrderStatus, PublishedItem, UserId, VariableKind};
 use shared::store::{codec, keys};
 use std::path::{Path, PathBuf};
@@ -15,6 +15,10 @@ fn sample_store() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../sample-store")
 }
 
+fn live_of(compiled: &Compiled) -> Live {
+    live::read(&sample_store(), &compiled.settings.goals, NOW).unwrap()
+}
+
 #[test]
 fn the_sample_store_has_no_faults() {
     let files = read(&sample_store()).unwrap_or_else(|faults| panic!("{}", support::lines(&faults)));
@@ -24,7 +28,6 @@ fn the_sample_store_has_no_faults() {
     let is_shown = |warning: &Fault| warning.field.ends_with(".virtual_only") || warning.field == "commands.servers";
     let warnings: Vec<Fault> = publish::warnings(&files).into_iter().filter(|warning| !is_shown(warning)).collect();
     assert_eq!(support::lines(&warnings), "", "nothing to copy that looks like a mistake");
-    read_live(&sample_store(), &files, NOW).unwrap_or_else(|faults| panic!("{}", support::lines(&faults)));
 }
 
 #[test]
@@ -57,8 +60,8 @@ fn the_sample_store_shows_every_kind_of_thing() {
 
 #[test]
 fn the_sample_stores_buyers_are_in_different_states() {
-    let files = read(&sample_store()).unwrap();
-    let live = read_live(&sample_store(), &files, NOW).unwrap();
+    let compiled = compile(&read(&sample_store()).unwrap()).unwrap();
+    let live = live_of(&compiled);
     assert!(live.users.len() >= 3);
     assert!(live.users.iter().any(|user| user.tokens_valid_after.is_some_and(|after| after > NOW)));
     assert!(live.users.iter().any(|user| live.carts.iter().all(|cart| cart.user != user.id)));
@@ -70,7 +73,6 @@ fn the_sample_stores_buyers_are_in_different_states() {
     assert_eq!(live.derived.donations.recent.len(), 10);
     assert!(!live.derived.donations.top.is_empty());
     assert!(live.codes.iter().any(|code| matches!(code, Code::Gift(card) if card.balance.minor() == 0)));
-    let compiled = compile(&files).unwrap();
     let sold_out = compiled.items.iter().map(|entry| &entry.item).filter(|item| {
         let sold = live.derived.sold.get(&item.id).copied().unwrap_or_default();
         item.global_limit.is_some_and(|limit| sold >= u64::from(limit))
@@ -81,9 +83,9 @@ fn the_sample_stores_buyers_are_in_different_states() {
 #[tokio::test]
 async fn the_sample_store_is_seeded_in_the_shape_that_is_read() {
     let table = TestTable::empty().await;
-    let files = read(&sample_store()).unwrap();
-    publish::publish(&table.db, &compile(&files).unwrap(), NOW).await.unwrap();
-    let live = read_live(&sample_store(), &files, NOW).unwrap();
+    let compiled = compile(&read(&sample_store()).unwrap()).unwrap();
+    publish::publish(&table.db, &compiled, NOW).await.unwrap();
+    let live = live_of(&compiled);
     seed(&table.db, &live).await.unwrap();
     let thornwick = UserId::new(1);
     let ledger = table.db.get(&keys::ledger(thornwick), true).await.unwrap().unwrap();

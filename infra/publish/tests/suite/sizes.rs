@@ -1,8 +1,7 @@
 //! Faults and warnings of stores too large to be written down as a case (`cases.rs`), and what follows from what is left out.
 
 use crate::support::{STORE, lines, store};
-use local::live::{Live, read_live};
-use publish::{Fault, check, compile, read, warnings};
+use publish::{check, compile, read, warnings};
 use std::fmt::Write;
 
 /// Faults and warnings of these files, with the least store.yaml.
@@ -84,26 +83,4 @@ fn the_rate_of_the_stores_own_currency_is_that_of_the_list_unless_it_is_given() 
     let dir = store(&[("store.yaml", &format!("{STORE}{listed}"))]);
     let compiled = compile(&read(dir.path()).unwrap()).unwrap();
     assert_eq!(compiled.settings.system_currency.value.millionths(), 920_000);
-}
-
-fn live(path: &str, text: &str) -> Result<Live, Vec<Fault>> {
-    let catalog = "id: 1\nslug: a\nname: A\nitems: [{id: 7, name: I, price: 2.50}]\n";
-    let users = "- {id: 5, username: Ann, uuid: 4b5f8c1e-0d7a-4c5e-9a57-3f2b6d1c8e90, created_at: now}\n";
-    let files = [("store.yaml", STORE), ("categories/a.yaml", catalog), ("live/users.yaml", users), (path, text)];
-    let dir = store(&files);
-    read_live(dir.path(), &read(dir.path()).unwrap(), 1_931_342_400)
-}
-
-#[test]
-fn a_cart_has_at_most_50_lines() {
-    let text = format!("- user: 5\n  lines:\n{}", "    - {item: 7}\n".repeat(51));
-    let found = lines(&live("live/carts.yaml", &text).unwrap_err());
-    assert_eq!(found, "live/carts.yaml, line 1, [5].lines: a cart has at most 50 lines, this one has 51\n");
-}
-
-#[test]
-fn what_an_order_leaves_out_follows_from_its_items() {
-    let order = "- {id: 1, internal_id: x, status: PAID, gateway: g, created_at: now, lines: [{item: 7, count: 3}]}\n";
-    let order = &live("live/orders.yaml", order).unwrap().orders[0];
-    assert_eq!((order.price.minor(), order.currency.as_str()), (750, "EUR"));
 }

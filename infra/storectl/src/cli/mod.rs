@@ -106,7 +106,7 @@ fn hide(command: clap::Command, options: &[Arg]) -> clap::Command {
 pub enum Command {
     /// Read a store's files and report every fault at once, and what looks like a mistake; touches no table.
     #[command(
-        after_help = "Examples:\n  storectl check my-store\n  storectl check my-store --live\n  storectl check my-store --json | jq '.faults[].file'"
+        after_help = "Examples:\n  storectl check my-store\n  storectl check my-store --json | jq '.faults[].file'"
     )]
     Check(Check),
     /// Check, show what changes, ask, then publish.
@@ -130,7 +130,8 @@ pub enum Command {
                             your own files in version control.")]
     Export(Export),
     /// Write everything in the table to a compressed file.
-    #[command(after_help = "Examples:\n  storectl backup store.jsonl.gz --stack storefront")]
+    #[command(after_help = "Examples:\n  storectl backup store.jsonl.gz --stack storefront\n  \
+                            storectl backup my-store/live.jsonl --demo --local ./data")]
     Backup(Backup),
     /// Fill an empty table from a backup; if it was interrupted, the same command continues.
     #[command(after_help = "Examples:\n  storectl restore store.jsonl.gz --table other --region eu-central-1")]
@@ -231,9 +232,6 @@ pub enum Command {
 pub struct Check {
     /// Directory of the store's files (see infra/docs/store-format.md).
     pub dir: PathBuf,
-    /// Check `live/` too: what only the local server loads.
-    #[arg(long)]
-    pub live: bool,
 }
 
 #[derive(Debug, Clone, Args)]
@@ -302,6 +300,9 @@ pub struct Export {
 pub struct Backup {
     /// File to write; it must not exist.
     pub file: PathBuf,
+    /// Write what a demo store is loaded with (live.jsonl in its folder), as text: accounts, bans, carts, codes and orders.
+    #[arg(long)]
+    pub demo: bool,
 }
 
 #[derive(Debug, Clone, Args)]

@@ -2,10 +2,10 @@
 
 use crate::error::Failure;
 use crate::target::Target;
+use crate::when::{WhenError, resolve};
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan as _};
-use local::live::WhenError;
 use serde_json::{Value, json};
 use shared::model::{ActiveVersion, ProviderAccount};
 use shared::money::CurrencyFormat;
@@ -43,11 +43,11 @@ pub(in crate::commands) fn shown_account(account: &ProviderAccount) -> String {
 }
 
 fn time(text: &str, now: i64) -> Result<i64, Failure> {
-    local::live::resolve(text, now).map_err(|error| {
+    resolve(text, now).map_err(|error| {
         let next = "Write a day such as 2026-12-24 (UTC), a time such as 2026-12-24T18:00:00Z, `now`, `3 days ago` or `in 30 days`.";
         let what = match error {
             WhenError::NoTime => format!("{text:?} is not a time."),
-            WhenError::OutOfRange => format!("The time {text:?} {error}."),
+            WhenError::OutOfRange => format!("The time {text:?} is outside of the calendar."),
         };
         Failure::refused(what, next)
     })

@@ -1,4 +1,4 @@
-//! What looks like a mistake in a coupon, in the table or in `live/coupons.yaml`.
+//! What looks like a mistake in a coupon, in the table.
 
 use super::items;
 use crate::answer::{Answer, WARN, paint};
@@ -18,7 +18,7 @@ pub(super) async fn of(target: &Target, coupon: &Coupon, digits: u8) -> Result<V
 }
 
 /// The doubts about a coupon of a store with these items.
-pub(super) fn about(coupon: &Coupon, items: &[PublishedItem], digits: u8, now: i64) -> Vec<String> {
+fn about(coupon: &Coupon, items: &[PublishedItem], digits: u8, now: i64) -> Vec<String> {
     let format = CurrencyFormat::new(digits);
     let mut doubts = Vec::new();
     match coupon.discount {

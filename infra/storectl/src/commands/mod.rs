@@ -57,7 +57,7 @@ use std::sync::Arc;
 
 pub async fn run(cli: &Cli, console: &Console, clock: &Arc<dyn Clock>) -> Result<Answer, Failure> {
     if let Command::Check(options) = &cli.command {
-        return check::run(options, console, clock.seconds());
+        return check::run(options, console);
     }
     if matches!(cli.command, Command::Openapi) {
         return openapi::run();

@@ -11,6 +11,7 @@ use crate::console::Console;
 use crate::error::{Exit, Failure};
 use crate::shop::Shop;
 use crate::target::Target;
+use local::live::FILE;
 use publish::files::StoreFiles;
 use publish::{Changes, Compiled, Fault, LoadError, PriceChanges, PublishError, Published, Removals, Thing, changes};
 use serde_json::{Value, json};
@@ -291,10 +292,10 @@ async fn label(target: &Target, version: &str, options: &Publish) -> Result<Stri
     Ok(format!("\nIts label is {label:?}."))
 }
 
-/// Says that `live/` is not published, if there is one.
+/// Says that live data are not published, if there are any.
 fn not_published(dir: &Path) -> String {
-    if dir.join(check::LIVE).is_dir() {
-        format!("\n{} {}/ is not published: only the local server loads it.", paint(WARN, "note"), check::LIVE)
+    if dir.join(FILE).exists() {
+        format!("\n{} {FILE} is not published: only the local server loads it.", paint(WARN, "note"))
     } else {
         String::new()
     }

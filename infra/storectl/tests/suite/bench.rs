@@ -233,7 +233,7 @@ impl Bench {
     pub async fn rows(&self) -> Vec<String> {
         let mut rows = Vec::new();
         shared::store::bulk::each(&self.db, "", |item| {
-            rows.push(storectl::archive::line(&item));
+            rows.push(archive::line(&item));
             Ok::<(), shared::store::StoreError>(())
         })
         .await

@@ -6,6 +6,7 @@ use shared::store::keys;
 use shared::store::transaction::{Write, send};
 use shared::store::webhook_events::EventCursor;
 use std::io::Read as _;
+use std::path::Path;
 use std::time::Duration;
 use storectl::error::Exit;
 use tests::{Calls, Faults, NOW};
@@ -46,6 +47,18 @@ async fn what_was_backed_up_comes_back_as_it_was() {
     assert_eq!(other.run(&["doctor"]).await.unwrap().trouble(), None);
     let (status, _) = other.api(Method::GET, "/settings/get", None, "").await;
     assert_eq!(status, StatusCode::OK);
+}
+
+#[tokio::test]
+async fn the_live_data_of_the_sample_store_are_written_of_it_byte_for_byte_and_are_not_a_backup() {
+    let bench = Bench::stocked().await;
+    let file = bench.path("live.jsonl").display().to_string();
+    bench.ok(&["backup", &file, "--demo"]).await;
+    let written = std::fs::read_to_string(&file).unwrap();
+    assert_eq!(written, std::fs::read_to_string(Path::new(&sample()).join("live.jsonl")).unwrap());
+    assert!(["STORE", "ITEM#", "NAME#", "LEDGER#"].iter().all(|kind| !written.contains(kind)), "what can be computed");
+    let failure = Bench::empty().await.fails(&["restore", &file, "--yes"]).await;
+    assert!(failure.what.ends_with("live.jsonl is not a backup of this tool."), "{failure}");
 }
 
 #[tokio::test]

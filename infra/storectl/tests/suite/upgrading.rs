@@ -1,6 +1,7 @@
 //! `upgrade`: data of earlier versions. Each backup in `backups/` was made by the version that it is named after.
 
 use crate::bench::{Bench, zipped};
+use archive::Content;
 use aws_sdk_dynamodb::types::AttributeValue;
 use futures_util::future::join_all;
 use http::{Method, StatusCode};
@@ -27,8 +28,8 @@ fn items(backup: &str) -> Vec<Item> {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("b.gz");
     std::fs::write(&path, zipped(backup)).unwrap();
-    let seal = storectl::archive::verify(&path).unwrap();
-    let items: Vec<Item> = storectl::archive::items(&path, &seal).unwrap().map(Result::unwrap).collect();
+    let seal = archive::verify(&path, Content::Backup).unwrap();
+    let items: Vec<Item> = archive::items(&path, &seal).unwrap().map(Result::unwrap).collect();
     assert_eq!(items.len(), lines.len() - 2);
     items
 }

@@ -1,6 +1,5 @@
 //! The contents of a backup or a table in a form that can be compared, and the ids that are taken in it.
 
-use crate::archive;
 use sha2::{Digest, Sha256};
 use shared::store::StoreError;
 use shared::store::codec::{Item, key_of};

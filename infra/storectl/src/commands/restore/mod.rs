@@ -7,12 +7,12 @@
 mod contents;
 
 use crate::answer::{Answer, GOOD, WARN, paint};
-use crate::archive::{self, Seal};
 use crate::cli::Restore;
 use crate::console::Console;
 use crate::error::{Exit, Failure, capital};
 use crate::progress::Progress;
 use crate::target::Target;
+use archive::{Content, Seal};
 use contents::Contents;
 use serde::Serialize;
 use serde_json::json;
@@ -32,7 +32,7 @@ const CHUNK: usize = 1_000;
 
 pub(super) async fn run(target: &Target, console: &Console, options: &Restore) -> Result<Answer, Failure> {
     let path = &options.file;
-    let seal = archive::verify(path)?;
+    let seal = archive::verify(path, Content::Backup)?;
     let found = restoring::read(&target.db).await?;
     let (from, at) = match &found {
         Some(mark) if mark.sha256 == seal.sha256 => (mark.done, mark.at),
@@ -200,7 +200,7 @@ impl Filling<'_> {
         let (mut active, mut done, mut doubts) = (None, 0_u64, Doubts::default());
         let mut contents = Contents::default();
         loop {
-            let chunk: Vec<Item> = items.by_ref().take(CHUNK).collect::<Result<_, Failure>>()?;
+            let chunk: Vec<Item> = items.by_ref().take(CHUNK).collect::<Result<_, _>>()?;
             if chunk.is_empty() {
                 break;
             }

@@ -1,14 +1,13 @@
-//! Times as owners write them: absolute, or counted from now so that a sample store never goes stale.
+//! Times of the command line: absolute, or counted from now.
 
 use jiff::tz::TimeZone;
 use jiff::{Span, Timestamp};
 
 /// The reason for which a text is not a time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WhenError {
-    #[error("must be a time such as 2031-05-01T12:00:00Z, `now`, `3 days ago` or `in 30 days`")]
     NoTime,
-    #[error("is outside of the calendar")]
+    /// It is outside of the calendar.
     OutOfRange,
 }
 
