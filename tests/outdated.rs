@@ -55,7 +55,7 @@ async fn every_endpoint_refuses_earlier_data_and_writes_nothing() {
         }
         is_refused("sweep", &sweep(&store).await);
         assert_eq!(store.calls.writes(), 0, "{:?}", store.calls.operations());
-        assert!(raise_schema(&store.db).await.unwrap());
+        assert!(raise_schema(&store.db, SCHEMA).await.unwrap());
         for endpoint in endpoints() {
             let reply = store.invoke_file(&endpoint.event).await;
             assert_ne!(reply.status, 503, "{}: {}", endpoint.route, reply.text);

@@ -4,6 +4,7 @@ use crate::live::LiveError;
 use publish::Fault;
 use shared::fault::chain;
 use shared::model::SCHEMA;
+use shared::usecases::upgrade::{FIRST, UpgradeError};
 use std::path::PathBuf;
 
 #[derive(Debug, thiserror::Error)]
@@ -42,10 +43,7 @@ pub enum StartError {
     Access(#[source] shared::config::ConfigError),
     #[error("the table cannot be {action}: {reason}")]
     Table { action: &'static str, reason: String },
-    #[error(
-        "the data are of an earlier version (schema number {found}, {SCHEMA} is needed); keep a copy of them, then run \
-         `cargo run -p storectl -- upgrade {target}`"
-    )]
+    #[error("{}", outdated(*found, target))]
     Outdated {
         found: u32,
         /// The option of the tool that names the table.
@@ -74,4 +72,14 @@ pub enum StartError {
 
 fn list(faults: &[Fault]) -> String {
     faults.iter().map(|fault| format!("  {fault}")).collect::<Vec<_>>().join("\n")
+}
+
+fn outdated(found: u32, target: &str) -> String {
+    if found < FIRST {
+        return UpgradeError::Before(found).to_string() + "; begin anew with another --data directory";
+    }
+    format!(
+        "the data are of an earlier version (schema number {found}, {SCHEMA} is needed); keep a copy of them, then run \
+         `cargo run -p storectl -- upgrade {target}`"
+    )
 }

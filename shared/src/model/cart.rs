@@ -1,6 +1,6 @@
 //! A user's stored cart: what was chosen, never its price.
 
-use super::{CodeId, CodeKind, CodeText, Coupon, GiftCard, ItemId, Line, LineId, Login, OpenCheckout, UserId};
+use super::{CodeId, CodeText, Coupon, GiftCard, ItemId, Line, LineId, Login, OpenCheckout, UserId};
 use serde::{Deserialize, Serialize};
 
 /// The coupon on a cart (rules.md, "Carts").
@@ -35,26 +35,8 @@ impl AppliedGiftCard {
     }
 }
 
-/// The only code of a cart, as it was stored when a cart had a coupon or a gift card, but not both. It is still
-/// written, for functions of that time which run on the same table.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct SingleCode {
-    code: CodeText,
-    id: CodeId,
-    kind: CodeKind,
-}
-
-impl SingleCode {
-    /// The code that such functions see on a cart: its coupon, or its gift card if it has none.
-    fn of(coupon: Option<&AppliedCoupon>, gift_card: Option<&AppliedGiftCard>) -> Option<Self> {
-        let coupon = coupon.map(|on| Self { code: on.code.clone(), id: on.id, kind: CodeKind::Coupon });
-        coupon.or_else(|| gift_card.map(|on| Self { code: on.code.clone(), id: on.id, kind: CodeKind::Gift }))
-    }
-}
-
 /// A user's cart. Every user has exactly one; before the first write it is [`Cart::empty`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(from = "StoredCart", into = "StoredCart")]
 pub struct Cart {
     /// The owner, whose id is also the cart's id.
     pub user: UserId,
@@ -62,11 +44,16 @@ pub struct Cart {
     pub version: u64,
     pub next_line: u64,
     /// Its lines, at most [`Cart::MAX_LINES`].
+    #[serde(default)]
     pub lines: Vec<Line>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub coupon: Option<AppliedCoupon>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gift_card: Option<AppliedGiftCard>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub referral: Option<CodeText>,
     /// The checkout that sells what was in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checkout: Option<OpenCheckout>,
 }
 
@@ -105,74 +92,11 @@ impl Cart {
     }
 }
 
-#[derive(Serialize, Deserialize)]
-struct StoredCart {
-    user: UserId,
-    version: u64,
-    next_line: u64,
-    #[serde(default)]
-    lines: Vec<Line>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    code: Option<SingleCode>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    coupon: Option<AppliedCoupon>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    gift_card: Option<AppliedGiftCard>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    referral: Option<CodeText>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    checkout: Option<OpenCheckout>,
-}
-
-impl From<Cart> for StoredCart {
-    fn from(cart: Cart) -> Self {
-        let code = SingleCode::of(cart.coupon.as_ref(), cart.gift_card.as_ref());
-        let Cart { user, version, next_line, lines, coupon, gift_card, referral, checkout } = cart;
-        Self { user, version, next_line, lines, code, coupon, gift_card, referral, checkout }
-    }
-}
-
-impl From<StoredCart> for Cart {
-    fn from(stored: StoredCart) -> Self {
-        let StoredCart { user, version, next_line, lines, code, mut coupon, mut gift_card, referral, checkout } =
-            stored;
-        if code != SingleCode::of(coupon.as_ref(), gift_card.as_ref()) {
-            // Written by a function that knows a single code: it has removed or replaced the one that it saw.
-            if coupon.take().is_none() {
-                gift_card = None;
-            }
-            match code {
-                Some(SingleCode { code, id, kind: CodeKind::Coupon }) => coupon = Some(AppliedCoupon { code, id }),
-                Some(SingleCode { code, id, kind: CodeKind::Gift }) => {
-                    gift_card = Some(AppliedGiftCard { code, id, login: Login::default() });
-                }
-                None => {}
-            }
-        }
-        Self { user, version, next_line, lines, coupon, gift_card, referral, checkout }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::LoginId;
     use super::*;
-    use serde_json::{Value, json};
-
-    fn read(more: &Value) -> Cart {
-        let mut stored = json!({ "user": 7, "version": 3, "next_line": 2 });
-        stored.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-        serde_json::from_value(stored).unwrap()
-    }
-
-    fn single(code: &str, id: u64, kind: &str) -> Value {
-        json!({ "code": code, "id": id, "kind": kind })
-    }
-
-    /// The texts of a cart's coupon and gift card.
-    fn codes(cart: &Cart) -> [Option<&str>; 2] {
-        [cart.coupon.as_ref().map(|on| on.code.as_str()), cart.gift_card.as_ref().map(|on| on.code.as_str())]
-    }
+    use serde_json::json;
 
     #[test]
     fn an_id_means_a_line_or_else_the_first_line_of_an_item() {
@@ -191,30 +115,6 @@ mod tests {
         let cart = Cart { lines, next_line: 9, ..Cart::empty(UserId::new(7)) };
         assert_eq!(cart.new_line_id(ItemId::new(301)), LineId::new(11));
         assert_eq!(cart.new_line_id(ItemId::new(11)), LineId::new(13));
-    }
-
-    #[test]
-    fn a_cart_that_was_stored_with_a_single_code_is_read() {
-        assert_eq!(codes(&read(&json!({ "code": single("ten", 1, "coupon") }))), [Some("ten"), None]);
-        let cart = read(&json!({ "code": single("card", 2, "gift") }));
-        assert_eq!(codes(&cart), [None, Some("card")]);
-        assert_eq!(cart.gift_card.unwrap().login, Login::Proven, "of no login by name");
-    }
-
-    #[test]
-    fn what_a_function_that_knows_a_single_code_does_to_a_cart_with_two_is_understood() {
-        let both = json!({ "coupon": { "code": "ten", "id": 1 }, "gift_card": { "code": "card", "id": 2 } });
-        let with = |code: Option<Value>| {
-            let mut stored = both.clone();
-            stored.as_object_mut().unwrap().extend(code.map(|code| ("code".to_owned(), code)));
-            read(&stored)
-        };
-        assert_eq!(codes(&with(Some(single("ten", 1, "coupon")))), [Some("ten"), Some("card")], "nothing");
-        assert_eq!(codes(&with(None)), [None, Some("card")], "the coupon that it saw was removed");
-        assert_eq!(codes(&with(Some(single("half", 3, "coupon")))), [Some("half"), Some("card")]);
-        assert_eq!(codes(&with(Some(single("other", 4, "gift")))), [None, Some("other")]);
-        let card_only = json!({ "gift_card": { "code": "card", "id": 2 } });
-        assert_eq!(codes(&read(&card_only)), [None, None], "the card that it saw was used");
     }
 
     #[test]

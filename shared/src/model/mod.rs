@@ -49,9 +49,8 @@ pub use order::{
     ProviderCheckout, Term,
 };
 pub use order_delivery::{
-    DeliveryRun, DeliveryStep, EarlierExpiry, EarlierHolder, Extension, FrozenCommand, FrozenCommands, FrozenLine,
-    Holder, ItemEnds, Lasting, LastingText, Lasts, LineEnd, Moving, NotARunName, OrderDelivery, OwnerRun, RunName,
-    Season, TakenUnits,
+    DeliveryRun, DeliveryStep, Extension, FrozenCommand, FrozenCommands, FrozenLine, Holder, ItemEnds, Lasting,
+    LastingText, Lasts, LineEnd, Moving, NotARunName, OrderDelivery, OwnerRun, RunName, Season, TakenUnits,
 };
 pub use payment::{
     Held, OpenCheckout, ProviderAccount, RefundAttempt, RefundOutcome, Refunds, ReviewOutcome, Reviewed, Units,

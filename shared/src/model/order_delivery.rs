@@ -246,27 +246,6 @@ pub struct ItemEnds {
     pub texts: Vec<(ServerId, String)>,
 }
 
-/// When an item of a player expires on a server, as it was stored before there were [`Lasting`] rows.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct EarlierExpiry {
-    /// Seconds since 1970 UTC.
-    pub ends_at: i64,
-    pub holders: Vec<EarlierHolder>,
-    /// The commands that run then.
-    pub commands: Vec<CommandId>,
-}
-
-/// A line of an order that made an item last longer.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct EarlierHolder {
-    pub order: InternalId,
-    pub line: u16,
-    pub seconds: i64,
-    /// Whether it is a subscription's.
-    #[serde(default)]
-    pub renews: bool,
-}
-
 /// The name of a run: 1 to 64 small letters, digits, `-`, `_` and `.`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String")]

@@ -102,7 +102,7 @@ const UPDATE: &str = "UpdateItem";
 const LAST_WRITES: [&str; 6] = ["last_write", "write_2", "write_3", "write_4", "write_5", "write_6"];
 
 /// The attributes of a cart that are missing if they are not set.
-const OPTIONAL: [&str; 5] = ["code", "coupon", "gift_card", "referral", "checkout"];
+const OPTIONAL: [&str; 4] = ["coupon", "gift_card", "referral", "checkout"];
 
 /// An update expression that sets a cart's attributes and removes those that it does not have.
 struct Update {

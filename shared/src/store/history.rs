@@ -1,7 +1,6 @@
 //! The list of what was published when, by which a rollback finds what was active before.
 
 use super::codec::encode_live;
-use super::single::create;
 use super::transaction::Write;
 use super::{Db, StoreError, keys, read_live};
 use serde::{Deserialize, Serialize};
@@ -77,13 +76,6 @@ impl History {
         let write = Write::put(keys::history(), encode_live(&keys::history(), self)?);
         Ok(if seen.newest == 0 { write.only_if_absent() } else { write.only_if_equal("newest", seen.newest) })
     }
-}
-
-/// Begins the list with a version that was published at `since` (seconds since 1970 UTC), before there was a list. Returns
-/// whether it was written; if not, there is a list.
-pub async fn begin_history(db: &Db, version: &str, since: i64) -> Result<bool, StoreError> {
-    let begun = History::default().with(version, Step::Forward, since);
-    create(db, &keys::history(), &begun).await
 }
 
 /// The history of publishing; empty before the first publish.

@@ -98,12 +98,6 @@ pub fn active_version() -> Key {
     key("STORE".to_owned(), "POINTER")
 }
 
-/// The mark that versions before the first schema number left while a restore ran, in a table without an active
-/// version.
-pub fn earlier_restore() -> Key {
-    key("RESTORE".to_owned(), "RESTORE")
-}
-
 pub fn history() -> Key {
     key("STORE".to_owned(), "HISTORY")
 }

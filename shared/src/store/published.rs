@@ -34,14 +34,13 @@ pub const fn must_be_current(active: &ActiveVersion) -> Result<(), StoreError> {
     if active.is_current() { Ok(()) } else { Err(StoreError::Outdated { found: active.schema, needed: SCHEMA }) }
 }
 
-/// Raises the schema number of the data to [`SCHEMA`], unless it is as high already or nothing is published. Returns
-/// whether it was written.
-pub async fn raise_schema(db: &Db) -> Result<bool, StoreError> {
+/// Raises the schema number of the data, unless it is as high already or nothing is published. Returns whether it was written.
+pub async fn raise_schema(db: &Db, to: u32) -> Result<bool, StoreError> {
     let write = Write::update(keys::active_version(), "SET #schema = :schema")
         .only_if("attribute_exists(#version) AND (attribute_not_exists(#schema) OR #schema < :schema)")
         .name("#schema", "schema")
         .name("#version", "version")
-        .number(":schema", SCHEMA);
+        .number(":schema", to);
     sent(db, vec![write]).await
 }
 

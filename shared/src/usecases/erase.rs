@@ -54,8 +54,7 @@ type Lines = BTreeSet<(InternalId, u16)>;
 /// many it stopped.
 pub async fn stop_commands(db: &Db, clock: &dyn Clock, player: &ErasedPlayer) -> Result<usize, StoreError> {
     let names: BTreeSet<String> = player.names.iter().map(|name| name.to_string().to_lowercase()).collect();
-    let held = [keys::held_by(player.user)].into_iter();
-    let held: BTreeSet<String> = held.chain(player.names.iter().map(keys::earlier_expiries)).collect();
+    let held = keys::held_by(player.user);
     let (mut commands, mut own): (Vec<Command>, BTreeSet<InternalId>) = Default::default();
     // A name may have been another player's before, or since.
     let (mut theirs, mut of_others): (Lines, Lines) = Default::default();
@@ -64,7 +63,7 @@ pub async fn stop_commands(db: &Db, clock: &dyn Clock, player: &ErasedPlayer) ->
         let key = key_of(&item)?;
         if key.pk.starts_with(prefix::COMMAND) {
             commands.push(decode_live(&key, item)?);
-        } else if held.contains(&key.pk) {
+        } else if key.pk == held {
             gone.insert(key);
         } else if keys::is_order(&key) {
             let order = StoredOrder::decode(&key, Row::from(item))?.order;

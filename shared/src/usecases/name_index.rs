@@ -15,7 +15,7 @@ const ROUNDS: usize = 3;
 
 /// A row that is missing, or names another user than it should.
 #[derive(Debug, Clone)]
-pub struct Claim {
+struct Claim {
     name: UserName,
     row: NameRow,
     found: Option<UserId>,
@@ -23,15 +23,15 @@ pub struct Claim {
 
 /// The rows that the index lacks.
 #[derive(Debug, Clone, Default)]
-pub struct Lacking {
+struct Lacking {
     /// The rows to write.
-    pub claims: Vec<Claim>,
+    claims: Vec<Claim>,
     /// Users who cannot have a row, each with the reason.
-    pub without: Vec<String>,
+    without: Vec<String>,
 }
 
 /// Compares the index with the accounts. Calls `progress` for what it reads.
-pub async fn lacking(db: &Db, progress: OnProgress<'_>) -> Result<Lacking, StoreError> {
+async fn lacking(db: &Db, progress: OnProgress<'_>) -> Result<Lacking, StoreError> {
     // Names are read before users: a name that is read then belongs to an account that was there before.
     let rows = all::<NameRow>(db, prefix::NAME).await?;
     progress(rows.len() as u64);
@@ -82,7 +82,7 @@ pub async fn complete(db: &Db, progress: OnProgress<'_>) -> Result<(usize, Vec<S
 
 /// Writes rows of the index, each if it is still as it was found; returns how many. A name that was taken in the meantime
 /// belongs to an account that [`lacking`] compares with the others. Calls `progress` for what it writes.
-pub async fn write(db: &Db, claims: &[Claim], progress: OnProgress<'_>) -> Result<usize, StoreError> {
+async fn write(db: &Db, claims: &[Claim], progress: OnProgress<'_>) -> Result<usize, StoreError> {
     let mut written = 0;
     for Claim { name, row, found } in claims {
         written += usize::from(names::claim(db, name, row, *found).await?);

@@ -15,6 +15,7 @@ mod shop;
 mod subscribers;
 mod sums;
 mod till;
+mod upgrade;
 
 /// Runs a case of a property.
 fn block_on<T>(case: impl Future<Output = T>) -> T {

@@ -1,7 +1,6 @@
 //! `upgrade`: brings the data of an earlier version to today's format.
 
-use super::doctor;
-use crate::answer::{Answer, GOOD, WARN, paint};
+use crate::answer::{Answer, GOOD, paint};
 use crate::cli::Upgrade;
 use crate::console::Console;
 use crate::error::{Exit, Failure, capital};
@@ -9,14 +8,14 @@ use crate::target::Target;
 use serde_json::{Value, json};
 use shared::model::SCHEMA;
 use shared::store::StoreError;
-use shared::usecases::upgrade::{self, Lacking, Rows, UpgradeError, Upgraded};
+use shared::usecases::upgrade::{self, Lacking, Rows, STEPS, UpgradeError, Upgraded};
 
 pub(super) async fn run(target: &Target, console: &Console, options: &Upgrade) -> Result<Answer, Failure> {
     if options.dry_run {
         return plan(target, console).await;
     }
     let upgraded = bring(target, console).await?;
-    let Upgraded { from, rows, without } = &upgraded;
+    let Upgraded { from, rows } = &upgraded;
     let mut text = match from {
         None => format!("Nothing is published to {} yet: the first publish sets the schema number.", target.name),
         Some(from) if *from < SCHEMA => {
@@ -29,14 +28,13 @@ pub(super) async fn run(target: &Target, console: &Console, options: &Upgrade) -
         Some(from) => format!("{} The data in {} have the schema number {from}.", paint(GOOD, "ok"), target.name),
     };
     text.push_str(&listed(rows, "written"));
-    text.push_str(&render(without));
-    Ok(Answer::new(text, facts(*from, rows, without, false)))
+    Ok(Answer::new(text, facts(*from, rows, false)))
 }
 
 /// Upgrades the table. A failure says that the same command continues.
 pub(super) async fn bring(target: &Target, console: &Console) -> Result<Upgraded, Failure> {
     let progress = console.progress("Upgrading", None);
-    let outcome = upgrade::upgrade(&target.db, target.clock.as_ref(), &|rows| progress.advance(rows)).await;
+    let outcome = upgrade::upgrade(&target.db, STEPS, &|rows| progress.advance(rows)).await;
     outcome.map_err(|error| match error {
         UpgradeError::Store(error) => {
             let failure = Failure::from(error);
@@ -47,7 +45,7 @@ pub(super) async fn bring(target: &Target, console: &Console) -> Result<Upgraded
     })
 }
 
-fn refused(error: UpgradeError) -> Failure {
+pub(super) fn refused(error: UpgradeError) -> Failure {
     let what = format!("{}.", capital(&error.to_string()));
     match error {
         UpgradeError::Store(StoreError::Contended) => {
@@ -56,10 +54,10 @@ fn refused(error: UpgradeError) -> Failure {
             Failure::new(Exit::Raced, what, "Run `storectl upgrade` again: it continues.").done(done)
         }
         UpgradeError::Store(error) => error.into(),
-        UpgradeError::EarlierRestore => {
-            Failure::refused(what, "Complete it with that version of storectl, or restore into another table.")
+        UpgradeError::Before(_) => {
+            Failure::refused(what, "Publish into a new table, and import what was sold: migration.md.")
         }
-        UpgradeError::Later(_) => {
+        UpgradeError::Later { .. } => {
             Failure::refused(what, "Use the version of storectl that upgraded them, or a later one.")
         }
     }
@@ -67,7 +65,7 @@ fn refused(error: UpgradeError) -> Failure {
 
 async fn plan(target: &Target, console: &Console) -> Result<Answer, Failure> {
     let progress = console.progress("Reading", None);
-    let lacking = Lacking::find(&target.db, &|rows| progress.advance(rows)).await.map_err(refused)?;
+    let lacking = Lacking::find(&target.db, STEPS, &|rows| progress.advance(rows)).await.map_err(refused)?;
     let rows = lacking.rows();
     let mut text = match lacking.schema {
         None => format!("Nothing is published to {} yet.", target.name),
@@ -76,39 +74,16 @@ async fn plan(target: &Target, console: &Console) -> Result<Answer, Failure> {
         }
     };
     text.push_str(&listed(&rows, "to be written"));
-    if !lacking.sums.is_clean() {
-        text.push('\n');
-        text.push_str(&doctor::description(&lacking.sums));
-    }
-    text.push_str(&render(&lacking.names.without));
     text.push_str("\nNothing was written (--dry-run).");
-    Ok(Answer::new(text, facts(lacking.schema, &rows, &lacking.names.without, true)))
+    Ok(Answer::new(text, facts(lacking.schema, &rows, true)))
 }
 
-fn facts(from: Option<u32>, rows: &Rows, without: &[String], dry_run: bool) -> Value {
-    json!({ "from": from, "to": SCHEMA, "rows": rows, "without_name": without, "dry_run": dry_run })
+fn facts(from: Option<u32>, rows: &Rows, dry_run: bool) -> Value {
+    json!({ "from": from, "to": SCHEMA, "rows": rows, "dry_run": dry_run })
 }
 
 /// One line for each kind of row.
 fn listed(rows: &Rows, what: &str) -> String {
-    let kinds = [
-        (rows.names, "names by which users are found"),
-        (rows.sums, "sums of orders: units sold, what users own, what patrons gave"),
-        (rows.uncounted, "orders for goals and donators"),
-        (rows.patrons, "list of patrons"),
-        (rows.listed, "orders in the lists of their owners"),
-        (rows.held, "paid orders with what takes them back"),
-        (rows.history, "list of what was published when"),
-    ];
-    let lines = kinds.iter().filter(|(count, _)| *count > 0).map(|(count, kind)| format!("\n  {count} {kind}"));
-    let lines: String = lines.collect();
+    let lines: String = rows.iter().map(|(kind, count)| format!("\n  {count} {kind}")).collect();
     if lines.is_empty() { format!("\nNo rows are {what}.") } else { format!("\nRows {what}:{lines}") }
-}
-
-/// Names users who cannot be found by name.
-fn render(without: &[String]) -> String {
-    if without.is_empty() {
-        return String::new();
-    }
-    format!("\n{} {} → {}", paint(WARN, "note"), without.join("; "), doctor::WITHOUT)
 }

@@ -201,7 +201,8 @@ async fn a_restore_makes_no_command_ready_however_often_it_was_cut_off() {
     let all: Vec<CommandId> = poll(&bench.db, clock, &key, None).await.unwrap().iter().map(|row| row.id).collect();
     delivered(&bench.db, clock, &key, &all[..2]).await.unwrap();
     executed(&bench.db, clock, &key, &[Report::done(all[0])]).await.unwrap();
-    let (ready, waiting, unmarked) = (sell(&bench, "201:1:1.99").await, sell(&bench, "201:1:1.99").await, sell(&bench, "201:1:1.99").await);
+    let (ready, waiting, unmarked) =
+        (sell(&bench, "201:1:1.99").await, sell(&bench, "201:1:1.99").await, sell(&bench, "201:1:1.99").await);
     for mut command in commands::read(&bench.db, ids(&listed(&bench, &["--order", &waiting]).await).into_iter())
         .await
         .unwrap()

@@ -7,7 +7,6 @@ use shared::store::transaction::{Write, send};
 use shared::store::webhook_events::EventCursor;
 use std::io::Read as _;
 use std::path::Path;
-use std::time::Duration;
 use storectl::error::Exit;
 use tests::{Calls, Faults, NOW};
 
@@ -77,39 +76,6 @@ async fn a_backup_of_the_first_format_is_restored_and_written_again_byte_for_byt
     for line in items(FIRST_FORMAT) {
         assert!(written.contains(&line), "{line} is not in {written:#?}");
     }
-}
-
-/// A backup of when a cart had a single code, and neither carts nor orders had logins: the cart of Cardholder (gift card and
-/// open checkout), of Couponer (coupon and open checkout) and of Chooser (40 of an any-price item without a price).
-const SINGLE_CODE: &str = include_str!("backup-single-code.jsonl");
-
-#[tokio::test]
-async fn a_backup_with_single_codes_and_without_logins_is_restored_and_its_cards_are_of_no_login_by_name() {
-    let bench = Bench::empty().await;
-    bench.clock.advance(Duration::from_secs(1_795_408_100 - u64::try_from(NOW).unwrap()));
-    let old = bench.path("old.gz");
-    std::fs::write(&old, zipped(SINGLE_CODE)).unwrap();
-    bench.ok(&["restore", &old.display().to_string(), "--yes"]).await;
-    let doctor = bench.run(&["doctor"]).await.unwrap();
-    let findings = doctor.json()["findings"].as_array().unwrap();
-    let mut bad = findings.iter().filter(|finding| finding["state"] == "bad").map(|finding| &finding["check"]);
-    // By the machine's clock the sweep has looked at neither the open checkouts nor the events since that day.
-    assert!(bad.all(|check| check == "open orders" || check == "payment events"), "{}", doctor.text());
-    let log_in = async |name: &str| bench.log_in(name).await.1.as_str().unwrap().to_owned();
-    let cart = async |token: &str| bench.api(Method::POST, "/cart/get", Some(token), "").await.1["cart"].clone();
-    let number = "tozaz-zukuk-lomav-luvoz-jakuj";
-    let by_name = log_in("Cardholder").await;
-    let by_owner = bench.token("Cardholder").await;
-    assert_eq!(cart(&by_owner).await["gift_code"], number);
-    let shown = cart(&by_name).await;
-    assert_eq!((&shown["gift_code"], shown["price"].to_string()), (&"****akuj".into(), "20".to_owned()));
-    let entered =
-        bench.api(Method::POST, "/cart/acceptCoupon", Some(&by_name), &format!(r#"{{"coupon":"{number}"}}"#)).await;
-    assert_eq!(entered.1["message"], "The gift card was applied.");
-    assert_eq!(cart(&by_name).await["gift_code"], number);
-    let shown = cart(&log_in("couponer").await).await;
-    assert_eq!((&shown["coupon_code"], shown["price"].to_string()), (&"half".into(), "60".to_owned()));
-    assert_eq!(cart(&log_in("Chooser").await).await["price"].to_string(), "200");
 }
 
 #[tokio::test]

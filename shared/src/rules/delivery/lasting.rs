@@ -71,7 +71,7 @@ impl Lasting {
         self.limit();
     }
 
-    /// Adds a line of an order that was paid before it could hold texts, and lasts until `ends_at`, if it ends.
+    /// Adds a line that lasts until `ends_at`, if it ends.
     pub fn adopt(&mut self, holder: Holder, ends_at: i64) {
         if matches!(holder.lasts, Lasts::For(_)) {
             self.ends_at = self.ends_at.max(ends_at);

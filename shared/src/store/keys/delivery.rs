@@ -84,16 +84,6 @@ pub fn held_beside(item: &Key, server: ServerId, text: &str) -> Key {
     key(item.pk.clone(), &format!("TEXT#{server}#{text}"))
 }
 
-/// Partition of when a player's items expire, as it was stored before.
-pub fn earlier_expiries(name: &UserName) -> String {
-    format!("EXPIRY#{name}")
-}
-
-/// When an item of a player expires on a server, as it was stored before.
-pub fn earlier_expiry(name: &UserName, item: ItemId, server: ServerId) -> Key {
-    key(earlier_expiries(name), &format!("{item}#{server}"))
-}
-
 pub fn game_login(name: &UserName) -> Key {
     key(format!("LOGIN#{name}"), "LOGIN")
 }

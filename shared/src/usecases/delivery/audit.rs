@@ -2,8 +2,8 @@
 
 use super::write::place_of;
 use crate::model::{
-    Command, CommandId, CommandState, Delivery, EarlierExpiry, Entitlement, InternalId, ItemEnds, Lasting, OrderStatus,
-    PendingLogin, ServerId,
+    Command, CommandId, CommandState, Delivery, Entitlement, InternalId, ItemEnds, Lasting, OrderStatus, PendingLogin,
+    ServerId,
 };
 use crate::rules::delivery::waits_long;
 use crate::store::bulk::each;
@@ -101,8 +101,7 @@ impl Found {
         } else if key.pk.starts_with(prefix::EXPIRY) {
             match key.sk.split('#').next() {
                 Some("TEXT") => decode_live::<Lasting>(key, item).map(drop)?,
-                Some("ITEM") => decode_live::<ItemEnds>(key, item).map(drop)?,
-                _ => decode_live::<EarlierExpiry>(key, item).map(drop)?,
+                _ => decode_live::<ItemEnds>(key, item).map(drop)?,
             }
         } else if keys::is_order(key) {
             let stored = StoredOrder::decode(key, Row::from(item))?;

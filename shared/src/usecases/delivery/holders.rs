@@ -164,9 +164,11 @@ pub async fn hold_again(db: &Db, now: i64, id: &InternalId) -> Result<bool, Stor
     let making =
         Making { stored: &view, frozen: &frozen, players: &players, servers: None, access: None, moves: false, now };
     for text in lasting_texts(&view, &frozen) {
-        let Some(player) = making.player(&text.entry) else { continue };
+        if making.player(&text.entry).is_none() {
+            continue;
+        }
         let mut rows = Rows::read(db, std::iter::once(&text), &[]).await?;
-        let writes = rows.adopt(&making, &text, None, (None, &player))?;
+        let writes = rows.hold_again(&making, &text)?;
         if writes.is_empty() {
             continue;
         }

@@ -7,8 +7,7 @@ use super::making::Making;
 use super::texts::{Ends, Text};
 use super::write::{Decided, moved, place_of, waits};
 use crate::model::{
-    Command, CommandEvent, CommandId, EarlierExpiry, EarlierHolder, Entitlement, Holder, InternalId, ItemEnds, Lasting,
-    LastingText, Lasts,
+    Command, CommandEvent, CommandId, Entitlement, Holder, InternalId, ItemEnds, Lasting, LastingText, Lasts,
 };
 use crate::rules::delivery::frozen::Expanded;
 use crate::rules::delivery::{Word, may_have_run};
@@ -187,23 +186,10 @@ impl Rows {
         Ok((writes, is_all))
     }
 
-    /// The writes after which a line of an order from before there were such rows holds a text. `earlier` is what was stored
-    /// of its time, and the command that was to run the text then; `id` is for one if there was none.
-    pub(super) fn adopt(
-        &mut self,
-        making: &Making<'_>,
-        text: &Text<'_>,
-        earlier: Option<(&EarlierExpiry, &EarlierHolder, Option<&Command>)>,
-        (id, player): (Option<CommandId>, &str),
-    ) -> Result<Vec<Write>, StoreError> {
+    /// The writes after which a line that never ends holds a text that it does not hold.
+    pub(super) fn hold_again(&mut self, making: &Making<'_>, text: &Text<'_>) -> Result<Vec<Write>, StoreError> {
         let (now, line, order) = (making.now, text.entry.line, &making.stored.order.internal_id);
-        let (mut next, noted) = self.before(&text.key);
-        let lasts = match earlier.filter(|(expiry, ..)| now < expiry.ends_at) {
-            _ if !line.expires() => Lasts::Always,
-            Some((expiry, holder, _)) if holder.renews => Lasts::Until(expiry.ends_at),
-            Some((_, holder, _)) => Lasts::For(holder.seconds),
-            None => return Ok(Vec::new()),
-        };
+        let (mut next, found) = self.before(&text.key);
         if next.is_held_by(order, line.line) {
             return Ok(Vec::new());
         }
@@ -212,30 +198,20 @@ impl Rows {
             order: order.clone(),
             line: line.line,
             item: line.item,
-            lasts,
+            lasts: Lasts::Always,
             ends,
             closes: making.ends_on(&text.entry),
         };
-        next.adopt(holder, earlier.map_or(0, |(expiry, ..)| expiry.ends_at));
+        next.adopt(holder, 0);
         let mut writes = Vec::new();
-        let found = noted.or_else(|| earlier.and_then(|(_, _, command)| command.cloned()));
         if let Some(command) = found.filter(|command| waits(command, now)) {
-            let mut decided = Decided::new(command, Word::Silence, now);
-            if next.is_permanent() {
-                decided = Decided::new(decided.before, Word::Recall(Entitlement::Superseded), now);
-            }
+            let mut decided = Decided::new(command, Word::Recall(Entitlement::Superseded), now);
             decided.after.lasting = Some(text.name.clone());
-            next.command = Some(decided.before.id).filter(|_| !next.is_permanent());
-            next.owed |= next.is_permanent();
-            if decided.after != decided.before {
-                writes.extend(decided.writes()?);
-            }
-        } else if let Some(end) = next.end().filter(|_| ends && next.command.is_none()) {
-            if next.is_permanent() {
-                next.owed = true;
-            } else if let Some(id) = id {
-                writes.extend(at_end(making, (text, &text.entry), &mut next, end, (id, player))?);
-            }
+            next.command = None;
+            next.owed = true;
+            writes.extend(decided.writes()?);
+        } else if ends && next.command.is_none() {
+            next.owed |= next.end().is_some();
         }
         writes.extend(self.put(&text.key, next)?);
         Ok(writes)

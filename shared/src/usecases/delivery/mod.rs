@@ -5,7 +5,6 @@
 //! The consequences for a command are decided in [`crate::rules::delivery`].
 
 mod audit;
-mod earlier;
 mod extend;
 mod follow;
 mod freeze;
@@ -31,7 +30,6 @@ mod words;
 mod write;
 
 pub use audit::{DeliveryAudit, Silent, audit, remove_stray, requeue};
-pub(in crate::usecases) use earlier::{hold_earlier, is_unheld, unheld};
 pub use extend::{TimedEnd, extend_end, timed_ends};
 pub use follow::{follow, follow_or_leave};
 pub(in crate::usecases) use freeze::freeze;

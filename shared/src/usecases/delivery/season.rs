@@ -5,7 +5,6 @@
 //! ([`super::moving`]), wherever it is interrupted: what has not run is recalled, the texts on the server are let go of without
 //! running, the commands are replaced, and what they give is queued.
 
-use super::earlier::{hold_earlier, is_unheld};
 use super::follow::{access, delivered, follow_or_leave, given_ids, is_own_end};
 use super::freeze::published;
 use super::making::{Access, Making};
@@ -86,10 +85,6 @@ pub async fn give_season(
         let Some(stored) = orders::get(db, order).await?.filter(|stored| is_open(stored, name)) else {
             return Ok(SeasonOrder::default());
         };
-        if is_unheld(&stored) {
-            hold_earlier(db, now, order).await?;
-            return Err(StoreError::Contended);
-        }
         let (outcome, next) = plan(db, now, (name, run), &stored).await?;
         let Some(next) = next else { return Ok(outcome) };
         let (own, others) = stored.begin_delivery(next, now)?;
@@ -239,7 +234,7 @@ impl Order<'_> {
             let paid_for = |units: u32| line.paid_at(order).saturating_add(i64::from(after) * i64::from(units));
             let mut of_line =
                 texts.iter().filter(|text| text.end.is_some() && text.entry.line.line == *place).peekable();
-            let is_unknown = of_line.peek().is_none() || is_unheld(&self.view);
+            let is_unknown = of_line.peek().is_none();
             let of_texts = of_line.filter_map(|text| {
                 let held = held.get(&text.key)?;
                 held.is_held_by(&order.internal_id, *place).then(|| held.end()).flatten()

@@ -38,7 +38,6 @@ pub use statistics::{AT_ONCE, Statistics, catch_up, catch_up_all};
 pub use transition::SetStatusError;
 pub use waiting::Waiting;
 pub use whole_table::{Finished, audit, behind, credits, each_order, finish_statistics, repair_table};
-pub use whole_table::{list_orders, unlisted};
 
 use crate::model::{ActiveVersion, InternalId, OrderNumber};
 use crate::store::{Db, StoreError, published, sequences};

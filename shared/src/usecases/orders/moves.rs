@@ -18,7 +18,7 @@ use crate::rules::ownership::with_terms;
 use crate::store::orders::{self, StoredOrder};
 use crate::store::transaction::{Write, send_guarded};
 use crate::store::{Db, StoreError, in_turns, keys, ledgers, names, users};
-use crate::usecases::delivery::{self, hold_earlier, is_unheld};
+use crate::usecases::delivery;
 use std::collections::BTreeMap;
 
 /// How often an order is looked at while other processes change it.
@@ -109,10 +109,6 @@ async fn change(
             return Ok((stored, false));
         }
         check(&stored)?;
-        if is_unheld(&stored) {
-            hold_earlier(db, clock.seconds(), id).await?;
-            return Err(StoreError::Contended.into());
-        }
         if has_steps_left(&stored) {
             // What is being queued, or taken back, is so for the player before.
             if !delivery::follow(db, clock, &stored).await? {

@@ -1,17 +1,15 @@
 //! Work that needs the whole table: comparing it with its orders, and statistics that are behind.
 
 use super::{Audit, TableSums, catch_up, repair_patrons, rewrite_donations};
-use crate::model::{Goal, InternalId, Order, Settings, User};
+use crate::model::{Goal, InternalId, Settings, User};
 use crate::rules::referral::Credits;
-use crate::store::bulk::{OnProgress, all, each, write_each};
+use crate::store::bulk::{OnProgress, all, each};
 use crate::store::codec::{Row, key_of};
-use crate::store::keys::{self, Key, prefix};
+use crate::store::keys::{self, prefix};
 use crate::store::orders::StoredOrder;
-use crate::store::owned_orders::OwnedOrder;
 use crate::store::published::read_active_version;
 use crate::store::statistics::VersionedDonations;
 use crate::store::{Db, StoreError, read_published};
-use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// The result of [`finish_statistics`].
@@ -47,27 +45,6 @@ pub async fn each_order(db: &Db, mut take: impl FnMut(StoredOrder)) -> Result<()
         Ok(())
     })
     .await
-}
-
-/// The orders that are not in the list of their owner. Calls `progress` for what it reads.
-pub async fn unlisted(db: &Db, progress: OnProgress<'_>) -> Result<Vec<Order>, StoreError> {
-    // Orders are read before the rows, which are written together with them.
-    let mut orders: BTreeMap<Key, Order> = BTreeMap::new();
-    each_order(db, |StoredOrder { order, .. }| {
-        progress(1);
-        orders.extend(OwnedOrder::key(&order).map(|key| (key, order)));
-    })
-    .await?;
-    for (key, _) in all::<OwnedOrder>(db, prefix::ORDERS).await? {
-        orders.remove(&key);
-    }
-    Ok(orders.into_values().collect())
-}
-
-/// Writes orders into the lists of their owners.
-pub async fn list_orders(db: &Db, orders: &[Order], progress: OnProgress<'_>) -> Result<(), StoreError> {
-    let items = orders.iter().filter_map(OwnedOrder::item).map(|found| found.map(|(_, item)| item));
-    write_each(db, items, progress).await
 }
 
 /// The orders that the statistics are behind of. Calls `progress` for what it reads.

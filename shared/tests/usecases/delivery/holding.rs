@@ -6,14 +6,8 @@ use super::holders::audited;
 use super::shop::{
     BUYER, DAY, ITEM, OTHER, Shop, bought, expired, for_thirty_days, hat, on, online, permanent, refunded, sells,
 };
-use shared::model::{
-    Command, CommandEvent, CommandTemplate, EarlierExpiry, EarlierHolder, InternalId, ItemDelivery, OrderDelivery,
-    ServerId, UserName,
-};
-use shared::store::transaction::{Write, send};
-use shared::store::{codec, keys};
+use shared::model::{CommandEvent, CommandTemplate, InternalId, ItemDelivery};
 use shared::usecases::delivery::{HoldersAudit, redeliver};
-use shared::usecases::upgrade::upgrade;
 
 async fn round(shop: &Shop, server: &mut GameServer) {
     server.round(shop, Trouble::NONE).await;
@@ -297,63 +291,6 @@ async fn an_end_that_is_replaced_waits_for_its_player_as_it_is_published_then() 
     days(&shop, &mut server, 61).await;
     assert_eq!(ran(&mut server), [""; 0]);
     server.join(&shop, BUYER.1).await;
-    assert_eq!(ran(&mut server), ["remove Thornwick"]);
-}
-
-/// Stores an order of the buyer as the version before did, which knew no texts but when an item ends.
-async fn as_before(shop: &Shop, order: &InternalId, lasts: i64) {
-    let db = &shop.store.db;
-    let stored = shop.stored(order).await;
-    let delivery = OrderDelivery { held: 0, ..stored.effects.delivery.clone().unwrap() };
-    let (mark, _) = stored.set_delivery(delivery).unwrap();
-    let rows = db.query(&keys::held_by(BUYER.0)).await.unwrap();
-    let gone = rows.iter().map(|row| Write::delete(row.key().unwrap()));
-    send(db, gone.chain([mark]).collect()).await.unwrap();
-    let mut ends = Vec::new();
-    for command in shop.commands(order).await {
-        ends.extend((command.event == CommandEvent::Expired).then_some(command.id));
-        let command = Command { lasting: None, ..command };
-        tests::put(db, codec::encode_live(&keys::command(command.id), &command).unwrap()).await;
-    }
-    if !ends.is_empty() {
-        let holder = EarlierHolder { order: order.clone(), line: 0, seconds: lasts, renews: false };
-        let ends_at = shop.clock().seconds() + lasts;
-        let key = keys::earlier_expiry(&UserName::parse(BUYER.1).unwrap(), ITEM, ServerId::new(1));
-        let expiry = EarlierExpiry { ends_at, holders: vec![holder], commands: ends };
-        tests::put(db, codec::encode_live(&key, &expiry).unwrap()).await;
-    }
-}
-
-#[tokio::test]
-async fn an_upgrade_lets_the_orders_of_before_hold_what_they_gave() {
-    let (shop, mut server) = sells(hat()).await;
-    let own = shop.buy("own").await;
-    as_before(&shop, &own, 0).await;
-    let upgraded = upgrade(&shop.store.db, shop.clock(), &|_| {}).await.unwrap();
-    assert_eq!(upgraded.rows.held, 1);
-    let gift = shop.give("gift", &[BUYER.1]).await;
-    round(&shop, &mut server).await;
-    ran(&mut server);
-    dispute(&shop, &mut server, &gift).await;
-    assert_eq!(ran(&mut server), [""; 0]);
-    refund(&shop, &mut server, &own).await;
-    assert_eq!(ran(&mut server), ["lock Thornwick"]);
-}
-
-#[tokio::test]
-async fn an_upgrade_keeps_the_ends_of_the_orders_of_before_and_a_purchase_moves_them() {
-    let (shop, mut server) = sells(for_thirty_days(vec![bought("add {player}"), expired("remove {player}")])).await;
-    let first = shop.buy("a").await;
-    round(&shop, &mut server).await;
-    as_before(&shop, &first, 30 * 86_400).await;
-    upgrade(&shop.store.db, shop.clock(), &|_| {}).await.unwrap();
-    days(&shop, &mut server, 10).await;
-    shop.buy("b").await;
-    round(&shop, &mut server).await;
-    ran(&mut server);
-    days(&shop, &mut server, 49).await;
-    assert_eq!(ran(&mut server), [""; 0]);
-    days(&shop, &mut server, 1).await;
     assert_eq!(ran(&mut server), ["remove Thornwick"]);
 }
 

@@ -14,9 +14,7 @@ mod subscriptions;
 mod sums;
 mod table;
 
-pub(super) use names::WITHOUT;
 pub(super) use person::{Undecided, of_store};
-pub(super) use sums::description;
 
 use crate::answer::Answer;
 use crate::cli::Doctor;

@@ -6,8 +6,7 @@ use shared::usecases::name_index::complete;
 
 const CHECK: &str = "user names";
 /// Advice about users who cannot be found by name.
-pub(in crate::commands) const WITHOUT: &str =
-    "only their ids find them (--id); make a new account under another name, then erase this one";
+const WITHOUT: &str = "only their ids find them (--id); make a new account under another name, then erase this one";
 
 pub(super) async fn unique(target: &Target) -> Finding {
     match complete(&target.db, &|_| {}).await {

@@ -58,7 +58,7 @@ async fn repaired(target: &Target, audit: &Audit) -> Result<Finding, Failure> {
 }
 
 /// The first differences of an audit, for people.
-pub(in crate::commands) fn description(audit: &Audit) -> String {
+fn description(audit: &Audit) -> String {
     let mut parts: Vec<String> = audit.differences.iter().take(NAMED).map(one).collect();
     if audit.differences.len() > NAMED {
         parts.push(format!("and {} more", audit.differences.len() - NAMED));

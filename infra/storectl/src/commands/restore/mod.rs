@@ -6,6 +6,7 @@
 
 mod contents;
 
+use super::upgrade;
 use crate::answer::{Answer, GOOD, WARN, paint};
 use crate::cli::Restore;
 use crate::console::Console;
@@ -20,10 +21,11 @@ use shared::model::SCHEMA;
 use shared::store::bulk::{each, write_each};
 use shared::store::codec::{Item, key_of};
 use shared::store::keys::{self, prefix};
+use shared::store::published::decode_active_version;
 use shared::store::{Db, StoreError, restoring};
 use shared::usecases::delivery::{Doubts, restored};
 use shared::usecases::subscription_lists::DueRows;
-use shared::usecases::upgrade::is_needed;
+use shared::usecases::upgrade::{FIRST, UpgradeError, is_needed};
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -33,6 +35,7 @@ const CHUNK: usize = 1_000;
 pub(super) async fn run(target: &Target, console: &Console, options: &Restore) -> Result<Answer, Failure> {
     let path = &options.file;
     let seal = archive::verify(path, Content::Backup)?;
+    must_be_of_a_release(path, &seal)?;
     let found = restoring::read(&target.db).await?;
     let (from, at) = match &found {
         Some(mark) if mark.sha256 == seal.sha256 => (mark.done, mark.at),
@@ -85,6 +88,19 @@ pub(super) async fn run(target: &Target, console: &Console, options: &Restore) -
     Ok(Answer::new(text, json!(done)))
 }
 
+/// Refuses a backup of before the first release, which no upgrade reads.
+fn must_be_of_a_release(path: &Path, seal: &Seal) -> Result<(), Failure> {
+    for item in archive::items(path, seal)? {
+        let item = item?;
+        if key_of(&item)? == keys::active_version() {
+            let schema = decode_active_version(item)?.schema;
+            let is_before = schema < FIRST;
+            return if is_before { Err(upgrade::refused(UpgradeError::Before(schema))) } else { Ok(()) };
+        }
+    }
+    Ok(())
+}
+
 /// Makes the rows by which the sweep finds subscriptions agree with these: those of a backup are not of one second. Returns a
 /// note for people, which is empty if they agreed.
 async fn agree(db: &Db) -> Result<String, Failure> {
@@ -110,7 +126,7 @@ async fn upgrade_restored(target: &Target, console: &Console) -> Result<Option<u
     if !is_needed(&target.db).await? {
         return Ok(None);
     }
-    let upgraded = super::upgrade::bring(target, console).await.map_err(|failure| {
+    let upgraded = upgrade::bring(target, console).await.map_err(|failure| {
         let done = format!("All items are restored, in an earlier format: functions respond 503. {}", failure.done);
         failure.done(done)
     })?;
