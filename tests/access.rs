@@ -7,7 +7,7 @@ use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use serde_json::{Value, json};
 use shared::endpoint::{Access, InputKind};
 use shared::model::UserId;
-use shared::store::keys;
+use shared::table::keys;
 use tests::{Call, Endpoint, NOW, Reply, TestStore, endpoints};
 
 /// Endpoints that check a token.

@@ -91,7 +91,7 @@ async fn a_donation_changes_the_tag_without_a_publish() {
     let store = TestStore::open().await;
     let tag = store.send(Call::get("/settings/get")).await.header("etag").to_owned();
     let donations = shared::model::Donations::default();
-    let row = shared::store::codec::encode_live(&shared::store::keys::donations(), &donations).unwrap();
+    let row = shared::table::codec::encode_live(&shared::table::keys::donations(), &donations).unwrap();
     crate::support::put(&store, row).await;
     store.clock.advance(STALE);
     assert_eq!(get(&store, "/settings/get", &tag).await.status, 200);

@@ -3,7 +3,7 @@
 use futures_util::future::join_all;
 use serde_json::json;
 use shared::model::UserId;
-use shared::store::keys;
+use shared::table::keys;
 use std::time::{Duration, Instant};
 use tests::{Call, TestStore};
 

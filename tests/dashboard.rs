@@ -2,8 +2,8 @@
 //! `telemetry::METRICS`, those of AWS in the list below.
 
 use serde_json::Value;
+use shared::shop::delivery::{READY_TOO_LONG, SILENT_TOO_LONG};
 use shared::telemetry::{METRICS, NAMESPACE};
-use shared::usecases::delivery::{READY_TOO_LONG, SILENT_TOO_LONG};
 use std::collections::{BTreeMap, BTreeSet};
 use template::Template;
 use tests::repository;

@@ -5,9 +5,9 @@ use crate::support::put;
 use serde_json::{Value, json};
 use shared::endpoint::InputKind;
 use shared::model::{ActiveVersion, SCHEMA};
-use shared::store::bulk::delete_each;
-use shared::store::published::{raise_schema, read_active_version};
-use shared::store::{codec, keys, restoring};
+use shared::table::bulk::delete_each;
+use shared::table::published::{raise_schema, read_active_version};
+use shared::table::{codec, keys, restoring};
 use std::time::Duration;
 use tests::{Endpoint, Reply, TestStore, endpoints};
 

@@ -1,9 +1,11 @@
 //! Functions parse rows directly into structs, tools read them through the SDK's maps. Both give the same result.
 
 use shared::model::{CodeText, User, UserId};
-use shared::store::keys::{self, Key};
-use shared::store::orders::StoredOrder;
-use shared::store::{Rows, carts, codes, ledgers};
+use shared::shop::orders::StoredOrder;
+use shared::shop::stock::ledgers;
+use shared::shop::{carts, codes};
+use shared::table::Rows;
+use shared::table::keys::{self, Key};
 use tests::TestStore;
 
 #[tokio::test]

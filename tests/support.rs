@@ -10,7 +10,7 @@ use shared::model::{
     Cart, CommandTemplate, ItemId, Line, LineId, Money, Server, ServerId, StoreConfig, StoreDelivery,
     SubscriptionStatus, User, UserId, UserSubscription,
 };
-use shared::store::{codec, keys};
+use shared::table::{codec, keys};
 use std::time::Duration;
 pub use tests::item;
 use tests::{Reply, TestStore};

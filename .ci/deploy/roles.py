@@ -11,7 +11,7 @@ from checks import expect, expect_equal
 from cloud import ROOT
 from samtranslator.yaml_helper import yaml_parse
 
-# One or more partition keys of each kind in the table of shared/src/store/keys.rs. None of them holds an item.
+# One or more partition keys of each kind in the table of shared/src/table/keys.rs. None of them holds an item.
 KEYS = ["STORE", "RESTORE", "VERSIONS", "CONTENT#v#NONE", "PAGE#v#none", "CATALOG#v#NONE", "ITEM#v#0", "USER#0", "LEDGER#0",
         "CART#0", "CODE#none", "USE#none#0", "REFERRAL#none", "ORDER#none", "ORDERS#0", "RUN#none", "RATE#192.0.2.1",
         "RATE#login#192.0.2.1", "RATE#code#192.0.2.1", "RATE#code#2001:db8::/64", "RATE#2001:db8::/64", "COUNT#0",
@@ -20,7 +20,7 @@ KEYS = ["STORE", "RESTORE", "VERSIONS", "CONTENT#v#NONE", "PAGE#v#none", "CATALO
         "CHAT#none",
         "COMMAND#0", "QUEUE#0", "LEASE#0", "SERVER#none", "EXPIRY#none", "LOGIN#none", "LOGINS", "SEQ#command",
         "RATE#game#192.0.2.1", "CREDIT#0", "TOPUP#none"]
-PATTERNS = (line.split("|")[2] for line in (ROOT / "shared/src/store/keys.rs").read_text().splitlines() if line.startswith("//! | "))
+PATTERNS = (line.split("|")[2] for line in (ROOT / "shared/src/table/keys.rs").read_text().splitlines() if line.startswith("//! | "))
 KINDS = {kind for pattern in PATTERNS for kind in re.findall(r"`([A-Z]+)[`#]", pattern)}
 # Nothing else in the account.
 ELSEWHERE = [

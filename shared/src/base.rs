@@ -3,9 +3,9 @@
 use crate::clock::{Clock, SystemClock};
 use crate::config::{Config, ConfigError};
 use crate::model::LocalAddresses;
-use crate::store::published::Published;
-use crate::store::timed::TRUSTED_FOR;
-use crate::store::{Access, Db, StoreError, keys};
+use crate::table::published::Published;
+use crate::table::timed::TRUSTED_FOR;
+use crate::table::{Access, Db, StoreError, keys};
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -1,6 +1,6 @@
 //! Code that more than one function of the storefront needs.
 //!
-//! Dependencies go one way: functions and tools → [`usecases`] → [`store`] and [`rules`] → [`model`]. `rules` depends
+//! Dependencies go one way: functions and tools → [`shop`] → [`table`] and [`rules`] → [`model`]. `rules` depends
 //! on neither the table nor HTTP nor the clock.
 
 pub mod base;
@@ -15,7 +15,7 @@ pub mod money;
 pub mod providers;
 pub mod random;
 pub mod rules;
-pub mod store;
+pub mod shop;
+pub mod table;
 pub mod telemetry;
 pub mod token;
-pub mod usecases;

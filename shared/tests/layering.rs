@@ -1,4 +1,4 @@
-//! Dependencies go one way: functions and tools → use cases → store and rules → model; and only the crate `dynamodb` knows
+//! Dependencies go one way: functions and tools → shop → table and rules → model; and only the crate `dynamodb` knows
 //! the SDK's internals.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot continue has failed")]
@@ -60,18 +60,29 @@ fn functions() -> impl Iterator<Item = PathBuf> {
 #[test]
 fn every_layer_knows_only_those_below_it() {
     for (layer, foreign) in [
-        ("rules", "crate::store crate::usecases crate::http crate::token crate::clock crate::config crate::base"),
+        ("rules", "crate::table crate::shop crate::http crate::token crate::clock crate::config crate::base"),
         ("rules", "aws_ tokio lambda_http SystemTime Instant jiff async"),
         ("model", "crate:: aws_ tokio lambda_http SystemTime async"),
-        ("store", "crate::rules crate::usecases crate::http crate::base lambda_http"),
-        ("usecases", "crate::http crate::endpoint crate::base crate::config crate::token lambda_http"),
-        ("usecases", "aws_ client() SystemClock SystemTime Instant jiff"),
+        ("table", "crate::rules crate::shop crate::http crate::base lambda_http"),
+        ("shop", "crate::http crate::endpoint crate::base crate::config lambda_http"),
+        ("shop", "client() SystemClock SystemTime Instant jiff"),
     ] {
         // Files of tests may name what they test with.
         let mut files = sources(&format!("src/{layer}"));
         files.retain(|path| !path.to_string_lossy().ends_with("_tests.rs"));
         must_not_know(&files, &foreign.split(' ').filter(|word| !word.is_empty()).collect::<Vec<_>>());
     }
+}
+
+/// What tools alone do to a whole table is a room that no other knows. Who a token is of is known where accounts are read.
+#[test]
+fn no_room_knows_the_upkeep_and_one_file_knows_tokens() {
+    let mut files = [sources("src/shop"), sources("../functions")].concat();
+    files.retain(|path| !path.parent().is_some_and(|folder| folder.ends_with("shop/upkeep")));
+    must_not_know(&files, &["shop::upkeep"]);
+    let mut files = sources("src/shop");
+    files.retain(|path| !path.ends_with("accounts/users.rs"));
+    must_not_know(&files, &["crate::token"]);
 }
 
 #[test]
@@ -92,7 +103,7 @@ fn no_function_uses_the_sdks_client() {
     must_not_know(&sources("../functions"), &["bulk", ".client()"]);
     let mut files = sources("src");
     files.retain(|path| {
-        !["store/client.rs", "store/bulk.rs", "store/table.rs"].iter().any(|for_tools| path.ends_with(for_tools))
+        !["table/client.rs", "table/bulk.rs", "table/shape.rs"].iter().any(|for_tools| path.ends_with(for_tools))
     });
     must_not_know(&files, &[".client()"]);
 }
@@ -102,7 +113,7 @@ fn no_function_uses_the_sdks_client() {
 fn tools_build_no_transactions_and_use_no_client() {
     let mut files = [sources("../infra/storectl/src"), sources("../infra/local/src")].concat();
     files.retain(|path| !path.ends_with("local/src/engine.rs"));
-    must_not_know(&files, &[".client()", "store::transaction"]);
+    must_not_know(&files, &[".client()", "table::transaction"]);
 }
 
 #[test]
@@ -132,7 +143,7 @@ fn nothing_that_is_deployed_links_the_local_server() {
 #[test]
 fn keys_are_built_in_one_file() {
     let prefixes = ["\"USER#", "\"CART#", "\"ORDER#", "\"CODE#", "\"RATE#", "\"LEDGER#", "\"ITEM#", "\"CATALOG#"];
-    let mut files = [sources("src/store"), sources("src/usecases")].concat();
+    let mut files = [sources("src/table"), sources("src/shop")].concat();
     files.retain(|path| !path.ends_with("keys.rs") && !path.parent().is_some_and(|folder| folder.ends_with("keys")));
     must_not_know(&files, &prefixes);
 }

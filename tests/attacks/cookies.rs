@@ -4,7 +4,7 @@ use crate::support::assert_unauthorized;
 use serde_json::json;
 use shared::endpoint::{Access, InputKind};
 use shared::model::UserId;
-use shared::store::keys;
+use shared::table::keys;
 use tests::{Call, TestStore, endpoints};
 
 #[tokio::test]

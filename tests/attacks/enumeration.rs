@@ -4,7 +4,7 @@ use super::observed;
 use crate::support::{category, republish};
 use serde_json::{Value, json};
 use shared::model::{InternalId, Order, OrderStatus};
-use shared::store::{codec, keys};
+use shared::table::{codec, keys};
 use tests::{Call, TestStore};
 
 fn lookup(body: &Value, place: u8) -> Call {

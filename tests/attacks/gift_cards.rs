@@ -1,7 +1,7 @@
 //! Guessing gift cards from many addresses (rules.md, "Unknown codes").
 
 use serde_json::json;
-use shared::store::keys;
+use shared::table::keys;
 use tests::{Call, Reply, TestStore, spread};
 
 fn guess(store: &TestStore, name: &str, code: &str) -> Call {

@@ -3,7 +3,7 @@
 use crate::cart::support::{self, coupon, outcome, percent, put_code};
 use serde_json::json;
 use shared::model::Code;
-use shared::store::keys;
+use shared::table::keys;
 use tests::{Call, TestStore};
 
 /// Names that read like Thornwick or Kelvin. All are refused as names.

@@ -4,7 +4,7 @@
 
 use crate::support::{configure, fields, republish};
 use shared::model::{ChatLogin, ChatPlatform};
-use shared::store::published::read_active_version;
+use shared::table::published::read_active_version;
 use shared::token::STATE_SECONDS;
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use http::{Method, Request};
 use serde_json::{Value, json};
 use shared::model::{ChatAccount, ChatId, ChatPlatform};
-use shared::store::{codec, connector, keys};
+use shared::table::{codec, connector, keys};
 use std::time::{Duration, Instant};
 use tests::{Call, Fault, NOW, Reply, TestStore};
 use url::Url;

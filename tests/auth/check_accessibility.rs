@@ -2,8 +2,8 @@
 
 use crate::support::{configure, put};
 use shared::model::{Maintenance, User, UserId};
-use shared::store::codec::{decode_live, encode_live};
-use shared::store::keys;
+use shared::table::codec::{decode_live, encode_live};
+use shared::table::keys;
 use tests::{Call, Reply, TestStore};
 
 async fn check(store: &TestStore, cookie: Option<&str>) -> Reply {

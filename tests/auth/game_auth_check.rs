@@ -6,10 +6,10 @@ use crate::support::fill_cart;
 use serde_json::{Value, json};
 use shared::clock::Clock as _;
 use shared::model::{LoginKind, OrderStatus, StoreConfig, User, UserId, UserName};
-use shared::store::{keys, read_live};
+use shared::shop::accounts::bans::{ban, revoke, unban};
+use shared::shop::accounts::rename;
+use shared::table::{keys, read_live};
 use shared::token::Via;
-use shared::usecases::accounts::rename;
-use shared::usecases::bans::{ban, revoke, unban};
 use std::time::Duration;
 use tests::{Call, NOW, TestStore};
 

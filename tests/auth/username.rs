@@ -3,8 +3,9 @@
 use crate::support::{assert_message, configure, put};
 use serde_json::{Value, json};
 use shared::model::{AuthType, BedrockPrefix, UserId, UserName};
-use shared::store::codec::key_attributes;
-use shared::store::{keys, names};
+use shared::shop::accounts::names;
+use shared::table::codec::key_attributes;
+use shared::table::keys;
 use shared::token::Via;
 use std::collections::BTreeSet;
 use std::time::Duration;

@@ -28,7 +28,7 @@ async fn refusal(store: &TestStore, name: &str, code: &str) -> String {
     let (success, message) = outcome(&reply);
     assert!(!success, "{code}: {}", reply.text);
     assert_eq!(reply.json().as_object().unwrap().len(), 2, "{code}: {}", reply.text);
-    let key = shared::store::keys::code(&text(code));
+    let key = shared::table::keys::code(&text(code));
     let is_unknown = store.db.get(&key, true).await.unwrap().is_none();
     assert_eq!(store.calls.writes(), usize::from(is_unknown), "{code}");
     assert_eq!(stored(store, name).await, before, "{code}");
@@ -129,7 +129,7 @@ async fn a_coupon_for_a_category_covers_its_subcategories_and_no_other_category(
 async fn applying_takes_neither_uses_nor_balance() {
     let store = TestStore::open().await;
     for code in ["ASH-3NTV-8WRC", "EIGHTH"] {
-        let key = shared::store::keys::code(&text(code));
+        let key = shared::table::keys::code(&text(code));
         let before = store.db.get(&key, true).await.unwrap();
         assert!(outcome(&accept(&store, RICH, code).await).0);
         assert_eq!(store.db.get(&key, true).await.unwrap(), before);

@@ -3,7 +3,7 @@
 use super::support::{RICH, coupon, gift, percent, put_code};
 use serde_json::{Value, json};
 use shared::model::{Code, GiftCard, Money};
-use shared::store::keys;
+use shared::table::keys;
 use tests::{Call, Reply, TestStore};
 
 const CARD: &str = "GLOW-7QXM-2K4D";

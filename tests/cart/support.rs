@@ -7,8 +7,8 @@ use shared::model::{
     AppliedCoupon, AppliedGiftCard, Cart, Code, CodeText, Coupon, Discount, GiftCard, ItemId, Line, LineId, Login,
     Money, Percent, PlayerName, Referral, UserId,
 };
-use shared::store::codec::{decode_live, encode_live, key_attributes};
-use shared::store::keys;
+use shared::table::codec::{decode_live, encode_live, key_attributes};
+use shared::table::keys;
 use std::time::Duration;
 use tests::{Call, NOW, Reply, TestStore};
 

@@ -4,8 +4,8 @@ use super::support::{NEW, RICH, outcome, stored};
 use serde_json::json;
 use shared::endpoint::too_many_attempts;
 use shared::model::UserId;
-use shared::store::codec::Item;
-use shared::store::keys;
+use shared::table::codec::Item;
+use shared::table::keys;
 use std::time::Duration;
 use tests::{Call, Fault, Reply, TestStore};
 

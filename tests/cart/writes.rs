@@ -4,9 +4,10 @@ use super::support::{NEW, RICH, WORN, ask, cart_of, outcome, post, put_cart, sto
 use crate::support::fields;
 use serde_json::json;
 use shared::model::{Cart, ItemId, Line};
-use shared::store::codec::{self, Item};
-use shared::store::published::read_active_version;
-use shared::store::{carts, keys};
+use shared::shop::carts;
+use shared::table::codec::{self, Item};
+use shared::table::keys;
+use shared::table::published::read_active_version;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;

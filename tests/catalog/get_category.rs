@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use shared::clock::Clock;
 use shared::model::ItemId;
 use shared::model::SubscriptionStatus::{Active, Cancelled};
-use shared::store::counters::SOLD;
+use shared::shop::stock::counters::SOLD;
 use std::time::Duration;
 use tests::{Call, TestStore};
 
@@ -235,10 +235,10 @@ async fn an_owned_rank_has_its_sale_price_everywhere() {
 async fn a_buyer_sees_their_own_purchase_at_once() {
     let store = TestStore::open().await;
     assert_eq!(by_id(&detail(&store, "Pebble", "ranks/player").await["items"], 101)["is_unavailable"], false);
-    let ledger = shared::store::keys::ledger(shared::model::UserId::new(3));
-    let thornwick = shared::store::keys::ledger(shared::model::UserId::new(1));
+    let ledger = shared::table::keys::ledger(shared::model::UserId::new(3));
+    let thornwick = shared::table::keys::ledger(shared::model::UserId::new(1));
     let mut bought = store.db.get(&thornwick, true).await.unwrap().unwrap();
-    bought.extend(shared::store::codec::key_attributes(&ledger));
+    bought.extend(shared::table::codec::key_attributes(&ledger));
     crate::support::put(&store, bought).await;
     let ranks = detail(&store, "Pebble", "ranks/player").await;
     assert_eq!(offer(by_id(&ranks["items"], 103)), json!([10, 9.99, 19.99, false]));
@@ -263,7 +263,7 @@ async fn a_rendered_page_shows_later_sales() {
     let store = TestStore::open().await;
     let shown = || async { limits(by_id(&detail(&store, "Pebble", "crates").await["subcategories"][1]["items"], 211)) };
     assert_eq!(shown().await, json!([200, 4, 20, 0, false]));
-    let key = shared::store::keys::count(ItemId::new(211));
+    let key = shared::table::keys::count(ItemId::new(211));
     let mut count = store.db.get(&key, true).await.unwrap().unwrap();
     count.insert(SOLD.to_owned(), AttributeValue::N("200".to_owned()));
     crate::support::put(&store, count).await;

@@ -102,7 +102,7 @@ async fn a_malformed_url_without_a_token_is_unauthorized() {
 async fn an_empty_store_has_no_category() {
     let store = TestStore::open().await;
     let token = store.token("Pebble");
-    let user = store.db.get(&shared::store::keys::user(shared::model::UserId::new(3)), true).await.unwrap().unwrap();
+    let user = store.db.get(&shared::table::keys::user(shared::model::UserId::new(3)), true).await.unwrap().unwrap();
     let empty = TestStore::empty().await;
     crate::support::put(&empty, user).await;
     for url in ["ranks", "1"] {

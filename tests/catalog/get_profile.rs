@@ -3,7 +3,7 @@
 use crate::support::{all, assert_message, republish};
 use serde_json::{Value, json};
 use shared::model::UserId;
-use shared::store::keys;
+use shared::table::keys;
 use tests::{Call, Reply, TestStore};
 
 async fn profile(store: &TestStore, name: &str) -> Reply {
@@ -50,7 +50,7 @@ async fn at_most_twenty_items_are_shown_by_id_and_the_dearest_is_never_left_out(
     let store = TestStore::open().await;
     let ids: Vec<u64> = TestStore::sample().compiled.items.iter().map(|entry| entry.item.id.get()).collect();
     let dearest = ids.iter().copied().max().unwrap();
-    let mut item = shared::store::codec::key_attributes(&keys::ledger(UserId::new(3)));
+    let mut item = shared::table::codec::key_attributes(&keys::ledger(UserId::new(3)));
     let number = |text: String| aws_sdk_dynamodb::types::AttributeValue::N(text);
     for id in &ids {
         item.insert(format!("u{id}"), number("1".to_owned()));

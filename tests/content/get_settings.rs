@@ -3,8 +3,8 @@
 use crate::support::{all, fields, item, republish};
 use serde_json::{Value, json};
 use shared::model::{ChatPlatform, Donations, Money};
-use shared::store::codec::encode_live;
-use shared::store::{keys, read_live};
+use shared::table::codec::encode_live;
+use shared::table::{keys, read_live};
 use std::time::Duration;
 use tests::{Call, TestStore};
 

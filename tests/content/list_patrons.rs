@@ -8,10 +8,10 @@ use publish::files::Decimal;
 use serde_json::{Value, json};
 use shared::model::{Donor, Money, Patron, UserId};
 use shared::rules::patrons::largest;
-use shared::store::statistics::VersionedDonations;
-use shared::store::transaction::{Write, sent};
-use shared::store::{codec, keys};
-use shared::usecases::orders::rename_in_statistics;
+use shared::shop::statistics::VersionedDonations;
+use shared::shop::statistics::rename_in_statistics;
+use shared::table::transaction::{Write, sent};
+use shared::table::{codec, keys};
 use tests::{Call, TestStore};
 
 async fn patrons(store: &TestStore) -> Value {

@@ -4,7 +4,7 @@ use crate::support::{STALE, category, item, open_to_guests, put, republish};
 use http::Method;
 use serde_json::{Value, json};
 use shared::model::{Donations, InternalId, Money, RecentDonation};
-use shared::store::{codec, keys};
+use shared::table::{codec, keys};
 use tests::{Call, Reply, TestStore};
 
 async fn page(store: &TestStore, path: &str) -> Reply {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use shared::model::{CommandId, CommandState};
-use shared::store::commands;
+use shared::shop::delivery::commands;
 use tests::{Call, Reply, SERVER_KEY, TestStore};
 
 const AGENT: &str = "0123456789abcdef";

@@ -5,8 +5,8 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use serde_json::json;
 use shared::clock::Clock as _;
 use shared::model::{CommandId, CommandState};
-use shared::store::codec::encode_live;
-use shared::store::keys;
+use shared::table::codec::encode_live;
+use shared::table::keys;
 use tests::{Call, Fault, SERVER, SERVER_KEY, TestStore};
 
 const CALLS: [(&str, &str); 5] =

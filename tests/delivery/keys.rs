@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 use shared::model::{CommandId, CommandState, ServerId};
-use shared::store::keys;
-use shared::usecases::delivery::{ServerKey, add_key, revoke_key};
+use shared::shop::delivery::{ServerKey, add_key, revoke_key};
+use shared::table::keys;
 use tests::{Call, Reply, SERVER, SERVER_KEY, TestStore, endpoints};
 
 /// The body of a word.

@@ -110,7 +110,7 @@ async fn a_webhook_event_is_refused_if_stripes_clock_and_ours_differ_by_more_tha
     };
     let order = shared::model::InternalId::new(&begun.order);
     let is_paid = async || {
-        let stored = shared::store::orders::get(&store.db, &order).await.unwrap().unwrap();
+        let stored = shared::shop::orders::get(&store.db, &order).await.unwrap().unwrap();
         stored.order.status.as_str() == "PAID"
     };
     store.clock.advance(OFF);

@@ -3,7 +3,7 @@
 
 use super::{calling, is_unavailable};
 use crate::faults::is_busy;
-use shared::store::commands;
+use shared::shop::delivery::commands;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tests::{Call, Dump, Endpoint, Instance, Proxy, Reply, Stable, TestStore, WireFault, configure};

@@ -15,7 +15,7 @@ use proptest::sample::select;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use shared::model::{Cart, Order, User, UserId};
-use shared::store::{codec, keys};
+use shared::table::{codec, keys};
 use std::collections::BTreeSet;
 use std::fmt::Debug;
 use std::sync::{Arc, Mutex};

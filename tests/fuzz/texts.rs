@@ -10,8 +10,8 @@ use shared::model::{
     BedrockPrefix, CategoryPath, ChatId, ChatName, CodeText, InternalId, ItemId, Money, Percent, PlayerName, Rate,
     Slug, UserId, UserName,
 };
+use shared::shop::delivery::ServerKey;
 use shared::token::TokenKeys;
-use shared::usecases::delivery::ServerKey;
 use std::fmt::{Debug, Display};
 use std::net::IpAddr;
 use stripe::{ApiBase, IdempotencyKey, ObjectId, SecretKey, Session, WebhookSecret};

@@ -6,7 +6,7 @@ use aws_sdk_dynamodb::config::{ConfigBag, Intercept, RuntimeComponents};
 use aws_sdk_dynamodb::error::BoxError;
 use aws_smithy_types::config_bag::{Storable, StoreReplace};
 use serde_json::{Value, json};
-use shared::store::keys::Key;
+use shared::table::keys::Key;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard};
 

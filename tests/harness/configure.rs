@@ -2,8 +2,8 @@
 
 use crate::test_table::put;
 use shared::model::StoreConfig;
-use shared::store::published::read_active_version;
-use shared::store::{Db, codec, keys};
+use shared::table::published::read_active_version;
+use shared::table::{Db, codec, keys};
 
 /// Changes the settings of the published store in the table, until the next publish. Returns the new ones.
 pub async fn configure(db: &Db, change: impl FnOnce(&mut StoreConfig)) -> StoreConfig {

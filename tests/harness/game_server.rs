@@ -5,11 +5,12 @@ use crate::store::TestStore;
 use serde_json::{Value, json};
 use shared::clock::Clock as _;
 use shared::model::{Command, CommandEvent, CommandId, CommandState, Delivery, InternalId, ItemId, ServerId};
-use shared::store::leases::Lease;
-use shared::store::servers::{self, StoredKey};
-use shared::store::transaction::{Write, send};
-use shared::store::{Db, commands, keys};
-use shared::usecases::delivery::ServerKey;
+use shared::shop::delivery::ServerKey;
+use shared::shop::delivery::commands;
+use shared::shop::delivery::leases::Lease;
+use shared::shop::delivery::servers::{self, StoredKey};
+use shared::table::transaction::{Write, send};
+use shared::table::{Db, keys};
 
 /// The key of the events.
 pub const SERVER_KEY: &str = "4-7c1e9a4b2f8d6035e1a7c94b8d2f60357c1e9a4b";

@@ -22,7 +22,7 @@ use publish::files::{ItemFile, StoreFiles};
 use serde_json::{Value, json};
 use shared::clock::Clock;
 use shared::model::UserId;
-use shared::store::{Access, Db, connector};
+use shared::table::{Access, Db, connector};
 use shared::token::TokenKeys;
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -3,9 +3,9 @@
 use crate::store::TestStore;
 use crate::test_table::put;
 use aws_sdk_dynamodb::types::AttributeValue;
-use shared::store::codec::Item;
-use shared::store::keys::{PK, SK, prefix};
-use shared::store::transaction::VERSION;
+use shared::table::codec::Item;
+use shared::table::keys::{PK, SK, prefix};
+use shared::table::transaction::VERSION;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 /// The prefixes of rows that only a publish writes.

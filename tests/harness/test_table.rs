@@ -8,10 +8,10 @@ use aws_sdk_dynamodb::config::retry::RetryConfig;
 use aws_sdk_dynamodb::config::{Intercept, SharedInterceptor};
 use aws_sdk_dynamodb::types::AttributeValue;
 use local::engine::{Engine, ensure_table};
-use shared::store::bulk::each;
-use shared::store::codec::{Item, encode_live, key_attributes};
-use shared::store::keys::Key;
-use shared::store::{Access, Db, StoreError};
+use shared::table::bulk::each;
+use shared::table::codec::{Item, encode_live, key_attributes};
+use shared::table::keys::Key;
+use shared::table::{Access, Db, StoreError};
 
 #[derive(Debug)]
 pub struct TestTable {
@@ -113,7 +113,7 @@ impl TestTable {
 
     /// Writes many items at once.
     pub async fn write_all(&self, items: Vec<Item>) {
-        shared::store::bulk::write_each(&self.db, items.into_iter().map(Ok), &|_| {})
+        shared::table::bulk::write_each(&self.db, items.into_iter().map(Ok), &|_| {})
             .await
             .expect("a database that responds");
     }

@@ -8,7 +8,7 @@ use shared::clock::Clock;
 use shared::config::PaymentKeys;
 use shared::model::{Code, ItemId};
 use shared::providers::Stripe;
-use shared::store::{codec, keys};
+use shared::table::{codec, keys};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};

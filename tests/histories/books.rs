@@ -8,9 +8,12 @@ use super::ops::friend;
 use super::shop::{ANY_PRICE, COLOURS, GIFT, ITEMS, LIMITED, OPTIONS, REFERRALS, SERVERS};
 use shared::model::{Code, UserName};
 use shared::model::{CodeText, ItemId, OrderLine, UserId};
-use shared::store::orders::StoredOrder;
-use shared::store::{carts, keys, ledgers, names, statistics};
-use shared::usecases::orders::each_order;
+use shared::shop::accounts::names;
+use shared::shop::orders::StoredOrder;
+use shared::shop::orders::each_order;
+use shared::shop::stock::ledgers;
+use shared::shop::{carts, statistics};
+use shared::table::keys;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -45,13 +48,13 @@ pub async fn read(bench: &Bench, buyer: &str, codes: &[String; 3]) -> (Vec<Made>
     };
     wanted.extend(friend.map(keys::ledger));
     let mut rows = db.batch_get(wanted).await.unwrap();
-    let mut code_at = |place: usize| match shared::store::codes::take(&mut rows, &text(place)).unwrap() {
+    let mut code_at = |place: usize| match shared::shop::codes::take(&mut rows, &text(place)).unwrap() {
         Some(Code::Coupon(coupon)) => i64::from(coupon.uses),
         Some(Code::Gift(card)) => card.balance.minor(),
         None => -1,
     };
     let (tenth, three, balance) = (code_at(0), code_at(1), code_at(2));
-    let by_user = shared::store::codes::take_uses(&mut rows, &text(1), user).unwrap();
+    let by_user = shared::shop::codes::take_uses(&mut rows, &text(1), user).unwrap();
     let ledger = ledgers::take(&mut rows, user).unwrap();
     let friends = friend.map(|friend| ledgers::take(&mut rows, friend).unwrap()).unwrap_or_default();
     let kept_of = |place: usize| if place == usize::from(GIFT) { &friends } else { &ledger };

@@ -4,9 +4,9 @@
 use super::bench::Bench;
 use super::shop::{ITEMS, MONTHLY, SERVERS};
 use shared::model::{Command, CommandEvent, CommandId, OrderStatus, ServerId};
-use shared::store::orders::StoredOrder;
-use shared::store::{bulk, keys};
-use shared::usecases::delivery::{PollError, ServerKey, add_key, delivered, poll};
+use shared::shop::delivery::{PollError, ServerKey, add_key, delivered, poll};
+use shared::shop::orders::StoredOrder;
+use shared::table::{bulk, keys};
 use std::time::Duration;
 
 /// A server of the sample store on which most commands run.

@@ -11,7 +11,7 @@ use super::shop::{OPTIONS, TENTH_USES};
 use local::stripe::{Action, Fault, FaultKind};
 use serde_json::{Value, json};
 use shared::model::{InternalId, Money};
-use shared::usecases::checkouts::{Desk, OperatorError};
+use shared::shop::payments::{Desk, OperatorError};
 use std::collections::{HashSet, VecDeque};
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex};

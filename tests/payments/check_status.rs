@@ -2,8 +2,8 @@
 
 use serde_json::json;
 use shared::model::{InternalId, Order, OrderStatus, UserId};
-use shared::store::codec::encode_live;
-use shared::store::keys;
+use shared::table::codec::encode_live;
+use shared::table::keys;
 use std::collections::BTreeSet;
 use tests::{Call, NOW, Reply, TestStore};
 

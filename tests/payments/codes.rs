@@ -4,7 +4,8 @@ use super::support::{act, add, cart, create, enter, login, refused, status, stor
 use local::stripe::Action;
 use serde_json::json;
 use shared::model::{Code, CodeText};
-use shared::store::{codec, codes, keys};
+use shared::shop::codes;
+use shared::table::{codec, keys};
 use tests::{NOW, TestStore};
 
 fn text(code: &str) -> CodeText {

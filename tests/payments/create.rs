@@ -6,8 +6,9 @@ use local::stripe::Action;
 use publish::files::Decimal;
 use serde_json::{Value, json};
 use shared::model::{ChatId, InternalId, LoginKind, UserId};
-use shared::store::codec::encode_live;
-use shared::store::{keys, orders};
+use shared::shop::orders;
+use shared::table::codec::encode_live;
+use shared::table::keys;
 use std::time::Duration;
 use tests::{Dump, NOW, Stable, TestStore};
 

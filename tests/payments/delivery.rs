@@ -5,7 +5,7 @@ use crate::support::{fields, item, republish};
 use local::stripe::Action;
 use serde_json::{Value, json};
 use shared::model::CommandId;
-use shared::usecases::delivery::done;
+use shared::shop::delivery::done;
 use std::time::Duration;
 use tests::{Call, TestStore};
 

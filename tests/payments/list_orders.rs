@@ -3,9 +3,10 @@
 use super::support::{act, add, call, create, login};
 use local::stripe::Action;
 use serde_json::{Value, json};
-use shared::store::owned_orders::{OwnedOrder, PAGE};
-use shared::store::transaction::send;
-use shared::store::{keys, orders};
+use shared::shop::orders;
+use shared::shop::orders::owned_orders::{OwnedOrder, PAGE};
+use shared::table::keys;
+use shared::table::transaction::send;
 use std::time::Duration;
 use tests::{Reply, TestStore};
 

@@ -7,8 +7,8 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use local::stripe::Action;
 use serde_json::json;
 use shared::model::{InternalId, Login, UserId};
-use shared::store::codec::key_attributes;
-use shared::store::keys::{self, Key};
+use shared::table::codec::key_attributes;
+use shared::table::keys::{self, Key};
 use tests::{Call, NOW, TestStore};
 
 const CARD: &str = "GLOW-7QXM-2K4D";
@@ -87,7 +87,7 @@ async fn a_short_card_is_masked_whole() {
     let store = TestStore::open().await;
     let card = json!({ "kind": "gift", "id": 901, "code": "elevenchars", "active": true, "balance": 100 });
     let item =
-        shared::store::codec::encode_live(&keys::code(&shared::model::CodeText::parse("elevenchars").unwrap()), &card);
+        shared::table::codec::encode_live(&keys::code(&shared::model::CodeText::parse("elevenchars").unwrap()), &card);
     crate::support::put(&store, item.unwrap()).await;
     let [owner, thief] = two_logins(&store).await;
     add(&store, &owner, 302, 1).await;

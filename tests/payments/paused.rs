@@ -5,7 +5,7 @@ use crate::support::STALE;
 use local::stripe::{ACCOUNT, Action};
 use serde_json::{Value, json};
 use shared::model::ProviderAccount;
-use shared::store::published::set_leaving;
+use shared::table::published::set_leaving;
 use std::time::Duration;
 use tests::TestStore;
 

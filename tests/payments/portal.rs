@@ -4,8 +4,9 @@ use super::support::{act, call, create, login};
 use local::stripe::{ACCOUNT, Action, Fault, FaultKind};
 use serde_json::json;
 use shared::model::{ProviderAccount, ProviderCustomer, User, UserId};
-use shared::store::transaction::{Write, send};
-use shared::store::{keys, read_live, users};
+use shared::shop::accounts::users;
+use shared::table::transaction::{Write, send};
+use shared::table::{keys, read_live};
 use tests::{Call, Reply, TestStore};
 
 const PATH: &str = "/payments/portal";

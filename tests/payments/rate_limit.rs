@@ -1,8 +1,8 @@
 //! POST /payments/checkStatus: 18 requests per minute and address (rules.md, "Rate limits").
 
 use serde_json::json;
-use shared::store::codec::Item;
-use shared::store::keys;
+use shared::table::codec::Item;
+use shared::table::keys;
 use std::time::Duration;
 use tests::{Call, Reply, TestStore};
 

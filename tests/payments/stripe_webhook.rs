@@ -4,7 +4,7 @@ use super::support::{act, add, begin, call, create, login, status, stored};
 use local::stripe::{Action, Fault, FaultKind};
 use serde_json::{Value, json};
 use shared::model::{InternalId, OrderStatus};
-use shared::store::keys;
+use shared::table::keys;
 use tests::{Call, Reply, TWO_CHAINS, TestStore, needs_embedded_engine};
 
 const PATH: &str = "/payments/webhook/stripe";

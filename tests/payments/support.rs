@@ -3,7 +3,7 @@
 use local::stripe::Action;
 use serde_json::{Value, json};
 use shared::model::InternalId;
-use shared::store::orders::{self, StoredOrder};
+use shared::shop::orders::{self, StoredOrder};
 use tests::{Call, Reply, TestStore};
 
 /// The body that the storefront sends.

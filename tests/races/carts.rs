@@ -2,7 +2,8 @@
 
 use serde_json::json;
 use shared::model::{Cart, UserId};
-use shared::store::{carts, keys};
+use shared::shop::carts;
+use shared::table::keys;
 use std::collections::BTreeSet;
 use tests::{Call, TestStore, spread};
 

@@ -1,7 +1,7 @@
 //! Guessing codes from one address over several instances (rules.md, "Unknown codes").
 
 use serde_json::json;
-use shared::store::keys;
+use shared::table::keys;
 use std::collections::BTreeMap;
 use tests::{Call, Reply, TestStore, spread};
 

@@ -2,8 +2,10 @@
 
 use serde_json::json;
 use shared::model::InternalId;
-use shared::store::keys::prefix;
-use shared::store::{codec, names, orders};
+use shared::shop::accounts::names;
+use shared::shop::orders;
+use shared::table::codec;
+use shared::table::keys::prefix;
 use std::collections::BTreeSet;
 use tests::{Call, NOW, TestStore, items, spread};
 

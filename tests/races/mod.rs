@@ -8,7 +8,7 @@ mod logins;
 use futures_util::future::join_all;
 use serde_json::json;
 use shared::model::UserId;
-use shared::store::keys;
+use shared::table::keys;
 use std::time::Duration;
 use tests::{Call, Reply, TestStore};
 

@@ -4,10 +4,10 @@ use lambda_http::http::StatusCode;
 use shared::base::Base;
 use shared::endpoint::{Error, Refusal};
 use shared::model::{PlayerName, StoreConfig};
-use shared::store::StoreError;
-use shared::store::names::{self, NameRow};
+use shared::shop::accounts;
+use shared::shop::accounts::names::{self, NameRow};
+use shared::table::StoreError;
 use shared::token::{LEEWAY, Via};
-use shared::usecases::accounts;
 
 /// How long a token is valid, in seconds: as long as the storefront keeps its cookie.
 const TOKEN_SECONDS: i64 = 6 * 3_600;

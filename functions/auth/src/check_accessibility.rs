@@ -4,7 +4,7 @@ use crate::State;
 use serde::Serialize;
 use shared::endpoint::{Endpoint, Error, Json, RoundTrips, TokenCookie};
 use shared::model::User;
-use shared::store::keys;
+use shared::table::keys;
 use std::convert::Infallible;
 
 pub struct CheckAccessibility;

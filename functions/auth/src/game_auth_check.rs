@@ -8,9 +8,9 @@ use serde::Serialize;
 use shared::endpoint::{Endpoint, Error, ErrorBody, Json, PathParameterAndBody, RoundTrips, WithAddress};
 use shared::http::address::network_of;
 use shared::model::AuthType;
-use shared::store::{logins, names};
+use shared::shop::accounts::game_login;
+use shared::shop::accounts::{logins, names};
 use shared::token::Via;
-use shared::usecases::game_login;
 use std::convert::Infallible;
 
 pub struct EndGameLogin;

@@ -8,10 +8,10 @@ use shared::endpoint::{
 };
 use shared::http::address::network_of;
 use shared::model::AuthType;
-use shared::store::limiter::{self, RateLimit};
-use shared::store::names;
+use shared::shop::accounts::game_login::{self, Beginning};
+use shared::shop::accounts::names;
+use shared::table::limiter::{self, RateLimit};
 use shared::telemetry;
-use shared::usecases::game_login::{self, Beginning};
 use std::convert::Infallible;
 
 /// How many logins a network may begin: an address of IPv6 costs nothing, and every login is told to every game server.

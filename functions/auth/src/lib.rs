@@ -20,7 +20,7 @@ use lambda_http::{Body, Request, Response};
 use outgoing::Client;
 use shared::base::Base;
 use shared::endpoint::{self, Route};
-use shared::store::connector;
+use shared::table::connector;
 use std::sync::OnceLock;
 
 pub static ENDPOINTS: &[Route<State>] = &[

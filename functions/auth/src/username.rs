@@ -5,8 +5,8 @@ use crate::account::{self, LoginRefusal};
 use serde::Deserialize;
 use shared::endpoint::{Endpoint, Error, Json, JsonBody, RoundTrips};
 use shared::model::{AuthType, PlayerName};
-use shared::store::limiter::RateLimit;
-use shared::store::names;
+use shared::shop::accounts::names;
+use shared::table::limiter::RateLimit;
 use shared::token::Via;
 
 pub struct Login;

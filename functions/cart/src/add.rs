@@ -10,9 +10,9 @@ use shared::endpoint::{Endpoint, Error, ErrorBody, Json, PathIdAndBody, RoundTri
 use shared::http::body::{BodyFault, Flag, Written};
 use shared::model::{ItemId, LineId, LineVariable, NotAPlayerName, PaymentType, PlayerName, ServerId};
 use shared::rules::add_line::LineToAdd;
-use shared::store::keys;
+use shared::shop::carts::{Attempt, add_line};
+use shared::table::keys;
 use shared::token::Claim;
-use shared::usecases::carts::{Attempt, add_line};
 use std::collections::BTreeMap;
 
 pub struct Add;

@@ -16,10 +16,11 @@ use shared::http::reply::Outcome;
 use shared::model::{AppliedCoupon, AppliedGiftCard, Cart, Code, CodeKind, CodeText, Coupon, Discount};
 use shared::money::{self, CurrencyFormat, Decimal};
 use shared::rules::code::{Applied, CodeRefusal, judge, usable};
-use shared::store::{codes, keys};
+use shared::shop::carts::{Attempt, LoadedCart, drop_unpublished};
+use shared::shop::codes;
+use shared::table::keys;
 use shared::telemetry;
 use shared::token::Claim;
-use shared::usecases::carts::{Attempt, LoadedCart, drop_unpublished};
 
 pub struct AcceptCoupon;
 

@@ -16,8 +16,8 @@ use shared::rules::missing::{server_of, value_of};
 use shared::rules::pricing::Limits;
 use shared::rules::subscription::{rank_of, replaced};
 use shared::rules::variable;
+use shared::shop::carts::LoadedCart;
 use shared::token::Claim;
-use shared::usecases::carts::LoadedCart;
 use std::borrow::Cow;
 use std::convert::Infallible;
 

@@ -14,11 +14,11 @@ use lambda_http::{Body, Request, Response};
 use shared::base::Base;
 use shared::endpoint::{self, Route};
 use shared::model::Promotions;
-use shared::store::counters::Counters;
-use shared::store::items::ItemCache;
-use shared::store::timed::TRUSTED_FOR;
-use shared::store::versioned_cache::VersionedCache;
-use shared::usecases::carts::CartSources;
+use shared::shop::carts::CartSources;
+use shared::shop::catalog::items::ItemCache;
+use shared::shop::stock::counters::Counters;
+use shared::table::timed::TRUSTED_FOR;
+use shared::table::versioned_cache::VersionedCache;
 
 pub static ENDPOINTS: &[Route<State>] = &[
     Route::to::<get_cart::GetCart>(),

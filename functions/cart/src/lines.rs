@@ -13,8 +13,8 @@ use shared::http::body::Written;
 use shared::http::reply::Outcome;
 use shared::model::{LineId, LineVariable, ServerId};
 use shared::rules::add_line::Change;
+use shared::shop::carts::{Attempt, drop_unpublished};
 use shared::token::Claim;
-use shared::usecases::carts::{Attempt, drop_unpublished};
 
 pub struct Reload;
 

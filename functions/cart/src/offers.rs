@@ -9,7 +9,7 @@ use shared::model::{ActiveVersion, ItemId, ItemType, Promotions, Sold, StoreConf
 use shared::money::{CurrencyFormat, Decimal};
 use shared::rules::pricing::Limits;
 use shared::rules::promotion::{Offer, offers};
-use shared::store::{StoreError, keys};
+use shared::table::{StoreError, keys};
 use shared::token::Claim;
 use std::borrow::Cow;
 use std::collections::BTreeMap;

@@ -12,9 +12,10 @@ use shared::http::body;
 use shared::http::reply::Outcome;
 use shared::model::CodeText;
 use shared::rules::referral::SetReferral as Decision;
-use shared::store::{codes, keys};
+use shared::shop::carts::{Attempt, drop_unpublished};
+use shared::shop::codes;
+use shared::table::keys;
 use shared::token::Claim;
-use shared::usecases::carts::{Attempt, drop_unpublished};
 
 pub struct SetReferral;
 

@@ -3,7 +3,10 @@
 use crate::State;
 use shared::model::{Cart, ItemId, Ledger, UserSubscription};
 use shared::rules::pricing;
-use shared::store::{Rows, StoreError, carts, keys, ledgers, users};
+use shared::shop::accounts::users;
+use shared::shop::carts;
+use shared::shop::stock::ledgers;
+use shared::table::{Rows, StoreError, keys};
 use shared::token::Claim;
 
 /// The purchases of a caller with a token.

@@ -13,8 +13,8 @@ use shared::model::{
 };
 use shared::money::{CurrencyFormat, Decimal};
 use shared::rules::pricing::{Availability, Buyer, Limits, UpgradeCredit, availability_with_credit};
-use shared::store::categories::CategoryPage;
-use shared::store::{StoreError, keys};
+use shared::shop::catalog::categories::CategoryPage;
+use shared::table::{StoreError, keys};
 use shared::token::Claim;
 use std::borrow::Cow;
 use std::str::FromStr;

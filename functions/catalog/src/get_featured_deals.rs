@@ -8,7 +8,7 @@ use shared::endpoint::{Endpoint, Error, Json, RoundTrips};
 use shared::model::{ActiveVersion, Deals, ItemId, PublishedItem, Sold, StoreConfig};
 use shared::money::{CurrencyFormat, Decimal};
 use shared::rules::pricing::{Limits, availability};
-use shared::store::{StoreError, keys};
+use shared::table::{StoreError, keys};
 use shared::token::Claim;
 use std::borrow::Cow;
 use std::convert::Infallible;

@@ -7,7 +7,7 @@ use serde::Serialize;
 use shared::endpoint::{Endpoint, Error, Json, PathId, Refusal, RoundTrips, Visitor};
 use shared::model::{ActiveVersion, ItemId, PeriodUnit, PublishedItem, Sold};
 use shared::rules::pricing::availability;
-use shared::store::{StoreError, keys};
+use shared::table::{StoreError, keys};
 use std::sync::Arc;
 
 pub struct GetItem;

@@ -13,7 +13,10 @@ use shared::model::{
 };
 use shared::money::{self, CurrencyFormat, Decimal};
 use shared::rules::pricing::{Buyer, availability};
-use shared::store::{Rows, StoreError, keys, ledgers, names, statistics};
+use shared::shop::accounts::names;
+use shared::shop::statistics;
+use shared::shop::stock::ledgers;
+use shared::table::{Rows, StoreError, keys};
 use std::str::FromStr;
 use std::sync::Arc;
 

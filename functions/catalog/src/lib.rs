@@ -14,11 +14,11 @@ use shared::base::Base;
 use shared::endpoint::{self, Route};
 use shared::http::reply::RenderedOnce;
 use shared::model::{Deals, PublishedItem, Settings, Staff, Tree};
-use shared::store::categories::CategoryPages;
-use shared::store::counters::Counters;
-use shared::store::items::ItemCache;
-use shared::store::timed::TRUSTED_FOR;
-use shared::store::versioned_cache::VersionedCache;
+use shared::shop::catalog::categories::CategoryPages;
+use shared::shop::catalog::items::ItemCache;
+use shared::shop::stock::counters::Counters;
+use shared::table::timed::TRUSTED_FOR;
+use shared::table::versioned_cache::VersionedCache;
 
 pub static ENDPOINTS: &[Route<State>] = &[
     Route::to::<list_categories::ListCategories>(),

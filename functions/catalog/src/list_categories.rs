@@ -5,7 +5,7 @@ use crate::State;
 use serde::Serialize;
 use shared::endpoint::{Cache, Endpoint, Error, Json, RoundTrips};
 use shared::model::{ActiveVersion, CategoryHead, CategoryId, StoreConfig, Tree, TreeNode};
-use shared::store::{StoreError, keys};
+use shared::table::{StoreError, keys};
 use std::borrow::Cow;
 use std::convert::Infallible;
 use std::sync::Arc;

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use shared::endpoint::{Endpoint, Error, Json, JsonBody, RoundTrips, Visitor};
 use shared::http::body;
 use shared::model::{ActiveVersion, Page, PageUrl};
-use shared::store::{StoreError, keys};
+use shared::table::{StoreError, keys};
 use std::convert::Infallible;
 use std::sync::Arc;
 

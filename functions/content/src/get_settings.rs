@@ -8,7 +8,8 @@ use shared::model::{
     ActiveVersion, AuthType, Currency, Donations, GameServer, Goal, Language, Link, Money, Settings, StoreConfig,
 };
 use shared::money::{self, CurrencyFormat, Decimal};
-use shared::store::{StoreError, keys, statistics};
+use shared::shop::statistics;
+use shared::table::{StoreError, keys};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::convert::Infallible;

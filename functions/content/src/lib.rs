@@ -14,10 +14,10 @@ use shared::base::Base;
 use shared::endpoint::{self, Route};
 use shared::http::reply::RenderedOnce;
 use shared::model::{Deals, Donations, Page, Patronage, PublishedItem, Settings, Staff, TopPatrons, Tree};
-use shared::store::categories::CategoryPages;
-use shared::store::counters::Counters;
-use shared::store::timed::{TRUSTED_FOR, Timed};
-use shared::store::versioned_cache::VersionedCache;
+use shared::shop::catalog::categories::CategoryPages;
+use shared::shop::stock::counters::Counters;
+use shared::table::timed::{TRUSTED_FOR, Timed};
+use shared::table::versioned_cache::VersionedCache;
 use std::sync::Arc;
 
 pub static ENDPOINTS: &[Route<State>] = &[

@@ -3,7 +3,7 @@
 use crate::State;
 use shared::endpoint::{Cache, Endpoint, Error, Json, RoundTrips};
 use shared::model::{ActiveVersion, Staff};
-use shared::store::{StoreError, keys};
+use shared::table::{StoreError, keys};
 use std::convert::Infallible;
 use std::sync::Arc;
 

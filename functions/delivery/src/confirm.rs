@@ -9,7 +9,7 @@ use crate::support::reply::NoBody;
 use shared::endpoint::{Endpoint, Error, Input, InputKind, Received, RequestSchemas, RoundTrips};
 use shared::http::body::BodyFault;
 use shared::model::AuthId;
-use shared::usecases::game_login;
+use shared::shop::accounts::game_login;
 use std::convert::Infallible;
 
 pub struct Confirm;

@@ -5,7 +5,7 @@ use crate::support::ids::{Ids, LARGEST, ToldReply};
 use crate::support::key::refused;
 use crate::support::reply::{AsciiJson, UnknownKey};
 use shared::endpoint::{Endpoint, Error, RoundTrips};
-use shared::usecases::delivery;
+use shared::shop::delivery;
 
 pub struct Delivered;
 

@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer};
 use shared::endpoint::{Endpoint, Error, RoundTrips};
 use shared::http::body::BodyFault;
 use shared::model::CommandId;
-use shared::usecases::delivery::{self, Report, ReportedOutcome};
+use shared::shop::delivery::{self, Report, ReportedOutcome};
 
 /// The most results of a call.
 const MOST_RESULTS: usize = 1_000;

@@ -10,7 +10,7 @@ use shared::endpoint::{Endpoint, Error, Input, InputKind, Received, RequestSchem
 use shared::http::body::BodyFault;
 use shared::model::{Donations, Money, RecentDonation, UserName};
 use shared::money::{self, CurrencyFormat, Decimal};
-use shared::usecases::delivery;
+use shared::shop::delivery;
 use std::convert::Infallible;
 
 pub struct GetVersion;

@@ -6,7 +6,8 @@ use crate::support::reply::AsciiJson;
 use serde::Serialize;
 use shared::endpoint::{Endpoint, Error, RoundTrips};
 use shared::model::{AgentId, Command, CommandId, PendingLogin};
-use shared::usecases::{delivery, game_login};
+use shared::shop::accounts::game_login;
+use shared::shop::delivery;
 use shared::{fault, telemetry};
 
 pub struct Queue;

@@ -7,7 +7,7 @@ use crate::support::key::refused;
 use crate::support::reply::{AsciiJson, UnknownKey};
 use serde::Serialize;
 use shared::endpoint::{Endpoint, Error, RoundTrips};
-use shared::usecases::delivery;
+use shared::shop::delivery;
 
 pub struct Validated;
 

@@ -8,11 +8,12 @@ use shared::http::body;
 use shared::model::{InternalId, Order, OrderNumber, OrderStatus, User};
 use shared::money::{self, CurrencyFormat, Decimal};
 use shared::rules::visibility::{OrderVisibility, visibility_of};
-use shared::store::limiter::RateLimit;
-use shared::store::orders::{self, StoredOrder};
-use shared::store::{StoreError, keys, users};
+use shared::shop::accounts::users;
+use shared::shop::orders::{self, StoredOrder};
+use shared::shop::payments::{Desk, Settled};
+use shared::table::limiter::RateLimit;
+use shared::table::{StoreError, keys};
 use shared::token::Claim;
-use shared::usecases::checkouts::{Desk, Settled};
 use std::convert::Infallible;
 use std::time::Duration;
 

@@ -13,12 +13,13 @@ use shared::model::{ActiveVersion, ChatAccount, ChatId, Money};
 use shared::money::CurrencyFormat;
 use shared::providers::return_url;
 use shared::rules::checkout::CheckoutRefusal;
-use shared::store::limiter::{self, RateLimit};
-use shared::store::{StoreError, keys, users};
+use shared::shop::accounts::users;
+use shared::shop::carts::CartContext;
+use shared::shop::payments::{self, CHECKOUTS, Checkout, CreateError, ProviderError, Request};
+use shared::table::limiter::{self, RateLimit};
+use shared::table::{StoreError, keys};
 use shared::telemetry;
 use shared::token::Claim;
-use shared::usecases::carts::CartContext;
-use shared::usecases::checkouts::{self, CHECKOUTS, Checkout, CreateError, ProviderError, Request};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -235,7 +236,7 @@ impl Endpoint for Create {
         let reload = || async {
             load(state, claim, &address, None).await?.map(|buyer| buyer.context).ok_or(Error::Unauthorized)
         };
-        let created = checkouts::create(&state.sources(), provider, request, buyer.context, reload).await;
+        let created = payments::create(&state.sources(), provider, request, buyer.context, reload).await;
         let checkout = created.map_err(|error| failure(error, CurrencyFormat::new(active.config.digits)))?;
         Ok(Json::of(&reply(checkout, &active)))
     }

@@ -10,10 +10,10 @@ use shared::model::{ActiveVersion, CodeText, InternalId, Items, Money, Order, Or
 use shared::money::{self, CurrencyFormat, Decimal};
 use shared::rules::delivery::shown::LineState;
 use shared::rules::visibility::{OrderVisibility, visibility_of};
-use shared::store::StoreError;
-use shared::store::orders::StoredOrder;
+use shared::shop::delivery::{LineDelivery, lines_of};
+use shared::shop::orders::StoredOrder;
+use shared::table::StoreError;
 use shared::token::Claim;
-use shared::usecases::delivery::{LineDelivery, lines_of};
 use std::convert::Infallible;
 
 pub struct Delivery;

@@ -17,9 +17,9 @@ use lambda_http::{Body, Request, Response};
 use shared::base::Base;
 use shared::endpoint::{self, Route};
 use shared::providers::Stripe;
-use shared::store::counters::Counters;
-use shared::store::items::ItemCache;
-use shared::usecases::carts::CartSources;
+use shared::shop::carts::CartSources;
+use shared::shop::catalog::items::ItemCache;
+use shared::shop::stock::counters::Counters;
 use std::time::Duration;
 
 pub static ENDPOINTS: &[Route<State>] = &[

@@ -6,9 +6,9 @@ use shared::endpoint::{Endpoint, Error, Json, RoundTrips};
 use shared::model::ActiveVersion;
 use shared::providers::Stripe;
 use shared::rules::payment::is_left;
-use shared::store::users;
+use shared::shop::accounts::users;
+use shared::shop::payments::Provider as _;
 use shared::token::Claim;
-use shared::usecases::checkouts::Provider as _;
 use std::convert::Infallible;
 
 pub struct ListMethods;

@@ -7,9 +7,11 @@ use serde::{Deserialize, Serialize};
 use shared::endpoint::{Endpoint, Error, Json, JsonBody, Refusal, RoundTrips};
 use shared::model::{Items, Login, Order, OrderLine, OrderNumber, OrderStatus};
 use shared::money::{self, CurrencyFormat, Decimal};
-use shared::store::orders::StoredOrder;
-use shared::store::owned_orders::OwnedPage;
-use shared::store::{keys, owned_orders, users};
+use shared::shop::accounts::users;
+use shared::shop::orders::StoredOrder;
+use shared::shop::orders::owned_orders;
+use shared::shop::orders::owned_orders::OwnedPage;
+use shared::table::keys;
 use shared::token::Claim;
 
 /// The longest cursor in characters.

@@ -6,10 +6,11 @@ use lambda_http::http::StatusCode;
 use serde::Serialize;
 use shared::endpoint::{Endpoint, Error, Json, Refusal, RoundTrips, WithAddress, too_many_attempts};
 use shared::model::{Login, User};
-use shared::store::{keys, limiter, users};
+use shared::shop::accounts::users;
+use shared::shop::payments::{Provider as _, ProviderError};
+use shared::table::{keys, limiter};
 use shared::telemetry;
 use shared::token::Claim;
-use shared::usecases::checkouts::{Provider as _, ProviderError};
 use std::time::Duration;
 
 pub struct Portal;

@@ -5,8 +5,8 @@ use crate::{DEADLINE, State};
 use lambda_http::http::StatusCode;
 use serde::Serialize;
 use shared::endpoint::{Endpoint, Error, Json, Refusal, RoundTrips, Signed};
+use shared::shop::payments::{Desk, ProviderError, SettleError};
 use shared::telemetry;
-use shared::usecases::checkouts::{Desk, ProviderError, SettleError};
 use std::time::Duration;
 
 pub struct StripeWebhook;

@@ -3,7 +3,7 @@
 use crate::{DEADLINE, State};
 use shared::endpoint::{Endpoint, Error, Json, RoundTrips};
 use shared::providers::Stripe;
-use shared::usecases::checkouts::{Desk, Swept};
+use shared::shop::payments::{Desk, Swept};
 use std::convert::Infallible;
 use std::time::Duration;
 

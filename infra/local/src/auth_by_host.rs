@@ -9,7 +9,7 @@ use shared::base::Base;
 use shared::clock::Clock;
 use shared::config::Config;
 use shared::model::LocalAddresses;
-use shared::store::Db;
+use shared::table::Db;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use url::{Host, Url};

@@ -13,7 +13,7 @@ use dynoxide::Database;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use shared::fault::chain;
-use shared::store::{Access, Db, connector};
+use shared::table::{Access, Db, connector};
 use std::path::Path;
 use std::time::Duration;
 use template::TableDefinition;

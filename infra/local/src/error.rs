@@ -4,7 +4,7 @@ use crate::live::LiveError;
 use publish::Fault;
 use shared::fault::chain;
 use shared::model::SCHEMA;
-use shared::usecases::upgrade::{FIRST, UpgradeError};
+use shared::shop::upkeep::upgrade::{FIRST, UpgradeError};
 use std::path::PathBuf;
 
 #[derive(Debug, thiserror::Error)]

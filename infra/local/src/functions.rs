@@ -8,7 +8,7 @@ use shared::clock::Clock;
 use shared::config::Config;
 use shared::endpoint::Declaration;
 use shared::model::LocalAddresses;
-use shared::store::Db;
+use shared::table::Db;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use template::Template;

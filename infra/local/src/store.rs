@@ -7,9 +7,9 @@ use publish::files::StoreFiles;
 use publish::{Compiled, Fault};
 use serde::de::DeserializeOwned;
 use shared::model::{User, UserId};
-use shared::store::Db;
-use shared::store::keys::{self, Key};
-use shared::store::published::read_active_version;
+use shared::table::Db;
+use shared::table::keys::{self, Key};
+use shared::table::published::read_active_version;
 use std::collections::BTreeSet;
 use std::path::Path;
 

@@ -14,7 +14,7 @@ use archive::{Content, Writer};
 use process::{Process, Server};
 use serde_json::{Value, json};
 use shared::model::{PlayerName, User, UserId};
-use shared::store::codec::encode_live;
+use shared::table::codec::encode_live;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -263,7 +263,7 @@ fn write_store(dir: &Path, user: &str, price: &str) {
     let (id, name) = (UserId::new(1), PlayerName::parse(user).unwrap());
     let account = User::of_player(id, &name, String::new(), "4b5f8c1e-0d7a-4c5e-9a57-3f2b6d1c8e90".to_owned(), 0);
     let mut writer = Writer::create(&live, Content::Demo, "2026-06-15T12:00:00Z").unwrap();
-    writer.item(&encode_live(&shared::store::keys::user(id), &account).unwrap()).unwrap();
+    writer.item(&encode_live(&shared::table::keys::user(id), &account).unwrap()).unwrap();
     writer.finish().unwrap();
 }
 

@@ -9,7 +9,7 @@ use shared::model::{
     CategoryId, CategoryPath, CategoryWithItems, Deals, ItemDelivery, ItemId, Page, PageUrl, Patronage, Promotions,
     PublishedItem, Settings, Staff, StoreConfig, Tree, TreeNode,
 };
-use shared::store::keys::{self, Key};
+use shared::table::keys::{self, Key};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 

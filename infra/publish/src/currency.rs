@@ -4,11 +4,11 @@
 //! calculated with.
 
 use crate::error::PublishError;
-use shared::store::bulk::each;
-use shared::store::codec::key_of;
-use shared::store::keys::prefix;
-use shared::store::published::read_active_version;
-use shared::store::{Db, StoreError};
+use shared::table::bulk::each;
+use shared::table::codec::key_of;
+use shared::table::keys::prefix;
+use shared::table::published::read_active_version;
+use shared::table::{Db, StoreError};
 use std::collections::BTreeSet;
 
 /// The code of the currency whose rate is 1.

@@ -1,6 +1,6 @@
 //! The reasons for which nothing is published.
 
-use shared::store::StoreError;
+use shared::table::StoreError;
 
 #[derive(Debug, thiserror::Error)]
 pub enum PublishError {

@@ -4,7 +4,7 @@
 //! of them what the endpoints read, and [`publish`] writes that next to the version that is published now and moves
 //! the active version by one conditional write.
 //!
-//! Knows nothing of HTTP and of no rule of pricing; what it writes is what [`shared::store`] reads.
+//! Knows nothing of HTTP and of no rule of pricing; what it writes is what [`shared::table`] reads.
 
 mod changes;
 mod command_size;

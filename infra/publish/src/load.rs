@@ -5,11 +5,11 @@ use crate::version::{read_shelves, read_tree, store_of};
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use serde::de::DeserializeOwned;
 use shared::model::{ItemId, Page, PageUrl, PublishedItem};
-use shared::store::bulk::{IN_FLIGHT, batches};
-use shared::store::codec::Item;
-use shared::store::keys::{self, Key};
-use shared::store::versions::{VersionRecord, read_version};
-use shared::store::{Db, Row, StoreError, codec, read_published};
+use shared::shop::publishing::versions::{VersionRecord, read_version};
+use shared::table::bulk::{IN_FLIGHT, batches};
+use shared::table::codec::Item;
+use shared::table::keys::{self, Key};
+use shared::table::{Db, Row, StoreError, codec, read_published};
 
 /// The reason for which a version cannot be read back.
 #[derive(Debug, thiserror::Error)]

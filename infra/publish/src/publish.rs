@@ -8,13 +8,13 @@ use crate::load::damage_of;
 use crate::version::{generation, store_of, version_name};
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use shared::model::ActiveVersion;
-use shared::store::bulk::{IN_FLIGHT, OnProgress, batches, write_each};
-use shared::store::codec::Item;
-use shared::store::history::{Step, read_history};
-use shared::store::keys::Key;
-use shared::store::published::{must_be_current, read_active_version};
-use shared::store::versions::{self, Switched, VersionRecord, begin_version, list_versions};
-use shared::store::{Db, StoreError, codec};
+use shared::shop::publishing::history::{Step, read_history};
+use shared::shop::publishing::versions::{self, Switched, VersionRecord, begin_version, list_versions};
+use shared::table::bulk::{IN_FLIGHT, OnProgress, batches, write_each};
+use shared::table::codec::Item;
+use shared::table::keys::Key;
+use shared::table::published::{must_be_current, read_active_version};
+use shared::table::{Db, StoreError, codec};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Published {

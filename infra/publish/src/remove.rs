@@ -2,11 +2,11 @@
 //! interrupted is found and completed by the next.
 
 use crate::version::{frame_keys, read_shelves, read_tree};
-use shared::store::bulk::{OnProgress, delete_each};
-use shared::store::keys::{self, Key};
-use shared::store::published::read_active_version;
-use shared::store::versions::{VersionRecord, list_versions, mark_removing, remove_record};
-use shared::store::{Db, StoreError};
+use shared::shop::publishing::versions::{VersionRecord, list_versions, mark_removing, remove_record};
+use shared::table::bulk::{OnProgress, delete_each};
+use shared::table::keys::{self, Key};
+use shared::table::published::read_active_version;
+use shared::table::{Db, StoreError};
 
 /// How many versions are kept in addition to the published one, however old.
 pub const KEPT: usize = 3;

@@ -2,9 +2,9 @@
 
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use shared::model::{CategoryHead, CategoryPath, CategoryWithItems, PageUrl, Tree};
-use shared::store::codec::Row;
-use shared::store::keys::{self, Key};
-use shared::store::{Db, StoreError, read_published};
+use shared::table::codec::Row;
+use shared::table::keys::{self, Key};
+use shared::table::{Db, StoreError, read_published};
 
 /// Categories that are read at once.
 const IN_FLIGHT: usize = 8;

@@ -5,7 +5,7 @@ use schemars::Schema;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value};
 use shared::endpoint::{Declaration, Description, Schemas};
-use shared::store::limiter::RateLimit;
+use shared::table::limiter::RateLimit;
 
 /// An endpoint with its description.
 #[derive(Debug)]

@@ -8,7 +8,7 @@ use archive::ArchiveError;
 use serde::Serialize;
 use serde_json::json;
 use shared::fault::chain;
-use shared::store::StoreError;
+use shared::table::StoreError;
 use std::error::Error;
 use std::fmt;
 use std::process::ExitCode;

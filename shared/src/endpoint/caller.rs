@@ -2,7 +2,8 @@
 
 use crate::base::Base;
 use crate::http::bearer::Bearer;
-use crate::store::{StoreError, users};
+use crate::shop::accounts::users;
+use crate::table::StoreError;
 use crate::token::Claim;
 use std::future::Future;
 
@@ -72,7 +73,7 @@ impl Caller for Claim {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Visitor {
     /// No token. The handler refuses the caller unless guest mode is on, see
-    /// [`crate::store::published::Published::at_current_for_guest`].
+    /// [`crate::table::published::Published::at_current_for_guest`].
     Guest,
     User(Claim),
 }

@@ -4,7 +4,7 @@ use crate::fault;
 use crate::http::body::BodyFault;
 use crate::http::lambda::LastResponse;
 use crate::http::reply::{self, Outcome};
-use crate::store::StoreError;
+use crate::table::StoreError;
 use lambda_http::http::StatusCode;
 use lambda_http::http::header::RETRY_AFTER;
 use lambda_http::{Body, Response};

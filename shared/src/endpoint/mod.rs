@@ -29,7 +29,7 @@ pub use run::{handle, respond};
 use crate::base::Base;
 use crate::deadline;
 use crate::http::body;
-use crate::store::limiter::RateLimit;
+use crate::table::limiter::RateLimit;
 use lambda_http::{Request, Response};
 use std::future::Future;
 use std::pin::Pin;

@@ -7,7 +7,7 @@ use crate::fault;
 use crate::http::bearer::Bearer;
 use crate::http::body::{self, BodyFault};
 use crate::http::{address, reply, route};
-use crate::store::limiter::{self, Hit, RateLimit};
+use crate::table::limiter::{self, Hit, RateLimit};
 use crate::telemetry;
 use futures_util::FutureExt;
 use lambda_http::http::Method;

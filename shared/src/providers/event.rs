@@ -1,6 +1,6 @@
 //! The subject of an event of Stripe.
 
-use crate::usecases::checkouts::WebhookEvent;
+use crate::shop::payments::WebhookEvent;
 use stripe::{Event, EventKind, ObjectId};
 
 /// What is to be asked about; `None` if it is nothing that concerns orders.

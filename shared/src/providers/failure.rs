@@ -1,7 +1,7 @@
 //! A failed call to Stripe, as checkouts see it.
 
+use crate::shop::payments::ProviderError;
 use crate::telemetry::{PaymentEvent, payment_event};
-use crate::usecases::checkouts::ProviderError;
 use outgoing::OutgoingError;
 use stripe::{Error, Refusal, RefusalKind};
 

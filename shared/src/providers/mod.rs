@@ -1,5 +1,5 @@
 //! The payment providers, as checkouts use them. What a checkout needs of one is
-//! [`Provider`](crate::usecases::checkouts::Provider).
+//! [`Provider`](crate::shop::payments::Provider).
 
 mod event;
 mod failure;

@@ -11,11 +11,11 @@ use crate::model::{Cancellation, InternalId, Money, Order, ProviderAccount, Refu
 use crate::rules::checkout::bill;
 use crate::rules::payment::PaymentState;
 use crate::rules::subscription::ProviderSubscription;
-use crate::store::connector;
-use crate::store::orders::StoredOrder;
-use crate::usecases::checkouts::{
+use crate::shop::orders::StoredOrder;
+use crate::shop::payments::{
     DisputeState, PaymentPage, PaymentSubject, Provider, ProviderError, Session, WebhookEvent, WebhookEventPage,
 };
+use crate::table::connector;
 use std::sync::Arc;
 use std::time::Duration;
 use stripe::webhook::{SignatureError, verify};

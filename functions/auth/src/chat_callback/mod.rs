@@ -16,7 +16,7 @@ use shared::endpoint::{Endpoint, Error, Input, InputKind, Received, Refusal, Rou
 use shared::http::body::BodyFault;
 use shared::http::cookie;
 use shared::model::{ChatLogin, StoreConfig};
-use shared::store::chat;
+use shared::shop::accounts::chat;
 
 /// The longest code in bytes.
 const LONGEST_CODE: usize = 2_048;

@@ -4,8 +4,8 @@ use serde::{Deserialize, Deserializer};
 use shared::endpoint::Error;
 use shared::model::{LoginSecret, PlayerName};
 use shared::random;
-use shared::store::StoreError;
-use shared::usecases::game_login::Client;
+use shared::shop::accounts::game_login::Client;
+use shared::table::StoreError;
 use std::str::FromStr;
 
 /// The player's name in the game, as POST /auth/username takes it.

@@ -10,7 +10,7 @@ use shared::http::body::BodyFault;
 use shared::http::cookie;
 use shared::model::{Cart, CodeText, Referral};
 use shared::rules::referral::SetReferral;
-use shared::store::StoreError;
+use shared::table::StoreError;
 
 const COOKIE: &str = "captured_referral";
 /// How long a browser keeps the code, in seconds: 30 days.

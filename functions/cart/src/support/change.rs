@@ -10,8 +10,8 @@ use shared::endpoint::{Error, ErrorBody, Json, Refusal, WithCookie};
 use shared::http::body::BodyFault;
 use shared::model::{DecimalError, LineId, Money};
 use shared::rules::add_line::{Change, LineRefusal};
+use shared::shop::carts::{Attempt, LineError, change_line};
 use shared::token::Claim;
-use shared::usecases::carts::{Attempt, LineError, change_line};
 
 /// The line has what was sent.
 #[derive(Serialize, schemars::JsonSchema)]

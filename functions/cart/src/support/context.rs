@@ -2,10 +2,11 @@
 
 use crate::State;
 use shared::model::{ActiveVersion, UserId};
-use shared::store::keys::{self, Key};
-use shared::store::{Rows, StoreError, users};
+use shared::shop::accounts::users;
+use shared::shop::carts::CartContext;
+use shared::table::keys::{self, Key};
+use shared::table::{Rows, StoreError};
 use shared::token::Claim;
-use shared::usecases::carts::CartContext;
 use std::sync::Arc;
 
 /// The keys of a caller, their cart and their ledger.

@@ -3,7 +3,8 @@
 use crate::State;
 use shared::model::{Cart, CodeText, Referral};
 use shared::rules::referral::{self, SetReferral};
-use shared::store::{StoreError, codes, keys};
+use shared::shop::codes;
+use shared::table::{StoreError, keys};
 
 /// Reads the referral of a code; `None` if it is not in force.
 pub async fn in_force(state: &State, code: &CodeText) -> Result<Option<Referral>, StoreError> {

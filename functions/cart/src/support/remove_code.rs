@@ -7,8 +7,8 @@ use crate::support::write::{self, Failure};
 use shared::endpoint::{Error, Json, WithCookie};
 use shared::http::reply::Outcome;
 use shared::model::CodeKind;
+use shared::shop::carts::{Attempt, drop_unpublished};
 use shared::token::Claim;
-use shared::usecases::carts::{Attempt, drop_unpublished};
 
 /// Removes the code of this kind. `none` is the message if the cart has none, `removed` the message if it is removed.
 pub async fn remove_code(

@@ -3,9 +3,9 @@
 
 use crate::State;
 use shared::endpoint::too_many_attempts;
-use shared::store::keys::{self, Key};
-use shared::store::limiter::{self, RateLimit, Window};
-use shared::store::{Rows, StoreError};
+use shared::table::keys::{self, Key};
+use shared::table::limiter::{self, RateLimit, Window};
+use shared::table::{Rows, StoreError};
 use shared::telemetry;
 
 /// How many unknown codes an address may try, over all functions.

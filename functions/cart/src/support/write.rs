@@ -4,8 +4,8 @@ use crate::State;
 use crate::support::captured::{self, Captured};
 use lambda_http::http::StatusCode;
 use shared::endpoint::{Error, Refusal, WithCookie};
-use shared::store::StoreError;
-use shared::usecases::carts::{self, Attempt, EditError};
+use shared::shop::carts::{self, Attempt, EditError};
+use shared::table::StoreError;
 
 /// Every attempt found the cart changed by another request.
 #[derive(Debug, thiserror::Error)]

@@ -16,8 +16,8 @@ use shared::endpoint::{Cache, Endpoint, Error, FailurePage, PathParameter, Round
 use shared::model::{
     ActiveVersion, Deals, Donations, ItemId, Page, Patronage, PublishedItem, Settings, Sold, Staff, TopPatrons, Tree,
 };
-use shared::store::categories::CategoryPage;
-use shared::store::{StoreError, keys};
+use shared::shop::catalog::categories::CategoryPage;
+use shared::table::{StoreError, keys};
 use std::sync::Arc;
 
 pub struct ShowPage;

@@ -11,9 +11,10 @@ use shared::endpoint::RequestSchemas;
 use shared::endpoint::{Error, Input, InputKind, Received};
 use shared::http::body::BodyFault;
 use shared::model::{ActiveVersion, Donations, Settings, TopPatrons};
-use shared::store::{StoreError, keys, statistics};
+use shared::shop::delivery;
+use shared::shop::statistics;
+use shared::table::{StoreError, keys};
 use shared::telemetry;
-use shared::usecases::delivery;
 use std::sync::Arc;
 
 /// How many entries a page has.

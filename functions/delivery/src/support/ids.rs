@@ -11,7 +11,7 @@ use shared::endpoint::RequestSchemas;
 use shared::endpoint::{Error, Input, InputKind, Received};
 use shared::http::body::{self, BodyFault};
 use shared::model::CommandId;
-use shared::usecases::delivery::{self, Answer, ServerKey};
+use shared::shop::delivery::{self, Answer, ServerKey};
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 

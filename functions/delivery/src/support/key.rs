@@ -7,8 +7,8 @@ use lambda_http::http::StatusCode;
 use shared::endpoint::{Error, Input, InputKind, Received, Refusal, RequestSchemas};
 use shared::http::body::BodyFault;
 use shared::model::{AgentId, NotAnAgentId};
-use shared::store::Db;
-use shared::usecases::delivery::{self, CallError, PollError, ServerKey};
+use shared::shop::delivery::{self, CallError, PollError, ServerKey};
+use shared::table::Db;
 use std::collections::BTreeMap;
 
 /// The key in a path.

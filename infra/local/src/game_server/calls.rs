@@ -7,7 +7,7 @@ use rustls::RootCertStore;
 use serde::Deserialize;
 use serde_json::json;
 use shared::model::CommandId;
-use shared::usecases::delivery::Answer;
+use shared::shop::delivery::Answer;
 use tokio::sync::watch;
 
 #[derive(Debug)]

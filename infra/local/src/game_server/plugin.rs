@@ -4,7 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 use shared::model::{Command, CommandId};
-use shared::usecases::delivery::Answer;
+use shared::shop::delivery::Answer;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::mem::take;
 

@@ -12,10 +12,10 @@ use jiff::Timestamp;
 use shared::model::{Cart, Code, Goal, Order, OrderStatus, Referral, User, UserId};
 use shared::rules::order::without_refunded;
 use shared::rules::statistics::{Derived, derive};
-use shared::store::StoreError;
-use shared::store::codec::{Item, Row, decode_live, key_of};
-use shared::store::keys::{self, Key, prefix};
-use shared::store::orders::StoredOrder;
+use shared::shop::orders::StoredOrder;
+use shared::table::StoreError;
+use shared::table::codec::{Item, Row, decode_live, key_of};
+use shared::table::keys::{self, Key, prefix};
 use std::collections::BTreeMap;
 use std::path::Path;
 

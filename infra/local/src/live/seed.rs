@@ -3,14 +3,15 @@
 use super::Live;
 use shared::model::{Code, Donations, Money, MonthSum, Order, OrderStatus, PaidOrder, Patron, UserId, UserName};
 use shared::rules::patrons;
-use shared::store::bulk::write_each;
-use shared::store::codec::{self, Item};
-use shared::store::counters::SOLD;
-use shared::store::keys;
-use shared::store::names;
-use shared::store::owned_orders::OwnedOrder;
-use shared::store::sequences::{CODES, NEXT, ORDERS, USERS};
-use shared::store::{Db, StoreError, ledgers};
+use shared::shop::accounts::names;
+use shared::shop::orders::owned_orders::OwnedOrder;
+use shared::shop::stock::counters::SOLD;
+use shared::shop::stock::ledgers;
+use shared::table::bulk::write_each;
+use shared::table::codec::{self, Item};
+use shared::table::keys;
+use shared::table::sequences::{CODES, NEXT, ORDERS, USERS};
+use shared::table::{Db, StoreError};
 use std::collections::BTreeMap;
 
 /// Loads an empty table. What is there under the same keys is overwritten; nothing is removed. After an error, items

@@ -3,8 +3,8 @@
 use super::process::{End, Process, Server};
 use local::data::table_file;
 use local::engine::Engine;
-use shared::store::codec::key_attributes;
-use shared::store::{Db, keys};
+use shared::table::codec::key_attributes;
+use shared::table::{Db, keys};
 use std::path::Path;
 
 const TABLE: &str = "StoreTable";

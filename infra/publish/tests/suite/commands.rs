@@ -3,8 +3,8 @@
 use crate::support::{STORE, lines, store};
 use publish::{changes, check, compile, export, load, publish, read, warnings};
 use shared::model::{CommandEvent, ItemId};
-use shared::store::versions::read_version;
-use shared::store::{codec, keys};
+use shared::shop::publishing::versions::read_version;
+use shared::table::{codec, keys};
 use std::fmt::Write;
 use tests::TestTable;
 

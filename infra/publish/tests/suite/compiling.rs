@@ -4,7 +4,7 @@ use crate::support::{STORE, store, write};
 use publish::files::StoreFiles;
 use publish::{Compiled, Part, compile, read};
 use shared::model::{CategoryId, CategoryPath, Images, ItemId, Tree};
-use shared::store::keys;
+use shared::table::keys;
 use std::collections::BTreeSet;
 use tempfile::TempDir;
 

@@ -3,11 +3,11 @@
 use crate::support::{STORE, store};
 use aws_sdk_dynamodb::types::AttributeValue;
 use publish::{Compiled, PublishError, Published, compile, damage, load, publish, publish_with, read};
-use shared::store::bulk::delete_each;
-use shared::store::history::read_history;
-use shared::store::published::read_active_version;
-use shared::store::versions::read_version;
-use shared::store::{Db, codec, keys};
+use shared::shop::publishing::history::read_history;
+use shared::shop::publishing::versions::read_version;
+use shared::table::bulk::delete_each;
+use shared::table::published::read_active_version;
+use shared::table::{Db, codec, keys};
 use std::fmt::Write;
 use std::sync::{Arc, Barrier};
 use tests::TestTable;

@@ -4,7 +4,7 @@ use crate::support;
 use local::live::{self, Live, seed};
 use publish::{Compiled, Fault, check, compile, read};
 use shared::model::{Code, CommandEvent, OrderStatus, PublishedItem, UserId, VariableKind};
-use shared::store::{codec, keys};
+use shared::table::{codec, keys};
 use std::path::{Path, PathBuf};
 use tests::TestTable;
 
@@ -122,6 +122,6 @@ async fn the_sample_store_is_seeded_in_the_shape_that_is_read() {
     assert_eq!(orders["next"].as_n().unwrap(), "28");
     let patrons = table.db.query(&keys::patrons()).await.unwrap();
     assert_eq!(patrons.len(), live.derived.patrons.len());
-    let top = shared::store::statistics::top_patrons(&table.db).await.unwrap();
+    let top = shared::shop::statistics::top_patrons(&table.db).await.unwrap();
     assert_eq!(top.patrons.len(), live.derived.patrons.len());
 }

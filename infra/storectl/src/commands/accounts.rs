@@ -12,10 +12,10 @@ use serde_json::json;
 use sha2::{Digest as _, Sha256};
 use shared::model::{Money, UserId, UserName};
 use shared::money::CurrencyFormat;
-use shared::store::additions::{self, Added, Addition};
-use shared::usecases::accounts::{self, RenameError};
-use shared::usecases::delivery::{Filter, matching, place_of};
-use shared::usecases::name_index::rename_referrals;
+use shared::shop::accounts::name_index::rename_referrals;
+use shared::shop::accounts::{self, RenameError};
+use shared::shop::codes::additions::{self, Added, Addition};
+use shared::shop::delivery::{Filter, matching, place_of};
 use std::fmt::Write as _;
 
 /// How many hexadecimal digits a key has that was not given.

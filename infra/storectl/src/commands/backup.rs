@@ -9,9 +9,9 @@ use crate::target::Target;
 use archive::{Content, Writer};
 use local::live::is_demo;
 use serde_json::json;
-use shared::store::bulk::each;
-use shared::store::codec::key_of;
-use shared::store::keys;
+use shared::table::bulk::each;
+use shared::table::codec::key_of;
+use shared::table::keys;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 

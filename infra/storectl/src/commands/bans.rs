@@ -9,13 +9,13 @@ use crate::target::Target;
 use serde_json::{Value, json};
 use shared::model::{AuthType, CommandState, Subscription, UserId, UserName};
 use shared::rules::subscription::access_until;
-use shared::store::StoreError;
-use shared::store::bulk::all;
-use shared::store::keys::{Key, prefix};
-use shared::store::names::Ban;
-use shared::store::published::read_active_version;
-use shared::usecases::bans;
-use shared::usecases::delivery::{Filter, matching, stop_banned};
+use shared::shop::accounts::bans;
+use shared::shop::accounts::names::Ban;
+use shared::shop::delivery::{Filter, matching, stop_banned};
+use shared::table::StoreError;
+use shared::table::bulk::all;
+use shared::table::keys::{Key, prefix};
+use shared::table::published::read_active_version;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
@@ -120,7 +120,7 @@ async fn stays(target: &Target, name: &UserName, user: Option<UserId>) -> Result
         None => None,
     };
     for entry in account.map(|user| user.subscriptions).unwrap_or_default() {
-        let found = shared::store::subscriptions::get(&target.db, &entry.id).await?;
+        let found = shared::shop::subscriptions::get(&target.db, &entry.id).await?;
         subscriptions.extend(found.filter(|one| one.cancelled));
     }
     Ok(Stays { commands, subscriptions })

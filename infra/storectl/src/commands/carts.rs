@@ -12,10 +12,12 @@ use shared::money::CurrencyFormat;
 use shared::rules::cart::{PricedLine, sums};
 use shared::rules::code::{Applied, CodeRefusal};
 use shared::rules::missing::missing;
-use shared::store::counters::Counters;
-use shared::store::items::ItemCache;
-use shared::store::{StoreError, carts, keys};
-use shared::usecases::carts::{self as usecase, Attempt, CartContext, CartSources, EditError, LoadedCart};
+use shared::shop::carts;
+use shared::shop::carts as usecase;
+use shared::shop::carts::{Attempt, CartContext, CartSources, EditError, LoadedCart};
+use shared::shop::catalog::items::ItemCache;
+use shared::shop::stock::counters::Counters;
+use shared::table::{StoreError, keys};
 use std::sync::Arc;
 use std::time::Duration;
 

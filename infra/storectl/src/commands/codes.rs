@@ -7,12 +7,12 @@ use crate::target::Target;
 use serde_json::{Value, json};
 use shared::model::{Code, CodeKind, CodeText, Discount};
 use shared::money::{self, CurrencyFormat};
-use shared::store::additions::{self, Addition};
-use shared::store::bulk::all;
-use shared::store::issued_codes::{self, tag};
-use shared::store::keys::{self, prefix};
-use shared::store::published::read_active_version;
-use shared::store::{StoreError, read_live};
+use shared::shop::codes::additions::{self, Addition};
+use shared::shop::codes::issued_codes::{self, tag};
+use shared::table::bulk::all;
+use shared::table::keys::{self, prefix};
+use shared::table::published::read_active_version;
+use shared::table::{StoreError, read_live};
 
 pub(super) const fn word(kind: CodeKind) -> &'static str {
     match kind {

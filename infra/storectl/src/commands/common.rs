@@ -9,8 +9,8 @@ use jiff::{Timestamp, ToSpan as _};
 use serde_json::{Value, json};
 use shared::model::{ActiveVersion, ProviderAccount};
 use shared::money::CurrencyFormat;
-use shared::store::additions::Addition;
-use shared::store::published::read_active_version;
+use shared::shop::codes::additions::Addition;
+use shared::table::published::read_active_version;
 use std::ops::Range;
 
 /// The active version; a table that nothing was published to is refused.

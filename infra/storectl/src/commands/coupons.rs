@@ -11,8 +11,9 @@ use crate::target::Target;
 use serde_json::json;
 use shared::model::{CategoryId, Code, CodeId, CodeKind, Coupon, Discount, GiftCard, ItemId, Money, Scope};
 use shared::money::CurrencyFormat;
-use shared::store::{issued_codes, keys, read_live};
-use shared::usecases::codes::add_coupon;
+use shared::shop::codes::add_coupon;
+use shared::shop::codes::issued_codes;
+use shared::table::{keys, read_live};
 
 pub(super) async fn add(target: &Target, options: &AddCoupon) -> Result<Answer, Failure> {
     let code = text(&options.code)?;

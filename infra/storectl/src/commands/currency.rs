@@ -7,7 +7,7 @@ use crate::error::{Exit, Failure};
 use crate::target::Target;
 use publish::{PublishError, check_digits};
 use shared::model::Settings;
-use shared::store::{keys, read_published};
+use shared::table::{keys, read_published};
 
 /// The version that is to be published, as far as its currency goes.
 pub(super) struct To<'a> {

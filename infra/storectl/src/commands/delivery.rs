@@ -11,9 +11,9 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use shared::model::{ActiveVersion, Command, CommandEvent, CommandId, CommandState, InternalId};
 use shared::rules::delivery::state_at;
-use shared::store::keys::Key;
-use shared::store::orders::{self, StoredOrder};
-use shared::usecases::delivery::{Filter, Listed, OwnerOutcome, cancel, commands_of, done, matching, retry};
+use shared::shop::delivery::{Filter, Listed, OwnerOutcome, cancel, commands_of, done, matching, retry};
+use shared::shop::orders::{self, StoredOrder};
+use shared::table::keys::Key;
 use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
 

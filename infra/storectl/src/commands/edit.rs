@@ -9,8 +9,8 @@ use crate::cli::{EditCoupon, EditGift, PeriodOptions, TopUp};
 use crate::error::Failure;
 use crate::target::Target;
 use shared::model::{Code, CodeKind, Scope};
-use shared::store::additions::{self, Added, Addition};
-use shared::store::issued_codes::{self, tag};
+use shared::shop::codes::additions::{self, Added, Addition};
+use shared::shop::codes::issued_codes::{self, tag};
 
 pub(super) async fn coupon(target: &Target, options: &EditCoupon) -> Result<Answer, Failure> {
     let before = find(target, CodeKind::Coupon, &options.code).await?;

@@ -11,9 +11,9 @@ use crate::target::Target;
 use serde_json::json;
 use shared::model::{UserId, UserName};
 use shared::rules::erase::ErasedPlayer;
-use shared::store::keys::prefix;
-use shared::usecases::erase;
-use shared::usecases::orders::{erase_from_cart, erase_from_order, erase_names};
+use shared::shop::statistics::{erase_from_cart, erase_from_order, erase_names};
+use shared::shop::upkeep::erase;
+use shared::table::keys::prefix;
 use std::fmt::Write as _;
 
 /// Erases a user. An id whose account is gone already continues an earlier attempt that was interrupted.

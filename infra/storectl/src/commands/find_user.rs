@@ -4,9 +4,10 @@ use crate::cli::WhichUser;
 use crate::error::Failure;
 use crate::target::Target;
 use shared::model::{User, UserId, UserName};
-use shared::store::bulk::all;
-use shared::store::keys::{self, prefix};
-use shared::store::{names, read_live};
+use shared::shop::accounts::names;
+use shared::table::bulk::all;
+use shared::table::keys::{self, prefix};
+use shared::table::read_live;
 
 /// Finds a user by id if the text consists of digits, else by name.
 pub(super) async fn find(target: &Target, text: &str) -> Result<User, Failure> {

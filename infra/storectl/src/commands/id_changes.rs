@@ -4,7 +4,8 @@ use crate::error::Failure;
 use crate::target::Target;
 use publish::{Compiled, Moved, Reassigned};
 use shared::model::ItemId;
-use shared::store::{counters, keys};
+use shared::shop::stock::counters;
+use shared::table::keys;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The warnings, and whether one of them is about what was sold, or about a server. Units sold are counted per item, with and

@@ -5,7 +5,7 @@ use crate::error::Failure;
 use crate::target::Target;
 use publish::LoadError;
 use shared::model::{DecimalError, ItemId, Money, Percent, PublishedItem, Tree};
-use shared::store::{keys, read_published};
+use shared::table::{keys, read_published};
 
 pub(super) async fn item(target: &Target, version: &str, id: ItemId) -> Result<PublishedItem, Failure> {
     read_published(&target.db, &keys::item(version, id)).await?.ok_or_else(|| {

@@ -11,9 +11,9 @@ use crate::error::Failure;
 use crate::target::Target;
 use serde_json::json;
 use shared::model::{ActiveVersion, SCHEMA};
-use shared::store::published::read_active_version;
-use shared::store::versions::set_maintenance;
-use shared::usecases::delivery::RestoredTable;
+use shared::shop::delivery::RestoredTable;
+use shared::shop::publishing::versions::set_maintenance;
+use shared::table::published::read_active_version;
 
 pub(super) async fn set(target: &Target, options: &Maintenance) -> Result<Answer, Failure> {
     let is_closed = match options.mode {

@@ -3,12 +3,13 @@
 use crate::error::Failure;
 use crate::target::Target;
 use shared::model::{ActiveVersion, Command, CommandState, Server, ServerId};
-use shared::store::bulk::each;
-use shared::store::codec::key_of;
-use shared::store::keys::prefix;
-use shared::store::published::read_active_version;
-use shared::store::{StoreError, queue};
-use shared::usecases::delivery::{OwnerOutcome, cancel};
+use shared::shop::delivery::queue;
+use shared::shop::delivery::{OwnerOutcome, cancel};
+use shared::table::StoreError;
+use shared::table::bulk::each;
+use shared::table::codec::key_of;
+use shared::table::keys::prefix;
+use shared::table::published::read_active_version;
 use std::collections::BTreeSet;
 
 /// The last second of the year 9999, after everything that is due at all.

@@ -11,12 +11,12 @@ use serde_json::json;
 use shared::model::{CodeText, Referral};
 use shared::money::CurrencyFormat;
 use shared::rules::referral::Credit;
-use shared::store::bulk::all;
-use shared::store::issued_codes::switch_referral;
-use shared::store::keys::{self, prefix};
-use shared::store::published::read_active_version;
-use shared::store::single::create;
-use shared::usecases::orders::credits;
+use shared::shop::codes::issued_codes::switch_referral;
+use shared::shop::upkeep::credits;
+use shared::table::bulk::all;
+use shared::table::keys::{self, prefix};
+use shared::table::published::read_active_version;
+use shared::table::single::create;
 
 pub(super) async fn add(target: &Target, options: &AddReferral) -> Result<Answer, Failure> {
     let wrong = || {

@@ -12,9 +12,9 @@ use crate::target::Target;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use shared::model::{ActiveVersion, Command, CommandId, DeliveryRun, InternalId, OwnerRun, RunName, Server};
-use shared::store::keys::Key;
-use shared::store::runs;
-use shared::usecases::delivery::{LeftOut, OrderRun, orders_of, preview, run_again};
+use shared::shop::delivery::runs;
+use shared::shop::delivery::{LeftOut, OrderRun, orders_of, preview, run_again};
+use shared::table::keys::Key;
 use std::collections::BTreeMap;
 
 pub(super) async fn retry(target: &Target, console: &Console, options: &RetryDelivery) -> Result<Answer, Failure> {

@@ -8,7 +8,7 @@ use crate::error::Failure;
 use crate::target::Target;
 use serde_json::json;
 use shared::model::{DeliveryRun, InternalId, OwnerRun, RunName, Server};
-use shared::usecases::delivery::{LeftOut, SeasonOrder, give_season, preview_season, season_orders};
+use shared::shop::delivery::{LeftOut, SeasonOrder, give_season, preview_season, season_orders};
 use std::collections::BTreeMap;
 
 /// Whether it is asked, and whether anything is changed.

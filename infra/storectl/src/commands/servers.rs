@@ -9,12 +9,12 @@ use crate::error::Failure;
 use crate::target::Target;
 use serde_json::{Value, json};
 use shared::model::{Command, CommandState, Server, ServerId};
-use shared::store::StoreError;
-use shared::store::bulk::each;
-use shared::store::codec::{decode_live, key_of};
-use shared::store::keys::prefix;
-use shared::store::servers::StoredKey;
-use shared::usecases::delivery::{add_key, revoke_key};
+use shared::shop::delivery::servers::StoredKey;
+use shared::shop::delivery::{add_key, revoke_key};
+use shared::table::StoreError;
+use shared::table::bulk::each;
+use shared::table::codec::{decode_live, key_of};
+use shared::table::keys::prefix;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 

@@ -11,11 +11,11 @@ use serde_json::json;
 use shared::model::{InternalId, Money, OrderStatus, Server, ServerId, Settings};
 use shared::money::{CurrencyFormat, Decimal};
 use shared::rules::delivery::waits_long;
-use shared::store::orders::StoredOrder;
-use shared::store::statistics::paid_since;
-use shared::store::{StoreError, keys, read_published};
-use shared::usecases::checkouts::open_orders;
-use shared::usecases::delivery::measure;
+use shared::shop::delivery::measure;
+use shared::shop::orders::StoredOrder;
+use shared::shop::payments::open_orders;
+use shared::shop::statistics::paid_since;
+use shared::table::{StoreError, keys, read_published};
 
 const DAY: i64 = 86_400;
 /// The most characters of a name, so that a line fits 80 columns.

@@ -7,8 +7,8 @@ use crate::error::{Exit, Failure, capital};
 use crate::target::Target;
 use serde_json::{Value, json};
 use shared::model::SCHEMA;
-use shared::store::StoreError;
-use shared::usecases::upgrade::{self, Lacking, Rows, STEPS, UpgradeError, Upgraded};
+use shared::shop::upkeep::upgrade::{self, Lacking, Rows, STEPS, UpgradeError, Upgraded};
+use shared::table::StoreError;
 
 pub(super) async fn run(target: &Target, console: &Console, options: &Upgrade) -> Result<Answer, Failure> {
     if options.dry_run {

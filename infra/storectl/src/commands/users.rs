@@ -13,12 +13,14 @@ use shared::model::{Holding, ItemId, Money, User, UserId, UserName};
 use shared::money::CurrencyFormat;
 use shared::random;
 use shared::rules::delivery::frozen::is_plain;
-use shared::store::additions::{self, Addition};
-use shared::store::bulk::all;
-use shared::store::keys::{self, prefix};
-use shared::store::names::{Ban, NameRow};
-use shared::store::{carts, ledgers, names};
-use shared::usecases::accounts::{self, Added};
+use shared::shop::accounts::names;
+use shared::shop::accounts::names::{Ban, NameRow};
+use shared::shop::accounts::{self, Added};
+use shared::shop::carts;
+use shared::shop::codes::additions::{self, Addition};
+use shared::shop::stock::ledgers;
+use shared::table::bulk::all;
+use shared::table::keys::{self, prefix};
 
 pub(super) async fn add(target: &Target, options: &AddUser) -> Result<Answer, Failure> {
     let name = UserName::parse_new(&options.username).map_err(|error| {

@@ -10,7 +10,7 @@ use aws_sdk_dynamodb::config::{Credentials, SharedHttpClient};
 use aws_smithy_http_client::tls;
 use aws_types::service_config::ServiceConfigKey;
 use local::auth_by_host::is_here;
-use shared::store::Access;
+use shared::table::Access;
 use std::error::Error;
 use std::time::Duration;
 use url::Url;

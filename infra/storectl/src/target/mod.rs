@@ -18,7 +18,7 @@ use local::clock::MovableClock;
 use local::error::StartError;
 use payments::Local;
 use shared::clock::Clock;
-use shared::store::Db;
+use shared::table::Db;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use template::Template;

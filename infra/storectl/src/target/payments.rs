@@ -6,7 +6,7 @@ use local::stripe::{Options, StandIn, start};
 use shared::clock::Clock;
 use shared::config::PaymentKeys;
 use shared::providers::Stripe;
-use shared::store::connector;
+use shared::table::connector;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -2,7 +2,7 @@
 //! a revoked token valid nor locks an account.
 
 use super::Target;
-use shared::store::{StoreError, table};
+use shared::table::{StoreError, shape};
 
 impl Target {
     /// The second that it is, since 1970 UTC: by the database's clock, or by this machine's if the database has none. A local
@@ -11,6 +11,6 @@ impl Target {
         if self.is_local {
             return Ok(self.clock.seconds());
         }
-        Ok(table::seconds(&self.db).await?.unwrap_or_else(|| self.clock.seconds()))
+        Ok(shape::seconds(&self.db).await?.unwrap_or_else(|| self.clock.seconds()))
     }
 }

@@ -42,7 +42,7 @@ async fn killed_at_any_write_a_rename_is_completed_by_the_same_command() {
         assert_eq!(shown(&bench, &id).await["user"]["username"], "Wren");
         let patrons = bench.api(Method::GET, "/patrons/get", None, "").await.1.to_string();
         assert!(!patrons.contains("Thornwick"), "{patrons}");
-        assert!(!shared::usecases::orders::patrons_differ(&bench.db).await.unwrap());
+        assert!(!shared::shop::statistics::patrons_differ(&bench.db).await.unwrap());
         if killed.is_ok() {
             assert!(let_through > 1, "there are more writes than that");
             return;

@@ -9,7 +9,7 @@ use local::functions::Functions;
 use local::gateway::Gateway;
 use serde_json::{Value, json};
 use shared::clock::{Clock, SystemClock};
-use shared::store::Db;
+use shared::table::Db;
 use std::io::Write as _;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
@@ -232,9 +232,9 @@ impl Bench {
     /// Every row of the table, sorted.
     pub async fn rows(&self) -> Vec<String> {
         let mut rows = Vec::new();
-        shared::store::bulk::each(&self.db, "", |item| {
+        shared::table::bulk::each(&self.db, "", |item| {
             rows.push(archive::line(&item));
-            Ok::<(), shared::store::StoreError>(())
+            Ok::<(), shared::table::StoreError>(())
         })
         .await
         .unwrap();

@@ -1,7 +1,7 @@
 //! `coupon`, `gift` and `referral`: what is made works in a cart, and what is switched off does not.
 
 use crate::bench::Bench;
-use shared::store::keys::prefix;
+use shared::table::keys::prefix;
 use std::collections::BTreeSet;
 use storectl::error::Exit;
 use tests::Faults;
@@ -32,9 +32,9 @@ async fn both(bench: &Bench, file: &str) -> (BTreeSet<String>, BTreeSet<String>)
     let rows = text.lines().filter(|line| !line.starts_with('#')).skip(1);
     let written = rows.map(|line| line.split(',').nth(1).unwrap().to_owned()).collect();
     let mut made = BTreeSet::new();
-    shared::store::bulk::each(&bench.db, prefix::CODE, |item| {
+    shared::table::bulk::each(&bench.db, prefix::CODE, |item| {
         made.insert(item["code"].as_s().unwrap().clone());
-        Ok::<(), shared::store::StoreError>(())
+        Ok::<(), shared::table::StoreError>(())
     })
     .await
     .unwrap();

@@ -5,10 +5,12 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use serde_json::{Value, json};
 use shared::clock::{Clock as _, SystemClock};
 use shared::model::{CommandId, CommandState, InternalId, ServerId};
-use shared::store::leases::Lease;
-use shared::store::transaction::{Write, send};
-use shared::store::{commands, keys, orders, queue};
-use shared::usecases::delivery::{Report, ReportedOutcome, ServerKey, add_key, delivered, executed, place_of, poll};
+use shared::shop::delivery::leases::Lease;
+use shared::shop::delivery::{Report, ReportedOutcome, ServerKey, add_key, delivered, executed, place_of, poll};
+use shared::shop::delivery::{commands, queue};
+use shared::shop::orders;
+use shared::table::keys;
+use shared::table::transaction::{Write, send};
 use std::collections::BTreeSet;
 use tests::{Calls, Faults};
 
@@ -216,7 +218,7 @@ async fn a_restore_makes_no_command_ready_however_often_it_was_cut_off() {
     }
     unqueue(&bench, &unmarked).await;
     bench
-        .write_item(shared::store::codec::key_attributes(&keys::pending_login(&shared::model::AuthId::new([7; 16]))))
+        .write_item(shared::table::codec::key_attributes(&keys::pending_login(&shared::model::AuthId::new([7; 16]))))
         .await;
     let file = bench.path("b.jsonl.gz").display().to_string();
     bench.ok(&["backup", &file]).await;
@@ -280,7 +282,7 @@ async fn restores_of_one_backup_give_no_two_commands_the_same_id() {
 
 /// The texts that run when items of players end, with how many lines of orders: `EXPIRY#` keys and hours from now.
 async fn expiries(bench: &Bench) -> Vec<(String, i64, usize)> {
-    let all = shared::store::bulk::all::<shared::model::Lasting>(&bench.db, keys::prefix::EXPIRY).await.unwrap();
+    let all = shared::table::bulk::all::<shared::model::Lasting>(&bench.db, keys::prefix::EXPIRY).await.unwrap();
     let hours = |ends_at: i64| (ends_at - bench.clock.seconds() + 1_800) / 3_600;
     let waiting = all.into_iter().filter(|(_, text)| text.command.is_some());
     waiting.map(|(key, text)| (key.pk, hours(text.end().unwrap()), text.holders.len())).collect()

@@ -5,12 +5,12 @@ use aws_sdk_dynamodb::types::TimeToLiveSpecification;
 use serde_json::Value;
 use shared::clock::{Clock, SystemClock};
 use shared::model::{ActiveVersion, InternalId, ItemId, OrderNumber, Units, UserId};
-use shared::store::codec::decode_live;
-use shared::store::keys::{self, Key};
-use shared::store::limiter::{self, RateLimit};
-use shared::store::orders;
-use shared::store::reservations::{self, Reservation, Reserved};
-use shared::store::transaction::{Write, send};
+use shared::shop::orders;
+use shared::shop::stock::reservations::{self, Reservation, Reserved};
+use shared::table::codec::decode_live;
+use shared::table::keys::{self, Key};
+use shared::table::limiter::{self, RateLimit};
+use shared::table::transaction::{Write, send};
 use storectl::error::Exit;
 
 fn state<'a>(answer: &'a Value, check: &str) -> &'a Value {
@@ -141,7 +141,7 @@ async fn delete_zero(bench: &Bench, key: &Key) {
 #[tokio::test]
 async fn the_sample_store_with_its_orders_is_in_step() {
     let store = tests::TestStore::open().await;
-    assert!(shared::usecases::orders::audit(&store.db, &|_| {}).await.unwrap().is_clean());
+    assert!(shared::shop::upkeep::audit(&store.db, &|_| {}).await.unwrap().is_clean());
 }
 
 #[tokio::test]

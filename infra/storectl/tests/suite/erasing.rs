@@ -4,7 +4,7 @@ use crate::payments::Paying;
 use local::stripe::Action;
 use serde_json::{Value, json};
 use shared::model::{ChatId, InternalId, Login, LoginId};
-use shared::store::orders;
+use shared::shop::orders;
 use storectl::error::Exit;
 use tests::Faults;
 
@@ -74,8 +74,8 @@ async fn the_chat_account_and_the_login_of_an_order_are_removed_with_its_buyer()
         let mut stored = orders::get(&bench.db, &id).await.unwrap().unwrap();
         (stored.effects.chat, stored.effects.login) = (chat.clone(), login);
         let key = stored.key();
-        let mut item = shared::store::codec::encode_live(&key, &stored.effects).unwrap();
-        item.extend(shared::store::codec::encode_live(&key, &stored.order).unwrap());
+        let mut item = shared::table::codec::encode_live(&key, &stored.effects).unwrap();
+        item.extend(shared::table::codec::encode_live(&key, &stored.order).unwrap());
         bench.write_item(item).await;
         assert_eq!(order(&paying, id.as_str()).await["chat"], json!(chat));
         paying.ok(&["user", "erase", "Newt", "--yes"]).await;

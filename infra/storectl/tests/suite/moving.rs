@@ -2,9 +2,9 @@
 
 use crate::bench::{Bench, sample, zipped};
 use http::{Method, StatusCode};
-use shared::store::keys;
-use shared::store::transaction::{Write, send};
-use shared::store::webhook_events::EventCursor;
+use shared::shop::payments::webhook_events::EventCursor;
+use shared::table::keys;
+use shared::table::transaction::{Write, send};
 use std::io::Read as _;
 use std::path::Path;
 use storectl::error::Exit;
@@ -15,7 +15,7 @@ async fn backed_up() -> (Bench, String) {
     // A chat login and a request have left rows that need not be kept.
     let id = shared::model::ChatId::parse("7").unwrap();
     let name = shared::model::ChatName::parse("Ember").unwrap();
-    shared::store::chat::completed(&bench.db, &id, name, NOW).await.unwrap();
+    shared::shop::accounts::chat::completed(&bench.db, &id, name, NOW).await.unwrap();
     bench.api(Method::POST, "/payments/checkStatus", None, r#"{"order_id":"x"}"#).await;
     let file = bench.path("b.jsonl.gz").display().to_string();
     bench.ok(&["backup", &file]).await;
@@ -150,7 +150,7 @@ async fn a_restore_does_not_end_over_what_something_else_wrote() {
         whole.run_through(writes.clone(), &["restore", &file, "--yes"]).await.unwrap();
         let cut = Faults::cut_after(writes.writes() - 1);
         assert!(other.run_through(cut, &["restore", &file, "--yes"]).await.is_err());
-        let mut item = shared::store::codec::key_attributes(&key);
+        let mut item = shared::table::codec::key_attributes(&key);
         item.insert("next".to_owned(), aws_sdk_dynamodb::types::AttributeValue::N("7".to_owned()));
         other.write_item(item).await;
         let failure = other.fails(&["restore", &file, "--yes"]).await;
@@ -166,7 +166,7 @@ async fn a_restore_moves_sequences_beyond_every_id_of_the_backup() {
     let bench = Bench::stocked().await;
     // The backup read the sequence before the account was made, and so does not hold the new value.
     let highest = bench.ok(&["user", "add", "Newt"]).await["user"]["id"].as_u64().unwrap();
-    shared::store::bulk::delete_each(&bench.db, ["user", "order", "code"].map(keys::sequence).into_iter(), &|_| {})
+    shared::table::bulk::delete_each(&bench.db, ["user", "order", "code"].map(keys::sequence).into_iter(), &|_| {})
         .await
         .unwrap();
     let file = bench.path("b.jsonl.gz").display().to_string();

@@ -8,7 +8,7 @@ use local::functions::Functions;
 use local::gateway::Gateway;
 use serde_json::Value;
 use shared::clock::{Clock, SystemClock};
-use shared::store::Db;
+use shared::table::Db;
 use std::sync::Arc;
 use std::time::Duration;
 use storectl::cli::Cli;

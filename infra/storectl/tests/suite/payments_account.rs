@@ -4,8 +4,8 @@ use crate::payments::{API, Paying};
 use local::stripe::{Fault, FaultKind, KEY};
 use serde_json::{Value, json};
 use shared::model::{InternalId, OrderStatus, ProviderAccount};
-use shared::store::orders;
-use shared::store::published::{read_active_version, set_leaving};
+use shared::shop::orders;
+use shared::table::published::{read_active_version, set_leaving};
 use storectl::error::Exit;
 use stripe::{EventKind, WebhookEndpoint};
 

@@ -4,8 +4,8 @@ use crate::bench::Bench;
 use http::{Method, StatusCode};
 use shared::clock::{Clock, SystemClock};
 use shared::model::{Money, User, UserId, UserName};
-use shared::store::keys;
-use shared::store::names::{self, Created};
+use shared::shop::accounts::names::{self, Created};
+use shared::table::keys;
 use storectl::error::Exit;
 use tests::NOW;
 

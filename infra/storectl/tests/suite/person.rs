@@ -7,11 +7,11 @@ use local::stripe::Action;
 use serde_json::{Value, json};
 use shared::clock::Clock as _;
 use shared::model::{InternalId, ServerId, Subscription, SubscriptionStatus};
-use shared::store::keys;
-use shared::store::leases::Lease;
-use shared::store::transaction::{Write, send};
-use shared::usecases::checkouts::{DisputeState, note_dispute};
-use shared::usecases::delivery::add_key;
+use shared::shop::delivery::add_key;
+use shared::shop::delivery::leases::Lease;
+use shared::shop::payments::{DisputeState, note_dispute};
+use shared::table::keys;
+use shared::table::transaction::{Write, send};
 use storectl::error::Exit;
 
 /// What a check says, and what is to be done; `None` if it finds nothing.

@@ -147,9 +147,9 @@ async fn of_publishes_at_once_none_replaces_a_version_that_it_was_not_compared_w
 async fn functions_that_cached_an_altered_row_learn_of_its_repair() {
     let bench = Bench::published().await;
     let version = bench.ok(&["versions"]).await["versions"][0]["version"].as_str().unwrap().to_owned();
-    let key = shared::store::keys::deals(&version);
-    let altered = shared::store::codec::encode_published(&key, &shared::model::Deals::default()).unwrap();
-    shared::store::bulk::write_each(&bench.db, std::iter::once(Ok(altered)), &|_| {}).await.unwrap();
+    let key = shared::table::keys::deals(&version);
+    let altered = shared::table::codec::encode_published(&key, &shared::model::Deals::default()).unwrap();
+    shared::table::bulk::write_each(&bench.db, std::iter::once(Ok(altered)), &|_| {}).await.unwrap();
     let gateway = bench.gateway();
     let deals = async || ask(&gateway, Method::POST, "/items/getFeaturedDeals", None, "").await.1;
     assert_eq!(deals().await, serde_json::json!([]));
@@ -162,18 +162,18 @@ async fn functions_that_cached_an_altered_row_learn_of_its_repair() {
 async fn a_damaged_version_is_found_and_mended_by_publishing_it_again() {
     let bench = Bench::published().await;
     let version = bench.ok(&["versions"]).await["versions"][0]["version"].as_str().unwrap().to_owned();
-    let deals = shared::store::keys::deals(&version);
-    shared::store::bulk::delete_each(&bench.db, std::iter::once(deals), &|_| {}).await.unwrap();
+    let deals = shared::table::keys::deals(&version);
+    shared::table::bulk::delete_each(&bench.db, std::iter::once(deals), &|_| {}).await.unwrap();
     let found = bench.run(&["doctor"]).await.unwrap();
     assert_eq!(found.trouble(), Some(Exit::Faults));
     assert!(found.text().contains("1 rows of"), "{}", found.text());
     // An item's row alone has its commands.
-    let item = shared::store::keys::item(&version, shared::model::ItemId::new(101));
-    shared::store::bulk::delete_each(&bench.db, std::iter::once(item), &|_| {}).await.unwrap();
+    let item = shared::table::keys::item(&version, shared::model::ItemId::new(101));
+    shared::table::bulk::delete_each(&bench.db, std::iter::once(item), &|_| {}).await.unwrap();
     let found = bench.run(&["doctor"]).await.unwrap();
     assert!(found.text().contains("a ITEM row is missing"), "{}", found.text());
-    let staff = shared::store::keys::staff(&version);
-    shared::store::bulk::delete_each(&bench.db, std::iter::once(staff), &|_| {}).await.unwrap();
+    let staff = shared::table::keys::staff(&version);
+    shared::table::bulk::delete_each(&bench.db, std::iter::once(staff), &|_| {}).await.unwrap();
     assert_eq!(bench.ok(&["publish", &sample(), "--yes"]).await["repaired"], true);
     assert_eq!(bench.run(&["doctor"]).await.unwrap().trouble(), None);
 }
@@ -184,8 +184,8 @@ async fn a_rollback_to_a_damaged_version_says_that_it_is() {
     let first = bench.ok(&["publish", &named(&bench, "Alder"), "--yes"]).await;
     let version = first["version"].as_str().unwrap();
     bench.ok(&["publish", &named(&bench, "Birch"), "--yes"]).await;
-    let key = shared::store::keys::staff(version);
-    shared::store::bulk::delete_each(&bench.db, std::iter::once(key), &|_| {}).await.unwrap();
+    let key = shared::table::keys::staff(version);
+    shared::table::bulk::delete_each(&bench.db, std::iter::once(key), &|_| {}).await.unwrap();
     let back = bench.run(&["rollback", "--yes"]).await.unwrap();
     assert!(back.text().contains("is damaged"), "{}", back.text());
 }

@@ -3,7 +3,7 @@
 use crate::bench::Bench;
 use agent::config::Config;
 use shared::clock::Clock as _;
-use shared::usecases::delivery::{ServerKey, delivered, poll};
+use shared::shop::delivery::{ServerKey, delivered, poll};
 
 #[tokio::test]
 async fn the_file_of_an_agent_is_printed_with_its_key() {

@@ -7,7 +7,7 @@ use http::{Method, StatusCode};
 use pictures::keys_of;
 use serde_json::Value;
 use shared::clock::Clock as _;
-use shared::store::versions::list_versions;
+use shared::shop::publishing::versions::list_versions;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -120,7 +120,7 @@ async fn a_logo_is_served_by_its_name_and_replaced_and_deleted_with_its_file() {
     publish(&bench, &s3, &dir).await.unwrap();
     assert!(!s3.keys("img/").contains("img/logo.png"));
     // What is published knows the shop's address: a category's picture and a player's are whole URLs.
-    let active = shared::store::published::read_active_version(&bench.db).await.unwrap().unwrap();
+    let active = shared::table::published::read_active_version(&bench.db).await.unwrap().unwrap();
     assert_eq!(active.config.shop_url, "https://shop.example");
 }
 

@@ -7,9 +7,11 @@ use serde_json::json;
 use shared::clock::Clock as _;
 use shared::model::{InternalId, ItemId, Money, Plan, Subscription, SubscriptionStatus, User, UserId};
 use shared::rules::subscription::with_entry;
-use shared::store::codec::encode_live;
-use shared::store::transaction::{Write, send};
-use shared::store::{keys, read_live, subscriptions, users};
+use shared::shop::accounts::users;
+use shared::shop::subscriptions;
+use shared::table::codec::encode_live;
+use shared::table::transaction::{Write, send};
+use shared::table::{keys, read_live};
 
 const DAY: i64 = 86_400;
 

@@ -1,8 +1,8 @@
-//! `upgrade`, and data that this version does not know. The steps of an upgrade are proven in `shared/tests/usecases/upgrade.rs`.
+//! `upgrade`, and data that this version does not know. The steps of an upgrade are proven in `shared/tests/shop/upgrade.rs`.
 
 use crate::bench::Bench;
 use shared::model::SCHEMA;
-use shared::store::keys;
+use shared::table::keys;
 use storectl::error::Exit;
 
 async fn set_schema(bench: &Bench, number: u32) {
@@ -53,7 +53,7 @@ async fn data_of_before_the_first_release_are_neither_upgraded_nor_restored_and_
         other.fails(&["restore", &file, "--yes"]).await,
     ] {
         assert_eq!(failure.exit, Exit::Refused, "{failure}");
-        assert!(failure.what.contains(shared::usecases::upgrade::READS_EARLIER), "{failure}");
+        assert!(failure.what.contains(shared::shop::upkeep::upgrade::READS_EARLIER), "{failure}");
     }
     assert_eq!(other.rows().await, Vec::<String>::new());
 }

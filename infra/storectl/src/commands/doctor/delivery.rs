@@ -7,9 +7,9 @@ use crate::commands::queues::of_unpublished;
 use crate::error::Failure;
 use crate::target::Target;
 use shared::model::{Command, InternalId, ServerId};
-use shared::store::keys::Key;
-use shared::store::orders::StoredOrder;
-use shared::usecases::delivery::{Silent, audit, follow, remove_stray, requeue};
+use shared::shop::delivery::{Silent, audit, follow, remove_stray, requeue};
+use shared::shop::orders::StoredOrder;
+use shared::table::keys::Key;
 use std::collections::{BTreeMap, BTreeSet};
 
 const CHECK: &str = "delivery";

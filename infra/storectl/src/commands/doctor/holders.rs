@@ -3,7 +3,7 @@
 use super::finding::{Finding, named};
 use crate::error::Failure;
 use crate::target::Target;
-use shared::usecases::delivery::{HoldersAudit, audit_holders, hold_again};
+use shared::shop::delivery::{HoldersAudit, audit_holders, hold_again};
 
 const CHECK: &str = "texts of orders";
 

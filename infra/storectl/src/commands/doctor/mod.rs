@@ -24,9 +24,9 @@ use finding::{Finding, State, lines};
 use publish::LoadError;
 use serde_json::json;
 use shared::model::SCHEMA;
-use shared::store::published::read_active_version;
-use shared::store::restoring;
-use shared::usecases::orders::finish_statistics;
+use shared::shop::upkeep::finish_statistics;
+use shared::table::published::read_active_version;
+use shared::table::restoring;
 use std::cmp::Ordering;
 
 pub(super) async fn run(target: &Target, options: &Doctor) -> Result<Answer, Failure> {

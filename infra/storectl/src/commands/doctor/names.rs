@@ -2,7 +2,7 @@
 
 use super::finding::Finding;
 use crate::target::Target;
-use shared::usecases::name_index::complete;
+use shared::shop::accounts::name_index::complete;
 
 const CHECK: &str = "user names";
 /// Advice about users who cannot be found by name.

@@ -9,12 +9,12 @@ use bytes::Bytes;
 use http::{Method, Request, StatusCode};
 use shared::config::StripeKeys;
 use shared::rules::payment::is_left;
-use shared::store::connector;
-use shared::store::keys::due_second;
-use shared::store::published::read_active_version;
-use shared::store::unfinished::{self, Due, DueRow};
-use shared::store::webhook_events::EventCursor;
-use shared::usecases::checkouts::OVERDUE;
+use shared::shop::orders::unfinished::{self, Due, DueRow};
+use shared::shop::payments::OVERDUE;
+use shared::shop::payments::webhook_events::EventCursor;
+use shared::table::connector;
+use shared::table::keys::due_second;
+use shared::table::published::read_active_version;
 use stripe::WebhookEndpoint;
 
 const CHECK: &str = "payments";

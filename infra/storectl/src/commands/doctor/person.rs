@@ -8,11 +8,11 @@ use crate::error::Failure;
 use crate::target::Target;
 use shared::model::{InternalId, Server, ServerId, Subscription};
 use shared::rules::subscription::access_until;
-use shared::store::StoreError;
-use shared::store::orders::StoredOrder;
-use shared::store::published::read_active_version;
-use shared::usecases::attention::{Attention, attention};
-use shared::usecases::delivery::{READY_TOO_LONG, SILENT_TOO_LONG, measure};
+use shared::shop::delivery::{READY_TOO_LONG, SILENT_TOO_LONG, measure};
+use shared::shop::orders::StoredOrder;
+use shared::shop::upkeep::attention::{Attention, attention};
+use shared::table::StoreError;
+use shared::table::published::read_active_version;
 use std::collections::{BTreeMap, BTreeSet};
 use stripe::{Dispute, ObjectId};
 

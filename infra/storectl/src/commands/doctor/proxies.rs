@@ -5,9 +5,9 @@ use super::finding::Finding;
 use crate::error::Failure;
 use crate::target::Target;
 use ipnet::IpNet;
-use shared::store::bulk::each;
-use shared::store::codec::{decode_live, key_of};
-use shared::store::keys::prefix;
+use shared::table::bulk::each;
+use shared::table::codec::{decode_live, key_of};
+use shared::table::keys::prefix;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 

@@ -4,7 +4,7 @@ use super::finding::Finding;
 use crate::commands::find_user::read;
 use crate::error::Failure;
 use crate::target::Target;
-use shared::usecases::orders::credits;
+use shared::shop::upkeep::credits;
 use std::collections::BTreeSet;
 
 const CHECK: &str = "referrals";

@@ -4,7 +4,7 @@
 use super::finding::Finding;
 use crate::commands::common::shown_time;
 use crate::target::Target;
-use shared::store::table;
+use shared::table::shape;
 
 /// Seconds that are forgiven: what a token's validity forgives (rules.md, "Tokens").
 const FORGIVEN: i64 = shared::token::LEEWAY;
@@ -14,7 +14,7 @@ pub(super) async fn clock(target: &Target) -> Finding {
     if target.is_local {
         return Finding::ok(CHECK, format!("it is {} in the local store", shown_time(target.clock.seconds())));
     }
-    let theirs = match table::seconds(&target.db).await {
+    let theirs = match shape::seconds(&target.db).await {
         Ok(theirs) => theirs,
         Err(error) => return Finding::failed(CHECK, error.into()),
     };

@@ -3,7 +3,7 @@
 use super::finding::Finding;
 use crate::error::Failure;
 use crate::target::Target;
-use shared::usecases::subscription_lists::{DueRows, differing, rewrite};
+use shared::shop::upkeep::subscription_lists::{DueRows, differing, rewrite};
 
 const CHECK: &str = "subscriptions";
 const NAMED: usize = 5;

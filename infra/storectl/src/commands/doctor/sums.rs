@@ -3,9 +3,9 @@
 use super::finding::Finding;
 use crate::error::Failure;
 use crate::target::Target;
-use shared::store::keys;
-use shared::store::published::read_active_version;
-use shared::usecases::orders::{Audit, Difference, Waiting, audit, repair_table};
+use shared::shop::upkeep::{Audit, Difference, Waiting, audit, repair_table};
+use shared::table::keys;
+use shared::table::published::read_active_version;
 
 const CHECK: &str = "sums of orders";
 const NAMED: usize = 5;

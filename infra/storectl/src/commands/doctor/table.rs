@@ -4,11 +4,11 @@ use super::finding::Finding;
 use crate::error::Failure;
 use crate::target::{Target, definition};
 use aws_sdk_dynamodb::types::{TableDescription, TableStatus, TimeToLiveStatus};
-use shared::store::table;
+use shared::table::shape;
 
 pub(super) async fn shape(target: &Target) -> Finding {
     const CHECK: &str = "table";
-    let described = match table::describe(&target.db).await {
+    let described = match shape::describe(&target.db).await {
         Ok(described) => described,
         Err(error) => return Finding::failed(CHECK, error.into()),
     };
@@ -57,7 +57,7 @@ pub(super) async fn ttl(target: &Target) -> Finding {
         Ok(definition) => definition.ttl_attribute,
         Err(failure) => return Finding::failed(CHECK, failure),
     };
-    let found = match table::time_to_live(&target.db).await {
+    let found = match shape::time_to_live(&target.db).await {
         Ok(found) => found,
         Err(error) => return Finding::failed(CHECK, error.into()),
     };

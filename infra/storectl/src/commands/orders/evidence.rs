@@ -11,9 +11,10 @@ use crate::target::Target;
 use serde_json::json;
 use shared::model::{Command, InternalId, Settings};
 use shared::rules::delivery::state_at;
-use shared::store::orders::{self as store, StoredOrder};
-use shared::store::{keys, read_published};
-use shared::usecases::delivery::{Listed, listed_of};
+use shared::shop::delivery::{Listed, listed_of};
+use shared::shop::orders as store;
+use shared::shop::orders::StoredOrder;
+use shared::table::{keys, read_published};
 
 /// The facts that the times of a command prove and do not prove.
 const MEANING: &str = "`received` is when the game server confirmed that it had the command, `asked` when it asked whether it may \

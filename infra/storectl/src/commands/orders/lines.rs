@@ -6,8 +6,8 @@ use crate::commands::items;
 use crate::error::Failure;
 use crate::target::Target;
 use shared::model::{CodeText, GiftCardPayment, ItemId, LineVariable, Money, PlayerName, ServerId, UserId};
-use shared::store::names;
-use shared::usecases::orders::LineRequest;
+use shared::shop::accounts::names;
+use shared::shop::orders::LineRequest;
 
 /// The lines with their variables and servers.
 pub(super) async fn requests(target: &Target, options: &RecordOrder, digits: u8) -> Result<Vec<LineRequest>, Failure> {

@@ -31,10 +31,12 @@ use serde_json::{Value, json};
 use shared::model::{InternalId, ItemId, LoginKind, Money, OrderLine, OrderStatus};
 use shared::money::CurrencyFormat;
 use shared::rules::line_refund::line_id;
-use shared::store::StoreError;
-use shared::store::orders::{self as store, StoredOrder};
-use shared::usecases::delivery::{Listed, listed_of};
-use shared::usecases::orders::{self, SetStatusError, Statistics};
+use shared::shop::delivery::{Listed, listed_of};
+use shared::shop::orders as store;
+use shared::shop::orders::StoredOrder;
+use shared::shop::orders::{self, SetStatusError};
+use shared::shop::statistics::Statistics;
+use shared::table::StoreError;
 use std::fmt::Write as _;
 
 /// A write without a response. The id is named even if it was created here: with it the same can be tried again.

@@ -10,9 +10,10 @@ use crate::console::Console;
 use crate::error::Failure;
 use crate::target::Target;
 use shared::model::{InternalId, LineId, OrderLine, User, UserId};
-use shared::store::orders::{self as store, StoredOrder};
-use shared::usecases::delivery::{Given, given_of};
-use shared::usecases::orders::{self, MoveError, Moved, NewPlayer, OrderRefusal, check_move, moved_lines, player_of};
+use shared::shop::delivery::{Given, given_of};
+use shared::shop::orders as store;
+use shared::shop::orders::StoredOrder;
+use shared::shop::orders::{self, MoveError, Moved, NewPlayer, OrderRefusal, check_move, moved_lines, player_of};
 
 pub(in crate::commands) async fn move_order(
     target: &Target,

@@ -6,8 +6,8 @@ use crate::target::Target;
 use serde_json::{Value, json};
 use shared::model::{Item, ItemId, LineVariable, OrderLine, PublishedItem, ServerId, User, UserId};
 use shared::rules::order::users;
-use shared::store::keys;
-use shared::store::orders::StoredOrder;
+use shared::shop::orders::StoredOrder;
+use shared::table::keys;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Names, as they are now. An account that was erased and an item that is no longer published have none.

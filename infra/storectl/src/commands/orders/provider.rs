@@ -10,9 +10,10 @@ use crate::error::{Exit, Failure};
 use crate::target::Target;
 use shared::model::{InternalId, OrderStatus};
 use shared::providers::Stripe;
-use shared::store::orders::{self as store, StoredOrder};
-use shared::usecases::checkouts::{self, Desk, NotPaid, OperatorError, Settled};
-use shared::usecases::orders::{self, PaidCheckout, SetStatusError};
+use shared::shop::orders as store;
+use shared::shop::orders::StoredOrder;
+use shared::shop::orders::{self, PaidCheckout, SetStatusError};
+use shared::shop::payments::{self, Desk, NotPaid, OperatorError, Settled};
 
 pub(in crate::commands) async fn settle(target: &Target, id: &str) -> Result<Answer, Failure> {
     let digits = published(target).await?.config.digits;
@@ -140,7 +141,7 @@ pub(in crate::commands) async fn end_order(target: &Target, id: &InternalId) -> 
 /// The payment of a checkout whose order is missing.
 pub(super) async fn paid_checkout(target: &Target, session: &str) -> Result<PaidCheckout, Failure> {
     let provider = provider(target).await?;
-    checkouts::paid_checkout(&provider, session).await.map_err(|error| {
+    payments::paid_checkout(&provider, session).await.map_err(|error| {
         let what = format!("The order is not recorded: {error}.");
         match error {
             NotPaid::Provider(error) => of_settle(error.into()),

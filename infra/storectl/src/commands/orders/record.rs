@@ -15,9 +15,11 @@ use serde_json::json;
 use shared::model::{CodeText, GiftCardPayment, InternalId, Money, OrderLine, OrderStatus, Settings};
 use shared::money::CurrencyFormat;
 use shared::rules::order::{self as order_rules, UnknownCurrency};
-use shared::store::orders::{self as store, StoredOrder};
-use shared::store::{keys, names, read_published};
-use shared::usecases::orders::{self, LineRequest, NewOrder, OrderRequest, PaidCheckout, RecordError, RequestError};
+use shared::shop::accounts::names;
+use shared::shop::orders as store;
+use shared::shop::orders::StoredOrder;
+use shared::shop::orders::{self, LineRequest, NewOrder, OrderRequest, PaidCheckout, RecordError, RequestError};
+use shared::table::{keys, read_published};
 use std::fmt::Write as _;
 
 /// The gateway of an order whose payment is at the provider, as checkouts name it.

@@ -6,7 +6,7 @@ use crate::error::Failure;
 use crate::target::Target;
 use serde_json::json;
 use shared::model::InternalId;
-use shared::usecases::delivery::{self, RedeliverError};
+use shared::shop::delivery::{self, RedeliverError};
 
 pub(in crate::commands) async fn redeliver(target: &Target, id: &str) -> Result<Answer, Failure> {
     let id = InternalId::new(id);

@@ -13,8 +13,9 @@ use shared::model::{InternalId, Money, OrderStatus, RefundOutcome, ReviewOutcome
 use shared::money::CurrencyFormat;
 use shared::providers::Stripe;
 use shared::rules::refund::RefundRefusal;
-use shared::store::orders::{self as store, StoredOrder};
-use shared::usecases::checkouts::{Desk, OperatorError, RefundKind, Refunded};
+use shared::shop::orders as store;
+use shared::shop::orders::StoredOrder;
+use shared::shop::payments::{Desk, OperatorError, RefundKind, Refunded};
 
 pub(super) const NOT_REFUNDED: &str = "The order is not refunded";
 

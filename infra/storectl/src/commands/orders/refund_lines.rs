@@ -11,8 +11,8 @@ use crate::target::Target;
 use shared::model::{InternalId, LineId, Money, OrderLine};
 use shared::money::CurrencyFormat;
 use shared::rules::line_refund::{LineUnits, line_id};
-use shared::store::orders::StoredOrder;
-use shared::usecases::checkouts::{Desk, LinesRefunded};
+use shared::shop::orders::StoredOrder;
+use shared::shop::payments::{Desk, LinesRefunded};
 
 pub(super) async fn refund(target: &Target, console: &Console, options: &RefundOrder) -> Result<Answer, Failure> {
     let wanted: Vec<LineUnits> = options.lines.iter().map(|text| parse(text)).collect::<Result<_, _>>()?;

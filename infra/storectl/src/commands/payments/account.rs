@@ -9,9 +9,9 @@ use crate::target::Target;
 use shared::config::is_account;
 use shared::model::ProviderAccount;
 use shared::rules::payment::{Origin, origin};
-use shared::store::orders::StoredOrder;
-use shared::store::published::set_leaving;
-use shared::usecases::checkouts::open_orders;
+use shared::shop::orders::StoredOrder;
+use shared::shop::payments::open_orders;
+use shared::table::published::set_leaving;
 use stripe::{Account, Client, Error, RefusalKind};
 
 /// The most orders that are named.

@@ -17,8 +17,8 @@ use serde_json::json;
 use shared::config::{PaymentKeys, StripeKeys};
 use shared::model::{ActiveVersion, ProviderAccount, Settings};
 use shared::rules::payment::is_left;
-use shared::store::published::{read_active_version, set_leaving};
-use shared::store::{keys, read_published};
+use shared::table::published::{read_active_version, set_leaving};
+use shared::table::{keys, read_published};
 use std::io::Read as _;
 use std::path::Path;
 use stripe::{

@@ -16,7 +16,7 @@ pub(super) use show::{endpoint_of, show};
 use super::deploy::{command, next_revision};
 use crate::error::{Exit, Failure};
 use crate::target::Target;
-use shared::usecases::checkouts::{ProviderError, SettleError};
+use shared::shop::payments::{ProviderError, SettleError};
 use stripe::{Error, RefusalKind};
 
 /// The path of the webhooks below the API's address.

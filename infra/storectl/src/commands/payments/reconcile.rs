@@ -13,8 +13,8 @@ use shared::model::{Money, OrderStatus};
 use shared::money::CurrencyFormat;
 use shared::providers::Stripe;
 use shared::rules::payment::PaymentState;
-use shared::usecases::checkouts::{Difference, Provider as _, ProviderError, compare, return_payment};
-use shared::usecases::orders::each_order;
+use shared::shop::orders::each_order;
+use shared::shop::payments::{Difference, Provider as _, ProviderError, compare, return_payment};
 
 pub(in crate::commands) async fn reconcile(
     target: &Target,

@@ -1,11 +1,11 @@
 //! The contents of a backup or a table in a form that can be compared, and the ids that are taken in it.
 
 use sha2::{Digest, Sha256};
-use shared::store::StoreError;
-use shared::store::codec::{Item, key_of};
-use shared::store::keys::{self, TTL, prefix};
-use shared::store::sequences::{CODES, COMMANDS, NEXT, ORDERS, USERS};
-use shared::usecases::delivery::ids_after_restore;
+use shared::shop::delivery::ids_after_restore;
+use shared::table::StoreError;
+use shared::table::codec::{Item, key_of};
+use shared::table::keys::{self, TTL, prefix};
+use shared::table::sequences::{CODES, COMMANDS, NEXT, ORDERS, USERS};
 use std::collections::BTreeMap;
 
 const KINDS: [&str; 4] = [USERS, ORDERS, CODES, COMMANDS];

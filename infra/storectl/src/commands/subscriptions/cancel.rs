@@ -15,8 +15,8 @@ use shared::model::{Cancellation, ProviderAccount, Subscription, UserId};
 use shared::providers::Stripe;
 use shared::rules::payment::may_be_same;
 use shared::rules::subscription::{access_until, call_of, cancelled, is_over_for};
-use shared::store::orders;
-use shared::usecases::checkouts::{Desk, Provider as _, SettleError};
+use shared::shop::orders;
+use shared::shop::payments::{Desk, Provider as _, SettleError};
 
 pub(in crate::commands) async fn cancel(
     target: &Target,

@@ -10,11 +10,11 @@ use crate::target::Target;
 use serde_json::json;
 use shared::model::{Extension, OwnerRun, RunName, Subscription};
 use shared::rules::subscription::extended;
-use shared::store::bulk::all;
-use shared::store::keys::prefix;
-use shared::store::runs;
-use shared::usecases::checkouts::extend_subscription;
-use shared::usecases::delivery::{TimedEnd, extend_end, timed_ends};
+use shared::shop::delivery::runs;
+use shared::shop::delivery::{TimedEnd, extend_end, timed_ends};
+use shared::shop::subscriptions::extend_subscription;
+use shared::table::bulk::all;
+use shared::table::keys::prefix;
 
 const DAY: i64 = 86_400;
 
@@ -102,7 +102,7 @@ async fn planned(
     Ok((subscriptions, timed_ends(&target.db, name, now).await?))
 }
 
-fn interrupted(error: shared::store::StoreError) -> Failure {
+fn interrupted(error: shared::table::StoreError) -> Failure {
     let next = "Run the same command with the same --run again: it goes on, and extends nothing twice.";
     Failure::from(error).done("Some are extended, and not all.").next(next)
 }

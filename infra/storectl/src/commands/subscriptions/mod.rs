@@ -20,9 +20,9 @@ use shared::model::{
 };
 use shared::money::CurrencyFormat;
 use shared::rules::subscription::{access_until, lasts_until, shown_state};
-use shared::store::bulk::all;
-use shared::store::keys::prefix;
-use shared::store::subscriptions;
+use shared::shop::subscriptions;
+use shared::table::bulk::all;
+use shared::table::keys::prefix;
 use std::collections::BTreeMap;
 
 /// A subscription, and what people need to read it.

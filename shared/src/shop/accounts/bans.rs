@@ -1,0 +1,120 @@
+//! Bans of names, and revoked tokens (rules.md, "Bans" and "Tokens").
+//!
+//! A ban belongs to a name, so that it also holds before a first login. If the name has an account, the account is marked
+//! and its tokens are refused by the same transaction.
+
+use super::logins;
+use super::names::{self, Ban};
+use crate::model::{Cancellation, Subscription, User, UserId, UserName};
+use crate::rules::subscription::cancelled;
+use crate::shop::subscriptions;
+use crate::shop::subscriptions::of_orders::write;
+use crate::table::codec::encode_live;
+use crate::table::transaction::{Write, send, sent};
+use crate::table::{Db, StoreError, TURNS, in_turns, keys, read_live};
+
+/// Bans a name at `now` (seconds since 1970 UTC). A name that is banned stays so since then, with another reason only if
+/// one is given. Returns the account that has the name. Fails with `Unavailable` also if other requests kept changing
+/// the account. Repeating it is safe.
+pub async fn ban(db: &Db, name: &UserName, reason: Option<&str>, now: i64) -> Result<Option<UserId>, StoreError> {
+    let key = keys::ban(name);
+    let before: Option<Ban> = read_live(db, &key).await?;
+    let reason = reason.map(str::to_owned).or_else(|| before.as_ref()?.reason.clone());
+    let row = encode_live(&key, &Ban { since: before.map_or(now, |ban| ban.since), reason })?;
+    with_account(db, name, |user| {
+        let mut writes = vec![Write::put(key.clone(), row.clone())];
+        match user {
+            Some(user) => {
+                let after = user.next_issue(now);
+                writes.push(refuse_until(user, after).also(", banned = :true").flag(":true", true));
+                writes.push(index(name, after));
+            }
+            None => writes.push(names::must_be_unowned(name)),
+        }
+        writes
+    })
+    .await
+}
+
+/// Cancels the subscriptions of a banned account at the end of what is paid; the sweep asks the provider for it. Those that are
+/// cancelled already are left as they are. Returns what it has cancelled now. After an error the same call may be repeated.
+pub async fn cancel_subscriptions(db: &Db, user: UserId, now: i64) -> Result<Vec<Subscription>, StoreError> {
+    let mut done = Vec::new();
+    let Some(account) = read_live::<User>(db, &keys::user(user)).await? else { return Ok(done) };
+    for entry in account.subscriptions {
+        done.extend(cancel(db, &entry.id, now).await?);
+    }
+    Ok(done)
+}
+
+async fn cancel(db: &Db, id: &str, now: i64) -> Result<Option<Subscription>, StoreError> {
+    in_turns(TURNS, || async {
+        let read = subscriptions::get(db, id).await?.filter(|read| !read.cancelled && read.ended_at.is_none());
+        let Some(read) = read else { return Ok(None) };
+        let next = cancelled(&read, Cancellation::AtPeriodEnd, now);
+        let writes: Vec<Write> = write(db, &read, &next, now).await?;
+        send(db, writes).await?;
+        Ok(Some(next))
+    })
+    .await
+}
+
+/// Lifts the ban of a name, if it is banned. Tokens from before the ban stay refused, and no address is known to log in in the
+/// game any more. Returns the account that has the name; `None` if the name is not banned.
+pub async fn unban(db: &Db, name: &UserName) -> Result<Option<Option<UserId>>, StoreError> {
+    if db.get(&keys::ban(name), true).await?.is_none() {
+        return Ok(None);
+    }
+    let lifted = with_account(db, name, |user| {
+        let account = match user {
+            Some(user) => Write::update(keys::user(user.id), "REMOVE banned").only_if_present(),
+            None => names::must_be_unowned(name),
+        };
+        vec![Write::delete(keys::ban(name)), account, logins::forget(name)]
+    });
+    lifted.await.map(Some)
+}
+
+/// Refuses every token of a user that was issued until `now` (seconds since 1970 UTC), also one that was made in this
+/// second, after an earlier revocation. Returns the second from which tokens are accepted; `None` if the account was
+/// changed by another request. Fails if it is not known whether they are refused.
+pub async fn revoke(db: &Db, user: &User, now: i64) -> Result<Option<i64>, StoreError> {
+    let after = user.next_issue(now);
+    let mut writes: Vec<Write> = vec![refuse_until(user, after)];
+    if let Ok(name) = UserName::parse(&user.username)
+        && names::owner(db, &name).await? == Some(user.id)
+    {
+        writes.extend([index(&name, after), logins::forget(&name)]);
+    }
+    Ok((sent(db, writes).await?).then_some(after))
+}
+
+/// The write that refuses the tokens of an account; never to an earlier time than another command has set.
+fn refuse_until(user: &User, after: i64) -> Write {
+    Write::update(keys::user(user.id), "SET tokens_valid_after = :after")
+        .only_if("attribute_exists(#pk) AND (attribute_not_exists(tokens_valid_after) OR tokens_valid_after < :after)")
+        .name("#pk", keys::PK)
+        .number(":after", after)
+}
+
+/// The write by which a login by name knows of a revocation without reading the account.
+fn index(name: &UserName, after: i64) -> Write {
+    Write::update(keys::name(name), "SET valid_after = :after").only_if_present().number(":after", after)
+}
+
+/// Sends the writes that `writes` makes for the account of a name, again if the account changed in between.
+async fn with_account(
+    db: &Db,
+    name: &UserName,
+    writes: impl Fn(Option<&User>) -> Vec<Write>,
+) -> Result<Option<UserId>, StoreError> {
+    in_turns(TURNS, || async {
+        let user: Option<User> = match names::owner(db, name).await? {
+            Some(id) => read_live(db, &keys::user(id)).await?,
+            None => None,
+        };
+        send(db, writes(user.as_ref())).await?;
+        Ok(user.map(|user| user.id))
+    })
+    .await
+}

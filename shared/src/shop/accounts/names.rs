@@ -1,0 +1,228 @@
+//! User names: one index row per name, written in the same transaction as the account, so that names are unique without
+//! regard to case (rules.md, "Accounts") and a user is found by name with one read.
+
+use crate::model::{User, UserId, UserName, next_issue};
+use crate::table::client::Db;
+use crate::table::codec::{Item, encode_live};
+use crate::table::keys::{self, TTL};
+use crate::table::transaction::{Guard, Guarded, Write, send_guarded, sent};
+use crate::table::{StoreError, TURNS, in_turns, read_live};
+use aws_sdk_dynamodb::types::AttributeValue;
+use serde::{Deserialize, Serialize};
+
+/// The attribute with the id of the user who has the name.
+pub const USER: &str = "user";
+/// How long the former name of an account is held for it, in seconds: 30 days.
+pub const HELD_SECONDS: i64 = 30 * 86_400;
+
+/// The content of the index row of a name; the field is called [`USER`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NameRow {
+    pub user: UserId,
+    /// The account's `tokens_valid_after`, so that a login need not read the account.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub valid_after: Option<i64>,
+    /// Set on the former name of an account: until then (seconds since 1970 UTC) no other account can have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held_until: Option<i64>,
+}
+
+impl NameRow {
+    /// The user who has the name now; `None` if it is a former name.
+    pub fn owner(&self) -> Option<UserId> {
+        self.held_until.is_none().then_some(self.user)
+    }
+
+    /// Whether anybody may take the name at `now` (seconds since 1970 UTC). The row may outlive its time.
+    pub fn is_free(&self, now: i64) -> bool {
+        self.held_until.is_some_and(|until| until <= now)
+    }
+
+    /// The second (since 1970 UTC) at which a token of the user that is made at `now` is issued.
+    pub fn next_issue(&self, now: i64) -> i64 {
+        next_issue(self.valid_after, now)
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ban {
+    /// Since when it is banned, seconds since 1970 UTC.
+    pub since: i64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub struct Login {
+    /// The name's index row; `None` if no account has the name.
+    pub name: Option<NameRow>,
+    pub is_banned: bool,
+}
+
+/// Reads what a login by name needs, strongly consistent, in one round trip.
+pub async fn login(db: &Db, name: &UserName) -> Result<Login, StoreError> {
+    let (key, ban) = (keys::name(name), keys::ban(name));
+    let mut rows = db.batch_get(vec![key.clone(), ban.clone()]).await?;
+    let row = rows.take(&key).map(|row| row.live(&key)).transpose()?;
+    Ok(Login { name: row, is_banned: rows.take(&ban).is_some() })
+}
+
+/// Gives a name to a user, if it still belongs to `found` (`None`: to no user). Returns whether it was written.
+pub async fn claim(db: &Db, name: &UserName, row: &NameRow, found: Option<UserId>) -> Result<bool, StoreError> {
+    let key = keys::name(name);
+    let write = Write::put(key.clone(), encode_live(&key, row)?);
+    let write = match found {
+        None => write.only_if_absent(),
+        Some(other) => write.only_if_equal(USER, other),
+    };
+    sent(db, vec![write]).await
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
+pub enum Created {
+    /// It is in the table.
+    Written,
+    /// Another user has the name; nothing was written.
+    NameTaken(NameRow),
+    /// There is an account with this id; nothing was written.
+    IdTaken,
+    /// The name is banned; nothing was written.
+    Banned,
+}
+
+/// The index row of a user's name.
+pub fn row(name: &UserName, user: UserId, valid_after: Option<i64>) -> Result<Item, StoreError> {
+    encode_live(&keys::name(name), &NameRow { user, valid_after, held_until: None })
+}
+
+/// The write that fails if an account has the name. A name that is only held for an account passes.
+pub fn must_be_unowned(name: &UserName) -> Write {
+    let write = Write::check(keys::name(name)).name("#pk", keys::PK);
+    write.only_if("attribute_not_exists(#pk) OR attribute_exists(held_until)")
+}
+
+/// The user who has a name, strongly consistent.
+pub async fn owner(db: &Db, name: &UserName) -> Result<Option<UserId>, StoreError> {
+    Ok(find(db, name).await?.and_then(|row| row.owner()))
+}
+
+/// The index row of a name, strongly consistent; also that of a former name.
+pub async fn find(db: &Db, name: &UserName) -> Result<Option<NameRow>, StoreError> {
+    read_live(db, &keys::name(name)).await
+}
+
+/// Writes an account and its name's index row in one transaction, if neither exists and the name is not banned. A name
+/// that was held until the second in which the account is made is free. If the database does not respond, the account
+/// may have been written or not.
+pub async fn create(db: &Db, user: &User, name: &UserName) -> Result<Created, StoreError> {
+    let account = keys::user(user.id);
+    let index = row(name, user.id, user.tokens_valid_after)?;
+    let writes = vec![
+        Write::check(keys::ban(name)).only_if_absent().guarded_by(Taken::Banned),
+        Write::put(keys::name(name), index)
+            .only_if(FREE)
+            .name("#pk", keys::PK)
+            .number(":now", user.created_at)
+            .guarded_by(Taken::Name),
+        Write::put(account.clone(), encode_live(&account, user)?).only_if_absent().guarded_by(Taken::Id),
+    ];
+    in_turns(TURNS, || async {
+        Ok(match send_guarded(db, writes.clone()).await? {
+            Ok(()) => Created::Written,
+            // It may have been erased in the meantime.
+            Err(Taken::Name) => match find(db, name).await?.ok_or(StoreError::Contended)? {
+                row if row.user == user.id => Created::Written,
+                row => Created::NameTaken(row),
+            },
+            Err(Taken::Id) => Created::IdTaken,
+            Err(Taken::Banned) => Created::Banned,
+        })
+    })
+    .await
+}
+
+/// The condition that no account has a name, and that it is not held for one at `:now`.
+const FREE: &str = "attribute_not_exists(#pk) OR held_until <= :now";
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
+pub enum Renamed {
+    /// The account has the new name, and the former one is held for it.
+    Written,
+    /// Another user has the name, or it is held for one; nothing was written.
+    NameTaken,
+    /// The name is banned; nothing was written.
+    Banned,
+}
+
+/// Writes the account `after` over `before`, as far as the name goes, with the index rows of both names, in one
+/// transaction. `after` has another name, and its `updated_at` is the present second. An account that was changed or banned since
+/// is a lost race. If the database does not respond, the account may have been renamed or not.
+pub async fn rename(db: &Db, before: &User, after: &User, name: &UserName) -> Result<Renamed, StoreError> {
+    let (id, now) = (after.id, after.updated_at);
+    let mut writes: Vec<Guarded<Taken>> = vec![rename_account(before, after).into()];
+    let former = UserName::parse(&before.username).ok();
+    if former.as_ref() != Some(name) {
+        let own = format!("{FREE} OR #user = :user");
+        let index = row(name, id, after.tokens_valid_after)?;
+        let index = Write::put(keys::name(name), index).only_if(own).name("#pk", keys::PK).name("#user", USER);
+        writes.push(index.number(":now", now).number(":user", id).guarded_by(Taken::Name));
+        writes.push(Write::check(keys::ban(name)).only_if_absent().guarded_by(Taken::Banned));
+        if let Some(former) = former
+            && owner(db, &former).await? == Some(id)
+        {
+            writes.push(hold(&former, after)?.into());
+        }
+    }
+    Ok(match send_guarded(db, writes).await? {
+        Ok(()) => Renamed::Written,
+        Err(Taken::Banned) => Renamed::Banned,
+        Err(Taken::Name | Taken::Id) => Renamed::NameTaken,
+    })
+}
+
+/// The write that holds a former name of an account.
+fn hold(name: &UserName, user: &User) -> Result<Write, StoreError> {
+    let (key, until) = (keys::name(name), user.updated_at.saturating_add(HELD_SECONDS));
+    let held = NameRow { user: user.id, valid_after: user.tokens_valid_after, held_until: Some(until) };
+    let mut item = encode_live(&key, &held)?;
+    item.insert(TTL.to_owned(), AttributeValue::N(until.to_string()));
+    Ok(Write::put(key, item).only_if_equal(USER, user.id))
+}
+
+/// The write of the account's name, on the condition that what the index rows repeat of it is as it was read.
+fn rename_account(before: &User, after: &User) -> Write {
+    let is_as_read = match before.tokens_valid_after {
+        Some(_) => "tokens_valid_after = :after",
+        None => "attribute_not_exists(tokens_valid_after)",
+    };
+    let write = Write::update(keys::user(after.id), "SET username = :name, avatar = :avatar, updated_at = :now")
+        .only_if(format!("username = :former AND attribute_not_exists(banned) AND {is_as_read}"))
+        .text(":name", &after.username)
+        .text(":former", &before.username)
+        .text(":avatar", &after.avatar)
+        .number(":now", after.updated_at);
+    before.tokens_valid_after.into_iter().fold(write, |write, second| write.number(":after", second))
+}
+
+/// The write that frees a former name of a user, whose account is erased.
+pub fn release(name: keys::Key, user: UserId) -> Write {
+    Write::delete(name).only_if_equal(USER, user)
+}
+
+/// The reason why an account is not written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Taken {
+    Name,
+    Id,
+    Banned,
+}
+
+impl Guard for Taken {
+    type Refusal = Self;
+
+    fn refusal(&self, _: Option<&Item>) -> Option<Self> {
+        Some(*self)
+    }
+}

@@ -1,0 +1,153 @@
+//! A user's cart with their ledger, read together, and the items of its lines, which may be cached.
+
+use crate::clock::Clock;
+use crate::model::{
+    ActiveVersion, Cart, Code, ItemId, Items, Ledger, Money, ProviderCustomer, Sold, User, UserId, UserSubscription,
+};
+use crate::rules::add_line::CartInputs;
+use crate::rules::cart::{PricedLine, price_lines};
+use crate::rules::held::{release_code, release_units};
+use crate::rules::pricing::Buyer;
+use crate::shop::carts;
+use crate::shop::catalog::items::ItemCache;
+use crate::shop::stock::counters::Counters;
+use crate::shop::stock::ledgers;
+use crate::table::keys::{self, Key};
+use crate::table::{Db, Rows, StoreError, published};
+use std::sync::Arc;
+
+#[derive(Debug, Clone, Copy)]
+pub struct CartSources<'a> {
+    pub db: &'a Db,
+    pub items: &'a ItemCache,
+    /// Units sold.
+    pub counters: &'a Counters,
+    /// The time, by which counters are trusted.
+    pub clock: &'a dyn Clock,
+}
+
+/// A user's cart and ledger, as they are in the table now.
+#[derive(Debug)]
+pub struct CartContext {
+    pub user: UserId,
+    pub username: String,
+    /// The user's balance in virtual currency, without what an open checkout holds.
+    pub virtual_currency: Money,
+    /// The user's subscriptions that are not over.
+    pub subscriptions: Vec<UserSubscription>,
+    pub customer: Option<ProviderCustomer>,
+    pub active: Arc<ActiveVersion>,
+    pub cart: Cart,
+    pub ledger: Ledger,
+    /// The other rows that were read with them.
+    pub rows: Rows,
+}
+
+#[derive(Debug)]
+pub struct CartItems {
+    pub items: Items,
+    /// Units sold of those with a global limit.
+    pub sold: Sold,
+    /// The other rows that were read with them.
+    pub rows: Rows,
+    /// The second at which they were read.
+    now: i64,
+}
+
+impl CartItems {
+    pub fn price<'a>(&'a self, context: &'a CartContext) -> Vec<PricedLine<'a>> {
+        price_lines(&context.cart.lines, &self.items, &self.sold, context.owner(self.now))
+    }
+}
+
+impl CartContext {
+    /// The keys of a user's cart and ledger.
+    pub fn keys(user: UserId) -> [Key; 2] {
+        [keys::cart(user), keys::ledger(user)]
+    }
+
+    /// Takes a user's cart and ledger out of what was read.
+    pub fn take(user: User, active: Arc<ActiveVersion>, mut rows: Rows) -> Result<Self, StoreError> {
+        let cart = carts::take(&mut rows, user.id)?;
+        let ledger = ledgers::take(&mut rows, user.id)?;
+        let User { id: user, username, virtual_currency, subscriptions, customer, .. } = user;
+        Ok(Self { user, username, virtual_currency, subscriptions, customer, active, cart, ledger, rows })
+    }
+
+    /// The cart's owner, as prices and availability depend on them.
+    pub fn owner(&self, now: i64) -> Buyer<'_> {
+        Buyer { ledger: &self.ledger, subscriptions: &self.subscriptions, now }
+    }
+
+    /// A code that was read, and how often the user used it, without what the user's own checkout holds. A coupon of another
+    /// user is none.
+    pub fn usable(&self, code: Option<Code>, uses: u32) -> (Option<Code>, u32) {
+        let code = code.filter(|code| code.is_for(Some(self.user)));
+        match &self.cart.checkout {
+            Some(checkout) => release_code(code, uses, &checkout.held),
+            None => (code, uses),
+        }
+    }
+
+    /// Reads the items of the cart and `also`, their counters and the items under `more`, all at once. Reads nothing if
+    /// everything is cached and `more` is empty.
+    pub async fn load_items(
+        &self,
+        sources: &CartSources<'_>,
+        also: Option<ItemId>,
+        more: impl IntoIterator<Item = Key>,
+    ) -> Result<CartItems, StoreError> {
+        let ids = || self.cart.lines.iter().map(|line| line.item).chain(also);
+        let items = sources.items.plan(&self.active.version, ids());
+        let limited = |id: &ItemId| items.known(*id).is_none_or(|published| published.item.global_limit.is_some());
+        let counters = sources.counters.plan(ids().filter(limited), sources.clock.millis());
+        let mut keys: Vec<Key> = items.keys().chain(counters.keys()).collect();
+        keys.extend(more);
+        let mut rows = if keys.is_empty() { Rows::default() } else { sources.db.batch_get(keys).await? };
+        // An id that is on no cart may be any number that a caller sent.
+        let is_kept = |id: ItemId| self.cart.lines.iter().any(|line| line.item == id);
+        let items = sources.items.complete(items, &mut rows, is_kept)?;
+        let sold = self.without_own_hold(sources.counters.complete(counters, &mut rows)?);
+        Ok(CartItems { items, sold, rows, now: sources.clock.seconds() })
+    }
+
+    /// The units sold without those that the user's own checkout holds.
+    #[must_use]
+    pub fn without_own_hold(&self, mut sold: Sold) -> Sold {
+        if let Some(checkout) = &self.cart.checkout {
+            release_units(&mut sold, &checkout.held);
+        }
+        sold
+    }
+
+    /// Everything that decides about a line that is added or changed.
+    pub fn inputs<'a>(&'a self, items: &'a CartItems) -> CartInputs<'a> {
+        CartInputs {
+            cart: &self.cart,
+            items: &items.items,
+            sold: &items.sold,
+            owner: self.owner(items.now),
+            buyer: &self.username,
+            has_virtual_currency: self.active.config.is_virtual_currency,
+            delivery: &self.active.config.delivery,
+        }
+    }
+}
+
+/// Removes the lines whose item is no longer published from a cart that is about to be written (rules.md, "Carts").
+/// Cached items may be stale, and during a restore no version is published: a line is removed only if the active
+/// version and the absence of its item are read here. Reads nothing if no item is known to be missing.
+pub async fn drop_unpublished(sources: &CartSources<'_>, version: &str, cart: &mut Cart) -> Result<(), StoreError> {
+    let mut missing = sources.items.known_missing(version, cart.lines.iter().map(|line| line.item));
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let items = missing.iter().map(|id| keys::item(version, *id)).collect();
+    let (current, rows) = tokio::join!(published::read_active_version(sources.db), sources.db.batch_get(items));
+    let mut rows = rows?;
+    if current?.is_some_and(|current| !current.is_empty() && current.version == version) {
+        missing.retain(|id| rows.take(&keys::item(version, *id)).is_none());
+        cart.lines.retain(|line| !missing.contains(&line.item));
+    }
+    Ok(())
+}

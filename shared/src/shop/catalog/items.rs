@@ -1,0 +1,77 @@
+//! The published items of a cart.
+
+use crate::model::{ItemId, Items, PublishedItem};
+use crate::table::StoreError;
+use crate::table::client::Rows;
+use crate::table::keys::{self, Key};
+use crate::table::versioned_cache::VersionedCache;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// Published items by version and id. The absence of an item of a cart is kept as well: it is as immutable as an item.
+#[derive(Debug, Default)]
+pub struct ItemCache(VersionedCache<Option<Arc<PublishedItem>>>);
+
+/// The known ones of some items, and the keys of the others.
+#[derive(Debug)]
+pub struct ItemPlan {
+    known: Items,
+    missing: Vec<(ItemId, Key)>,
+}
+
+impl ItemCache {
+    pub fn plan(&self, version: &str, ids: impl Iterator<Item = ItemId>) -> ItemPlan {
+        let mut plan = ItemPlan { known: Items::new(), missing: Vec::new() };
+        for id in ids {
+            let key = keys::item(version, id);
+            match self.0.peek(&key) {
+                Some(thing) => plan.know(id, thing.as_ref().as_ref()),
+                None if plan.missing.iter().any(|(other, _)| *other == id) => {}
+                None => plan.missing.push((id, key)),
+            }
+        }
+        plan
+    }
+
+    /// Those of `ids` that were missing when they were last read at `version`. Reads nothing.
+    pub fn known_missing(&self, version: &str, ids: impl Iterator<Item = ItemId>) -> BTreeSet<ItemId> {
+        let missing = |id: &ItemId| self.0.peek(&keys::item(version, *id)).is_some_and(|thing| thing.is_none());
+        ids.filter(missing).collect()
+    }
+
+    /// The items of a plan, after its keys were read into `rows`. It leaves out items that are not published; their
+    /// absence is remembered if `is_kept` says so, so that requests for what does not exist evict nothing.
+    pub fn complete(
+        &self,
+        mut plan: ItemPlan,
+        rows: &mut Rows,
+        is_kept: impl Fn(ItemId) -> bool,
+    ) -> Result<Items, StoreError> {
+        for (id, key) in std::mem::take(&mut plan.missing) {
+            let read = rows.take(&key).map(|row| row.published(&key)).transpose()?;
+            let (thing, bytes) = read.map_or((None, 0), |(thing, bytes)| (Some(Arc::new(thing)), bytes));
+            plan.know(id, thing.as_ref());
+            if thing.is_some() || is_kept(id) {
+                self.0.insert(key, Arc::new(thing), bytes);
+            }
+        }
+        Ok(plan.known)
+    }
+}
+
+impl ItemPlan {
+    /// The item, if it is already known to be published.
+    pub fn known(&self, id: ItemId) -> Option<&PublishedItem> {
+        self.known.get(&id).map(Arc::as_ref)
+    }
+
+    pub fn keys(&self) -> impl Iterator<Item = Key> {
+        self.missing.iter().map(|(_, key)| key.clone())
+    }
+
+    fn know(&mut self, id: ItemId, thing: Option<&Arc<PublishedItem>>) {
+        if let Some(published) = thing {
+            self.known.insert(id, Arc::clone(published));
+        }
+    }
+}

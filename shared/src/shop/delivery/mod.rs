@@ -1,0 +1,78 @@
+//! Delivery: what is paid runs on game servers, and what is refunded is recalled or taken back (rules.md, "Delivery").
+//!
+//! Game servers speak in [`poll`], [`paynow`], [`delivered`], [`executed`] and [`validated`], each with its [`ServerKey`].
+//! The consequences of a payment, a refund or a dispute are carried out by [`follow`], in steps that are marked on the order.
+//! The consequences for a command are decided in [`crate::rules::delivery`].
+
+mod audit;
+pub mod commands;
+pub mod deliveries;
+mod extend;
+mod follow;
+mod freeze;
+mod give;
+mod holders;
+mod holding;
+mod key;
+pub mod leases;
+mod making;
+mod moving;
+mod owner;
+mod period;
+mod players;
+mod poll;
+pub mod queue;
+mod redeliver;
+mod restored;
+mod run;
+pub mod runs;
+mod season;
+pub mod servers;
+mod sweep;
+mod take_back;
+mod take_units;
+mod texts;
+mod words;
+mod write;
+
+pub use audit::{DeliveryAudit, Silent, audit, remove_stray, requeue};
+pub use extend::{TimedEnd, extend_end, timed_ends};
+pub use follow::{follow, follow_or_leave};
+pub(in crate::shop) use freeze::freeze;
+pub use holders::{HoldersAudit, audit_holders, hold_again};
+pub use key::{ServerKey, add_key, revoke_key, server_of};
+pub use moving::{Given, given_of};
+pub use owner::{
+    Filter, LineDelivery, Listed, OwnerOutcome, StopReason, cancel, commands_of, done, lines_of, listed_of, matching,
+    retry, stop, stop_banned,
+};
+pub(in crate::shop) use period::{move_end, withdraw};
+pub use poll::{MOST_ROWS, PollError, paynow, poll};
+pub use redeliver::{RedeliverError, redeliver};
+pub use restored::{Doubts, Restored, RestoredTable, ids_after_restore, restored};
+pub use run::{LeftOut, OrderRun, RunOrders, orders_of, preview, run_again};
+pub use season::{SeasonOrder, give_season, preview_season, season_orders};
+pub use sweep::{READY_TOO_LONG, SILENT_TOO_LONG, ServerHealth, measure, sweep_servers};
+pub use words::{Answer, Report, ReportedOutcome, delivered, executed, validated};
+pub use write::place_of;
+
+use crate::table::{Rows, StoreError};
+use servers::StoredKey;
+
+/// The reason for which a call of a game server has no result.
+#[derive(Debug, thiserror::Error)]
+pub enum CallError {
+    /// The key is unknown or revoked.
+    #[error("the key is unknown or revoked")]
+    UnknownKey,
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+crate::table::lost_race!(CallError);
+
+/// The stored key of a call, out of the rows.
+fn known(rows: &mut Rows, key: &ServerKey) -> Result<StoredKey, CallError> {
+    let stored = servers::take(rows, key.hash())?;
+    stored.filter(|stored| stored.server == key.server()).ok_or(CallError::UnknownKey)
+}

@@ -1,0 +1,295 @@
+//! The effects of an order: the writes that take and give back. Every limit is in the condition of the write that it
+//! limits.
+//!
+//! It has two parts. The *stock* is what can run out: units, uses of a coupon, balances. A checkout holds it before it
+//! is paid. The *ledgers* say what users own; they change when an order is paid and when it is refunded.
+
+use super::StoredOrder;
+use super::inputs::OrderInputs;
+use super::refusal::{Guarded, Limit, OrderRefusal, UserLimit};
+use crate::model::{Code, Coupon, GiftCardPayment, ItemId, Ledger, Money, Order, UserId};
+use crate::rules::dispute::{is_taken_back, less_returned};
+use crate::rules::order::by_item;
+use crate::rules::ownership::{Share, shares};
+use crate::shop::accounts::users;
+use crate::shop::codes;
+use crate::shop::stock::counters;
+use crate::shop::stock::ledgers::{self, Ends, LedgerChange};
+use crate::table::keys;
+use crate::table::transaction::Write;
+use std::collections::BTreeMap;
+
+/// The writes of an order that is paid.
+#[derive(Debug)]
+pub(in crate::shop) struct Taken {
+    pub(in crate::shop) writes: Vec<Guarded>,
+    /// The items that are no longer published, so that their limits are not known.
+    pub(in crate::shop) unguarded: Vec<ItemId>,
+}
+
+/// Checks that the codes of an order exist and are of the right kind.
+pub(in crate::shop) fn check_codes(order: &StoredOrder, inputs: &OrderInputs) -> Result<(), OrderRefusal> {
+    if order.effects.coupon.is_some() && coupon(inputs).is_none() {
+        return Err(OrderRefusal::UnknownCoupon);
+    }
+    let is_gift_card = matches!(inputs.gift_card, Some(Code::Gift(_)));
+    if order.effects.gift_card.is_some() && !is_gift_card { Err(OrderRefusal::UnknownGiftCard) } else { Ok(()) }
+}
+
+fn coupon(inputs: &OrderInputs) -> Option<&Coupon> {
+    match &inputs.coupon {
+        Some(Code::Coupon(coupon)) => Some(coupon),
+        _ => None,
+    }
+}
+
+/// The stock that `order` takes. Times, minimum and scope of the coupon are not checked: that is done at the checkout,
+/// and the buyer has paid. Fails with a refusal that no state of the table can lift: more units in the order than a
+/// limit allows at all.
+pub(in crate::shop) fn take_stock(order: &StoredOrder, inputs: &OrderInputs) -> Result<Taken, OrderRefusal> {
+    let codes = take_codes(order, inputs)?;
+    let mut taken = Taken { writes: Vec::new(), unguarded: Vec::new() };
+    for (item, (count, _)) in by_item(&order.order) {
+        let published = inputs.items.get(&item);
+        if published.is_none() {
+            taken.unguarded.push(item);
+        }
+        // Units are counted without a limit too: a limit that is published later counts what was sold before.
+        taken.writes.push(match published.and_then(|published| published.item.global_limit) {
+            Some(limit) => add_sold_within(item, count, limit)?,
+            None => counters::add_sold(item, count).into(),
+        });
+    }
+    taken.writes.extend(codes);
+    Ok(taken)
+}
+
+/// The uses and balances that `order` takes: its stock but for the units. Fails with a refusal that no state of the
+/// table can lift.
+pub(in crate::shop) fn take_codes(order: &StoredOrder, inputs: &OrderInputs) -> Result<Vec<Guarded>, OrderRefusal> {
+    check_codes(order, inputs)?;
+    let mut writes = Vec::new();
+    let owner = order.order.owner.filter(|owner| inputs.users.contains(owner));
+    if let Some(coupon) = coupon(inputs) {
+        writes.extend(use_up(coupon, owner)?);
+    }
+    writes.extend(order.effects.gift_card.as_ref().map(|payment| {
+        let limit = Limit::Balance { amount: payment.amount };
+        codes::charge_gift_card(payment).guarded_by(limit)
+    }));
+    if let Some((owner, amount)) = owner.zip(spent(order)) {
+        writes.push(users::spend(owner, amount).guarded_by(Limit::VirtualCurrency { amount }));
+    }
+    Ok(writes)
+}
+
+/// The writes that add `order` to the ledgers of its owner and its recipients, guarded by their limits. Fails with
+/// [`OrderRefusal::UserLimit`] if the order has more units than a limit allows at all. Its lines have their terms.
+pub(in crate::shop) fn add_to_ledgers(
+    order: &StoredOrder,
+    inputs: &OrderInputs,
+    limits: Limits,
+    now: i64,
+) -> Result<Vec<Guarded>, OrderRefusal> {
+    let shares = shares(&less_returned(&order.order, &order.effects));
+    let known = shares.iter().filter(|(user, _)| inputs.users.contains(user));
+    known.map(|(user, items)| add_to_ledger(*user, items, inputs, limits, now)).collect()
+}
+
+/// The users of `order` must not be erased in the meantime. `written` is one whose account another write changes, and
+/// checks.
+pub(in crate::shop) fn users_exist(inputs: &OrderInputs, written: Option<UserId>) -> Vec<Guarded> {
+    to_check(inputs, written).map(|user| users::must_exist(user).into()).collect()
+}
+
+/// The users of an order whose accounts no other of its writes checks. `written` is one whose account another write does.
+pub(in crate::shop) fn to_check(inputs: &OrderInputs, written: Option<UserId>) -> impl Iterator<Item = UserId> {
+    inputs.users.iter().copied().filter(move |user| written != Some(*user))
+}
+
+/// The amount of virtual currency that an order takes; `None` if it takes none.
+pub(in crate::shop) fn spent(order: &StoredOrder) -> Option<Money> {
+    Some(order.effects.virtual_currency).filter(|amount| *amount > Money::ZERO)
+}
+
+/// The stock that `order` gives back. A counter or code that no longer exists gets nothing back; that prevents nothing.
+pub(in crate::shop) fn give_back_stock(order: &StoredOrder, inputs: &OrderInputs) -> Vec<Guarded> {
+    let mut writes: Vec<Write> = Vec::new();
+    for (item, (count, _)) in by_item(&order.order).into_iter().filter(|(_, (count, _))| *count > 0) {
+        writes.extend(inputs.counted.get(&item).map(|sold| counters::subtract_sold(item, count, *sold)));
+    }
+    if let Some(coupon) = coupon(inputs) {
+        // A counter that was reset to zero stays at zero.
+        writes.extend((coupon.uses > 0).then(|| codes::return_use(keys::code(&coupon.code))));
+        let by_user = order.order.owner.filter(|_| inputs.has_use);
+        writes.extend(by_user.map(|user| codes::return_use(keys::code_use(&coupon.code, user))));
+    }
+    // Who had the bank take a payment back gets nothing else back: a small payment beside a large gift card, disputed again and
+    // again, would buy for nothing.
+    if !is_taken_back(&order.effects) {
+        let left = |amount: Money, returned: Money| Some(amount.less(returned)).filter(|left| *left > Money::ZERO);
+        let card = order.effects.gift_card.as_ref().map(|payment| payment.amount).unwrap_or_default();
+        let card = left(card, order.order.card_for_returned(card));
+        let virtual_currency = left(order.effects.virtual_currency, order.order.returned_virtual());
+        writes.extend(give_back_money(order, inputs, card, virtual_currency));
+    }
+    writes.into_iter().map(Guarded::from).collect()
+}
+
+/// The writes that give back an amount of the gift card, and one of virtual currency.
+fn give_back_money(
+    order: &StoredOrder,
+    inputs: &OrderInputs,
+    card: Option<Money>,
+    virtual_currency: Option<Money>,
+) -> impl Iterator<Item = Write> {
+    let payment = order.effects.gift_card.as_ref().filter(|_| matches!(inputs.gift_card, Some(Code::Gift(_))));
+    let card = payment
+        .zip(card)
+        .map(|(payment, amount)| codes::refund_gift_card(&GiftCardPayment { amount, ..payment.clone() }));
+    let owner = order.order.owner.filter(|owner| inputs.users.contains(owner));
+    let owners = owner.zip(virtual_currency).map(|(owner, amount)| users::return_spent(owner, amount));
+    card.into_iter().chain(owners)
+}
+
+/// The writes that give back the units of lines that are returned `after` and were not before: their stock, and what a gift
+/// card and virtual currency have paid for them.
+pub(in crate::shop) fn give_back_units(order: &StoredOrder, after: &Order, inputs: &OrderInputs) -> Vec<Write> {
+    let (before, then) = (by_item(&order.order), by_item(after));
+    let units = |item: &ItemId| then.get(item).map_or(0, |(units, _)| *units);
+    let returned = before.iter().map(|(item, (count, _))| (*item, count.saturating_sub(units(item))));
+    let stock = returned
+        .filter(|(_, count)| *count > 0)
+        .filter_map(|(item, count)| inputs.counted.get(&item).map(|sold| counters::subtract_sold(item, count, *sold)));
+    let more = |before: Money, after: Money| Some(after.less(before)).filter(|more| *more > Money::ZERO);
+    let card = order.effects.gift_card.as_ref().map(|payment| payment.amount).unwrap_or_default();
+    let card = more(order.order.card_for_returned(card), after.card_for_returned(card));
+    let virtual_currency = more(order.order.returned_virtual(), after.returned_virtual());
+    stock.chain(give_back_money(order, inputs, card, virtual_currency)).collect()
+}
+
+/// The writes that take a refund of `order` out of the ledgers. What was refunded in part before, or is disputed, is out of
+/// them already.
+pub(in crate::shop) fn take_from_ledgers(order: &StoredOrder, inputs: &OrderInputs, now: i64) -> Vec<Guarded> {
+    let before = less_returned(&order.order, &order.effects);
+    let nothing = Order { lines: Vec::new(), ..before.clone() };
+    change_ledgers(&before, &nothing, &inputs.ledgers, now).into_iter().map(Guarded::from).collect()
+}
+
+/// The writes after which ledgers have of an order what it is `after`, and not what it was `before`. A ledger that no longer
+/// exists prevents nothing, and what has ended and was followed by another purchase counts no more.
+pub(in crate::shop) fn change_ledgers(
+    before: &Order,
+    after: &Order,
+    ledgers: &BTreeMap<UserId, Ledger>,
+    now: i64,
+) -> Vec<Write> {
+    let (before, after) = (shares(before), shares(after));
+    let of_user = |(user, items): (&UserId, &BTreeMap<ItemId, Share>)| {
+        let ledger = ledgers.get(user)?;
+        let left = |item: &ItemId| after.get(user).and_then(|items| items.get(item)).copied().unwrap_or_default();
+        let change = |(item, share): (&ItemId, &Share)| change_entry(*item, share, &left(item), ledger);
+        let changes: Vec<LedgerChange> = items.iter().filter_map(change).collect();
+        (!changes.is_empty()).then(|| ledgers::add(*user, &changes, now).and_if_present())
+    };
+    before.iter().filter_map(of_user).collect()
+}
+
+/// The writes after which lines of a paid order, which are all of `before` and `after`, are in the ledgers of other players,
+/// guarded by their limits.
+pub(in crate::shop) fn move_between(
+    before: &Order,
+    after: &Order,
+    inputs: &OrderInputs,
+    limits: Limits,
+    now: i64,
+) -> Result<Vec<Guarded>, OrderRefusal> {
+    let nothing = Order { lines: Vec::new(), ..before.clone() };
+    let mut writes: Vec<Guarded> =
+        change_ledgers(before, &nothing, &inputs.ledgers, now).into_iter().map(Guarded::from).collect();
+    for (user, items) in shares(after) {
+        writes.push(add_to_ledger(user, &items, inputs, limits, now)?);
+    }
+    Ok(writes)
+}
+
+/// The change of an item's entry by a share of which less or more is left; `None` if it counts no more, or is the same.
+fn change_entry(item: ItemId, before: &Share, left: &Share, ledger: &Ledger) -> Option<LedgerChange> {
+    let read = ledger.of(item).run;
+    let seconds = left.seconds.saturating_sub(before.seconds);
+    let ends = match before.begun {
+        None => Ends::Never,
+        Some(begun) if read.is_some_and(|run| run.begun == begun) => Ends::WithRun { seconds },
+        Some(_) => return None,
+    };
+    let units = i128::from(left.owned.units) - i128::from(before.owned.units);
+    let paid = left.owned.paid.minor() - before.owned.paid.minor();
+    let is_change = units != 0 || paid != 0 || seconds != 0;
+    is_change.then_some(LedgerChange { item, units, paid, at_most: None, ends, read })
+}
+
+/// Whether limits per user are part of a condition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::shop) enum Limits {
+    Guarded,
+    /// They are not: the order is paid, and what was held for it cannot be refused any more; or the owner moves
+    /// it all the same.
+    Ignored,
+}
+
+fn add_sold_within(item: ItemId, count: u64, limit: u32) -> Result<Guarded, OrderRefusal> {
+    // A counter that does not exist yet would pass any condition, so that an order above the limit is refused here.
+    let before = u64::from(limit).checked_sub(count).ok_or(OrderRefusal::GlobalLimit { item, limit })?;
+    Ok(counters::add_sold_if_at_most(item, count, before).guarded_by(Limit::Sold { item, limit }))
+}
+
+/// Adds lines to the ledger of the user that they count for, guarded by every limit per user.
+fn add_to_ledger(
+    user: UserId,
+    items: &BTreeMap<ItemId, Share>,
+    inputs: &OrderInputs,
+    guarded: Limits,
+    now: i64,
+) -> Result<Guarded, OrderRefusal> {
+    let published = |item: &ItemId| inputs.items.get(item).filter(|_| guarded == Limits::Guarded);
+    let limit_of = |item: &ItemId| published(item).and_then(|published| published.item.user_limit);
+    let run_of = |item: &ItemId| inputs.ledgers.get(&user).and_then(|ledger| ledger.of(*item).run);
+    let (mut limits, mut changes) = (Vec::new(), Vec::with_capacity(items.len()));
+    for (item, share) in items {
+        let (count, read) = (u64::from(share.owned.units), run_of(item));
+        let ends = match (share.begun, read) {
+            (None, _) => Ends::Never,
+            (Some(begun), Some(run)) if run.begun == begun => Ends::WithRun { seconds: share.seconds },
+            (Some(begun), _) => Ends::NewRun { begun, seconds: share.seconds },
+        };
+        let mut change = LedgerChange {
+            item: *item,
+            units: i128::from(share.owned.units),
+            paid: share.owned.paid.minor(),
+            at_most: None,
+            ends,
+            read,
+        };
+        if let Some(limit) = limit_of(item) {
+            let before = u64::from(limit).checked_sub(count);
+            change.at_most = Some(before.ok_or(OrderRefusal::UserLimit { item: *item, limit })?);
+            limits.push(UserLimit { item: *item, count, limit });
+        }
+        changes.push(change);
+    }
+    Ok(ledgers::add(user, &changes, now).guarded_by(Limit::Ledger { limits, now }))
+}
+
+/// Uses a coupon, in all and by the owner. The limit per user is stored on the coupon, not on the use: the coupon's
+/// condition makes sure that it is still the one that was read.
+fn use_up(coupon: &Coupon, owner: Option<UserId>) -> Result<Vec<Guarded>, OrderRefusal> {
+    if coupon.max_uses == Some(0) {
+        return Err(OrderRefusal::CouponUsedUp);
+    }
+    if !coupon.is_for(owner) || coupon.max_uses_per_user == Some(0) && owner.is_some() {
+        return Err(OrderRefusal::CouponUsedUpByUser);
+    }
+    let in_all = codes::use_coupon(coupon).guarded_by(Limit::CouponUses);
+    let by_user = owner.map(|user| codes::use_by_user(coupon, user).guarded_by(Limit::UserUses));
+    Ok(std::iter::once(in_all).chain(by_user).collect())
+}

@@ -1,0 +1,169 @@
+//! The reason why an order is refused, and how that is read from the item that a failed condition returns.
+
+use crate::model::{Code, ItemId, Money};
+use crate::shop::accounts::users;
+use crate::shop::codes;
+use crate::shop::stock::ledgers;
+use crate::table::codec::Item;
+use crate::table::limiter::{self, RateLimit};
+use crate::table::transaction::{self, Guard};
+
+/// A write of an order's transaction, and the limit that it guards.
+pub(in crate::shop) type Guarded = transaction::Guarded<Limit>;
+
+/// The reason why an order cannot be paid: a limit, a code or a balance does not allow it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum OrderRefusal {
+    #[error("item {item} may be sold {limit} times in all, and not as many are left")]
+    GlobalLimit { item: ItemId, limit: u32 },
+    #[error("item {item} may be bought {limit} times by one user, and with this order it would be more")]
+    UserLimit { item: ItemId, limit: u32 },
+    #[error("there is no coupon with this code")]
+    UnknownCoupon,
+    #[error("there is no gift card with this code")]
+    UnknownGiftCard,
+    #[error("the coupon is used up")]
+    CouponUsedUp,
+    #[error("the coupon is used up for this user")]
+    CouponUsedUpByUser,
+    #[error("the gift card's balance is below the amount to be taken")]
+    GiftCardBalance,
+    #[error("the balance in virtual currency is below the price")]
+    VirtualCurrency,
+    /// A user owns the item, or one of its category whose regular price is not lower.
+    #[error("item {item}, or one that includes it, is owned already")]
+    Owned { item: ItemId },
+    /// The buyer has the subscription meanwhile, or another one has taken its place.
+    #[error("the buyer has the subscription already, or another one in its place")]
+    Subscribed,
+    #[error("the recipient of item {item} owns it or has reached the limit")]
+    Recipient { item: ItemId },
+    #[error("a player that a gift is for is banned")]
+    Banned,
+    /// The chat login has ended, or another account uses it.
+    #[error("the chat login has ended, or another account uses it")]
+    Chat,
+    #[error("this address has begun too many checkouts")]
+    TooManyCheckouts {
+        /// Seconds until it may begin another one.
+        retry_seconds: u64,
+    },
+    #[error("this address has too many open checkouts that hold what is limited")]
+    TooManyOpen {
+        /// Seconds until one of them no longer counts.
+        retry_seconds: u64,
+    },
+}
+
+/// A user's limit on an item, and the number of units in an order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::shop) struct UserLimit {
+    pub(in crate::shop) item: ItemId,
+    /// Units in this order.
+    pub(in crate::shop) count: u64,
+    /// Units that one user may buy.
+    pub(in crate::shop) limit: u32,
+}
+
+/// The limit that the condition of a write guards.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::shop) enum Limit {
+    /// A user's limits, in the user's ledger.
+    Ledger {
+        limits: Vec<UserLimit>,
+        /// When the write was made, seconds since 1970 UTC.
+        now: i64,
+    },
+    /// An item's global limit, in its counter.
+    Sold {
+        item: ItemId,
+        /// Units that may be sold in all.
+        limit: u32,
+    },
+    CouponUses,
+    /// A coupon's uses by the buyer.
+    UserUses,
+    /// A gift card's balance.
+    Balance {
+        amount: Money,
+    },
+    /// A user's balance in virtual currency.
+    VirtualCurrency {
+        amount: Money,
+    },
+    /// The most that a user may own before a checkout, in the user's ledger.
+    Ownership {
+        limits: Vec<OwnedLimit>,
+        /// When the write was made, seconds since 1970 UTC.
+        now: i64,
+    },
+    /// The ban of a name.
+    Ban,
+    /// The account that uses a chat login.
+    Chat,
+    /// The checkouts that an address has begun.
+    Rate {
+        /// How many it may begin.
+        limit: RateLimit,
+        /// When the write was made, milliseconds since 1970 UTC.
+        now: u64,
+    },
+}
+
+/// The most that a user may own of an item before a checkout.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::shop) struct OwnedLimit {
+    pub(in crate::shop) item: ItemId,
+    /// The most units.
+    pub(in crate::shop) most: u64,
+    /// The refusal if there are more.
+    pub(in crate::shop) refusal: OrderRefusal,
+}
+
+impl Guard for Limit {
+    type Refusal = OrderRefusal;
+
+    fn refusal(&self, old: Option<&Item>) -> Option<OrderRefusal> {
+        match self {
+            Self::Ledger { limits, now } => {
+                let held = |item: ItemId| old.map_or(0, |old| ledgers::units(old, item, *now));
+                let exceeded =
+                    |limit: &&UserLimit| held(limit.item) + i128::from(limit.count) > i128::from(limit.limit);
+                let limit = limits.iter().find(exceeded)?;
+                Some(OrderRefusal::UserLimit { item: limit.item, limit: limit.limit })
+            }
+            Self::Sold { item, limit } => Some(OrderRefusal::GlobalLimit { item: *item, limit: *limit }),
+            Self::CouponUses => match codes::decode_old(old)? {
+                Code::Coupon(coupon) if coupon.max_uses.is_some_and(|most| coupon.uses >= most) => {
+                    Some(OrderRefusal::CouponUsedUp)
+                }
+                _ => None,
+            },
+            Self::UserUses => Some(OrderRefusal::CouponUsedUpByUser),
+            Self::Balance { amount } => match codes::decode_old(old)? {
+                Code::Gift(gift) if gift.balance < *amount => Some(OrderRefusal::GiftCardBalance),
+                _ => None,
+            },
+            Self::VirtualCurrency { amount } => {
+                // Of an erased user nothing is left.
+                users::balance(old?).is_none_or(|balance| balance < *amount).then_some(OrderRefusal::VirtualCurrency)
+            }
+            Self::Ownership { limits, now } => {
+                let held = |item: ItemId| old.map_or(0, |old| ledgers::units(old, item, *now));
+                let exceeded = limits.iter().find(|limit| held(limit.item) > i128::from(limit.most))?;
+                Some(exceeded.refusal)
+            }
+            // A row that is gone is that of an erased recipient, not of a banned one.
+            Self::Ban => old.map(|_| OrderRefusal::Banned),
+            Self::Chat => Some(OrderRefusal::Chat),
+            Self::Rate { limit, now } => {
+                let retry_seconds = limiter::full_in(old, *limit, *now)?;
+                Some(OrderRefusal::TooManyCheckouts { retry_seconds })
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "refusal_tests.rs"]
+mod tests;

@@ -1,0 +1,115 @@
+//! Rows for the sweep: orders, units and subscriptions with something left to do.
+
+use crate::model::{InternalId, Order, Units};
+use crate::shop::stock::reservations::Reservation;
+use crate::table::StoreError;
+use crate::table::client::Db;
+use crate::table::codec::{Row, encode_live};
+use crate::table::keys::{self, Key};
+use crate::table::transaction::Write;
+use serde::{Deserialize, Serialize};
+
+/// The row of an order with something left to do.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unfinished {
+    pub order: InternalId,
+}
+
+impl Unfinished {
+    pub fn put(order: &Order, due: i64) -> Result<Write, StoreError> {
+        let key = keys::unfinished_order(due, order.id);
+        let row = Self { order: order.internal_id.clone() };
+        Ok(Write::put(key.clone(), encode_live(&key, &row)?))
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Due {
+    Order(InternalId),
+    /// Units that were reserved for an order.
+    Reservation(Reservation),
+    /// A subscription, by the provider's id.
+    Subscription(String),
+}
+
+/// A row that is due. Its key has the second since when, however often it failed.
+#[derive(Debug)]
+pub struct DueRow {
+    pub key: Key,
+    /// The subject; an error if the row cannot be decoded.
+    pub due: Result<Due, StoreError>,
+    pub failed: u32,
+    /// When it is tried again after it failed, seconds since 1970 UTC.
+    pub again_at: Option<i64>,
+    /// The reason of the last failure.
+    pub reason: Option<String>,
+}
+
+impl DueRow {
+    fn decode(row: Row) -> Result<Self, StoreError> {
+        let key = row.key()?;
+        Ok(match row.live(&key) {
+            Ok(Attributes { order, units, subscription, failed, again_at, reason }) => {
+                let due = match (order, units, subscription) {
+                    (Some(order), Some(units), _) => {
+                        Ok(Due::Reservation(Reservation::found(key.clone(), order, units)))
+                    }
+                    (Some(order), None, _) => Ok(Due::Order(order)),
+                    (None, _, Some(subscription)) => Ok(Due::Subscription(subscription)),
+                    (None, _, None) => Err(StoreError::unreadable(&key, "order")),
+                };
+                Self { key, due, failed, again_at, reason }
+            }
+            Err(error) => Self { key, due: Err(error), failed: 0, again_at: None, reason: None },
+        })
+    }
+
+    /// The order that it is about; `None` if it is about a subscription, or cannot be decoded.
+    pub fn order(&self) -> Option<&InternalId> {
+        match self.due.as_ref().ok()? {
+            Due::Order(order) | Due::Reservation(Reservation { order, .. }) => Some(order),
+            Due::Subscription(_) => None,
+        }
+    }
+
+    /// Whether it failed and is not tried again before a later second than `now`.
+    pub fn waits(&self, now: i64) -> bool {
+        self.again_at.is_some_and(|again| again > now)
+    }
+
+    /// The write that lets it be tried again at `again` (seconds since 1970 UTC), if it is still there.
+    pub fn try_again(&self, again: i64, reason: &str) -> Write {
+        let reason: String = reason.chars().take(REASON).collect();
+        Write::update(self.key.clone(), "SET failed = :failed, again_at = :again, reason = :reason")
+            .only_if_present()
+            .number(":failed", self.failed.saturating_add(1))
+            .number(":again", again)
+            .text(":reason", &reason)
+    }
+}
+
+/// The longest reason that is kept, in characters.
+const REASON: usize = 200;
+
+#[derive(Deserialize)]
+struct Attributes {
+    #[serde(default)]
+    order: Option<InternalId>,
+    #[serde(default)]
+    subscription: Option<String>,
+    #[serde(default)]
+    units: Option<Vec<Units>>,
+    #[serde(default)]
+    failed: u32,
+    #[serde(default)]
+    again_at: Option<i64>,
+    #[serde(default)]
+    reason: Option<String>,
+}
+
+/// The rows that are due at `now` (seconds since 1970 UTC), the longest overdue first. A row that cannot be decoded
+/// does not make the others unreadable.
+pub async fn due(db: &Db, now: i64) -> Result<Vec<DueRow>, StoreError> {
+    let rows = db.query_until(&keys::unfinished(), &keys::due_until(now)).await?;
+    rows.into_iter().map(DueRow::decode).collect()
+}

@@ -1,0 +1,302 @@
+//! The order of a checkout, and the transaction with which it begins: it holds what is sold, writes the order and marks the cart.
+
+use crate::model::{
+    Cart, ChatId, Held, Ledger, Login, LoginKind, Money, OpenCheckout, Order, OrderEffects, OrderLine, OrderNumber,
+    OrderReferral, OrderStatus, OrderSubscription, PaymentType, Payments, PlayerName, ProviderAccount,
+    ProviderCheckout, ProviderCustomer, UserId,
+};
+use crate::rules::cart::PricedLine;
+use crate::rules::checkout::{Beneficiary, MayOwn, Sale, may_own};
+use crate::rules::held::held;
+use crate::rules::pricing::Buyer;
+use crate::shop::accounts::{chat, users};
+use crate::shop::carts;
+use crate::shop::carts::{CartContext, LoadedCart};
+use crate::shop::orders::StoredOrder;
+use crate::shop::orders::effects::{spent, take_codes, to_check};
+use crate::shop::orders::inputs::OrderInputs;
+use crate::shop::orders::new_internal_id;
+use crate::shop::orders::owned_orders::OwnedOrder;
+use crate::shop::orders::refusal::{Guarded, Limit, OrderRefusal, OwnedLimit};
+use crate::shop::orders::unfinished::Unfinished;
+use crate::shop::stock::ledgers;
+use crate::shop::stock::reservations::Reservation;
+use crate::table::keys::{self, Key};
+use crate::table::transaction::Write;
+use crate::table::{Db, StoreError};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// How many seconds longer than it is promised a checkout is open, so that a slow request is not too late.
+const MARGIN: i64 = 300;
+/// The fewest minutes that a checkout is open: less is refused by providers.
+const LEAST_MINUTES: i64 = 30;
+/// How many seconds after its end the sweep looks at a checkout.
+pub(super) const GRACE: i64 = 60;
+
+#[derive(Debug, Clone, Copy)]
+pub struct Request<'a> {
+    pub gateway: &'a str,
+    /// The login that asks (rules.md, "Logins").
+    pub login: Login,
+    /// The chat account whose login was completed, if the buyer may use it (rules.md, "Chat login").
+    pub chat: Option<&'a ChatId>,
+    /// Whether the buyer has agreed to the terms and the privacy policy with this request.
+    pub has_consented: bool,
+    /// The client's address, whose checkouts are counted; `None` for an operator.
+    pub address: Option<&'a str>,
+}
+
+/// The order of a sale. Everything that the provider is sent is in it.
+pub(super) fn order(
+    sale: Sale,
+    loaded: &LoadedCart,
+    request: Request<'_>,
+    recipients: &Recipients,
+    number: OrderNumber,
+    account: &ProviderAccount,
+    now: i64,
+) -> Result<StoredOrder, StoreError> {
+    let config = &loaded.context.active.config;
+    let payments: &Payments = &config.payments;
+    let mut lines = sale.lines;
+    for line in &mut lines {
+        let name = line.chosen.as_ref().and_then(|chosen| chosen.gift_to.as_ref());
+        line.recipient = name.and_then(|name| recipients.get(&name.key().to_string())).and_then(|found| found.user);
+    }
+    let order = Order {
+        id: number,
+        internal_id: new_internal_id().ok_or_else(StoreError::no_entropy)?,
+        price: sale.price,
+        currency: payments.currency.clone(),
+        digits: Some(config.digits),
+        status: OrderStatus::Pending,
+        gateway: request.gateway.to_owned(),
+        created_at: now,
+        owner: Some(loaded.context.user),
+        moved_to: None,
+        lines,
+    };
+    let effects = OrderEffects {
+        recorded_as: Some(OrderStatus::Pending),
+        coupon: sale.coupon,
+        gift_card: sale.gift_card,
+        counted: Some(false),
+        referral: loaded.referral().map(|found| OrderReferral { code: found.code.clone(), owner: found.owner }),
+        consented_at: request.has_consented.then_some(now),
+        chat: request.chat.cloned(),
+        via: Some(if request.login.is_proven() { LoginKind::Proven } else { LoginKind::Name }),
+        virtual_currency: sale.virtual_currency,
+        // What costs nothing is paid at once.
+        held: payments.hold_minutes > 0 || sale.price == Money::ZERO,
+        login: Some(request.login),
+        subscription: subscription(loaded, &order.lines, account, request.login),
+        ..OrderEffects::default()
+    };
+    Ok(StoredOrder { order, effects })
+}
+
+/// The subscription that an order begins, if it sells one. A login that proves its name uses the provider's customer of its
+/// account; a name is not a proof, and a customer shows an e-mail address and cards.
+fn subscription(
+    loaded: &LoadedCart,
+    lines: &[OrderLine],
+    account: &ProviderAccount,
+    login: Login,
+) -> Option<OrderSubscription> {
+    let line = lines.iter().find(|line| line.payment_type == PaymentType::Subscription)?;
+    let plan = loaded.items.items.get(&line.item)?.item.plan;
+    let currency = &loaded.context.active.config.payments.currency;
+    let fits = |customer: &&ProviderCustomer| customer.account == *account && customer.currency == *currency;
+    let known = loaded.context.customer.as_ref().filter(fits).filter(|_| login.is_proven());
+    Some(OrderSubscription {
+        plan,
+        customer: known.map(|customer| customer.id.clone()),
+        ..OrderSubscription::default()
+    })
+}
+
+/// The order with its checkout at the provider. Methods that confirm a payment days later would hold limited units, and uses of a
+/// coupon, for as long.
+pub(super) fn with_checkout(
+    order: StoredOrder,
+    loaded: &LoadedCart,
+    account: ProviderAccount,
+    is_limited: bool,
+    now: i64,
+) -> StoredOrder {
+    let config = &loaded.context.active.config;
+    let minutes = i64::from(config.payments.hold_minutes).max(LEAST_MINUTES);
+    let expires_at = now.saturating_add(minutes * 60).saturating_add(MARGIN);
+    let provider = ProviderCheckout {
+        session: None,
+        url: None,
+        intent: None,
+        expires_at,
+        storefront: config.storefront_url.clone(),
+        delayed: config.payments.delayed && !is_limited,
+        asked_at: None,
+        account: account.id,
+        live: Some(account.live),
+    };
+    // An order of nothing waits for no payment: if its request ends early, the sweep completes it.
+    let ends = if order.order.price == Money::ZERO { now } else { expires_at };
+    let effects = OrderEffects { provider: Some(provider), due: Some(ends.saturating_add(GRACE)), ..order.effects };
+    StoredOrder { effects, ..order }
+}
+
+/// The inputs of the order's effects. It has all been read for the cart.
+pub(super) fn inputs(loaded: &LoadedCart, lines: &[PricedLine<'_>], recipients: &Recipients) -> OrderInputs {
+    let accounts = recipients.values().filter_map(|recipient| recipient.user);
+    OrderInputs {
+        users: accounts.chain([loaded.context.user]).collect::<BTreeSet<UserId>>(),
+        ledgers: BTreeMap::new(),
+        items: lines.iter().map(|line| (line.item().id, line.published.clone())).collect(),
+        counted: BTreeMap::new(),
+        coupon: loaded.coupon().cloned(),
+        has_use: false,
+        gift_card: loaded.gift_card().cloned(),
+        checkout: None,
+        delivery: loaded.context.active.config.delivery.clone(),
+    }
+}
+
+/// A player that a gift in the cart is for.
+#[derive(Debug, Clone)]
+pub(super) struct Recipient {
+    pub(super) name: PlayerName,
+    /// The account, if there is one.
+    pub(super) user: Option<UserId>,
+    /// The ledger of the account; read only if it is too much for one condition.
+    pub(super) ledger: Option<Ledger>,
+}
+
+impl Recipient {
+    pub(super) fn key(&self) -> Key {
+        keys::name(self.name.key())
+    }
+}
+
+/// The players that gifts are for, by name in lower case.
+pub(super) type Recipients = BTreeMap<String, Recipient>;
+
+/// The reason why the order of a checkout is not written.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum HoldError {
+    #[error(transparent)]
+    Refused(#[from] OrderRefusal),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Reads what recipients own if there is more to compare than one condition can.
+pub(super) async fn read_ledgers(
+    db: &Db,
+    lines: &[PricedLine<'_>],
+    recipients: &mut Recipients,
+) -> Result<(), StoreError> {
+    let large = may_own(lines).into_iter().filter(|(_, limits)| limits.len() > ledgers::AT_ONCE);
+    let user = |(who, _)| match who {
+        Beneficiary::Buyer => None,
+        Beneficiary::Player(name) => recipients.get(&name)?.user,
+    };
+    let users: BTreeSet<UserId> = large.filter_map(user).collect();
+    if users.is_empty() {
+        return Ok(());
+    }
+    let mut rows = db.batch_get(users.iter().map(|user| keys::ledger(*user)).collect()).await?;
+    for recipient in recipients.values_mut() {
+        let user = recipient.user.filter(|user| users.contains(user));
+        recipient.ledger = user.map(|user| ledgers::take(&mut rows, user)).transpose()?;
+    }
+    Ok(())
+}
+
+/// The writes with which a checkout begins. `context` is what was read of the buyer, `reservation` its units that are
+/// reserved already.
+pub(super) fn writes(
+    order: &StoredOrder,
+    context: &CartContext,
+    lines: &[PricedLine<'_>],
+    recipients: &Recipients,
+    inputs: &OrderInputs,
+    reservation: Option<&Reservation>,
+) -> Result<Vec<Guarded>, HoldError> {
+    let mut writes = vec![order.put_new()?.into()];
+    writes.extend(OwnedOrder::put(&order.order)?.map(Guarded::from));
+    writes.extend(order.effects.due.map(|due| Unfinished::put(&order.order, due)).transpose()?.map(Guarded::from));
+    writes.push(carts::write(&remembering(&context.cart, order))?.into());
+    // A subscription is checked against the others that were read.
+    let mut written = order.order.owner.filter(|_| order.effects.subscription.is_some());
+    let subscribed = written.map(|owner| users::must_have_subscriptions(owner, &context.subscriptions)).transpose()?;
+    writes.extend(subscribed.map(Guarded::from));
+    if order.effects.held {
+        writes.extend(reservation.map(|reservation| reservation.check().into()));
+        writes.extend(take_codes(order, inputs)?);
+        written = written.or_else(|| order.order.owner.filter(|_| spent(order).is_some()));
+    }
+    let recipient_accounts: BTreeSet<UserId> = recipients.values().filter_map(|recipient| recipient.user).collect();
+    writes.extend(to_check(inputs, written).map(|user| {
+        if recipient_accounts.contains(&user) {
+            // A ban is of the present name: the one that was typed may be a former one.
+            return users::must_not_be_banned(user).guarded_by(Limit::Ban);
+        }
+        users::must_exist(user).into()
+    }));
+    let mut judged = BTreeSet::new();
+    for (who, limits) in may_own(lines) {
+        let now = order.order.created_at;
+        let (user, read, is_buyer) = match &who {
+            Beneficiary::Buyer => (order.order.owner, Some(context.owner(now)), true),
+            Beneficiary::Player(name) => {
+                let recipient = recipients.get(name);
+                let read = recipient.and_then(|recipient| recipient.ledger.as_ref());
+                let read = read.map(|ledger| Buyer { ledger, subscriptions: &[], now });
+                (recipient.and_then(|recipient| recipient.user), read, false)
+            }
+        };
+        // A gift for the buyer's own name, or for a player under a former and the present name: one transaction cannot
+        // check a ledger twice.
+        if let (Some(item), true) = (limits.first(), user.is_some_and(|user| !judged.insert(user))) {
+            return Err(OrderRefusal::Recipient { item: item.sold }.into());
+        }
+        writes.extend(user.map(|user| ownership(user, &limits, read, is_buyer, now)).transpose()?);
+    }
+    let bans = recipients.values().map(|recipient| keys::ban(recipient.name.key()));
+    writes.extend(bans.map(|ban| Write::check(ban).only_if_absent().guarded_by(Limit::Ban)));
+    let chat = order.effects.chat.as_ref().zip(order.order.owner);
+    writes.extend(chat.map(|(id, user)| chat::claim(id, user, order.order.created_at).guarded_by(Limit::Chat)));
+    Ok(writes)
+}
+
+/// The cart that remembers the checkout. It sells the version that this write makes.
+fn remembering(cart: &Cart, order: &StoredOrder) -> Cart {
+    let until = order.effects.provider.as_ref().map_or(0, |provider| provider.expires_at);
+    let held = if order.effects.held { held(&order.order.lines, &order.effects) } else { Held::default() };
+    let version = cart.version.saturating_add(1);
+    let order = order.order.internal_id.clone();
+    Cart { checkout: Some(OpenCheckout { order, version, until, held }), ..cart.clone() }
+}
+
+/// The condition that a user does not own more than the checkout allows. A ledger that was read must allow it, and
+/// still be the same.
+fn ownership(
+    user: UserId,
+    limits: &[MayOwn],
+    read: Option<Buyer<'_>>,
+    is_buyer: bool,
+    now: i64,
+) -> Result<Guarded, OrderRefusal> {
+    let most: Vec<ledgers::AtMost> = limits.iter().map(|limit| (limit.item, limit.most)).collect();
+    let refusal = |limit: &MayOwn| match limit.limit {
+        _ if !is_buyer => OrderRefusal::Recipient { item: limit.sold },
+        Some(most) => OrderRefusal::UserLimit { item: limit.sold, limit: most },
+        None => OrderRefusal::Owned { item: limit.sold },
+    };
+    let owns_more = |limit: &&MayOwn| read.is_some_and(|read| u64::from(read.owned(limit.item).units) > limit.most);
+    if let Some(limit) = limits.iter().find(owns_more) {
+        return Err(refusal(limit));
+    }
+    let limits = limits.iter().map(|limit| OwnedLimit { item: limit.item, most: limit.most, refusal: refusal(limit) });
+    let write = ledgers::check(user, &most, read.map(|read| read.ledger.version), now);
+    Ok(write.guarded_by(Limit::Ownership { limits: limits.collect(), now }))
+}

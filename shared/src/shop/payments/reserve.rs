@@ -1,0 +1,246 @@
+//! Writing the order of a checkout: its units are reserved and its place among the open checkouts of its address is counted first,
+//! and both are given back if the order is not written. Every step can be repeated, and [`settle_reservation`] finishes what was
+//! interrupted.
+
+use super::begin::HoldError;
+use crate::clock::Clock;
+use crate::model::{Cart, Code, ItemId, Money, Units};
+use crate::rules::cart::PricedLine;
+use crate::rules::order::by_item;
+use crate::shop::orders::inputs::OrderInputs;
+use crate::shop::orders::refusal::{Guarded, Limit, OrderRefusal};
+use crate::shop::orders::{self, StoredOrder};
+use crate::shop::stock::open_limited::{self, Added, Entry};
+use crate::shop::stock::reservations::{self, Reservation, Reserved};
+use crate::table::limiter::{self, RateLimit, Window};
+use crate::table::transaction::{Write, send, send_patiently, sent};
+use crate::table::{Db, LostRace, Rows, StoreError, keys, read_live};
+use futures_util::future::join_all;
+
+/// The place of a checkout among those of its address.
+#[derive(Debug)]
+pub(super) struct Place<'a> {
+    address: &'a str,
+    entry: Entry,
+}
+
+impl<'a> Place<'a> {
+    /// The place that an order needs: one that can be paid later and holds what is limited. An operator's needs none.
+    pub(super) fn of(order: &StoredOrder, is_limited: bool, address: Option<&'a str>) -> Option<Self> {
+        let checkout = order.effects.provider.as_ref()?;
+        let holds = order.effects.held && order.order.price > Money::ZERO && is_limited;
+        let (begun, until) = (order.order.created_at, checkout.expires_at);
+        let entry = Entry { order: order.order.internal_id.clone(), begun, until };
+        address.filter(|_| holds).map(|address| Self { address, entry })
+    }
+
+    async fn free(&self, db: &Db) {
+        if let Err(error) = open_limited::remove(db, self.address, std::slice::from_ref(&self.entry)).await {
+            // It no longer counts after a minute, since there is no such order.
+            tracing::warn!(%error, "the place of a checkout was not given back");
+        }
+    }
+}
+
+/// Whether a cart has an item with a global limit, or a coupon with a limited number of uses.
+pub(super) fn has_limited(lines: &[PricedLine<'_>], coupon: Option<&Code>) -> bool {
+    let has_uses = matches!(coupon, Some(Code::Coupon(coupon)) if coupon.max_uses.is_some());
+    has_uses || lines.iter().any(|line| line.item().global_limit.is_some())
+}
+
+/// Counts what an order holds before it is written, and sends its writes.
+pub(super) async fn write(
+    db: &Db,
+    order: &StoredOrder,
+    cart: &Cart,
+    inputs: &OrderInputs,
+    place: Option<&Place<'_>>,
+    writes: impl FnOnce(Option<&Reservation>) -> Result<Vec<Guarded>, HoldError>,
+) -> Result<Option<Reservation>, HoldError> {
+    let begun = match tokio::join!(reserve(db, order, cart, inputs), add(db, place)) {
+        (Ok(reservation), Ok(())) => send_order(db, writes, reservation).await,
+        (Ok(reservation), Err(error)) => {
+            if let Some(reservation) = &reservation {
+                release(db, reservation).await?;
+            }
+            return Err(error);
+        }
+        (Err(error), _) => Err(error),
+    };
+    let is_certainly_unwritten = matches!(begun, Err(HoldError::Refused(_) | HoldError::Store(StoreError::Contended)));
+    if let Some(place) = place.filter(|_| is_certainly_unwritten) {
+        place.free(db).await;
+    }
+    begun
+}
+
+async fn add(db: &Db, place: Option<&Place<'_>>) -> Result<(), HoldError> {
+    let Some(place) = place else { return Ok(()) };
+    match open_limited::add(db, place.address, &place.entry).await? {
+        Added::Yes => Ok(()),
+        Added::Full { retry_seconds } => Err(OrderRefusal::TooManyOpen { retry_seconds }.into()),
+    }
+}
+
+/// Reserves the units of an order that holds them.
+async fn reserve(
+    db: &Db,
+    order: &StoredOrder,
+    cart: &Cart,
+    inputs: &OrderInputs,
+) -> Result<Option<Reservation>, HoldError> {
+    if !order.effects.held {
+        return Ok(None);
+    }
+    match reserve_units(db, order, inputs, order.order.created_at).await {
+        Err(HoldError::Refused(refusal)) => {
+            // Another request of the same buyer may have reserved them.
+            let current: Option<Cart> = read_live(db, &keys::cart(cart.user)).await?;
+            let is_same = current.is_none_or(|current| current.version == cart.version);
+            Err(if is_same { refusal.into() } else { StoreError::Contended.into() })
+        }
+        reserved => reserved.map(Some),
+    }
+}
+
+/// Sends the writes of an order. If they are not written, the reservation is released.
+async fn send_order(
+    db: &Db,
+    writes: impl FnOnce(Option<&Reservation>) -> Result<Vec<Guarded>, HoldError>,
+    reservation: Option<Reservation>,
+) -> Result<Option<Reservation>, HoldError> {
+    let sent = match writes(reservation.as_ref()) {
+        Ok(writes) => send_patiently(db, writes).await,
+        Err(HoldError::Refused(refusal)) => Ok(Err(refusal)),
+        Err(error) => return Err(error),
+    };
+    let unwritten: HoldError = match sent {
+        Ok(Ok(())) => return Ok(reservation),
+        Ok(Err(refusal)) => refusal.into(),
+        Err(error) => error.into(),
+    };
+    if let Some(reservation) = &reservation {
+        if matches!(&unwritten, HoldError::Store(error) if !error.is_contended()) {
+            // It is not known whether the order is written.
+            left_to_sweep(reservation, settle_reservation(db, reservation).await);
+        } else {
+            release(db, reservation).await?;
+        }
+    }
+    Err(unwritten)
+}
+
+/// How many seconds after it began an interrupted checkout is cleaned up. A function ends before that.
+const INTERRUPTED: i64 = 60;
+
+/// Reserves the units of an order that is about to be written. If other writes kept changing a counter, nothing is reserved; if the
+/// database does not respond, [`settle_reservation`] releases what was reserved.
+pub(super) async fn reserve_units(
+    db: &Db,
+    order: &StoredOrder,
+    inputs: &OrderInputs,
+    now: i64,
+) -> Result<Reservation, HoldError> {
+    let units = by_item(&order.order).into_iter().map(|(item, (count, _))| Units { item, count });
+    let reservation = Reservation::new(&order.order, units.collect(), now.saturating_add(INTERRUPTED));
+    let put: Write = reservation.put()?;
+    send(db, vec![put]).await?;
+    let limit = |item: ItemId| inputs.items.get(&item).and_then(|published| published.item.global_limit);
+    let counted = join_all(
+        reservation.units.iter().map(|units| reservations::reserve(db, &reservation.order, *units, limit(units.item))),
+    )
+    .await;
+    let sold_out = reservation.units.iter().zip(&counted).find(|(_, counted)| matches!(counted, Ok(Reserved::SoldOut)));
+    let refusal = sold_out
+        .map(|(units, _)| OrderRefusal::GlobalLimit { item: units.item, limit: limit(units.item).unwrap_or_default() });
+    if let Some(refusal) = refusal {
+        release(db, &reservation).await?;
+        return Err(refusal.into());
+    }
+    if let Some(error) = counted.into_iter().find_map(Result::err) {
+        left_to_sweep(&reservation, release(db, &reservation).await);
+        return Err(error.into());
+    }
+    Ok(reservation)
+}
+
+/// Releases the reservation of an order that is not written and never will be. After an error the same call may be
+/// repeated.
+pub(super) async fn release(db: &Db, reservation: &Reservation) -> Result<(), StoreError> {
+    let all =
+        join_all(reservation.units.iter().map(|units| reservations::release(db, &reservation.order, *units))).await;
+    all.into_iter().collect::<Result<(), StoreError>>()?;
+    delete(db, reservation).await
+}
+
+/// Confirms the reservation of an order that is written: it has its units. After an error the same call may be
+/// repeated.
+pub(super) async fn confirm(db: &Db, reservation: &Reservation) -> Result<(), StoreError> {
+    let all =
+        join_all(reservation.units.iter().map(|units| reservations::confirm(db, &reservation.order, *units))).await;
+    all.into_iter().collect::<Result<(), StoreError>>()?;
+    delete(db, reservation).await
+}
+
+/// Notes that a step failed; the sweep repeats it.
+pub(super) fn left_to_sweep(reservation: &Reservation, step: Result<(), StoreError>) {
+    if let Err(error) = step {
+        tracing::warn!(order = %reservation.order, %error, "left to the sweep");
+    }
+}
+
+async fn delete(db: &Db, reservation: &Reservation) -> Result<(), StoreError> {
+    let write: Write = reservation.delete();
+    // On a conflict the sweep finds the row, and that nothing is left to do.
+    sent(db, vec![write]).await?;
+    Ok(())
+}
+
+/// Finishes a checkout that was interrupted while it reserved its units. After the row is closed the order can no
+/// longer be written, so that it is known whether the units are its own. After an error the same call may be repeated.
+pub(super) async fn settle_reservation(db: &Db, reservation: &Reservation) -> Result<(), StoreError> {
+    let close: Write = reservation.close();
+    if !sent(db, vec![close]).await? {
+        // Its own request has finished it meanwhile, or is about to.
+        return Ok(());
+    }
+    match orders::get(db, &reservation.order).await? {
+        Some(_) => confirm(db, reservation).await,
+        None => release(db, reservation).await,
+    }
+}
+
+/// How many checkouts an address may begin. The window is read with the cart, by its key.
+pub const CHECKOUTS: RateLimit = RateLimit { kind: "checkout", requests: 10, seconds: 600 };
+
+/// Forgets how many checkouts an address has begun: on one's own machine all buyers have one address, and its owner is not to be
+/// locked out.
+pub async fn forget_begun(db: &Db, address: &str) -> Result<(), StoreError> {
+    sent(db, vec![Write::delete(keys::rate(CHECKOUTS.kind, address))]).await?;
+    Ok(())
+}
+
+/// The limit of one address, with its window as it was read.
+pub(super) struct BeginLimit<'a> {
+    address: &'a str,
+    /// Milliseconds since 1970 UTC.
+    now: u64,
+    window: Option<Window>,
+}
+
+impl<'a> BeginLimit<'a> {
+    /// Takes the window of an address out of what was read with the cart.
+    pub(super) fn take(rows: &mut Rows, address: &'a str, clock: &dyn Clock) -> Result<Self, StoreError> {
+        Ok(Self { address, now: clock.millis(), window: limiter::take(rows, CHECKOUTS, address)? })
+    }
+
+    /// Seconds until the address may begin another checkout; `None` if it may now.
+    pub(super) fn wait(&self) -> Option<u64> {
+        self.window.and_then(|window| window.full(CHECKOUTS, self.now))
+    }
+
+    pub(super) fn count(&self) -> Guarded {
+        let write = limiter::count_in(CHECKOUTS, self.address, self.now, self.window);
+        write.guarded_by(Limit::Rate { limit: CHECKOUTS, now: self.now })
+    }
+}

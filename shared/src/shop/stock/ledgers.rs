@@ -1,0 +1,229 @@
+//! A user's ledger. Each item has two flat attributes, `u<id>` (units) and `p<id>` (minor units paid). Of an item that ends
+//! they include its last run; `b<id>` and `e<id>` are when that begins and ends, `l<id>` and `m<id>` units and sum without
+//! it, so that one expression guards the user's limit before and after the end. A write holds the end that was read: it
+//! decides whether the units begin again. Every write adds 1 to the [`VERSION`], so that one number in a condition says that
+//! nothing has changed since it was read.
+
+use crate::model::{Holding, ItemId, Ledger, Money, Run, UserId};
+use crate::table::StoreError;
+use crate::table::client::Rows;
+use crate::table::codec::{Item, number, numbered};
+use crate::table::keys;
+use crate::table::transaction::{VERSION, Write};
+use serde::de::{Deserialize, Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// Takes a user's ledger out of the rows; a user who bought nothing has an empty one.
+pub fn take(rows: &mut Rows, user: UserId) -> Result<Ledger, StoreError> {
+    let key = keys::ledger(user);
+    rows.take(&key).map_or_else(|| Ok(Ledger::default()), |row| row.live(&key).map(|Flat(ledger)| ledger))
+}
+
+/// Takes the ledgers of users who have one.
+pub fn take_existing(
+    rows: &mut Rows,
+    users: impl Iterator<Item = UserId>,
+) -> Result<BTreeMap<UserId, Ledger>, StoreError> {
+    let take = |user| {
+        let key = keys::ledger(user);
+        rows.take(&key).map(|row| row.live(&key).map(|Flat(ledger)| (user, ledger)))
+    };
+    users.filter_map(take).collect()
+}
+
+/// The row of a ledger that is written for the first time.
+pub fn row(user: UserId, ledger: &Ledger) -> Item {
+    let mut item = numbered(&keys::ledger(user), VERSION, 1);
+    for (id, holding) in ledger.iter() {
+        item.extend(entries(id, holding).map(|(name, value)| number(name, value)));
+    }
+    item
+}
+
+/// The attributes of an item's entry.
+pub fn entries(item: ItemId, holding: Holding) -> impl Iterator<Item = (String, i64)> {
+    let Holding { all, run } = holding;
+    let always = [('u', i64::from(all.units)), ('p', all.paid.minor())];
+    let of_run = run.map(|run| {
+        let lasting = [('l', i64::from(run.lasting.units)), ('m', run.lasting.paid.minor())];
+        [('b', run.begun), ('e', run.ends_at)].into_iter().chain(lasting)
+    });
+    always.into_iter().chain(of_run.into_iter().flatten()).map(move |(kind, value)| (format!("{kind}{item}"), value))
+}
+
+/// The amounts added to one item of a ledger.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LedgerChange {
+    pub item: ItemId,
+    /// Units; negative for a refund.
+    pub units: i128,
+    /// The sum paid, in minor units; negative for a refund.
+    pub paid: i64,
+    /// The condition: at most this many units so far.
+    pub at_most: Option<u64>,
+    pub ends: Ends,
+    /// The item's last run as it was read. It is part of the condition.
+    pub read: Option<Run>,
+}
+
+/// When what is added to an item ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ends {
+    Never,
+    /// With the run that was read, which ends this many seconds later; negative for a refund.
+    WithRun {
+        seconds: i64,
+    },
+    /// With a run that it begins: what was read has ended, and is owned no more.
+    NewRun {
+        begun: i64,
+        seconds: i64,
+    },
+}
+
+/// The write that adds to a user's ledger at `now` (seconds since 1970 UTC). Placeholders are short: fifty lines fit into
+/// the 4 KB of an expression.
+pub fn add(user: UserId, changes: &[LedgerChange], now: i64) -> Write {
+    let (mut sums, mut sets, mut conditions) = (vec!["#version :one".to_owned()], Vec::new(), Vec::new());
+    let mut write = Write::update(keys::ledger(user), "").name("#version", VERSION).number(":one", 1);
+    for (place, change) in changes.iter().enumerate() {
+        let named = |mut write: Write, kinds: &str| {
+            for kind in kinds.chars() {
+                write = write.name(format!("#{kind}{place}"), format!("{kind}{}", change.item));
+            }
+            write
+        };
+        write =
+            named(write, "upe").number(format!(":u{place}"), change.units).number(format!(":p{place}"), change.paid);
+        let added = format!("#u{place} :u{place}, #p{place} :p{place}");
+        match change.ends {
+            Ends::Never if change.read.is_none() => sums.push(added),
+            Ends::Never => {
+                write = named(write, "lm");
+                sums.push(format!("{added}, #l{place} :u{place}, #m{place} :p{place}"));
+            }
+            Ends::WithRun { seconds } => {
+                write = write.number(format!(":s{place}"), seconds);
+                sums.push(format!("{added}, #e{place} :s{place}"));
+            }
+            Ends::NewRun { begun, seconds } => {
+                write = named(write, "lmb").number(format!(":b{place}"), begun);
+                write = write.number(format!(":e{place}"), begun.saturating_add(seconds));
+                sets.push(format!("#b{place} = :b{place}, #e{place} = :e{place}"));
+                if change.read.is_none() {
+                    // Everything until now lasts.
+                    write = write.number(":none", 0);
+                    sets.push(format!("#l{place} = if_not_exists(#u{place}, :none)"));
+                    sets.push(format!("#m{place} = if_not_exists(#p{place}, :none)"));
+                    sums.push(added);
+                } else {
+                    sets.push(format!("#u{place} = #l{place} + :u{place}, #p{place} = #m{place} + :p{place}"));
+                }
+            }
+        }
+        conditions.push(match change.read {
+            None => format!("attribute_not_exists(#e{place})"),
+            Some(run) => {
+                write = write.number(format!(":r{place}"), run.ends_at);
+                format!("#e{place} = :r{place}")
+            }
+        });
+        if let Some(most) = change.at_most {
+            let counted = if change.read.is_some_and(|run| run.has_ended(now)) { 'l' } else { 'u' };
+            write = named(write, &counted.to_string()).number(format!(":t{place}"), most);
+            // An attribute that is missing is not larger.
+            conditions.push(format!("NOT #{counted}{place} > :t{place}"));
+        }
+    }
+    let set = if sets.is_empty() { String::new() } else { format!("SET {} ", sets.join(", ")) };
+    write.also(&format!("{set}ADD {}", sums.join(", "))).only_if(conditions.join(" AND "))
+}
+
+/// The most units of an item that a ledger may have.
+pub type AtMost = (ItemId, u64);
+
+/// How many items one condition compares: an expression has at most 4 KB and 300 operators.
+pub const AT_ONCE: usize = 40;
+
+/// The condition that a user owns at most so many units of some items at `now` (seconds since 1970 UTC), and that the ledger
+/// is at the version that was `read`, if it was; changes nothing. Of more than [`AT_ONCE`] items only the first are compared:
+/// the ledger must have been read then. The items are compared although the version is too, because functions of a version
+/// from before it was stored write ledgers without counting it.
+pub fn check(user: UserId, most: &[AtMost], read: Option<u64>, now: i64) -> Write {
+    let most = most.get(..AT_ONCE).unwrap_or(most);
+    // An attribute that is missing is not larger. What lasts is part of the units.
+    let owns_more = |place| format!("#u{place} > :r{place} AND (NOT #e{place} <= :now OR #l{place} > :r{place})");
+    let terms: Vec<String> = (0..most.len()).map(owns_more).collect();
+    let write = Write::check(keys::ledger(user)).only_if(format!("NOT ({})", terms.join(" OR ")));
+    let write = read.into_iter().fold(write.number(":now", now), Write::and_at);
+    most.iter().enumerate().fold(write, |write, (place, (item, most))| {
+        let kinds = ['u', 'e', 'l'].into_iter();
+        let write = kinds.fold(write, |write, kind| write.name(format!("#{kind}{place}"), format!("{kind}{item}")));
+        write.number(format!(":r{place}"), most)
+    })
+}
+
+/// The units of an item that are owned at `now` (seconds since 1970 UTC) by a ledger's row.
+pub fn units(row: &Item, item: ItemId, now: i64) -> i128 {
+    let number = |kind: char| row.get(&format!("{kind}{item}"))?.as_n().ok()?.parse::<i128>().ok();
+    let has_ended = number('e').is_some_and(|end| end <= i128::from(now));
+    number(if has_ended { 'l' } else { 'u' }).unwrap_or_default()
+}
+
+/// Whether an attribute of a ledger's row is part of an item's entry.
+pub fn is_entry(attribute: &str) -> bool {
+    part_of_entry(attribute).is_some()
+}
+
+/// The kind of an attribute, and its item.
+fn part_of_entry(attribute: &str) -> Option<(char, ItemId)> {
+    let id = attribute.strip_prefix(['u', 'p', 'l', 'm', 'b', 'e'])?;
+    let is_id = !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_digit());
+    attribute.chars().next().zip(id.parse().ok()).filter(|_| is_id)
+}
+
+/// A ledger, read from its row.
+struct Flat(Ledger);
+
+impl<'de> Deserialize<'de> for Flat {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(FlatVisitor)
+    }
+}
+
+struct FlatVisitor;
+
+impl<'de> Visitor<'de> for FlatVisitor {
+    type Value = Flat;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a ledger")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut row: A) -> Result<Flat, A::Error> {
+        let mut ledger = Ledger::default();
+        while let Some(name) = row.next_key::<String>()? {
+            if name == VERSION {
+                ledger.version = row.next_value()?;
+                continue;
+            }
+            let Some((kind, item)) = part_of_entry(&name) else {
+                row.next_value::<IgnoredAny>()?;
+                continue;
+            };
+            let number: i64 = row.next_value().map_err(|error| A::Error::custom(format_args!("{name}: {error}")))?;
+            let holding = ledger.entry(item);
+            let (units, paid) = (u32::try_from(number.max(0)).unwrap_or(u32::MAX), Money::from_minor(number));
+            match kind {
+                'u' => holding.all.units = units,
+                'p' => holding.all.paid = paid,
+                'l' => holding.run.get_or_insert_default().lasting.units = units,
+                'm' => holding.run.get_or_insert_default().lasting.paid = paid,
+                'b' => holding.run.get_or_insert_default().begun = number,
+                _ => holding.run.get_or_insert_default().ends_at = number,
+            }
+        }
+        Ok(Flat(ledger))
+    }
+}

@@ -1,0 +1,300 @@
+//! Named runs: a game server was reset, or lost what it had since a backup, and what it gave runs again, once.
+
+use super::game_server::{GameServer, Trouble};
+use super::shop::{BUYER, DAY, ITEM, OTHER, Shop, bought, on, online};
+use shared::model::{
+    CommandEvent, CommandState, CommandTemplate, DeliveryRun, InternalId, ItemDelivery, ItemId, LineId, OwnerRun,
+    RunName, ServerId, UserName,
+};
+use shared::providers::Stripe;
+use shared::shop::accounts::bans::ban;
+use shared::shop::delivery::runs;
+use shared::shop::delivery::{LeftOut, OrderRun, done, orders_of, preview, run_again};
+use shared::shop::payments::Desk;
+use shared::table::transaction::{Write, send};
+use shared::table::{StoreError, keys};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use tests::Fault;
+
+fn hat() -> Vec<CommandTemplate> {
+    vec![bought("unlock {player}"), on(CommandEvent::Refunded, "lock {player}")]
+}
+
+fn name(text: &str) -> RunName {
+    RunName::parse(text).unwrap()
+}
+
+/// All that server 1 has run until now.
+fn everything(shop: &Shop) -> DeliveryRun {
+    DeliveryRun { server: ServerId::new(1), since: 0, until: shop.clock().seconds(), item: None, today: false }
+}
+
+/// Lets a run do what it can, as the tool does, and says how many commands run again, and why others do not.
+async fn run(shop: &Shop, named: &str, wanted: &DeliveryRun) -> Result<(usize, Vec<LeftOut>), StoreError> {
+    let name = name(named);
+    let begun = runs::begin(&shop.store.db, &name, &OwnerRun::Delivery(wanted.clone())).await?;
+    let OwnerRun::Delivery(run) = begun else { panic!("{begun:?}") };
+    let (mut again, mut left_out) = (0, Vec::new());
+    for order in orders_of(&shop.store.db, &name, &run, shop.clock().seconds()).await?.orders {
+        let planned = preview(&shop.store.db, shop.clock(), (&name, &run), &order).await?;
+        let OrderRun { again: sent, left_out: left } =
+            run_again(shop.db(), shop.clock(), (&name, &run), &order).await?;
+        assert_eq!((planned.again.len(), &planned.left_out), (sent.len(), &left), "it does what was shown");
+        again += sent.len();
+        left_out.extend(left.into_iter().map(|(_, reason)| reason));
+    }
+    Ok((again, left_out))
+}
+
+/// A server was reset: everything that it ran until now runs again.
+async fn reset(shop: &Shop, named: &str) -> (usize, Vec<LeftOut>) {
+    run(shop, named, &everything(shop)).await.unwrap()
+}
+
+async fn round(shop: &Shop, server: &mut GameServer) {
+    server.round(shop, Trouble::NONE).await;
+}
+
+/// What ran since the last call.
+fn ran(server: &mut GameServer) -> Vec<String> {
+    let texts = server.texts().into_iter().map(ToOwned::to_owned).collect();
+    server.ran.clear();
+    texts
+}
+
+/// A shop, its game server, and an order that has run a second ago.
+async fn sold(commands: Vec<CommandTemplate>, expires_after: Option<u32>) -> (Shop, GameServer, InternalId) {
+    let shop = Shop::open(Vec::new()).await;
+    shop.publish(&[1], ItemDelivery { commands, expires_after }).await;
+    let mut server = shop.game_server(1).await;
+    let order = shop.buy("a").await;
+    round(&shop, &mut server).await;
+    server.ran.clear();
+    shop.wait(1);
+    (shop, server, order)
+}
+
+#[tokio::test]
+async fn what_a_server_ran_runs_again_once_for_each_name() {
+    let (shop, mut server, _) = sold(hat(), None).await;
+    let waiting = shop.buy("b").await;
+    assert_eq!(reset(&shop, "first").await, (1, vec![]));
+    assert_eq!(reset(&shop, "first").await, (0, vec![]));
+    round(&shop, &mut server).await;
+    assert_eq!(ran(&mut server), ["unlock Thornwick", "unlock Thornwick"], "what had not run yet runs once");
+    assert_eq!(shop.states(&waiting).await, ["delivered"]);
+    assert_eq!(reset(&shop, "first").await, (0, vec![]), "also after it has run");
+    shop.wait(1);
+    assert_eq!(reset(&shop, "first").await, (0, vec![]), "and what ran since the run began is not lost");
+    assert_eq!(reset(&shop, "second").await, (2, vec![]));
+    round(&shop, &mut server).await;
+    assert_eq!(ran(&mut server).len(), 2);
+    assert_eq!(reset(&shop, "first").await, (0, vec![]));
+}
+
+#[tokio::test]
+async fn a_run_that_is_cut_off_at_any_call_is_repeated_and_gives_nothing_twice() {
+    let commands: Vec<CommandTemplate> = (0..40).map(|number| bought(&format!("give {number}"))).collect();
+    let (shop, mut server, _) = sold(commands, None).await;
+    let mut expected: Vec<String> = (0..40).map(|number| format!("give {number}")).collect();
+    expected.sort_unstable();
+    let (mut place, mut is_cut) = (0, true);
+    while is_cut {
+        for fault in [Fault::Away, Fault::ResponseLost] {
+            let named = format!("run-{place}-{fault:?}").to_lowercase();
+            let since = shop.clock().seconds();
+            shop.buy(&named).await;
+            round(&shop, &mut server).await;
+            assert_eq!(ran(&mut server).len(), 40);
+            shop.wait(1);
+            let wanted = DeliveryRun { since, ..everything(&shop) };
+            let seen = Arc::new(AtomicUsize::new(0));
+            let count = Arc::clone(&seen);
+            shop.store.faults.inject(move |_| (count.fetch_add(1, Ordering::SeqCst) == place).then_some(fault));
+            let outcome = run(&shop, &named, &wanted).await;
+            shop.store.faults.clear();
+            is_cut = seen.load(Ordering::SeqCst) > place;
+            // What was lost may be found by the call itself.
+            assert!(outcome.is_ok() || is_cut, "{outcome:?}");
+            round(&shop, &mut server).await;
+            shop.wait(1);
+            assert_eq!(run(&shop, &named, &wanted).await.unwrap().1, []);
+            round(&shop, &mut server).await;
+            let mut texts = ran(&mut server);
+            texts.sort_unstable();
+            assert_eq!(texts, expected, "{named}");
+            shop.wait(1);
+        }
+        place += 1;
+    }
+    assert!(place > 8, "{place} calls");
+}
+
+#[tokio::test]
+async fn two_calls_at_the_same_time_give_nothing_twice() {
+    let (shop, mut server, order) = sold(hat(), None).await;
+    let (name, wanted) = (name("both"), everything(&shop));
+    let call = || run_again(&shop.store.db, shop.clock(), (&name, &wanted), &order);
+    let (one, other) = tokio::join!(call(), call());
+    assert_eq!(one.unwrap().again.len() + other.unwrap().again.len(), 1);
+    round(&shop, &mut server).await;
+    assert_eq!(ran(&mut server), ["unlock Thornwick"]);
+}
+
+#[tokio::test]
+async fn the_first_that_begins_a_run_says_what_it_is_about() {
+    let (shop, ..) = sold(hat(), None).await;
+    let first = OwnerRun::Delivery(everything(&shop));
+    let later = OwnerRun::Delivery(DeliveryRun { since: 1, ..everything(&shop) });
+    for wanted in [&first, &later] {
+        assert_eq!(runs::begin(&shop.store.db, &name("a"), wanted).await.unwrap(), first);
+    }
+}
+
+#[tokio::test]
+async fn a_refund_after_a_run_takes_back_what_the_run_gave_and_nothing_that_was_only_lost() {
+    let commands = vec![bought("pay {player} {count}"), on(CommandEvent::Refunded, "take {player} {count}")];
+    for has_run in [true, false] {
+        let (shop, mut server, order) = sold(commands.clone(), None).await;
+        assert_eq!(reset(&shop, "reset").await.0, 1);
+        if has_run {
+            round(&shop, &mut server).await;
+            assert_eq!(ran(&mut server), ["pay Thornwick 1"]);
+        }
+        shop.refund(&order).await;
+        shop.sweep_for(7).await;
+        round(&shop, &mut server).await;
+        let expected: &[&str] = if has_run { &["take Thornwick 1"] } else { &[] };
+        assert_eq!(ran(&mut server), expected);
+        assert_eq!(reset(&shop, "later").await.0, 0, "nothing of it runs again");
+        round(&shop, &mut server).await;
+        assert_eq!(ran(&mut server), [""; 0]);
+    }
+}
+
+#[tokio::test]
+async fn what_was_refunded_disputed_or_done_by_hand_and_what_is_for_banned_players_is_left_out() {
+    let (shop, mut server, order) = sold(hat(), None).await;
+    let [refunded, disputed] = [shop.buy("b").await, shop.buy("c").await];
+    let lost = shop.buy("d").await;
+    round(&shop, &mut server).await;
+    shop.wait(1);
+    shop.refund(&refunded).await;
+    shop.dispute(&disputed).await.unwrap();
+    let command = shop.commands(&lost).await.remove(0);
+    done(&shop.store.db, shop.clock(), command.id).await.unwrap();
+    assert_eq!(
+        reset(&shop, "a").await,
+        (1, vec![LeftOut::TakenBack, LeftOut::TakenBack, LeftOut::DoneByHand]),
+        "{}",
+        shop.states(&order).await.join(" ")
+    );
+    round(&shop, &mut server).await;
+    shop.wait(1);
+    let player = UserName::parse(BUYER.1).unwrap();
+    ban(&shop.store.db, &player, None, shop.clock().seconds()).await.unwrap();
+    let (again, left_out) = reset(&shop, "b").await;
+    assert_eq!((again, left_out.contains(&LeftOut::Banned)), (0, true), "{left_out:?}");
+}
+
+#[tokio::test]
+async fn units_that_were_refunded_do_not_run_again() {
+    let per_unit = |run: &str| CommandTemplate { per_unit: true, ..bought(run) };
+    let taken = on(CommandEvent::Refunded, "take {count}");
+    let shop = Shop::open(vec![bought("pay {player} {count}"), per_unit("crate {player}"), taken]).await;
+    let mut server = shop.game_server(1).await;
+    let order = shop.buy_many("a", 3).await;
+    round(&shop, &mut server).await;
+    assert_eq!(ran(&mut server).len(), 4);
+    Desk::new(shop.db(), shop.clock(), None::<&Stripe>).refund_lines(&order, &[(LineId::new(1), 1)]).await.unwrap();
+    shop.sweep_for(2).await;
+    round(&shop, &mut server).await;
+    assert_eq!(ran(&mut server), ["take 1"]);
+    for (named, texts) in [("a", 3), ("a", 0), ("b", 3)] {
+        shop.wait(1);
+        assert_eq!(reset(&shop, named).await, (texts, vec![LeftOut::UnitsRefunded]), "{named}");
+        round(&shop, &mut server).await;
+        let left = ["crate Thornwick", "crate Thornwick", "pay Thornwick 2"];
+        let mut found = ran(&mut server);
+        found.sort_unstable();
+        assert_eq!(found, left[..texts], "{named}");
+    }
+}
+
+#[tokio::test]
+async fn a_player_with_another_name_now_gets_it_under_that() {
+    let (shop, mut server, _) = sold(hat(), None).await;
+    let rename: Write = Write::update(keys::user(BUYER.0), "SET username = :name").text(":name", "Nightshade");
+    send(&shop.store.db, vec![rename]).await.unwrap();
+    assert_eq!(reset(&shop, "a").await, (1, vec![]));
+    round(&shop, &mut server).await;
+    assert_eq!(ran(&mut server), ["unlock Nightshade"]);
+    shop.wait(1);
+    assert_eq!(reset(&shop, "b").await, (1, vec![]), "a further run knows it too");
+}
+
+#[tokio::test]
+async fn a_run_is_of_a_time_and_an_item() {
+    let (shop, mut server, _) = sold(hat(), None).await;
+    shop.publish_item(OTHER, &[1], ItemDelivery { commands: vec![bought("other {player}")], expires_after: None })
+        .await;
+    shop.wait(DAY);
+    let backup = shop.clock().seconds();
+    shop.buy_lines("b", &[(OTHER, 1, ""), (ITEM, 1, "")]).await;
+    round(&shop, &mut server).await;
+    ran(&mut server);
+    shop.wait(1);
+    let of = |item: Option<ItemId>| DeliveryRun { since: backup, item, ..everything(&shop) };
+    assert_eq!(run(&shop, "other", &of(Some(OTHER))).await.unwrap(), (1, vec![]));
+    assert_eq!(run(&shop, "all", &of(None)).await.unwrap(), (1, vec![]), "the other waits for the server");
+    round(&shop, &mut server).await;
+    assert_eq!(ran(&mut server), ["other Thornwick", "unlock Thornwick"]);
+}
+
+#[tokio::test]
+async fn what_has_ended_is_not_given_again_and_what_lasts_ends_as_before() {
+    let timed = |more: &str| {
+        vec![
+            bought("add {player}"),
+            bought(&format!("claims {{player}} {{count}}{more}")),
+            on(CommandEvent::Expired, "end {player}"),
+        ]
+    };
+    let (shop, mut server, _) = sold(timed(""), Some(30 * 86_400)).await;
+    shop.wait(10 * DAY);
+    assert_eq!(reset(&shop, "a").await, (2, vec![]));
+    round(&shop, &mut server).await;
+    assert_eq!(ran(&mut server), ["add Thornwick", "claims Thornwick 1"]);
+    shop.wait(20 * DAY);
+    round(&shop, &mut server).await;
+    assert_eq!(ran(&mut server), ["end Thornwick"]);
+    assert_eq!(reset(&shop, "b").await, (0, vec![LeftOut::Ended; 2]));
+}
+
+#[tokio::test]
+async fn what_the_server_keeps_for_a_player_runs_once_although_it_was_sent_again() {
+    let (shop, mut server, order) = sold(vec![online(bought("give {player}"))], None).await;
+    assert_eq!(shop.states(&order).await, ["kept"]);
+    assert_eq!(reset(&shop, "early").await, (0, vec![LeftOut::OnItsWay]), "the server may be about to run it");
+    shop.wait(60);
+    assert_eq!(reset(&shop, "reset").await, (1, vec![]));
+    round(&shop, &mut server).await;
+    shop.wait(120);
+    server.join(&shop, BUYER.1).await;
+    assert_eq!(ran(&mut server), ["give Thornwick"]);
+    round(&shop, &mut server).await;
+    let states: Vec<CommandState> = shop.commands(&order).await.iter().map(|command| command.delivery.state).collect();
+    assert_eq!(states, [CommandState::Retried, CommandState::Executed]);
+}
+
+#[tokio::test]
+async fn units_that_a_run_gave_again_are_taken_at_their_end() {
+    let commands = vec![bought("claims {count}"), on(CommandEvent::Expired, "claims -{count}")];
+    let (shop, mut server, _) = sold(commands, Some(30 * 86_400)).await;
+    assert_eq!(reset(&shop, "reset").await, (1, Vec::new()));
+    round(&shop, &mut server).await;
+    shop.wait(31 * DAY);
+    round(&shop, &mut server).await;
+    assert_eq!(ran(&mut server), ["claims 1", "claims -1"]);
+}
