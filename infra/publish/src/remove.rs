@@ -6,7 +6,7 @@ use shared::store::bulk::{OnProgress, delete_each};
 use shared::store::keys::{self, Key};
 use shared::store::published::read_active_version;
 use shared::store::versions::{VersionRecord, list_versions, mark_removing, remove_record};
-use shared::store::{Db, StoreError};
+use shared::store::{Db, StoreError, version_files};
 
 /// How many versions are kept in addition to the published one, however old.
 pub const KEPT: usize = 3;
@@ -59,5 +59,6 @@ async fn remove(db: &Db, record: &VersionRecord, progress: OnProgress<'_>) -> Re
     delete_each(db, items.into_iter(), progress).await?;
     delete_each(db, frame_keys(version, &tree, &record.pages).into_iter(), progress).await?;
     delete_each(db, std::iter::once(keys::tree(version)), progress).await?;
+    version_files::remove(db, version).await?;
     remove_record(db, version).await
 }

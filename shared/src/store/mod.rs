@@ -41,6 +41,7 @@ pub mod timed;
 pub mod transaction;
 pub mod unfinished;
 pub mod users;
+pub mod version_files;
 pub mod versioned_cache;
 pub mod versions;
 pub mod webhook_events;

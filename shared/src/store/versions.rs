@@ -4,6 +4,7 @@ use super::codec::{Item, Row, encode_live};
 use super::history::{Step, read_history};
 use super::single::{apply, create};
 use super::transaction::{Guard, Write, send_guarded, sent};
+use super::version_files::FileSet;
 use super::{Db, StoreError, in_turns, keys, read_live};
 use crate::model::{ActiveVersion, StoreConfig};
 use serde::{Deserialize, Serialize};
@@ -39,6 +40,9 @@ pub struct VersionRecord {
     pub removing_since: Option<i64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
+    /// The owner's own files; `None` of a version of before they were kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub files: Option<FileSet>,
 }
 
 const fn yes() -> bool {
