@@ -2,13 +2,14 @@
 
 use crate::compile::Compiled;
 use crate::duration;
-use crate::files::Decimal;
+use crate::lower::shown_rate;
 use serde::Serialize;
 use serde_json::Value;
 use shared::model::{
     CategoryWithItems, CommandEvent, CommandTemplate, Item, Money, Plan, PublishedItem, Rate, StoreConfig,
     StoreDelivery,
 };
+use shared::money::CurrencyFormat;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
@@ -132,7 +133,7 @@ impl Units {
     }
 
     fn plain_amount(&self, minor: i64) -> String {
-        Decimal::from_money(Money::from_minor(minor), self.digits).0.value
+        CurrencyFormat::new(self.digits).money(Money::from_minor(minor)).to_string()
     }
 
     /// A number as people read it, by the field that it is in.
@@ -145,7 +146,7 @@ impl Units {
             _ if number == 0 => number.to_string(),
             _ if AMOUNTS.contains(&field) => self.amount(number),
             VIRTUAL_AMOUNT => self.plain_amount(number),
-            "value" if CURRENCIES.contains(&first) => Decimal::from_rate(Rate::from_millionths(number)).0.value,
+            "value" if CURRENCIES.contains(&first) => shown_rate(Rate::from_millionths(number)),
             _ => number.to_string(),
         }
     }

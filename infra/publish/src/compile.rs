@@ -3,6 +3,7 @@
 use crate::fault::{Fault, Report};
 use crate::files::StoreFiles;
 use crate::lower::{self, Category, Lowered};
+use crate::own_files::OwnFiles;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 use shared::model::{
@@ -27,7 +28,7 @@ const VERSION_DIGITS: usize = 20;
 /// A compiled store: only visible categories, in the order in which they are shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Compiled {
-    /// Hash of everything below, in hex: the same store always has the same.
+    /// Hash of everything below but the files, in hex: the same store always has the same.
     pub version: String,
     /// The settings that every function needs; stored in the active version.
     pub config: StoreConfig,
@@ -44,6 +45,8 @@ pub struct Compiled {
     pub deals: Deals,
     /// Promoted items on sale, by the promotion's sorting, then by id.
     pub promotions: Promotions,
+    /// The owner's own files, of which the version's name says nothing; empty of a store that was read back.
+    pub files: OwnFiles,
 }
 
 /// A visible top category with its visible subcategories.
@@ -73,8 +76,9 @@ pub enum Part<'a> {
 pub fn compile(files: &StoreFiles) -> Result<Compiled, Vec<Fault>> {
     let mut report = Report::default();
     let lowered = lower::lower(files, &mut report);
-    let (files, compiled) = assemble(lowered);
-    check_sizes(&files, &compiled, &mut report);
+    let (origins, mut compiled) = assemble(lowered);
+    compiled.files.clone_from(&files.own);
+    check_sizes(&origins, &compiled, &mut report);
     if report.is_empty() { Ok(compiled) } else { Err(report.into_faults()) }
 }
 
@@ -179,6 +183,7 @@ impl Compiled {
             promotions: promotions(&items),
             items,
             categories,
+            files: OwnFiles::default(),
         };
         compiled.settings.is_featured_deal = !compiled.deals.0.is_empty();
         compiled.version = fingerprint(&compiled);

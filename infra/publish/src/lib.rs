@@ -2,7 +2,7 @@
 //!
 //! [`read()`] turns a directory into [`files::StoreFiles`], [`check`] finds every fault in them, [`compile`] makes
 //! of them what the endpoints read, and [`publish`] writes that next to the version that is published now and moves
-//! the active version by one conditional write.
+//! the active version by one conditional write. A version keeps the owner's own files ([`own_files()`]).
 //!
 //! Knows nothing of HTTP and of no rule of pricing; what it writes is what [`shared::table`] reads.
 
@@ -12,12 +12,12 @@ mod compile;
 mod currency;
 mod duration;
 mod error;
-mod export;
 mod fault;
 pub mod files;
 mod html;
 mod load;
 mod lower;
+mod own_files;
 mod parse;
 pub mod provider;
 mod publish;
@@ -34,9 +34,9 @@ pub use command_size::{LONGEST_BY_RCON, long_commands};
 pub use compile::{Compiled, CompiledCategory, LARGEST_PAGE, Part, compile};
 pub use currency::check_digits;
 pub use error::PublishError;
-pub use export::{export, write_files};
 pub use fault::{Fault, nearest};
 pub use load::{LoadError, damage, load, load_version};
+pub use own_files::{FilesError, OwnFiles, files_differ, keep_files, own_files};
 pub use publish::{Published, publish, publish_with, switch};
 pub use read::read;
 pub use remove::{KEPT, outdated, remove_outdated};

@@ -5,6 +5,7 @@ use crate::compile::{Compiled, Part};
 use crate::currency::check_digits;
 use crate::error::PublishError;
 use crate::load::damage_of;
+use crate::own_files::keep_files;
 use crate::version::{generation, store_of, version_name};
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use shared::model::ActiveVersion;
@@ -20,6 +21,8 @@ use shared::table::{Db, StoreError, codec};
 pub enum Published {
     /// This very store is what is published already.
     Unchanged,
+    /// So it is, but its files were others, in comments for example: they are replaced.
+    FilesReplaced,
     /// The active version was moved to this store.
     Switched {
         version: String,
@@ -60,13 +63,16 @@ pub async fn publish_with(
     let active = ActiveVersion { version, config: compiled.config.clone(), ..ActiveVersion::default() };
     let is_published = |current: &ActiveVersion| current.version == active.version && current.config == active.config;
     if place == Place::Sound && current.as_ref().is_some_and(is_published) {
-        return Ok(Published::Unchanged);
+        let replaced = keep_files(db, &active.version, &compiled.files).await?;
+        return Ok(if replaced { Published::FilesReplaced } else { Published::Unchanged });
     }
     let rows = compiled.parts(&active.version).len();
     if place != Place::Sound {
         let fresh = place == Place::New && begin_version(db, &draft(compiled, &active.version, rows, now)).await?;
         write_rows(db, compiled, &active.version, fresh, progress).await?;
     }
+    // A version that can be switched to has its files.
+    keep_files(db, &active.version, &compiled.files).await?;
     let step = if same { Step::Repair } else { Step::Forward };
     match switch(db, previous.as_deref(), &active, place != Place::Sound, step, now).await {
         // Two publishers of one and the same store: both have what they wanted.
@@ -143,6 +149,7 @@ fn draft(compiled: &Compiled, version: &str, rows: usize, now: i64) -> VersionRe
         retired_at: None,
         removing_since: None,
         label: None,
+        files: None,
     }
 }
 

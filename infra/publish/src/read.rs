@@ -6,6 +6,7 @@ use crate::files::{
     VirtualCurrencyFile,
 };
 use crate::lower;
+use crate::own_files::OwnFiles;
 use crate::parse::parse;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
@@ -20,9 +21,9 @@ const LARGEST: u64 = 16 * 1024 * 1024;
 
 /// Reads everything of a store that is published.
 pub fn read(dir: &Path) -> Result<StoreFiles, Vec<Fault>> {
-    let mut report = Report::default();
+    let (mut report, mut own) = (Report::default(), OwnFiles::default());
     let store_path = Path::new("store.yaml");
-    let store = match file::<StoreFile>(dir, store_path, &mut report) {
+    let store = match file::<StoreFile>(dir, store_path, &mut own, &mut report) {
         Found::Whole(store) => Some(store),
         Found::Broken => None,
         Found::Missing => {
@@ -35,15 +36,19 @@ pub fn read(dir: &Path) -> Result<StoreFiles, Vec<Fault>> {
         store.as_ref().and_then(|store| store.shop.as_ref()).map(|shop| &shop.css).filter(|name| !name.is_empty());
     let known = STORE.into_iter().chain(css.map(|name| name.value.as_str()));
     check_names(dir, &known.collect::<Vec<_>>(), &mut report);
-    let css = css.map(|name| style_sheet(dir, name, &mut report)).unwrap_or_default();
-    let categories = folder::<CategoryFile>(dir, "categories", &mut report);
+    let css = css.map(|name| style_sheet(dir, name, &mut own, &mut report)).unwrap_or_default();
+    let categories = folder::<CategoryFile>(dir, "categories", &mut own, &mut report);
     if categories.is_empty() && report.is_empty() && dir.join("categories").is_dir() {
         report.enter(Path::new("categories"));
         report.fault(None, "", "is empty: add a file for each category, such as categories/ranks.yaml");
     }
-    let pages = folder::<PageFile>(dir, "pages", &mut report);
+    let pages = folder::<PageFile>(dir, "pages", &mut own, &mut report);
     let staff_path = Path::new("staff.yaml");
-    let staff = file::<StaffFile>(dir, staff_path, &mut report).whole();
+    let staff = file::<StaffFile>(dir, staff_path, &mut own, &mut report).whole();
+    if let Some(problem) = own.problem() {
+        report.enter(Path::new("."));
+        report.fault(None, "", problem);
+    }
     let store_is_broken = store.is_none();
     let mut files = StoreFiles {
         store: Source { path: store_path.to_path_buf(), content: store.unwrap_or_default() },
@@ -53,6 +58,7 @@ pub fn read(dir: &Path) -> Result<StoreFiles, Vec<Fault>> {
         images: images(dir, &mut report),
         shop_url: String::new(),
         css,
+        own,
     };
     if report.is_empty() {
         return Ok(files);
@@ -97,12 +103,17 @@ fn stand_in(categories: &[Source<CategoryFile>]) -> StoreFile {
 }
 
 /// Reads every YAML file of a folder by name; a folder that is not there is empty.
-fn folder<T: DeserializeOwned + JsonSchema>(dir: &Path, name: &str, report: &mut Report) -> Vec<Source<T>> {
+fn folder<T: DeserializeOwned + JsonSchema>(
+    dir: &Path,
+    name: &str,
+    own: &mut OwnFiles,
+    report: &mut Report,
+) -> Vec<Source<T>> {
     let mut sources = Vec::new();
     for file_name in names(dir, Path::new(name), report) {
         let path = Path::new(name).join(&file_name);
         if path.extension().is_some_and(|extension| extension == "yaml") {
-            let content = file::<T>(dir, &path, report).whole();
+            let content = file::<T>(dir, &path, own, report).whole();
             sources.extend(content.map(|content| Source { path, content }));
         } else if !is_words(&file_name) {
             report.enter(&path);
@@ -113,7 +124,7 @@ fn folder<T: DeserializeOwned + JsonSchema>(dir: &Path, name: &str, report: &mut
 }
 
 /// The owner's style sheet, with line ends as in every other file.
-fn style_sheet(dir: &Path, name: &At<String>, report: &mut Report) -> String {
+fn style_sheet(dir: &Path, name: &At<String>, own: &mut OwnFiles, report: &mut Report) -> String {
     let is_beside = name.ends_with(".css") && !name.contains(['/', '\\']) && !name.starts_with('.');
     let path = dir.join(&name.value);
     let read = || {
@@ -132,6 +143,7 @@ fn style_sheet(dir: &Path, name: &At<String>, report: &mut Report) -> String {
         report.fault(name.line, "shop.css", problem);
         String::new()
     });
+    own.add(Path::new(&name.value), text.as_bytes());
     text.replace("\r\n", "\n")
 }
 
@@ -226,7 +238,12 @@ impl<T> Found<T> {
 }
 
 /// Reads one file.
-fn file<T: DeserializeOwned + JsonSchema>(dir: &Path, path: &Path, report: &mut Report) -> Found<T> {
+fn file<T: DeserializeOwned + JsonSchema>(
+    dir: &Path,
+    path: &Path,
+    own: &mut OwnFiles,
+    report: &mut Report,
+) -> Found<T> {
     let whole = dir.join(path);
     let bytes = match bytes(&whole) {
         Err(NotRead::Failed(error)) if error.kind() == ErrorKind::NotFound && !is_listed(&whole) => {
@@ -239,6 +256,7 @@ fn file<T: DeserializeOwned + JsonSchema>(dir: &Path, path: &Path, report: &mut 
         }
         Ok(bytes) => bytes,
     };
+    own.add(path, &bytes);
     match parse(&bytes) {
         Ok(content) => Found::Whole(content),
         Err(problems) => {

@@ -11,6 +11,7 @@
 //! | a restore that an earlier version of the tool began | `RESTORE` | `RESTORE` | Get |
 //! | what was published when | `STORE` | `HISTORY` | Get, Put |
 //! | versions still in the table | `VERSIONS` | *version* | Query |
+//! | the owner's own files of a version, compressed, in parts; no function reads them | `FILES#v` | *set*`#`*number* | Get, Query, Put and Delete by tools |
 //! | settings, staff, patronage of a version | `CONTENT#v#SETTINGS` … | `DATA` | Get |
 //! | a page of a version by its url | `PAGE#v#url` | `DATA` | Get |
 //! | category list, deals, promotions of a version | `CATALOG#v#TREE` … | `DATA` | Get |
@@ -109,6 +110,16 @@ pub fn version(version: &str) -> Key {
 
 pub fn versions() -> String {
     "VERSIONS".to_owned()
+}
+
+/// Partition of the owner's own files of a version. No role of a function reaches it.
+pub fn version_files(version: &str) -> String {
+    format!("FILES#{version}")
+}
+
+/// A part of a set of files of a version.
+pub fn version_files_part(version: &str, set: &str, part: u32) -> Key {
+    key(version_files(version), &format!("{set}#{part:04}"))
 }
 
 pub fn settings(version: &str) -> Key {

@@ -3,14 +3,14 @@
 use super::Source;
 use super::content::CommandFile;
 use super::interval::{self, IntervalFile};
-use super::scalar::{At, Decimal, is_default, is_yes, yes};
+use super::scalar::{At, Decimal, yes};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use shared::model::{ItemType, VariableKind};
 use std::collections::BTreeMap;
 
 /// A category or subcategory.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CategoryFile {
     /// Its id, unique among all categories.
@@ -20,31 +20,31 @@ pub struct CategoryFile {
     /// Its name.
     pub name: String,
     /// Its description.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub description: Option<String>,
     /// Image URL.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub image: Option<String>,
     /// Order among its siblings, then by id.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default)]
     pub sorting: i64,
     /// Whether it is found at all.
-    #[serde(default = "yes", skip_serializing_if = "is_yes")]
+    #[serde(default = "yes")]
     pub enabled: bool,
     /// Whether it was deleted; kept so that old orders can name its items.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default)]
     pub deleted: bool,
     /// Whether a buyer pays the difference to what they own in it (rules.md, "Cumulative categories").
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default)]
     pub cumulative: bool,
     /// Rows of its comparison table.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default)]
     pub comparison: Vec<ComparisonRow>,
     /// The items directly in it.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default)]
     pub items: Vec<ItemFile>,
     /// Its subcategories; a subcategory has none.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default)]
     pub subcategories: Vec<CategoryFile>,
 }
 
@@ -59,7 +59,7 @@ impl CategoryFile {
 }
 
 /// A row of a comparison table.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ComparisonRow {
     /// Its id, unique inside the category.
@@ -67,13 +67,13 @@ pub struct ComparisonRow {
     /// Its name.
     pub name: String,
     /// Its description.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default)]
     pub description: String,
     /// How its cells are to be read: `text` if it is left out.
-    #[serde(rename = "type", default = "text", skip_serializing_if = "is_text")]
+    #[serde(rename = "type", default = "text")]
     pub kind: String,
     /// Order among the rows, then by id.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default)]
     pub sorting: i64,
 }
 
@@ -81,13 +81,9 @@ fn text() -> String {
     "text".to_owned()
 }
 
-fn is_text(kind: &str) -> bool {
-    kind == "text"
-}
-
 /// An item.
 #[expect(clippy::struct_excessive_bools, reason = "every one is a switch that its owner writes")]
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ItemFile {
     /// Its id, unique among all items.
@@ -95,90 +91,90 @@ pub struct ItemFile {
     /// Its name.
     pub name: String,
     /// Its description.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub description: Option<String>,
     /// Image path.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default)]
     pub image: String,
     /// Regular price of one unit in major units. May be left out if the buyer names it (then it is `min_price`)
     /// and if the item is sold only for virtual currency (then it is 0).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub price: Option<Decimal>,
     /// Amount taken off the regular price, in major units.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub discount: Option<Decimal>,
     /// Whether it is on sale.
-    #[serde(default = "yes", skip_serializing_if = "is_yes")]
+    #[serde(default = "yes")]
     pub active: bool,
     /// `CMD` (delivered everywhere) or `CMD_SERVER` (delivered to the selected server).
-    #[serde(rename = "type", default, skip_serializing_if = "is_default")]
+    #[serde(rename = "type", default)]
     pub kind: ItemType,
     /// Whether it is a subscription: `true` if it is paid every month, or how often, such as `{every: 3, unit: month}`.
-    #[serde(default, with = "interval", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "interval::deserialize")]
     #[schemars(schema_with = "interval::schema")]
     pub subscription: Option<IntervalFile>,
     /// The time after the end of a paid period during which a subscription stays while its next payment is awaited: at
     /// least `1 day`, and `3 days` if it is left out.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub grace: Option<At<String>>,
     /// Whether the buyer names the price.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default)]
     pub any_price: bool,
     /// The least a buyer may name, in major units.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub min_price: Option<Decimal>,
     /// Units that may be sold in all.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub global_limit: Option<At<u32>>,
     /// Units that one user may buy.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub user_limit: Option<At<u32>>,
     /// Units that one order may have.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub most: Option<At<u32>>,
     /// Whether the buyer selects one of `servers`.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default)]
     pub select_server: bool,
     /// Ids of the servers it is delivered to.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default)]
     pub servers: Vec<At<u64>>,
     /// Whether it can be bought as a gift for another player.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default)]
     pub gifting: bool,
     /// Whether the buyer needs a linked account of the chat platform.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default)]
     pub needs_chat: bool,
     /// Price of one unit in virtual currency.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub virtual_price: Option<Decimal>,
     /// Whether it is sold only for virtual currency.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default)]
     pub virtual_only: bool,
     /// Whether it is a featured deal.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default)]
     pub featured: bool,
     /// Row of the category's comparison table to the item's cell.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default)]
     pub comparison: BTreeMap<u64, At<String>>,
     /// Fields that the buyer fills in.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default)]
     pub variables: Vec<VariableFile>,
     /// The offer made for it inside the cart.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub promotion: Option<PromotionFile>,
     /// Commands that run on game servers.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default)]
     pub commands: Vec<CommandFile>,
     /// The time after which a unit of it expires, such as `30 days`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub expires_after: Option<At<String>>,
     /// Order inside the category, then by id.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default)]
     pub sorting: i64,
 }
 
 /// Something the buyer fills in or chooses.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct VariableFile {
     /// Its id, unique inside the item.
@@ -186,27 +182,27 @@ pub struct VariableFile {
     /// Its name, as buyers see it.
     pub name: String,
     /// Values to choose from; if they are left out, the buyer enters one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub options: Option<Vec<String>>,
     /// Form of the buyer's entry if there are no options: `word`, `text`, `number`, `integer`, `steam_id` or `uuid` (rules.md,
     /// "Variables").
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default)]
     pub kind: VariableKind,
     /// The lowest value of an `integer`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub min: Option<At<i64>>,
     /// The highest value of an `integer`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub max: Option<At<i64>>,
 }
 
 /// An offer made inside the cart.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PromotionFile {
     /// Price of one unit that is added from the promotion, in major units.
     pub price: Decimal,
     /// Order among all promotions, then by item id.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default)]
     pub sorting: i64,
 }

@@ -4,12 +4,12 @@ use super::scalar::At;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Error, MapAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Deserializer};
 use shared::model::PeriodUnit;
 use std::fmt;
 
 /// The interval at which a subscription is paid.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct IntervalFile {
     /// Units of a period, 1 if it is left out. A period is at most three years.
@@ -49,14 +49,6 @@ impl<'de> Visitor<'de> for IntervalVisitor {
 
 pub(super) fn deserialize<'de, D: Deserializer<'de>>(field: D) -> Result<Option<IntervalFile>, D::Error> {
     field.deserialize_any(IntervalVisitor)
-}
-
-#[expect(clippy::ref_option, reason = "serde passes the field so")]
-pub(super) fn serialize<S: Serializer>(interval: &Option<IntervalFile>, serializer: S) -> Result<S::Ok, S::Error> {
-    match interval {
-        Some(interval) if *interval != IntervalFile::default() => interval.serialize(serializer),
-        interval => interval.is_some().serialize(serializer),
-    }
 }
 
 pub(super) fn schema(generator: &mut SchemaGenerator) -> Schema {

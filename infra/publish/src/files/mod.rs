@@ -1,7 +1,7 @@
 //! The format in which owners write their stores; `infra/docs/store-format.md` explains it to them.
 //!
 //! These structs are what is in the files and nothing else: unknown fields are refused, everything that can
-//! be left out has a default, and values that can be wrong remember their line. They write back what they read.
+//! be left out has a default, and values that can be wrong remember their line.
 
 mod catalog;
 mod content;
@@ -17,7 +17,7 @@ pub use content::LinkFile;
 pub use content::{PageFile, StaffEntry, StaffFile};
 pub use images::NamedImage;
 pub use interval::IntervalFile;
-pub use scalar::{At, Decimal, is_default, is_yes, yes};
+pub use scalar::{At, Decimal};
 pub use shop::{ColoursFile, HeroFile, PaletteFile, ShopFile};
 pub use store::{
     AnnouncementFile, ChatClientFile, ChatFile, CurrencyFile, GameServerFile, GoalFile, LanguageFile, MaintenanceFile,
@@ -25,6 +25,7 @@ pub use store::{
     StorefrontFile, VirtualCurrencyFile,
 };
 
+use crate::own_files::OwnFiles;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
@@ -58,4 +59,6 @@ pub struct StoreFiles {
     pub shop_url: String,
     /// The owner's style sheet, which `shop.css` of `store.yaml` names; empty if there is none.
     pub css: String,
+    /// All of these files as they are written; empty of a store that was not read from files.
+    pub own: OwnFiles,
 }

@@ -1,6 +1,6 @@
 //! The smallest parts of the format: values that remember their line, and decimals kept as text.
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Deserializer};
 use serde_saphyr::Spanned;
 use shared::model::{DecimalError, Money, Rate};
 use std::ops::Deref;
@@ -41,15 +41,9 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for At<T> {
     }
 }
 
-impl<T: Serialize> Serialize for At<T> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.value.serialize(serializer)
-    }
-}
-
 /// A decimal number as its owner wrote it, such as `9.99`. It stays text until the number of digits is known,
 /// so that it never passes through binary floating point.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(transparent)]
 pub struct Decimal(pub At<String>);
 
@@ -68,25 +62,6 @@ impl Decimal {
     pub fn rate(&self) -> Result<Rate, DecimalError> {
         Rate::parse(&self.0)
     }
-
-    /// Writes an amount of money as an owner would.
-    pub fn from_money(amount: Money, digits: u8) -> Self {
-        Self(unscaled(amount.minor(), digits, digits).into())
-    }
-
-    /// Writes an exchange rate as an owner would.
-    pub fn from_rate(rate: Rate) -> Self {
-        Self(unscaled(rate.millionths(), 6, 0).into())
-    }
-}
-
-/// Writes 999 as `9.99` if `digits` is 2, with at least `least` digits after the point.
-fn unscaled(number: i64, digits: u8, least: u8) -> String {
-    let (digits, least) = (usize::from(digits), usize::from(least));
-    let text = format!("{number:0>width$}", width = digits + 1);
-    let (whole, fraction) = text.split_at(text.len() - digits);
-    let kept = fraction.trim_end_matches('0').len().max(least);
-    if kept == 0 { whole.to_owned() } else { format!("{whole}.{}", &fraction[..kept]) }
 }
 
 /// Default of a switch that is on unless its owner says otherwise.
@@ -94,20 +69,9 @@ pub const fn yes() -> bool {
     true
 }
 
-/// Whether a switch that is on by default may be left out when it is written.
-pub const fn is_yes(switch: &bool) -> bool {
-    *switch
-}
-
-/// Whether a field may be left out when it is written.
-pub fn is_default<T: Default + PartialEq>(field: &T) -> bool {
-    *field == T::default()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proptest::prelude::*;
 
     fn decimal(text: &str) -> Decimal {
         Decimal(text.to_owned().into())
@@ -144,15 +108,5 @@ mod tests {
         assert_eq!(decimal("1.084512").rate(), Ok(Rate::from_millionths(1_084_512)));
         assert_eq!(decimal("0.0000001").rate(), Err(DecimalError::TooManyDigits(6)));
         assert_eq!(decimal("0").rate(), Err(DecimalError::Zero));
-    }
-
-    proptest! {
-        #[test]
-        fn what_is_written_reads_back_the_same(minor in 0..=Money::LARGEST.minor(), digits in 0_u8..=4) {
-            let amount = Money::from_minor(minor);
-            prop_assert_eq!(Decimal::from_money(amount, digits).money(digits), Ok(amount));
-            let rate = Rate::from_millionths(minor.max(1));
-            prop_assert_eq!(Decimal::from_rate(rate).rate(), Ok(rate));
-        }
     }
 }

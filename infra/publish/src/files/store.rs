@@ -1,16 +1,16 @@
 //! `store.yaml`: the site and what holds for all of it.
 
 use super::content::{CommandFile, LinkFile};
-use super::scalar::{At, Decimal, is_default, is_yes, yes};
+use super::scalar::{At, Decimal, yes};
 use super::shop::ShopFile;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use shared::model::{AuthType, ChatPlatform, Images};
 use std::collections::BTreeMap;
 
 /// `store.yaml`.
 #[expect(clippy::struct_excessive_bools, reason = "every one is a switch that its owner writes")]
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StoreFile {
     /// Version of the file format, [`super::FORMAT`].
@@ -18,97 +18,97 @@ pub struct StoreFile {
     /// The site's name.
     pub name: String,
     /// The site's description.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default)]
     pub description: String,
     /// How buyers log in.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default)]
     pub auth_type: AuthType,
     /// Code of the language shown first; the first of `languages` if it is left out.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub language: Option<At<String>>,
     /// Languages of the site.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default)]
     pub languages: Vec<LanguageFile>,
     /// The store's currency.
     pub currency: CurrencyFile,
     /// Currencies a buyer may pay in; the store's own if they are left out.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default)]
     pub currencies: Vec<RateFile>,
     /// Header links.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default)]
     pub header: Vec<LinkFile>,
     /// Footer links.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default)]
     pub footer: Vec<LinkFile>,
     /// The monitored game server.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default)]
     pub game_server: GameServerFile,
     /// Donation goals.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default)]
     pub goals: Vec<GoalFile>,
     /// Announcement to every visitor.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub announcement: Option<AnnouncementFile>,
     /// Social network to URL.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default)]
     pub socials: BTreeMap<String, String>,
     /// The chat platform.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default)]
     pub chat: ChatFile,
     /// Whether referral codes are accepted.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default)]
     pub referrals: bool,
     /// Whether profiles are shown.
-    #[serde(default = "yes", skip_serializing_if = "is_yes")]
+    #[serde(default = "yes")]
     pub profiles: bool,
     /// Whether client data is collected through a form during checkout.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default)]
     pub details_form: bool,
     /// The virtual currency.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default)]
     pub virtual_currency: VirtualCurrencyFile,
     /// Whether pages and categories are shown without a token (rules.md, "Guest mode").
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default)]
     pub guest_mode: bool,
     /// Whether the store is closed for maintenance; `storectl maintenance` overrides it.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default)]
     pub maintenance: MaintenanceFile,
     /// Data of every player.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default)]
     pub players: PlayersFile,
     /// The storefront that uses this API.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default)]
     pub storefront: StorefrontFile,
     /// URL below which the pictures are that these files name by a path, such as `https://cdn.example`; responses then have
     /// whole URLs.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default)]
     pub assets_url: At<String>,
     /// How responses name the pictures of items: by `paths` below the API's own host, if that serves pictures, or by whole
     /// `urls`.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default)]
     pub images: Images,
     /// How buyers pay.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default)]
     pub payments: PaymentsFile,
     /// Consequences of a dispute of a payment by the buyer's bank, besides taking the order back.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default)]
     pub on_dispute: OnDisputeFile,
     /// The shop's pages, which a store without this does not have. They are public, whatever `guest_mode` says.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub shop: Option<ShopFile>,
     /// The patrons list.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default)]
     pub patrons: PatronsFile,
     /// Servers that items can be delivered to.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default)]
     pub servers: Vec<ServerFile>,
     /// Commands that run for every line of every order, after those of its item.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default)]
     pub commands: Vec<CommandFile>,
 }
 
 /// A language of the site.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LanguageFile {
     /// Its code.
@@ -118,22 +118,22 @@ pub struct LanguageFile {
 }
 
 /// The store's currency.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CurrencyFile {
     /// Its code.
     pub code: At<String>,
     /// Digits after the point, 0 to 4; 2 if they are left out (rules.md, "Money and rounding").
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub digits: Option<At<u8>>,
     /// Units of it that one US dollar buys, up to six digits. The rate in `currencies` if it is left out, or 1 if
     /// there are no other currencies.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub per_usd: Option<Decimal>,
 }
 
 /// A currency that a buyer may pay in.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RateFile {
     /// Its code.
@@ -143,7 +143,7 @@ pub struct RateFile {
 }
 
 /// The monitored game server.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GameServerFile {
     /// Host name or address.
@@ -153,7 +153,7 @@ pub struct GameServerFile {
 }
 
 /// A donation goal.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GoalFile {
     /// Its id, under which it is counted.
@@ -165,7 +165,7 @@ pub struct GoalFile {
 }
 
 /// Announcement to every visitor.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AnnouncementFile {
     /// Its id. Another announcement has another id.
@@ -173,163 +173,163 @@ pub struct AnnouncementFile {
     /// Its title.
     pub title: String,
     /// Its text.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default)]
     pub content: String,
     /// The button below it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub button: Option<LinkFile>,
     /// When it was made, such as `2031-05-01T12:00:00Z`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub created_at: Option<At<String>>,
     /// When it last changed; `created_at` if it is left out.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub updated_at: Option<At<String>>,
 }
 
 /// The chat platform.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ChatFile {
     /// Whether buyers log in through it (`chat_sync`).
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default)]
     pub sync: bool,
     /// URL of the community.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default)]
     pub url: String,
     /// Id of the community.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default)]
     pub id: String,
     /// Which platform it is. With `discord`, the three URLs and the scopes of `client` may be left out; with `other`, Discord's
     /// own names are not served beside the neutral ones.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub platform: Option<ChatPlatform>,
     /// The store's OAuth client there.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default)]
     pub client: ChatClientFile,
 }
 
 /// An OAuth client at the chat platform (rules.md, "Chat login"). Nothing here is secret.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ChatClientFile {
     /// Client id.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default)]
     pub client_id: String,
     /// Address to which the platform sends the buyer back.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default)]
     pub redirect_url: At<String>,
     /// Scopes to ask for.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default)]
     pub scopes: Vec<String>,
     /// The platform's authorize endpoint.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default)]
     pub authorize_url: At<String>,
     /// The platform's token endpoint, which exchanges a code for an access token: https, or a loopback address.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default)]
     pub token_url: At<String>,
     /// The platform's user endpoint, which returns the account of an access token: https, or a loopback address.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default)]
     pub user_url: At<String>,
 }
 
 /// The virtual currency.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct VirtualCurrencyFile {
     /// Whether it is used.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default)]
     pub enabled: bool,
     /// Its name.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default)]
     pub name: String,
 }
 
 /// Whether the store is closed for maintenance.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MaintenanceFile {
     /// Whether it is closed.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default)]
     pub enabled: bool,
     /// Text for visitors while the store is closed.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default)]
     pub message: String,
 }
 
 /// Data of every player.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PlayersFile {
     /// URL of a player's picture, in which `{player}` is replaced by the name.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default)]
     pub avatar: At<String>,
     /// The sign before the names of Bedrock players on the game servers, as in Floodgate's `username-prefix`: one of `.`, `*`, `_`,
     /// `+`, `-` and `!`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub bedrock: Option<At<String>>,
 }
 
 /// The storefront that uses this API.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StorefrontFile {
     /// Its address, such as `https://shop.example`.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default)]
     pub url: At<String>,
 }
 
 /// How buyers pay (rules.md, "Checkout").
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PaymentsFile {
     /// The payment methods that are switched on, in the order in which buyers see them: `Stripe`.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default)]
     pub methods: Vec<At<String>>,
     /// How many minutes an open checkout holds what it sells: 0 if it holds nothing, or 30 to 1,400; 30 if it is left
     /// out.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub hold_minutes: Option<At<u32>>,
     /// The most units of an item with a global limit in one open checkout; 10 if it is left out.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub hold_units: Option<At<u32>>,
     /// Whether methods that confirm a payment days later are offered.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default)]
     pub delayed: bool,
     /// The least amount that can be paid, in major units of the store's currency; the provider's own minimum if it is
     /// left out.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub least: Option<Decimal>,
 }
 
 /// Consequences of a dispute of a payment by the buyer's bank (rules.md, "Disputes").
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OnDisputeFile {
     /// Whether the buyer is banned.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default)]
     pub ban: bool,
 }
 
 /// The patrons list.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PatronsFile {
     /// Whether it is shown.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default)]
     pub enabled: bool,
     /// Currency of the amounts; the store's if it is left out.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default)]
     pub currency_code: String,
     /// Text above the list.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default)]
     pub description: String,
     /// All-time sums for which patrons are listed, ascending, in major units.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default)]
     pub thresholds: Vec<Decimal>,
 }
 
 /// A server that items can be delivered to.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ServerFile {
     /// Its id, by which items name it.
@@ -337,10 +337,10 @@ pub struct ServerFile {
     /// Its name, as buyers see it.
     pub name: String,
     /// How its players are known; by their names if that is left out.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default)]
     pub players: ServerPlayersFile,
     /// Whether its console takes spaces between double quotes as part of a word: `kick "{player}"`.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default)]
     pub quotes: bool,
 }
 
@@ -348,11 +348,11 @@ pub struct ServerFile {
 pub const NO_ID: &str = "none";
 
 /// How the players of a server are known.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ServerPlayersFile {
     /// If anybody may take a buyer's name: the variable in which buyers give the id that the server's list of players has,
     /// such as `"{var:7}"`, or `none`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub id: Option<At<String>>,
 }

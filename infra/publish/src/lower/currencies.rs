@@ -4,6 +4,7 @@ use crate::currency::{US_DOLLAR, is_known, usual_if_far_from};
 use crate::fault::{Report, Unique};
 use crate::files::{At, Decimal, StoreFile};
 use shared::model::{Currency, Rate};
+use shared::money;
 
 /// The rate of the US dollar, and of a store's currency if it is the only one.
 const PAR: Rate = Rate::from_millionths(1_000_000);
@@ -82,7 +83,7 @@ fn rate(code: &At<String>, value: &Decimal, field: &str, report: &mut Report) ->
     if code.value == US_DOLLAR && rate != PAR {
         report.fault(value.line(), field, "must be 1: it is how many US dollars one US dollar buys");
     } else if let Some(usual) = usual_if_far_from(code, rate.millionths()) {
-        let usual = Decimal::from_rate(Rate::from_millionths(usual)).0.value;
+        let usual = shown_rate(Rate::from_millionths(usual));
         let problem = format!(
             "looks wrong: one US dollar buys about {usual} {}. Is it dollars per unit instead of units per dollar?",
             code.value
@@ -90,4 +91,9 @@ fn rate(code: &At<String>, value: &Decimal, field: &str, report: &mut Report) ->
         report.warn(value.line(), field, problem);
     }
     Some(rate)
+}
+
+/// A rate with no more digits than it needs.
+pub(crate) fn shown_rate(rate: Rate) -> String {
+    money::rate(rate).to_string().trim_end_matches('0').trim_end_matches('.').to_owned()
 }

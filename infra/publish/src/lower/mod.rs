@@ -18,6 +18,7 @@ mod text;
 mod value;
 
 pub use catalog::Category;
+pub(crate) use currencies::shown_rate;
 pub use site::Site;
 
 use crate::fault::Report;

@@ -5,6 +5,7 @@ use crate::fault::{Report, Unique, nearest};
 use crate::files::{CategoryFile, Decimal, PaymentsFile, StoreFile, StoreFiles};
 use crate::provider::{self, Charged, METHODS};
 use shared::model::{Money, Payments, StoreConfig};
+use shared::money::CurrencyFormat;
 
 /// The shortest hold in minutes that is not none: providers end no checkout earlier.
 const SHORTEST_HOLD: u32 = 30;
@@ -109,7 +110,7 @@ fn least(file: &PaymentsFile, charged: Option<Charged>, digits: u8, code: &str, 
     };
     let Some(least) = amount(written, digits, FIELD, report) else { return Money::ZERO };
     if charged.is_some_and(|charged| charged.digits == digits) && at_provider.is_some_and(|at| least < at) {
-        let at = Decimal::from_money(at_provider.unwrap_or_default(), digits).0.value;
+        let at = CurrencyFormat::new(digits).money(at_provider.unwrap_or_default()).to_string();
         report.warn(written.line(), FIELD, format!("is below {at}, the least amount that Stripe charges in {code}"));
     }
     least

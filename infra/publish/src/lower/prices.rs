@@ -3,6 +3,7 @@
 use super::item_reader::ItemReader;
 use crate::files::Decimal;
 use shared::model::{Money, Promotion};
+use shared::money::CurrencyFormat;
 
 pub(super) struct Prices {
     pub(super) price: Money,
@@ -91,7 +92,7 @@ fn below_least(reader: &mut ItemReader<'_>, amount: Option<Money>, written: Opti
     let (payments, digits) = (&site.config.payments, site.config.digits);
     let is_charged = !payments.methods.is_empty() && !reader.file.virtual_only && !site.least_is_doubtful;
     if is_charged && amount.is_some_and(|amount| amount > Money::ZERO && amount < payments.least) {
-        let least = Decimal::from_money(payments.least, digits).0.value;
+        let least = CurrencyFormat::new(digits).money(payments.least).to_string();
         let problem = format!("is below payments.least, {least}: one unit cannot be paid; only 0 is allowed below it");
         reader.fault(written.and_then(Decimal::line), name, &problem);
     }

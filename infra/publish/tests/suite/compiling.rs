@@ -1,7 +1,6 @@
 //! Compiling a store's files.
 
 use crate::support::{STORE, store, write};
-use publish::files::StoreFiles;
 use publish::{Compiled, Part, compile, read};
 use shared::model::{CategoryId, CategoryPath, Images, ItemId, Tree};
 use shared::table::keys;
@@ -178,8 +177,7 @@ fn the_urls_and_scopes_of_discord_can_be_left_out() {
     }
     assert_eq!(login.scopes, ["identify"]);
     assert!(!unnamed.config.chat.is_complete() && missing == 2);
-    // What the owner writes is kept, and an export has it all.
-    assert_eq!(compile(&publish::export(&discord)).unwrap(), discord);
+    // What the owner writes is kept.
     let own = chat("platform: other, ").0;
     assert!(!own.config.chat.has_discord_names() && own.config.chat.authorize_url.is_empty());
 }
@@ -192,25 +190,6 @@ fn a_store_says_how_its_items_pictures_are_named_and_its_publisher_where_the_sho
     "https://shop.example".clone_into(&mut files.shop_url);
     let compiled = compile(&files).unwrap();
     assert_eq!(compiled.config.item_picture("/img/a.png"), "https://shop.example/img/a.png");
-    assert_eq!(compile(&publish::export(&compiled)).unwrap(), compiled);
-}
-
-#[test]
-fn files_write_back_what_they_read() {
-    let dir = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../sample-store");
-    let files = read(&dir).unwrap();
-    let copy = tempfile::tempdir().unwrap();
-    let path = |path: &std::path::Path| path.to_str().unwrap().to_owned();
-    write(copy.path(), &path(&files.store.path), &serde_saphyr::to_string(&files.store.content).unwrap());
-    write(copy.path(), &path(&files.staff.path), &serde_saphyr::to_string(&files.staff.content).unwrap());
-    for category in &files.categories {
-        write(copy.path(), &path(&category.path), &serde_saphyr::to_string(&category.content).unwrap());
-    }
-    for page in &files.pages {
-        write(copy.path(), &path(&page.path), &serde_saphyr::to_string(&page.content).unwrap());
-    }
-    // Pictures are not written back.
-    assert_eq!(read(copy.path()).unwrap(), StoreFiles { images: BTreeSet::new(), ..files });
 }
 
 #[test]

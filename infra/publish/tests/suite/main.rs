@@ -3,10 +3,11 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a helper that fails fails its test")]
 
 mod cases;
+mod changes;
 mod commands;
 mod compiling;
-mod export;
 mod format_page;
+mod own_files;
 mod payments;
 mod publishing;
 mod reading;

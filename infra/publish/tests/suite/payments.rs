@@ -1,7 +1,7 @@
 //! `payments` in store.yaml: what can be paid, what is refused, and what is warned of.
 
 use crate::support::{lines, store};
-use publish::{check, compile, export, files::Decimal, read, warnings};
+use publish::{check, compile, read, warnings};
 use shared::model::{Money, Payments};
 
 /// A store with a currency, and with what follows in store.yaml.
@@ -71,16 +71,4 @@ fn an_item_that_one_checkout_can_keep_from_all_others_is_warned_of() {
     assert_eq!(warned(on, "global_limit: 20, active: false"), "");
     assert_eq!(warned("payments: {methods: [Stripe], hold_minutes: 0}\n", "global_limit: 20"), "");
     assert_eq!(warned("", "global_limit: 20"), "");
-}
-
-#[test]
-fn what_is_left_out_is_left_out_of_an_export() {
-    for (rest, least) in
-        [("payments: {methods: [Stripe]}\n", None), ("payments: {methods: [Stripe], least: 3}\n", Some("3.00"))]
-    {
-        let dir = store(&[("store.yaml", &yaml("code: PLN", rest))]);
-        let written = export(&compile(&read(dir.path()).unwrap()).unwrap()).store.content.payments;
-        assert_eq!(written.least, least.map(|least| Decimal(least.to_owned().into())), "{rest}");
-        assert_eq!((written.hold_minutes, written.hold_units), (None, None));
-    }
 }

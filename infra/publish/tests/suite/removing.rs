@@ -49,8 +49,8 @@ async fn the_published_version_and_the_last_three_before_it_stay() {
     assert_eq!(removed.len(), 6 - 1 - KEPT);
     let kept: Vec<String> = stores.iter().rev().take(1 + KEPT).map(|store| store.version.clone()).collect();
     assert_eq!(versions(&table).await, kept);
-    // Every row that is left belongs to a kept version: its rows, its record; then the active version and the history.
-    assert_eq!(rows(&table).await, kept.len() * (stores[0].parts("").len() + 1) + 2);
+    // Every row that is left belongs to a kept version: its rows, its files, its record; then the active version and the history.
+    assert_eq!(rows(&table).await, kept.len() * (stores[0].parts("").len() + 2) + 2);
     for store in stores.iter().skip(2) {
         assert_eq!(damage(&table.db, store).await.unwrap(), 0);
     }
@@ -85,7 +85,7 @@ async fn a_removal_that_was_cut_off_is_completed_by_the_next() {
         // Another process may still be removing it: the removal is not taken over before a quarter of an hour.
         remove_outdated(&table.db, NOW + 2 * HOUR, HOUR, &|_| {}).await.unwrap();
         assert_eq!(versions(&table).await.len(), 1 + KEPT, "write {let_through}");
-        assert_eq!(rows(&table).await, (1 + KEPT) * (stores[0].parts("").len() + 1) + 2, "write {let_through}");
+        assert_eq!(rows(&table).await, (1 + KEPT) * (stores[0].parts("").len() + 2) + 2, "write {let_through}");
     }
 }
 
@@ -128,7 +128,7 @@ async fn an_attempt_that_nobody_resumed_is_removed_with_all_its_rows() {
             remove_outdated(&table.db, NOW + HOUR, 1, &|_| {}).await.unwrap(),
             std::slice::from_ref(&two.version)
         );
-        assert_eq!(rows(&table).await, one.parts("").len() + 3, "write {let_through}");
+        assert_eq!(rows(&table).await, one.parts("").len() + 4, "write {let_through}");
     }
 }
 
@@ -146,7 +146,7 @@ async fn a_resumed_publish_writes_only_what_is_missing() {
     let there = rows(&table).await - 1;
     let calls = Calls::default();
     publish(&table.through(calls.clone()), &two, NOW).await.unwrap();
-    assert_eq!(written(&calls), two.parts("").len() - there);
+    assert_eq!(written(&calls), two.parts("").len() - there + 1, "and the files");
     assert_eq!(damage(&table.db, &two).await.unwrap(), 0);
 }
 

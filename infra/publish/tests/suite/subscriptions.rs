@@ -1,7 +1,7 @@
 //! Subscriptions: how an owner writes them, what is published of them, and what they cannot be as well.
 
 use crate::support::{STORE, lines, store};
-use publish::{Compiled, changes, check, compile, export, read, warnings};
+use publish::{Compiled, changes, check, compile, read, warnings};
 use shared::model::{PeriodUnit, Plan};
 
 const SERVERS: &str = "servers: [{id: 1, name: Hearth}]\n";
@@ -58,25 +58,6 @@ fn a_subscription_is_paid_every_month_or_as_often_as_its_owner_says() {
     }
     let item = &compiled("subscription: false").items[0].item;
     assert_eq!((item.is_subscription, item.plan), (false, Plan::default()));
-}
-
-#[test]
-fn a_subscription_is_exported_as_shortly_as_it_can_be_written() {
-    for (written, expected) in [
-        ("subscription: {every: 1, unit: month}\ngrace: 3 days", "  subscription: true\n"),
-        ("subscription: {unit: year}", "  subscription:\n    every: 1\n    unit: year\n"),
-        ("subscription: true\ngrace: 48 hours", "  subscription: true\n  grace: 2 days\n"),
-        ("subscription: {unit: day}\ngrace: 3 days", "    unit: day\n  grace: 3 days\n"),
-        ("subscription: {unit: day}\ngrace: 1 day", "    unit: day\n"),
-    ] {
-        let store = compiled(written);
-        let files = export(&store);
-        let dir = tempfile::tempdir().unwrap();
-        publish::write_files(dir.path(), &files).unwrap();
-        let text = std::fs::read_to_string(dir.path().join("categories/a.yaml")).unwrap();
-        assert!(text.contains(expected), "{written}: {text}");
-        assert_eq!(compile(&read(dir.path()).unwrap()).unwrap(), store, "{written}");
-    }
 }
 
 #[test]

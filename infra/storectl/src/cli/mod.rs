@@ -124,10 +124,9 @@ pub enum Command {
     #[command(after_help = "Examples:\n  storectl rollback --stack storefront\n  \
                             storectl rollback 3f9a0c21d4e5b6a7c8d9 --stack storefront --yes")]
     Rollback(Rollback),
-    /// Write the published store back to files; publishing them again changes nothing.
+    /// Write the files of the published store, as they were published.
     #[command(after_help = "Examples:\n  storectl export from-aws --stack storefront\n\n\
-                            What is hidden (disabled or deleted categories) is not published and not exported: keep \
-                            your own files in version control.")]
+                            Comments and hidden categories are among them, pictures are not.")]
     Export(Export),
     /// Write everything in the table to a compressed file.
     #[command(after_help = "Examples:\n  storectl backup store.jsonl.gz --stack storefront\n  \

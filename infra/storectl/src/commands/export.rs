@@ -1,12 +1,11 @@
-//! `export`: the published store back to files.
+//! `export`: the files of the published store, as they were published.
 
 use super::common::published;
 use crate::answer::{Answer, GOOD, WARN, paint};
 use crate::cli::Export;
-use crate::error::{Exit, Failure};
+use crate::error::{Exit, Failure, capital};
 use crate::target::Target;
-use publish::LoadError;
-use publish::files::StoreFiles;
+use publish::{FilesError, OwnFiles, own_files};
 use serde_json::json;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -22,12 +21,10 @@ pub(super) async fn run(target: &Target, options: &Export) -> Result<Answer, Fai
         Err(error) => return Err(Failure::file(dir, &error)),
     };
     let version = published(target).await?.version;
-    let store = publish::load_version(&target.db, &version).await;
-    let store = store.map_err(|error| match error {
-        LoadError::Store(error) => error.into(),
-        damaged => Failure::refused(format!("{damaged}."), "Publish your own files again, or roll back."),
+    let files = own_files(&target.db, &version).await.map_err(|error| match error {
+        FilesError::Store(error) => error.into(),
+        missing => Failure::refused(format!("{}.", capital(&missing.to_string())), "Publish your own files again."),
     })?;
-    let mut files = publish::export(&store);
     let (part, whole) = places(dir).map_err(|error| Failure::file(dir, &error))?;
     let local = |error: io::Error| Failure::file(dir, &error).done("Nothing was exported.");
     write(&part, &files).map_err(local)?;
@@ -42,25 +39,21 @@ pub(super) async fn run(target: &Target, options: &Export) -> Result<Answer, Fai
     } else {
         take_place(&part, &whole).map_err(local)?;
     }
-    let count = files.categories.len();
-    let mut text = format!(
-        "{} Version {version} is in {}: {count} categories, {} items, {} pages.",
-        paint(GOOD, "ok"),
-        dir.display(),
-        store.items.len(),
-        files.pages.len()
-    );
-    let named =
-        files.named_images().into_iter().filter(|image| image.url.starts_with('/') && !image.url.starts_with("//"));
-    let pictures = named.map(|image| image.url.clone()).collect::<BTreeSet<String>>().len();
+    let count = files.count();
+    let mut text = format!("{} Version {version} is in {}: {count} files.", paint(GOOD, "ok"), dir.display());
+    let pictures = pictures_named(&whole);
     if pictures > 0 {
-        let note = "They are named by their published address: keep their files.";
-        _ = write!(text, "\n{} Pictures left out: {pictures}. {note}", paint(WARN, "note"));
+        _ = write!(text, "\n{} Pictures left out: {pictures}. Keep the files in img/.", paint(WARN, "note"));
     }
-    Ok(Answer::new(
-        text,
-        json!({ "version": version, "dir": dir, "pictures_left_out": pictures, "items": store.items.len() }),
-    ))
+    let json = json!({ "version": version, "dir": dir, "files": count, "pictures_left_out": pictures });
+    Ok(Answer::new(text, json))
+}
+
+/// How many pictures the files in a directory name that are in the owner's `img/`, or in a shop.
+fn pictures_named(dir: &Path) -> usize {
+    let Ok(mut files) = publish::read(dir) else { return 0 };
+    let named = files.named_images().into_iter().map(|image| image.url.clone());
+    named.filter(|url| url.starts_with('/') && !url.starts_with("//")).collect::<BTreeSet<String>>().len()
 }
 
 /// A hidden folder next to `dir`, which takes its place when it is whole: half an export never looks like a store.
@@ -72,12 +65,12 @@ fn places(dir: &Path) -> io::Result<(PathBuf, PathBuf)> {
     Ok((whole.with_file_name(name), whole))
 }
 
-fn write(part: &Path, files: &StoreFiles) -> io::Result<()> {
+fn write(part: &Path, files: &OwnFiles) -> io::Result<()> {
     // Left by a run that was interrupted.
     if part.exists() {
         std::fs::remove_dir_all(part)?;
     }
-    publish::write_files(part, files)
+    files.write(part)
 }
 
 fn take_place(part: &Path, whole: &Path) -> io::Result<()> {

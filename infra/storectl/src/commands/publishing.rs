@@ -199,7 +199,7 @@ pub(super) async fn run(
     let live = not_published(&options.dir) + &not_shown(shop.as_ref(), store) + &not_uploaded;
     if same && !before.damaged {
         let uploaded = if options.dry_run { 0 } else { fill(shop.as_ref(), console, store).await? };
-        return unchanged(target, options, before.version.as_deref().unwrap_or_default(), uploaded, &live).await;
+        return unchanged(target, options, store, before.version.as_deref().unwrap_or_default(), uploaded, &live).await;
     }
     if options.dry_run {
         let needed = plan.needs();
@@ -255,22 +255,30 @@ pub(super) async fn run(
 async fn unchanged(
     target: &Target,
     options: &Publish,
+    store: &Compiled,
     version: &str,
     uploaded: u64,
     live: &str,
 ) -> Result<Answer, Failure> {
     let (mut labelled, mut dropped) = (String::new(), 0);
+    let files_replaced = !options.dry_run && publish::keep_files(&target.db, version, &store.files).await?;
     if !options.dry_run {
         labelled = label(target, version, options).await?;
         dropped = drop_queues(target, options).await?;
     }
     let done = format!("{}{}", told_uploaded(uploaded), told_dropped(dropped));
-    let text = format!(
-        "Nothing to do: this very store is published on {} (version {version}).{done}{labelled}{live}",
-        target.name
-    );
+    let kept =
+        format!("version {version}, which stays published on {}: only comments or hidden parts differ", target.name);
+    let text = if files_replaced {
+        format!("{} Your files replace those of {kept}.", paint(GOOD, "ok"))
+    } else if options.dry_run && publish::files_differ(&target.db, version, &store.files).await? {
+        format!("A publish replaces the files of {kept}. Nothing was written (--dry-run).")
+    } else {
+        format!("Nothing to do: this very store is published on {} (version {version}).", target.name)
+    };
+    let text = format!("{text}{done}{labelled}{live}");
     let json = json!({ "published": false, "unchanged": true, "version": version, "dropped_commands": dropped,
-        "uploaded": uploaded });
+        "uploaded": uploaded, "files_replaced": files_replaced });
     Ok(Answer::new(text, json))
 }
 
@@ -343,7 +351,7 @@ async fn send(target: &Target, console: &Console, store: &Compiled, before: &Bef
     match outcome {
         Ok(Published::Switched { version, .. }) => Ok(version),
         // Another publisher published the same store.
-        Ok(Published::Unchanged) => Ok(store.version.clone()),
+        Ok(Published::Unchanged | Published::FilesReplaced) => Ok(store.version.clone()),
         Err(PublishError::Raced { winner }) => {
             let plan = Plan::make(target, store).await?;
             let what = format!(

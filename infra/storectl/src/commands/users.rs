@@ -112,7 +112,7 @@ pub(super) fn facts(user: &User, format: CurrencyFormat) -> Value {
 }
 
 pub(super) fn amount(amount: Money, digits: u8) -> String {
-    Decimal::from_money(amount, digits).0.value
+    CurrencyFormat::new(digits).money(amount).to_string()
 }
 
 pub(super) async fn show(target: &Target, which: &WhichUser) -> Result<Answer, Failure> {

@@ -5,7 +5,10 @@ use http::{Method, StatusCode};
 use publish::Compiled;
 use serde_json::Value;
 use shared::clock::Clock;
+use shared::table::codec::key_attributes;
+use shared::table::keys;
 use std::fmt::Write as _;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -79,6 +82,37 @@ async fn killed_at_every_write_the_old_store_is_served_whole_and_the_next_run_co
         everybody_sees(&bench, "Birch", &format!("resumed after {let_through} writes")).await;
         assert_eq!(bench.ok(&["publish", &birch]).await["unchanged"], true);
     }
+}
+
+#[tokio::test]
+async fn an_export_has_the_files_of_the_version_that_a_rollback_or_a_restore_brought_back() {
+    let bench = Bench::empty().await;
+    let (alder, birch) = (named(&bench, "Alder"), named(&bench, "Birch"));
+    let file = |dir: &str| std::fs::read_to_string(Path::new(dir).join("store.yaml")).unwrap();
+    std::fs::write(Path::new(&alder).join("store.yaml"), format!("# Before the sale.\n{}", file(&alder))).unwrap();
+    bench.ok(&["publish", &alder, "--yes"]).await;
+    bench.ok(&["publish", &birch, "--yes", "--allow-removals"]).await;
+    let exported = async |bench: &Bench, name: &str| {
+        let dir = bench.path(name).display().to_string();
+        bench.ok(&["export", &dir]).await;
+        file(&dir)
+    };
+    assert_eq!(exported(&bench, "second").await, file(&birch));
+    bench.ok(&["rollback", "--yes"]).await;
+    assert_eq!(exported(&bench, "first").await, file(&alder));
+    let backup = bench.path("b.gz").display().to_string();
+    bench.ok(&["backup", &backup]).await;
+    let other = Bench::empty().await;
+    other.ok(&["restore", &backup, "--yes"]).await;
+    assert_eq!(exported(&other, "restored").await, file(&alder));
+    // A version of before files were kept.
+    let version = bench.ok(&["versions"]).await["history"][0]["version"].as_str().unwrap().to_owned();
+    let key = key_attributes(&keys::version(&version));
+    let update = bench.db.client().update_item().table_name(bench.db.table()).set_key(Some(key));
+    update.update_expression("REMOVE #files").expression_attribute_names("#files", "files").send().await.unwrap();
+    let failure = bench.fails(&["export", &bench.path("none").display().to_string()]).await;
+    assert_eq!(failure.exit, Exit::Refused);
+    assert!(failure.what.contains("has no files") && failure.next.contains("Publish your own files"), "{failure}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]

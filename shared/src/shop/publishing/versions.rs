@@ -1,6 +1,7 @@
 //! The records of published versions, and the one write that makes a version the active one.
 
 use super::history::{Step, read_history};
+use super::version_files::FileSet;
 use crate::model::{ActiveVersion, StoreConfig};
 use crate::table::codec::{Item, Row, encode_live};
 use crate::table::single::{apply, create};
@@ -39,6 +40,9 @@ pub struct VersionRecord {
     pub removing_since: Option<i64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
+    /// The owner's own files; `None` of a version of before they were kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub files: Option<FileSet>,
 }
 
 const fn yes() -> bool {
