@@ -3,8 +3,8 @@
 use crate::clock::{Clock, SystemClock};
 use crate::config::{Config, ConfigError};
 use crate::model::LocalAddresses;
+use crate::table::caches::TRUSTED_FOR;
 use crate::table::published::Published;
-use crate::table::timed::TRUSTED_FOR;
 use crate::table::{Access, Db, StoreError, keys};
 use std::sync::Arc;
 use std::time::Duration;

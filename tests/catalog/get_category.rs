@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use shared::clock::Clock;
 use shared::model::ItemId;
 use shared::model::SubscriptionStatus::{Active, Cancelled};
-use shared::shop::stock::counters::SOLD;
+use shared::shop::stock::SOLD;
 use std::time::Duration;
 use tests::{Call, TestStore};
 

@@ -4,7 +4,7 @@ use super::support::{Begun, add, agreed, call, create, login, refused, stored};
 use serde_json::{Value, json};
 use shared::clock::Clock;
 use shared::model::{ChatAccount, ChatId, ChatName};
-use shared::shop::accounts::chat;
+use shared::shop::accounts::logins;
 use shared::table::{keys, read_live};
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -24,7 +24,7 @@ fn with_chat() -> Value {
 /// Completes the login at the chat platform.
 async fn log_in(store: &TestStore) {
     let name = ChatName::parse("ember").unwrap();
-    chat::completed(&store.db, &chat_id(), name, store.clock.seconds()).await.unwrap();
+    logins::completed(&store.db, &chat_id(), name, store.clock.seconds()).await.unwrap();
 }
 
 /// A player with an item in the cart that needs a chat account.

@@ -15,10 +15,10 @@ use shared::base::Base;
 use shared::endpoint::{self, Route};
 use shared::model::Promotions;
 use shared::shop::carts::CartSources;
-use shared::shop::catalog::items::ItemCache;
-use shared::shop::stock::counters::Counters;
-use shared::table::timed::TRUSTED_FOR;
-use shared::table::versioned_cache::VersionedCache;
+use shared::shop::catalog::ItemCache;
+use shared::shop::stock::Counters;
+use shared::table::caches::TRUSTED_FOR;
+use shared::table::caches::VersionedCache;
 
 pub static ENDPOINTS: &[Route<State>] = &[
     Route::to::<get_cart::GetCart>(),

@@ -13,7 +13,7 @@ use shared::model::{
 };
 use shared::money::{CurrencyFormat, Decimal};
 use shared::rules::pricing::{Availability, Buyer, Limits, UpgradeCredit, availability_with_credit};
-use shared::shop::catalog::categories::CategoryPage;
+use shared::shop::catalog::CategoryPage;
 use shared::table::{StoreError, keys};
 use shared::token::Claim;
 use std::borrow::Cow;

@@ -14,11 +14,11 @@ use shared::base::Base;
 use shared::endpoint::{self, Route};
 use shared::http::reply::RenderedOnce;
 use shared::model::{Deals, PublishedItem, Settings, Staff, Tree};
-use shared::shop::catalog::categories::CategoryPages;
-use shared::shop::catalog::items::ItemCache;
-use shared::shop::stock::counters::Counters;
-use shared::table::timed::TRUSTED_FOR;
-use shared::table::versioned_cache::VersionedCache;
+use shared::shop::catalog::CategoryPages;
+use shared::shop::catalog::ItemCache;
+use shared::shop::stock::Counters;
+use shared::table::caches::TRUSTED_FOR;
+use shared::table::caches::VersionedCache;
 
 pub static ENDPOINTS: &[Route<State>] = &[
     Route::to::<list_categories::ListCategories>(),

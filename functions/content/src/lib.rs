@@ -14,10 +14,10 @@ use shared::base::Base;
 use shared::endpoint::{self, Route};
 use shared::http::reply::RenderedOnce;
 use shared::model::{Deals, Donations, Page, Patronage, PublishedItem, Settings, Staff, TopPatrons, Tree};
-use shared::shop::catalog::categories::CategoryPages;
-use shared::shop::stock::counters::Counters;
-use shared::table::timed::{TRUSTED_FOR, Timed};
-use shared::table::versioned_cache::VersionedCache;
+use shared::shop::catalog::CategoryPages;
+use shared::shop::stock::Counters;
+use shared::table::caches::VersionedCache;
+use shared::table::caches::{TRUSTED_FOR, Timed};
 use std::sync::Arc;
 
 pub static ENDPOINTS: &[Route<State>] = &[

@@ -18,8 +18,8 @@ use shared::base::Base;
 use shared::endpoint::{self, Route};
 use shared::providers::Stripe;
 use shared::shop::carts::CartSources;
-use shared::shop::catalog::items::ItemCache;
-use shared::shop::stock::counters::Counters;
+use shared::shop::catalog::ItemCache;
+use shared::shop::stock::Counters;
 use std::time::Duration;
 
 pub static ENDPOINTS: &[Route<State>] = &[

@@ -5,7 +5,7 @@ use crate::version::{read_shelves, read_tree, store_of};
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use serde::de::DeserializeOwned;
 use shared::model::{ItemId, Page, PageUrl, PublishedItem};
-use shared::shop::publishing::versions::{VersionRecord, read_version};
+use shared::shop::publishing::{VersionRecord, read_version};
 use shared::table::bulk::{IN_FLIGHT, batches};
 use shared::table::codec::Item;
 use shared::table::keys::{self, Key};

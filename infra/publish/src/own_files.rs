@@ -4,8 +4,8 @@
 use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
-use shared::shop::publishing::version_files;
-use shared::shop::publishing::versions::read_record;
+use shared::shop::publishing;
+use shared::shop::publishing::read_record;
 use shared::table::{Db, StoreError, in_turns};
 use std::collections::BTreeMap;
 use std::fs;
@@ -83,7 +83,7 @@ impl OwnFiles {
 pub async fn own_files(db: &Db, version: &str) -> Result<OwnFiles, FilesError> {
     let set = read_record(db, version).await?.and_then(|record| record.files);
     let set = set.ok_or_else(|| FilesError::None { version: version.to_owned() })?;
-    let bytes = version_files::read(db, version, &set).await?;
+    let bytes = publishing::read(db, version, &set).await?;
     let files = bytes.and_then(|bytes| OwnFiles::unpack(&bytes));
     files.ok_or_else(|| FilesError::Damaged { version: version.to_owned() })
 }
@@ -104,7 +104,7 @@ pub async fn keep_files(db: &Db, version: &str, files: &OwnFiles) -> Result<bool
     in_turns(ROUNDS, || async {
         let differ = files_differ(db, version, files).await?;
         if differ {
-            version_files::replace(db, version, &packed).await?;
+            publishing::replace(db, version, &packed).await?;
         }
         Ok(differ)
     })

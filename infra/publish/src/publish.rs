@@ -9,8 +9,8 @@ use crate::own_files::keep_files;
 use crate::version::{generation, store_of, version_name};
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use shared::model::ActiveVersion;
-use shared::shop::publishing::history::{Step, read_history};
-use shared::shop::publishing::versions::{self, Switched, VersionRecord, begin_version, list_versions};
+use shared::shop::publishing::{self, Switched, VersionRecord, begin_version, list_versions};
+use shared::shop::publishing::{Step, read_history};
 use shared::table::bulk::{IN_FLIGHT, OnProgress, batches, write_each};
 use shared::table::codec::Item;
 use shared::table::keys::Key;
@@ -81,7 +81,7 @@ pub async fn publish_with(
     }
 }
 
-/// Makes a version the published one, see [`versions::switch`]. Fails with [`PublishError::Raced`] if the active
+/// Makes a version the published one, see [`publishing::switch`]. Fails with [`PublishError::Raced`] if the active
 /// version points elsewhere by now, [`PublishError::BeingRemoved`] if the version is being removed or was,
 /// [`PublishError::Digits`] if live amounts would be read with other digits.
 pub async fn switch(
@@ -93,7 +93,7 @@ pub async fn switch(
     now: i64,
 ) -> Result<(), PublishError> {
     check_digits(db, to.config.digits).await?;
-    match versions::switch(db, from, to, first, step, now).await? {
+    match publishing::switch(db, from, to, first, step, now).await? {
         Switched::Written => Ok(()),
         Switched::Moved => {
             let winner = read_active_version(db).await?.map(|active| active.version).unwrap_or_default();

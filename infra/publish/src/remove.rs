@@ -2,8 +2,8 @@
 //! interrupted is found and completed by the next.
 
 use crate::version::{frame_keys, read_shelves, read_tree};
-use shared::shop::publishing::version_files;
-use shared::shop::publishing::versions::{VersionRecord, list_versions, mark_removing, remove_record};
+use shared::shop::publishing;
+use shared::shop::publishing::{VersionRecord, list_versions, mark_removing, remove_record};
 use shared::table::bulk::{OnProgress, delete_each};
 use shared::table::keys::{self, Key};
 use shared::table::published::read_active_version;
@@ -60,6 +60,6 @@ async fn remove(db: &Db, record: &VersionRecord, progress: OnProgress<'_>) -> Re
     delete_each(db, items.into_iter(), progress).await?;
     delete_each(db, frame_keys(version, &tree, &record.pages).into_iter(), progress).await?;
     delete_each(db, std::iter::once(keys::tree(version)), progress).await?;
-    version_files::remove(db, version).await?;
+    publishing::remove(db, version).await?;
     remove_record(db, version).await
 }

@@ -2,6 +2,7 @@
 //! table is reached is the crate `dynamodb`. Knows nothing of HTTP, and of no row what it is for.
 
 pub mod bulk;
+pub mod caches;
 pub mod client;
 pub mod codec;
 mod error;
@@ -9,12 +10,9 @@ pub mod keys;
 pub mod limiter;
 pub mod published;
 pub mod restoring;
-pub mod sequences;
 pub mod shape;
 pub mod single;
-pub mod timed;
 pub mod transaction;
-pub mod versioned_cache;
 
 pub use client::{Db, Rows};
 pub use codec::Row;

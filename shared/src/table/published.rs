@@ -1,9 +1,9 @@
 //! The active version, and reads of published things through it (rules.md, "Publishing").
 
+use super::caches::Timed;
 use super::client::Db;
 use super::codec::{Item, decode_live, encode_live};
 use super::single::apply;
-use super::timed::Timed;
 use super::transaction::{Write, sent};
 use super::{StoreError, keys};
 use crate::clock::Clock;

@@ -3,8 +3,7 @@
 
 use super::codec::{Item, decode_live, encode_live};
 use super::keys::{self, RESTORING};
-use super::sequences::NEXT;
-use super::single::{apply, apply_all, create};
+use super::single::{NEXT, apply, apply_all, create};
 use super::transaction::Write;
 use super::{Db, StoreError};
 use serde::{Deserialize, Serialize};

@@ -10,12 +10,12 @@ use shared::model::{
 use shared::shop::accounts::names;
 use shared::shop::carts;
 use shared::shop::carts::{CartContext, CartSources};
-use shared::shop::catalog::items::ItemCache;
+use shared::shop::catalog::ItemCache;
 use shared::shop::orders::{self, StoredOrder};
 use shared::shop::payments::{CHECKOUTS, Checkout, CreateError, Desk, Provider, Request, Settled, Swept, create};
-use shared::shop::stock::counters::Counters;
+use shared::shop::stock::Counters;
 use shared::table::transaction::{Write, send};
-use shared::table::{Db, StoreError, keys, published, read_live, sequences};
+use shared::table::{Db, StoreError, keys, published, read_live, single};
 use std::ops::Deref;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -91,7 +91,7 @@ impl Market {
             table.write_all(items().iter().map(|item| published_item("v1", item)).collect()).await;
             table.put(&keys::active_version(), &active(&Payments::default())).await;
             // The fixture's users were not given ids by the counter.
-            sequences::reserve(&table.db, sequences::USERS, USERS).await.unwrap();
+            single::reserve(&table.db, single::USERS, USERS).await.unwrap();
             fill(Self::of(Shop { table, clock: TestClock::new() })).await;
         };
         Self::of(Shop::copy_of(contents, fill).await)

@@ -16,7 +16,7 @@ use shared::endpoint::{Endpoint, Error, Input, InputKind, Received, Refusal, Rou
 use shared::http::body::BodyFault;
 use shared::http::cookie;
 use shared::model::{ChatLogin, StoreConfig};
-use shared::shop::accounts::chat;
+use shared::shop::accounts::logins;
 
 /// The longest code in bytes.
 const LONGEST_CODE: usize = 2_048;
@@ -170,7 +170,7 @@ impl Endpoint for ChatCallback {
         let grant = Grant { code, pkce_verifier, secret };
         let account = platform::account(state.outgoing(), &active.config.chat, grant).await;
         let (id, name) = account.map_err(|error| refused(error.into()))?;
-        chat::completed(&state.base.db, &id, name.clone(), state.base.clock.seconds()).await?;
+        logins::completed(&state.base.db, &id, name.clone(), state.base.clock.seconds()).await?;
         Ok(Page::logged_in(&id, &name, storefront, active.config.chat.has_discord_names()))
     }
 }

@@ -16,7 +16,7 @@ use shared::endpoint::{Cache, Endpoint, Error, FailurePage, PathParameter, Round
 use shared::model::{
     ActiveVersion, Deals, Donations, ItemId, Page, Patronage, PublishedItem, Settings, Sold, Staff, TopPatrons, Tree,
 };
-use shared::shop::catalog::categories::CategoryPage;
+use shared::shop::catalog::CategoryPage;
 use shared::table::{StoreError, keys};
 use std::sync::Arc;
 

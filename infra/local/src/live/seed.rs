@@ -5,12 +5,12 @@ use shared::model::{Code, Donations, Money, MonthSum, Order, OrderStatus, PaidOr
 use shared::rules::patrons;
 use shared::shop::accounts::names;
 use shared::shop::orders::owned_orders::OwnedOrder;
-use shared::shop::stock::counters::SOLD;
+use shared::shop::stock::SOLD;
 use shared::shop::stock::ledgers;
 use shared::table::bulk::write_each;
 use shared::table::codec::{self, Item};
 use shared::table::keys;
-use shared::table::sequences::{CODES, NEXT, ORDERS, USERS};
+use shared::table::single::{CODES, NEXT, ORDERS, USERS};
 use shared::table::{Db, StoreError};
 use std::collections::BTreeMap;
 

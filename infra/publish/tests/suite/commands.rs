@@ -3,7 +3,7 @@
 use crate::support::{STORE, lines, store};
 use publish::{Compiled, changes, check, compile, load, publish, read, warnings};
 use shared::model::{CommandEvent, ItemId};
-use shared::shop::publishing::versions::read_version;
+use shared::shop::publishing::read_version;
 use shared::table::{codec, keys};
 use std::fmt::Write;
 use tests::TestTable;

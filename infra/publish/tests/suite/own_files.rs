@@ -2,7 +2,7 @@
 
 use crate::support::{STORE, store, write};
 use publish::{Compiled, FilesError, OwnFiles, Published, compile, load, own_files, publish, read, remove_outdated};
-use shared::shop::publishing::versions::read_version;
+use shared::shop::publishing::read_version;
 use shared::table::bulk::delete_each;
 use shared::table::codec::{key_attributes, key_of};
 use shared::table::keys;

@@ -14,7 +14,7 @@ use shared::model::{Money, UserId, UserName};
 use shared::money::CurrencyFormat;
 use shared::shop::accounts::name_index::rename_referrals;
 use shared::shop::accounts::{self, RenameError};
-use shared::shop::codes::additions::{self, Added, Addition};
+use shared::shop::codes::{self, Added, Addition};
 use shared::shop::delivery::{Filter, matching, place_of};
 use std::fmt::Write as _;
 
@@ -33,7 +33,7 @@ pub(super) async fn credit(target: &Target, options: &CreditUser) -> Result<Answ
     let user = find(target, &options.user).await?;
     let key = options.key.clone().unwrap_or_else(|| default_key(sum, &options.note));
     let credit = Addition { key, amount: sum, note: options.note.clone(), at: target.seconds().await? };
-    let given = additions::credit(&target.db, user.id, &credit).await.map_err(|error| {
+    let given = codes::credit(&target.db, user.id, &credit).await.map_err(|error| {
         let next = "Run the same command again: it is credited once.";
         Failure::from(error).done("It is not known whether it was credited.").next(next)
     })?;

@@ -7,8 +7,7 @@ use crate::target::Target;
 use serde_json::{Value, json};
 use shared::model::{Code, CodeKind, CodeText, Discount};
 use shared::money::{self, CurrencyFormat};
-use shared::shop::codes::additions::{self, Addition};
-use shared::shop::codes::issued_codes::{self, tag};
+use shared::shop::codes::{self, Addition, tag};
 use shared::table::bulk::all;
 use shared::table::keys::{self, prefix};
 use shared::table::published::read_active_version;
@@ -57,7 +56,7 @@ pub(super) async fn show(target: &Target, kind: CodeKind, written: &str) -> Resu
     let line = |top_up: &Addition| {
         format!("\ntop-up of {} at {}: {}", format.money(top_up.amount), shown_time(top_up.at), top_up.note)
     };
-    let top_ups = additions::of(&target.db, &keys::top_ups(code.text())).await?;
+    let top_ups = codes::of(&target.db, &keys::top_ups(code.text())).await?;
     let mut json = answer.json().clone();
     json["top_ups"] = common::additions(&top_ups, format);
     Ok(Answer::new(format!("{}{}", answer.text(), top_ups.iter().map(line).collect::<String>()), json))
@@ -128,7 +127,7 @@ pub(super) fn facts(code: &Code, format: CurrencyFormat) -> Value {
 
 pub(super) async fn switch(target: &Target, kind: CodeKind, written: &str, on: bool) -> Result<Answer, Failure> {
     let text = CodeText::parse(written).map_err(|_| missing(kind))?;
-    let switched = issued_codes::switch(&target.db, kind, &text, on).await.map_err(unknown_switch)?;
+    let switched = codes::switch(&target.db, kind, &text, on).await.map_err(unknown_switch)?;
     if !switched {
         return Err(missing(kind));
     }

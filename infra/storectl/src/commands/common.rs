@@ -9,7 +9,7 @@ use jiff::{Timestamp, ToSpan as _};
 use serde_json::{Value, json};
 use shared::model::{ActiveVersion, ProviderAccount};
 use shared::money::CurrencyFormat;
-use shared::shop::codes::additions::Addition;
+use shared::shop::codes::Addition;
 use shared::table::published::read_active_version;
 use std::ops::Range;
 

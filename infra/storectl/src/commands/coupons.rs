@@ -11,8 +11,8 @@ use crate::target::Target;
 use serde_json::json;
 use shared::model::{CategoryId, Code, CodeId, CodeKind, Coupon, Discount, GiftCard, ItemId, Money, Scope};
 use shared::money::CurrencyFormat;
+use shared::shop::codes;
 use shared::shop::codes::add_coupon;
-use shared::shop::codes::issued_codes;
 use shared::table::{keys, read_live};
 
 pub(super) async fn add(target: &Target, options: &AddCoupon) -> Result<Answer, Failure> {
@@ -98,7 +98,7 @@ pub(super) async fn delete(target: &Target, console: &Console, options: &DeleteC
         return Err(used());
     }
     console.confirm(&format!("Coupon {code} (id {})", coupon.id), "Delete it?", options.yes)?;
-    let deleted = issued_codes::delete_unused(&target.db, &coupon).await.map_err(|error| {
+    let deleted = codes::delete_unused(&target.db, &coupon).await.map_err(|error| {
         let done = "It is not known whether the coupon was deleted.";
         Failure::from(error).done(done).next("Run the same command again.")
     })?;

@@ -9,8 +9,7 @@ use crate::cli::{EditCoupon, EditGift, PeriodOptions, TopUp};
 use crate::error::Failure;
 use crate::target::Target;
 use shared::model::{Code, CodeKind, Scope};
-use shared::shop::codes::additions::{self, Added, Addition};
-use shared::shop::codes::issued_codes::{self, tag};
+use shared::shop::codes::{self as rows, Added, Addition, tag};
 
 pub(super) async fn coupon(target: &Target, options: &EditCoupon) -> Result<Answer, Failure> {
     let before = find(target, CodeKind::Coupon, &options.code).await?;
@@ -81,7 +80,7 @@ fn edited(
 }
 
 async fn write(target: &Target, before: &Code, after: &Code, digits: u8) -> Result<Answer, Failure> {
-    let written = issued_codes::edit(&target.db, before, after).await.map_err(|error| {
+    let written = rows::edit(&target.db, before, after).await.map_err(|error| {
         let next = format!("Look at it with `storectl {} show`, then decide.", tag(before.kind()));
         Failure::from(error).done("It is not known whether the code was changed.").next(next)
     })?;
@@ -98,7 +97,7 @@ pub(super) async fn top_up(target: &Target, options: &TopUp) -> Result<Answer, F
     let note = options.note.clone().unwrap_or_default();
     let key = options.key.clone().unwrap_or_else(|| default_key(amount, &note));
     let top_up = Addition { key, amount, note, at: target.clock.seconds() };
-    let topped_up = additions::top_up(&target.db, &card, &top_up).await.map_err(|error| {
+    let topped_up = rows::top_up(&target.db, &card, &top_up).await.map_err(|error| {
         let next = "Run the same command again: it is added once.";
         Failure::from(error).done("It is not known whether it was added.").next(next)
     })?;

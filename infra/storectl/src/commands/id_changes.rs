@@ -4,7 +4,7 @@ use crate::error::Failure;
 use crate::target::Target;
 use publish::{Compiled, Moved, Reassigned};
 use shared::model::ItemId;
-use shared::shop::stock::counters;
+use shared::shop::stock;
 use shared::table::keys;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -63,7 +63,7 @@ async fn sold(target: &Target, ids: BTreeSet<ItemId>) -> Result<BTreeMap<ItemId,
     let mut rows = target.db.batch_get(ids.iter().map(|id| keys::count(*id)).collect()).await?;
     let mut sold = BTreeMap::new();
     for id in ids {
-        let units = counters::take(&mut rows, id)?.unwrap_or_default();
+        let units = stock::take(&mut rows, id)?.unwrap_or_default();
         sold.insert(id, u64::try_from(units).unwrap_or_default());
     }
     Ok(sold)

@@ -12,7 +12,7 @@ use crate::target::Target;
 use serde_json::json;
 use shared::model::{ActiveVersion, SCHEMA};
 use shared::shop::delivery::RestoredTable;
-use shared::shop::publishing::versions::set_maintenance;
+use shared::shop::publishing::set_maintenance;
 use shared::table::published::read_active_version;
 
 pub(super) async fn set(target: &Target, options: &Maintenance) -> Result<Answer, Failure> {

@@ -16,7 +16,7 @@ use publish::files::StoreFiles;
 use publish::{Changes, Compiled, Fault, LoadError, PriceChanges, PublishError, Published, Removals, Thing, changes};
 use serde_json::{Value, json};
 use shared::model::{Command, Server};
-use shared::shop::publishing::versions::set_label;
+use shared::shop::publishing::set_label;
 use shared::table::published::read_active_version;
 use std::fmt::Write as _;
 use std::path::Path;

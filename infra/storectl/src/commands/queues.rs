@@ -3,7 +3,7 @@
 use crate::error::Failure;
 use crate::target::Target;
 use shared::model::{ActiveVersion, Command, CommandState, Server, ServerId};
-use shared::shop::delivery::queue;
+use shared::shop::delivery::commands;
 use shared::shop::delivery::{OwnerOutcome, cancel};
 use shared::table::StoreError;
 use shared::table::bulk::each;
@@ -22,15 +22,15 @@ const MOST: usize = 10_000;
 pub(super) async fn waiting(target: &Target, server: ServerId, until: i64) -> Result<Vec<Command>, Failure> {
     let db = &target.db;
     let (due, kept) = tokio::try_join!(
-        queue::due(db, server, until, MOST),
-        queue::open(db, server, CommandState::Kept, FOREVER, MOST)
+        commands::due(db, server, until, MOST),
+        commands::open(db, server, CommandState::Kept, FOREVER, MOST)
     )?;
     Ok(due.into_iter().chain(kept).map(|queued| queued.command).collect())
 }
 
 /// How many commands of a server may have run or not, and how many it refused.
 pub(super) async fn undecided(target: &Target, server: ServerId) -> Result<[usize; 2], Failure> {
-    let open = |state| queue::open(&target.db, server, state, FOREVER, MOST);
+    let open = |state| commands::open(&target.db, server, state, FOREVER, MOST);
     let (unknown, refused) = tokio::try_join!(open(CommandState::Unknown), open(CommandState::Refused))?;
     Ok([unknown.len(), refused.len()])
 }
@@ -74,7 +74,7 @@ pub(super) async fn of_removed(
 pub(super) async fn servers(target: &Target) -> Result<BTreeSet<ServerId>, Failure> {
     let mut servers = BTreeSet::new();
     each(&target.db, prefix::QUEUE, |item| {
-        servers.extend(queue::server_of(&key_of(&item)?));
+        servers.extend(commands::server_of(&key_of(&item)?));
         Ok::<(), StoreError>(())
     })
     .await?;

@@ -11,7 +11,7 @@ use serde_json::json;
 use shared::model::{CodeText, Referral};
 use shared::money::CurrencyFormat;
 use shared::rules::referral::Credit;
-use shared::shop::codes::issued_codes::switch_referral;
+use shared::shop::codes::switch_referral;
 use shared::shop::upkeep::credits;
 use shared::table::bulk::all;
 use shared::table::keys::{self, prefix};

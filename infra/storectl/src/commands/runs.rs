@@ -12,7 +12,7 @@ use crate::target::Target;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use shared::model::{ActiveVersion, Command, CommandId, DeliveryRun, InternalId, OwnerRun, RunName, Server};
-use shared::shop::delivery::runs;
+use shared::shop::delivery::run;
 use shared::shop::delivery::{LeftOut, OrderRun, orders_of, preview, run_again};
 use shared::table::keys::Key;
 use std::collections::BTreeMap;
@@ -58,7 +58,7 @@ pub(super) async fn retry(target: &Target, console: &Console, options: &RetryDel
 
 /// Stores a run under its name, unless it is.
 pub(super) async fn begin(target: &Target, name: &RunName, run: &OwnerRun) -> Result<(), Failure> {
-    if runs::begin(&target.db, name, run).await? == *run {
+    if run::begin(&target.db, name, run).await? == *run {
         return Ok(());
     }
     Err(Failure::new(Exit::Raced, "Another call began a run of this name just now.", "Run the same command again."))
@@ -85,7 +85,7 @@ async fn wanted(
     (name, server): (&RunName, &Server),
     now: i64,
 ) -> Result<DeliveryRun, Failure> {
-    let before = runs::get(&target.db, name).await?;
+    let before = run::get(&target.db, name).await?;
     // Times are those of when it was begun.
     let begun = if let Some(OwnerRun::Delivery(run)) = &before { run.until } else { now };
     let time = past(options.since.as_deref(), options.until.as_deref(), begun)?;

@@ -17,7 +17,7 @@ use shared::shop::accounts::names;
 use shared::shop::accounts::names::{Ban, NameRow};
 use shared::shop::accounts::{self, Added};
 use shared::shop::carts;
-use shared::shop::codes::additions::{self, Addition};
+use shared::shop::codes::{self as rows, Addition};
 use shared::shop::stock::ledgers;
 use shared::table::bulk::all;
 use shared::table::keys::{self, prefix};
@@ -122,7 +122,7 @@ pub(super) async fn show(target: &Target, which: &WhichUser) -> Result<Answer, F
     let wanted = [keys::ledger(user.id), keys::cart(user.id)].into_iter().chain(ban_key.clone());
     let mut rows = target.db.batch_get(wanted.collect()).await?;
     let ban = ban_key.and_then(|key| rows.take(&key).map(|row| row.live::<Ban>(&key))).transpose()?;
-    let credits = additions::of(&target.db, &keys::credits(user.id)).await?;
+    let credits = rows::of(&target.db, &keys::credits(user.id)).await?;
     let ledger = ledgers::take(&mut rows, user.id)?;
     let cart = carts::take(&mut rows, user.id)?;
     let (held, now): (Vec<(ItemId, Holding)>, i64) = (ledger.iter().collect(), target.clock.seconds());

@@ -11,8 +11,8 @@ use crate::target::Target;
 use publish::{LoadError, PublishError, switch};
 use serde_json::{Value, json};
 use shared::model::ActiveVersion;
-use shared::shop::publishing::history::{History, HistoryEntry, Step, read_history};
-use shared::shop::publishing::versions::{VersionRecord, list_versions};
+use shared::shop::publishing::{History, HistoryEntry, Step, read_history};
+use shared::shop::publishing::{VersionRecord, list_versions};
 use shared::table::published::read_active_version;
 
 /// How many entries of the history are listed for people; JSON has all of them.

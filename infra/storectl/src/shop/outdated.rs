@@ -7,7 +7,7 @@ use crate::error::Failure;
 use crate::target::{Bucket, Target};
 use pictures::keys_of;
 use publish::store_of;
-use shared::shop::publishing::versions::list_versions;
+use shared::shop::publishing::list_versions;
 use std::collections::BTreeSet;
 
 /// How long pictures stay after the last version that names them was removed, in seconds.

@@ -5,9 +5,9 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use serde_json::{Value, json};
 use shared::clock::{Clock as _, SystemClock};
 use shared::model::{CommandId, CommandState, InternalId, ServerId};
+use shared::shop::delivery::commands;
 use shared::shop::delivery::leases::Lease;
 use shared::shop::delivery::{Report, ReportedOutcome, ServerKey, add_key, delivered, executed, place_of, poll};
-use shared::shop::delivery::{commands, queue};
 use shared::shop::orders;
 use shared::table::keys;
 use shared::table::transaction::{Write, send};
@@ -399,7 +399,7 @@ async fn a_command_that_cannot_be_read_is_named_and_nothing_else_fails_because_o
         }
     }
     // The copy was made again of its command, which can be read.
-    assert_eq!(queue::due(&bench.db, ServerId::new(1), i64::MAX / 2, 100).await.unwrap().len(), all.len());
+    assert_eq!(commands::due(&bench.db, ServerId::new(1), i64::MAX / 2, 100).await.unwrap().len(), all.len());
     let healed = bench.run(&["doctor"]).await.unwrap();
     assert!(healed.text().contains(&name) && !healed.text().contains(&place.sk), "{}", healed.text());
 }

@@ -15,7 +15,7 @@ async fn backed_up() -> (Bench, String) {
     // A chat login and a request have left rows that need not be kept.
     let id = shared::model::ChatId::parse("7").unwrap();
     let name = shared::model::ChatName::parse("Ember").unwrap();
-    shared::shop::accounts::chat::completed(&bench.db, &id, name, NOW).await.unwrap();
+    shared::shop::accounts::logins::completed(&bench.db, &id, name, NOW).await.unwrap();
     bench.api(Method::POST, "/payments/checkStatus", None, r#"{"order_id":"x"}"#).await;
     let file = bench.path("b.jsonl.gz").display().to_string();
     bench.ok(&["backup", &file]).await;

@@ -7,7 +7,7 @@ use http::{Method, StatusCode};
 use pictures::keys_of;
 use serde_json::Value;
 use shared::clock::Clock as _;
-use shared::shop::publishing::versions::list_versions;
+use shared::shop::publishing::list_versions;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::Path;

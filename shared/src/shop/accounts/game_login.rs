@@ -3,8 +3,9 @@
 use super::logins::{self, Told};
 use crate::model::{AuthId, CallerHash, GameLogin, LoginSecret, PendingLogin, PlayerName, ServerId};
 use crate::random;
-use crate::rules::game_login::{self as rule, Begun};
-use crate::table::{Db, RETRIES, StoreError, TURNS, in_turns, pause_before, sequences};
+use crate::rules::game_login as rule;
+use crate::rules::game_login::Begun;
+use crate::table::{Db, RETRIES, StoreError, TURNS, in_turns, pause_before, single};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -98,7 +99,7 @@ async fn pending(
     auth_id: AuthId,
     now: i64,
 ) -> Result<PendingLogin, StoreError> {
-    let id = sequences::reserve(db, sequences::COMMANDS, 1).await?;
+    let id = single::reserve(db, single::COMMANDS, 1).await?;
     let id = u32::try_from(id).map_err(|_| StoreError::no_more_ids())?;
     let until = now + rule::SECONDS;
     let (player, served, network) = (player.clone(), BTreeMap::new(), client.network.clone());

@@ -1,17 +1,18 @@
-//! Logins in the game: a row for each name, and one for each login that game servers are told of.
+//! Logins in the game, a row for each name and one for each login that game servers are told of; and chat accounts that completed the
+//! chat login (rules.md, "Chat login").
 
 #![expect(
     clippy::disallowed_types,
     reason = "serde reads flattened fields through a type that could be a number of any kind"
 )]
 
-use crate::model::{AuthId, GameLogin, PendingLogin, ServerId, UserName};
+use crate::model::{AuthId, ChatAccount, ChatId, ChatName, GameLogin, PendingLogin, ServerId, UserId, UserName};
 use crate::random;
 use crate::table::client::Db;
 use crate::table::codec::{encode_live, key_attributes, readable};
 use crate::table::keys::{self, TTL};
 use crate::table::transaction::{VERSION, Write, send, send_or_read};
-use crate::table::{StoreError, read_live};
+use crate::table::{StoreError, TURNS, in_turns, read_live};
 use aws_sdk_dynamodb::types::AttributeValue;
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -135,4 +136,28 @@ pub async fn mark_served(
     };
     let sent = send_or_read(db, logins.iter().map(mark).collect()).await?;
     Ok(sent.map_err(|failed| failed.into_iter().map(|(place, _)| logins[place].auth_id.clone()).collect()))
+}
+
+/// How long the row of an account is kept, in seconds.
+pub const KEPT_SECONDS: i64 = 6 * 3_600;
+
+/// Writes that an account completed the login at `now`, in seconds since 1970 UTC. No account of the store uses it
+/// then. It is a transaction of one write: the auth function has transactions already, and PutItem would make it
+/// larger. If the database does not respond, the row may have been written or not.
+pub async fn completed(db: &Db, id: &ChatId, name: ChatName, now: i64) -> Result<(), StoreError> {
+    let account = ChatAccount { name, logged_in_at: now, expires_at: now.saturating_add(KEPT_SECONDS), user: None };
+    let key = keys::chat(id);
+    let write = Write::put(key.clone(), encode_live(&key, &account)?);
+    // The same account may log in twice at the same time.
+    in_turns(TURNS, || send(db, vec![write.clone()])).await
+}
+
+/// The write that makes a login the user's, on the condition that at `now` (seconds since 1970 UTC) it has not ended
+/// and no other user has it.
+pub fn claim(id: &ChatId, user: UserId, now: i64) -> Write {
+    Write::update(keys::chat(id), "SET #user = :user")
+        .only_if("expires_at > :now AND (attribute_not_exists(#user) OR #user = :user)")
+        .name("#user", "user")
+        .number(":user", user)
+        .number(":now", now)
 }

@@ -4,13 +4,12 @@ use crate::model::{Code, CodeId, CodeText, Coupon, GiftCard, Money};
 use crate::table::bulk::{OnProgress, write_each};
 use crate::table::codec::encode_live;
 use crate::table::keys::{self, Key};
-use crate::table::sequences::{self, CODES};
-use crate::table::single;
+use crate::table::single::{self, CODES};
 use crate::table::{Db, StoreError};
 
 /// Stores a coupon under the next free id. `None` if its code is taken. Fails if it is not known whether it was made.
 pub async fn add_coupon(db: &Db, coupon: Coupon) -> Result<Option<Code>, StoreError> {
-    let id = CodeId::new(sequences::reserve(db, CODES, 1).await?);
+    let id = CodeId::new(single::reserve(db, CODES, 1).await?);
     let (key, coupon) = (keys::code(&coupon.code), Code::Coupon(Coupon { id, ..coupon }));
     Ok(single::create(db, &key, &coupon).await?.then_some(coupon))
 }
@@ -32,7 +31,7 @@ pub type Card = (u64, CodeText);
 
 /// Random codes under ids of their own, for cards that are still to be written.
 pub async fn new_cards(db: &Db, count: u32) -> Result<Vec<Card>, StoreError> {
-    let first = sequences::reserve(db, CODES, u64::from(count)).await?;
+    let first = single::reserve(db, CODES, u64::from(count)).await?;
     let card = |id| Ok((id, random_code().ok_or_else(StoreError::no_entropy)?));
     (first..).take(count as usize).map(card).collect()
 }

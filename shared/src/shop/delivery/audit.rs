@@ -1,8 +1,8 @@
 //! Whether every command is where its game server finds it, and nothing of it is stuck; and the repair of what is not.
 
+use super::commands;
 use super::leases::Lease;
 use super::write::place_of;
-use super::{commands, queue};
 use crate::model::{
     Command, CommandId, CommandState, Delivery, Entitlement, InternalId, ItemEnds, Lasting, OrderStatus, PendingLogin,
     ServerId,
@@ -91,7 +91,7 @@ impl Found {
             }
             self.places.extend(place_of(&command).map(|place| (place, command.id)));
         } else if key.pk.starts_with(prefix::QUEUE) {
-            queue::decode(Row::from(item))?;
+            commands::decode_queued(Row::from(item))?;
             self.copies.insert(key.clone());
         } else if let Some(server) = key.pk.strip_prefix(prefix::LEASE) {
             if let Ok(server) = server.parse() {
@@ -126,7 +126,7 @@ pub async fn audit(db: &Db, now: i64) -> Result<DeliveryAudit, StoreError> {
     for command in commands::read_each(db, missing).await?.0.into_values() {
         let Some(place) = place_of(&command) else { continue };
         // A copy that cannot be read is as good as none.
-        if db.get(&place, true).await?.is_none_or(|item| queue::decode(Row::from(item)).is_err()) {
+        if db.get(&place, true).await?.is_none_or(|item| commands::decode_queued(Row::from(item)).is_err()) {
             audit.lost.push(command);
         }
     }
@@ -142,7 +142,7 @@ pub async fn audit(db: &Db, now: i64) -> Result<DeliveryAudit, StoreError> {
         }
     }
     // Also the places of commands that are in no queue: a repair puts them there.
-    audit.servers = copies.iter().chain(places.keys()).filter_map(queue::server_of).collect();
+    audit.servers = copies.iter().chain(places.keys()).filter_map(commands::server_of).collect();
     for (server, lease) in leases.into_iter().filter(|(_, lease)| !lease.over && lease.taken_at + LATE < now) {
         let (served, _) = commands::read_each(db, lease.ids.iter().copied()).await?;
         let commands = served.values().filter(|command| command.delivery.state == CommandState::Served).count();
@@ -176,7 +176,7 @@ pub async fn requeue(db: &Db, lost: &[Command]) -> Result<usize, StoreError> {
     let mut repaired = 0;
     for command in lost {
         let Some(place) = place_of(command) else { continue };
-        let writes: Vec<Write> = vec![commands::unchanged(command), queue::put(&place, command)?];
+        let writes: Vec<Write> = vec![commands::unchanged(command), commands::put_queued(&place, command)?];
         repaired += usize::from(sent(db, writes).await?);
     }
     Ok(repaired)

@@ -1,13 +1,12 @@
-//! Commands of orders. A command's row is the truth about it; the queue of its server has a copy.
+//! Commands of orders, and the queues of game servers with a copy of each that waits. A command's row is the truth about it.
 
-use super::queue;
-use crate::model::{Command, CommandId};
+use crate::model::{Command, CommandId, CommandState, ServerId};
 use crate::table::client::Db;
 use crate::table::codec::{Item, Row, decode_live, encode_live, noted};
-use crate::table::keys::{self, Key};
-use crate::table::sequences;
+use crate::table::keys::{self, Key, prefix};
 use crate::table::transaction::Write;
-use crate::table::{StoreError, read_live};
+use crate::table::{StoreError, read_live, single};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// The condition that a command is as it was read; changes nothing.
@@ -63,7 +62,7 @@ pub fn decode(id: CommandId, item: Item) -> Result<Command, StoreError> {
 pub fn put_new(command: &Command, place: Option<&Key>) -> Result<Vec<Write>, StoreError> {
     let key = keys::command(command.id);
     let own = Write::put(key.clone(), encode_live(&key, command)?).only_if_absent();
-    let queued = place.map(|place| queue::put(place, command)).transpose()?;
+    let queued = place.map(|place| put_queued(place, command)).transpose()?;
     Ok([own].into_iter().chain(queued).collect())
 }
 
@@ -81,15 +80,68 @@ pub fn change(
     let mut writes = vec![own];
     if from.as_ref() != to {
         writes.extend(from.map(Write::delete));
-        writes.extend(to.map(|to| queue::put(to, &after)).transpose()?);
+        writes.extend(to.map(|to| put_queued(to, &after)).transpose()?);
     }
     Ok(writes)
 }
 
 /// Reserves `count` consecutive ids and returns the first of them.
 pub async fn reserve(db: &Db, count: u32) -> Result<CommandId, StoreError> {
-    let first = sequences::reserve(db, sequences::COMMANDS, u64::from(count)).await?;
+    let first = single::reserve(db, single::COMMANDS, u64::from(count)).await?;
     let last = CommandId::new(first + u64::from(count));
-    last.map_err(|_| StoreError::unreadable(&keys::sequence(sequences::COMMANDS), sequences::NEXT))?;
-    CommandId::new(first).map_err(|_| StoreError::unreadable(&keys::sequence(sequences::COMMANDS), sequences::NEXT))
+    last.map_err(|_| StoreError::unreadable(&keys::sequence(single::COMMANDS), single::NEXT))?;
+    CommandId::new(first).map_err(|_| StoreError::unreadable(&keys::sequence(single::COMMANDS), single::NEXT))
+}
+
+/// A row of a queue: a command as it was when it got this place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Queued {
+    pub key: Key,
+    pub command: Command,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Attributes<C> {
+    command: C,
+}
+
+/// The server whose queue a place is in.
+pub fn server_of(place: &Key) -> Option<ServerId> {
+    place.pk.strip_prefix(prefix::QUEUE)?.parse().ok()
+}
+
+/// A command's copy in a queue.
+pub fn item(place: &Key, command: &Command) -> Result<Item, StoreError> {
+    encode_live(place, &Attributes { command })
+}
+
+/// The write of a command's copy in a queue.
+pub fn put_queued(place: &Key, command: &Command) -> Result<Write, StoreError> {
+    Ok(Write::put(place.clone(), item(place, command)?))
+}
+
+/// At most `most` rows of a server that are due at `now` (seconds since 1970 UTC), the longest due first. Those that cannot be read
+/// are left out, see [`noted`].
+pub async fn due(db: &Db, server: ServerId, now: i64, most: usize) -> Result<Vec<Queued>, StoreError> {
+    let last = keys::due_until(now);
+    db.query_first(&keys::queue(server), ("0", &last), most, |row| noted(decode_queued(row))).await
+}
+
+/// At most `most` commands of a server that are in a state since `until` (seconds since 1970 UTC) or before. As [`due`].
+pub async fn open(
+    db: &Db,
+    server: ServerId,
+    state: CommandState,
+    until: i64,
+    most: usize,
+) -> Result<Vec<Queued>, StoreError> {
+    let (first, last) = keys::open_commands(state, until);
+    db.query_first(&keys::queue(server), (&first, &last), most, |row| noted(decode_queued(row))).await
+}
+
+/// Reads a row of a queue.
+pub fn decode_queued(row: Row) -> Result<Queued, StoreError> {
+    let key = row.key()?;
+    let Attributes { command } = row.live(&key)?;
+    Ok(Queued { key, command })
 }

@@ -1,9 +1,8 @@
 //! Commands as an owner sees them, and the owner's decisions about them.
 
 use super::follow::{all_ids, given_ids};
-use super::holding;
 use super::write::{AT_ONCE, Decided, in_transactions, place_of};
-use super::{commands, deliveries, queue};
+use super::{commands, deliveries, holding};
 use crate::clock::Clock;
 use crate::model::{
     Command, CommandEvent, CommandId, CommandState, Delivery, Entitlement, InternalId, Lasting, OrderDelivery,
@@ -303,7 +302,7 @@ pub async fn stop(db: &Db, clock: &dyn Clock, ids: &[CommandId], reason: StopRea
             // The copy in the queue has the names too.
             let kept = place_of(&decided.after).filter(|place| Some(place) == place_of(&decided.before).as_ref());
             if let Some(place) = kept.filter(|_| reason == StopReason::Erased) {
-                writes.push(queue::put(&place, &decided.after)?);
+                writes.push(commands::put_queued(&place, &decided.after)?);
             }
             parts.push(((id, is_stopped), writes));
         }

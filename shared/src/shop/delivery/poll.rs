@@ -1,13 +1,11 @@
 //! A poll of a game server, and the question after which its last one is given back.
 
+use super::commands::{self, Queued};
 use super::follow::{block, ended_alone};
-use super::key::ServerKey;
 use super::leases::{AnotherAgent, Lease};
-use super::queue::{self, Queued};
-use super::servers::StoredKey;
+use super::servers::{self, ServerKey, StoredKey};
 use super::write::{AT_ONCE, Decided, in_transactions};
 use super::{CallError, holding, known};
-use super::{commands, servers};
 use crate::clock::Clock;
 use crate::model::{AgentId, Command, CommandId, CommandState, Entitlement, ServerId};
 use crate::rules::delivery::{LEASE, Word, can_still_run, has_ended, may_have_run};
@@ -60,7 +58,7 @@ pub async fn poll(
     in_turns(TURNS, || async {
         let now = clock.seconds();
         let asked = vec![keys::server_key(key.hash()), keys::lease(server)];
-        let (mut rows, due) = tokio::try_join!(db.batch_get(asked), queue::due(db, server, now, MOST_ROWS))?;
+        let (mut rows, due) = tokio::try_join!(db.batch_get(asked), commands::due(db, server, now, MOST_ROWS))?;
         let stored = known(&mut rows, key)?;
         let lease = Lease::take(&mut rows, server)?;
         match agent {

@@ -3,13 +3,13 @@
 
 use super::leases::Lease;
 use super::write::place_of;
-use super::{deliveries, queue};
+use super::{commands, deliveries};
 use crate::model::Command;
 use crate::rules::delivery;
 use crate::table::bulk::{OnProgress, delete_each, each, write_each};
 use crate::table::codec::{Item, decode_live, encode_live, key_of};
 use crate::table::keys::{self, Key, prefix};
-use crate::table::{Db, StoreError, sequences};
+use crate::table::{Db, StoreError, single};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -68,7 +68,7 @@ pub fn restored(mut item: Item, at: i64) -> Result<Restored, StoreError> {
     let before = command.delivery;
     command.delivery = delivery::restored(&before, at);
     let is_unknown = command.delivery != before;
-    let place = place_of(&command).map(|place| queue::item(&place, &command)).transpose()?;
+    let place = place_of(&command).map(|place| commands::item(&place, &command)).transpose()?;
     let items = [encode_live(&key, &command)?].into_iter().chain(place).collect();
     Ok(Restored { items, is_unknown, is_unmarked: false })
 }
@@ -132,6 +132,6 @@ impl RestoredTable {
     pub async fn write(self, db: &Db, progress: OnProgress<'_>) -> Result<(), StoreError> {
         write_each(db, self.written.into_values().map(Ok), progress).await?;
         delete_each(db, self.deleted.into_iter(), progress).await?;
-        sequences::reserve(db, sequences::COMMANDS, ids_after_restore(self.read_at)).await.map(drop)
+        single::reserve(db, single::COMMANDS, ids_after_restore(self.read_at)).await.map(drop)
     }
 }

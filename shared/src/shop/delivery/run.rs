@@ -1,28 +1,26 @@
-//! Named runs of the owner's: a game server was reset, or lost what it had since a backup, and what it gave runs again.
-//!
-//! A run is of the `bought` commands that its server ran in its time, which ends before the run begins. Each is marked as lost in
-//! the transaction that makes its successor, so that a run can be repeated and cut off anywhere, and gives nothing twice.
+//! Named runs of the owner's, with a row for each name: a game server was reset, or lost what it had since a backup, and what it gave
+//! runs again.
 
 use super::follow::{access, delivered, given_ids, id};
-use super::holding;
 use super::making::{Access, Making};
 use super::owner::{Filter, is_taken_back, matching, with_further};
 use super::players::Players;
 use super::write::{AT_ONCE, Decided, place_of};
-use super::{commands, deliveries};
+use super::{commands, deliveries, holding};
 use crate::clock::Clock;
 use crate::model::{
     Command, CommandEvent, CommandId, CommandState, DeliveryRun, DeliveryStep, FrozenCommands, InternalId,
-    OrderDelivery, RunName, Server,
+    OrderDelivery, OwnerRun, RunName, Server,
 };
 use crate::rules::delivery::frozen::{Expanded, when_paid};
 use crate::rules::delivery::{Word, can_be_lost, given_at};
 use crate::rules::dispute::is_taken_back as is_disputed;
 use crate::shop::orders::{self, StoredOrder};
-use crate::table::keys::Key;
+use crate::table::codec::encode_live;
+use crate::table::keys::{self, Key};
 use crate::table::published::read_active_version;
-use crate::table::transaction::{Write, send};
-use crate::table::{Db, StoreError, TURNS, in_turns};
+use crate::table::transaction::{Write, send, sent};
+use crate::table::{Db, StoreError, TURNS, in_turns, read_live};
 use serde::Serialize;
 use std::collections::BTreeSet;
 
@@ -310,4 +308,24 @@ fn take<'a>(
 ) -> Option<Expanded<'a>> {
     let place = unused.iter().position(|entry| is_made_of(entry, views, command))?;
     Some(unused.remove(place))
+}
+
+/// Reads a run, strongly consistent; `None` if none was begun under this name.
+pub async fn get(db: &Db, name: &RunName) -> Result<Option<OwnerRun>, StoreError> {
+    read_live(db, &keys::run(name)).await
+}
+
+/// Stores a run under its name, and returns the one that is stored: the first that had it.
+pub async fn begin(db: &Db, name: &RunName, run: &OwnerRun) -> Result<OwnerRun, StoreError> {
+    let key = keys::run(name);
+    let write: Write = Write::put(key.clone(), encode_live(&key, run)?).only_if_absent();
+    let before = if sent(db, vec![write]).await? { None } else { get(db, name).await? };
+    Ok(before.unwrap_or_else(|| run.clone()))
+}
+
+/// Notes that nothing is left to do of an extension.
+pub async fn finish(db: &Db, name: &RunName) -> Result<(), StoreError> {
+    let write: Write = Write::update(keys::run(name), "SET done = :yes").only_if_present().flag(":yes", true);
+    // One that was removed meanwhile has nothing to note.
+    sent(db, vec![write]).await.map(drop)
 }

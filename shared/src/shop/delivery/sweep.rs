@@ -1,18 +1,18 @@
 //! The sweep's part for game servers: it notes what was validated and did not run, and measures what is stuck.
 
-use super::holding;
 use super::leases::Lease;
 use super::write::{Decided, write_all};
-use super::{commands, queue};
+use super::{commands, holding};
 use crate::clock::Clock;
 use crate::model::{CommandId, CommandState, ServerId};
 use crate::rules::delivery::{LEASE, Word};
 use crate::table::transaction::is_written;
 use crate::table::{Db, StoreError, keys};
-pub use crate::telemetry::{READY_TOO_LONG, SILENT_TOO_LONG};
 use crate::telemetry::{ServerFigures, server_figures, unreadable_row};
 use futures_util::future::join_all;
 use std::collections::BTreeSet;
+
+pub use crate::telemetry::{READY_TOO_LONG, SILENT_TOO_LONG};
 
 /// How many commands of a state are looked at in one sweep.
 const MOST: usize = 300;
@@ -84,9 +84,9 @@ async fn read_lease(db: &Db, server: ServerId) -> Result<Lease, StoreError> {
 }
 
 async fn health(db: &Db, now: i64, server: ServerId, lease: &Lease) -> Result<ServerHealth, StoreError> {
-    let unknown = queue::open(db, server, CommandState::Unknown, now, MOST);
-    let refused = queue::open(db, server, CommandState::Refused, now, MOST);
-    let (due, unknown, refused) = tokio::try_join!(queue::due(db, server, now, 1), unknown, refused)?;
+    let unknown = commands::open(db, server, CommandState::Unknown, now, MOST);
+    let refused = commands::open(db, server, CommandState::Refused, now, MOST);
+    let (due, unknown, refused) = tokio::try_join!(commands::due(db, server, now, 1), unknown, refused)?;
     let oldest = due.iter().find_map(|queued| keys::due_second(&queued.key));
     Ok(ServerHealth {
         server,
@@ -98,7 +98,7 @@ async fn health(db: &Db, now: i64, server: ServerId, lease: &Lease) -> Result<Se
 
 /// Notes what was validated or served, and did not run in time. Returns the server's lease.
 async fn silence(db: &Db, now: i64, server: ServerId) -> Result<Lease, StoreError> {
-    let validated = queue::open(db, server, CommandState::Validated, now, MOST);
+    let validated = commands::open(db, server, CommandState::Validated, now, MOST);
     let (validated, lease) = tokio::try_join!(validated, read_lease(db, server))?;
     // A server that polls again is served them again, as far as that may be.
     let silent = lease.ids.iter().copied().filter(|_| !lease.over && lease.taken_at + LEASE <= now);

@@ -1,10 +1,9 @@
 //! A game server's words about commands that it was served.
 
-use super::key::ServerKey;
 use super::leases::Lease;
+use super::servers::ServerKey;
 use super::write::{AT_ONCE, Decided, in_transactions, write_all};
-use super::{CallError, holding, known};
-use super::{commands, queue};
+use super::{CallError, commands, holding, known};
 use crate::clock::Clock;
 use crate::model::{Command, CommandId, CommandState};
 use crate::rules::delivery::{FRESH, Word, is_fresh, is_on_disk};
@@ -118,7 +117,7 @@ async fn left_out(db: &Db, call: &Call, now: i64) -> Result<(), StoreError> {
     if players.is_empty() {
         return Ok(());
     }
-    let kept = queue::open(db, call.key.server(), CommandState::Kept, now - FRESH, MOST_KEPT).await?;
+    let kept = commands::open(db, call.key.server(), CommandState::Kept, now - FRESH, MOST_KEPT).await?;
     let is_left_out =
         |command: &Command| players.contains(&command.player.to_lowercase()) && !call.ids.contains(&command.id);
     let ids: Vec<CommandId> =

@@ -13,7 +13,7 @@ use crate::rules::order::by_item;
 use crate::rules::ownership::{Share, shares};
 use crate::shop::accounts::users;
 use crate::shop::codes;
-use crate::shop::stock::counters;
+use crate::shop::stock;
 use crate::shop::stock::ledgers::{self, Ends, LedgerChange};
 use crate::table::keys;
 use crate::table::transaction::Write;
@@ -57,7 +57,7 @@ pub(in crate::shop) fn take_stock(order: &StoredOrder, inputs: &OrderInputs) -> 
         // Units are counted without a limit too: a limit that is published later counts what was sold before.
         taken.writes.push(match published.and_then(|published| published.item.global_limit) {
             Some(limit) => add_sold_within(item, count, limit)?,
-            None => counters::add_sold(item, count).into(),
+            None => stock::add_sold(item, count).into(),
         });
     }
     taken.writes.extend(codes);
@@ -116,7 +116,7 @@ pub(in crate::shop) fn spent(order: &StoredOrder) -> Option<Money> {
 pub(in crate::shop) fn give_back_stock(order: &StoredOrder, inputs: &OrderInputs) -> Vec<Guarded> {
     let mut writes: Vec<Write> = Vec::new();
     for (item, (count, _)) in by_item(&order.order).into_iter().filter(|(_, (count, _))| *count > 0) {
-        writes.extend(inputs.counted.get(&item).map(|sold| counters::subtract_sold(item, count, *sold)));
+        writes.extend(inputs.counted.get(&item).map(|sold| stock::subtract_sold(item, count, *sold)));
     }
     if let Some(coupon) = coupon(inputs) {
         // A counter that was reset to zero stays at zero.
@@ -160,7 +160,7 @@ pub(in crate::shop) fn give_back_units(order: &StoredOrder, after: &Order, input
     let returned = before.iter().map(|(item, (count, _))| (*item, count.saturating_sub(units(item))));
     let stock = returned
         .filter(|(_, count)| *count > 0)
-        .filter_map(|(item, count)| inputs.counted.get(&item).map(|sold| counters::subtract_sold(item, count, *sold)));
+        .filter_map(|(item, count)| inputs.counted.get(&item).map(|sold| stock::subtract_sold(item, count, *sold)));
     let more = |before: Money, after: Money| Some(after.less(before)).filter(|more| *more > Money::ZERO);
     let card = order.effects.gift_card.as_ref().map(|payment| payment.amount).unwrap_or_default();
     let card = more(order.order.card_for_returned(card), after.card_for_returned(card));
@@ -240,7 +240,7 @@ pub(in crate::shop) enum Limits {
 fn add_sold_within(item: ItemId, count: u64, limit: u32) -> Result<Guarded, OrderRefusal> {
     // A counter that does not exist yet would pass any condition, so that an order above the limit is refused here.
     let before = u64::from(limit).checked_sub(count).ok_or(OrderRefusal::GlobalLimit { item, limit })?;
-    Ok(counters::add_sold_if_at_most(item, count, before).guarded_by(Limit::Sold { item, limit }))
+    Ok(stock::add_sold_if_at_most(item, count, before).guarded_by(Limit::Sold { item, limit }))
 }
 
 /// Adds lines to the ledger of the user that they count for, guarded by every limit per user.

@@ -1,15 +1,13 @@
 //! The inputs of a change of an order: rows that are read together, and the accounts of players that gifts are for.
 
-use super::StoredOrder;
-use super::active_version;
+use super::{StoredOrder, active_version};
 use crate::clock::Clock;
 use crate::model::{
     ActiveVersion, Code, InternalId, ItemId, Ledger, Order, OrderLine, PlayerName, PublishedItem, StoreDelivery, UserId,
 };
 use crate::rules::order::users;
-use crate::shop::accounts;
-use crate::shop::accounts::names;
-use crate::shop::stock::{counters, ledgers};
+use crate::shop::accounts::{self, names};
+use crate::shop::stock::{self, ledgers};
 use crate::shop::{carts, codes};
 use crate::table::{Db, StoreError, keys, published};
 use std::collections::{BTreeMap, BTreeSet};
@@ -54,7 +52,7 @@ impl OrderInputs {
             if let Some(row) = rows.take(&key) {
                 items.insert(id, row.published(&key)?.0);
             }
-            counted.extend(counters::take(&mut rows, id)?.map(|sold| (id, sold)));
+            counted.extend(stock::take(&mut rows, id)?.map(|sold| (id, sold)));
         }
         let cart = cart.map(|user| carts::take(&mut rows, user)).transpose()?;
         let uses = match coupon.zip(owner) {

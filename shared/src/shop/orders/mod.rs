@@ -16,7 +16,6 @@ mod record;
 pub(in crate::shop) mod refunds;
 pub(in crate::shop) mod refusal;
 mod rows;
-mod set_status;
 pub(in crate::shop) mod transition;
 pub mod unfinished;
 
@@ -25,14 +24,14 @@ pub use order_request::{LineRequest, OrderRequest, RequestError, lines};
 pub use record::{NewOrder, PaidCheckout, RecordError, Recorded, record};
 pub use refusal::OrderRefusal;
 pub use rows::*;
-pub use set_status::{Changed, set_status};
 pub use transition::SetStatusError;
+pub use transition::{Changed, set_status};
 
 use crate::model::{ActiveVersion, InternalId, OrderNumber};
 use crate::table::bulk::each;
 use crate::table::codec::{Row, key_of};
 use crate::table::keys::prefix;
-use crate::table::{Db, StoreError, published, sequences};
+use crate::table::{Db, StoreError, published, single};
 
 /// A new random internal id; `None` if the system has no random numbers.
 pub fn new_internal_id() -> Option<InternalId> {
@@ -43,7 +42,7 @@ pub fn new_internal_id() -> Option<InternalId> {
 
 /// Reserves the next running number of an order. A number that is then not used remains a gap.
 pub(in crate::shop) async fn next_number(db: &Db) -> Result<OrderNumber, StoreError> {
-    sequences::reserve(db, sequences::ORDERS, 1).await.map(OrderNumber::new)
+    single::reserve(db, single::ORDERS, 1).await.map(OrderNumber::new)
 }
 
 /// The active version; an empty one in an empty table.

@@ -9,7 +9,7 @@ use crate::model::{
 use crate::rules::add_line::LineRefusal;
 use crate::rules::checkout::CheckoutRefusal;
 use crate::rules::code;
-use crate::shop::catalog::items::ItemCache;
+use crate::shop::catalog::ItemCache;
 use crate::table::{Db, StoreError};
 
 #[derive(Debug, Clone, PartialEq, Eq)]

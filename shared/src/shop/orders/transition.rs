@@ -1,6 +1,7 @@
-//! A change of an order's status, as the writes of one transaction. Every change goes through [`plan`]: what is held is
-//! not taken again, and what was taken is given back once.
+//! A change of an order's status, as the writes of one transaction. Every change goes through [`plan`]: what it takes and gives back is
+//! decided there.
 
+use super::after::after_at_once;
 use super::effects::{
     Limits, Taken, add_to_ledgers, give_back_stock, spent, take_from_ledgers, take_stock, users_exist,
 };
@@ -8,14 +9,16 @@ use super::inputs::OrderInputs;
 use super::refusal::{Guarded, OrderRefusal};
 use super::unfinished::Unfinished;
 use super::{Payment, StoredOrder};
+use crate::clock::Clock;
 use crate::model::{InternalId, ItemId, OrderLine, OrderStatus, Reviewed, UserId};
 use crate::rules::order::may_become;
 use crate::rules::ownership::with_terms;
 use crate::rules::payment::PaidPeriod;
-use crate::shop::carts;
+use crate::shop::statistics::Statistics;
 use crate::shop::subscriptions::of_orders;
-use crate::table::transaction::Write;
-use crate::table::{Db, StoreError};
+use crate::shop::{carts, orders};
+use crate::table::transaction::{Write, send_guarded};
+use crate::table::{Db, StoreError, TURNS, in_turns};
 
 /// The reason why a status was not changed.
 #[derive(Debug, thiserror::Error)]
@@ -168,4 +171,39 @@ fn effects(
 /// The order's owner, if their cart remembers the order as its checkout.
 fn cart_of(order: &StoredOrder, inputs: &OrderInputs) -> Option<UserId> {
     order.order.owner.filter(|_| inputs.checkout.as_ref() == Some(&order.order.internal_id))
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Changed {
+    pub stored: StoredOrder,
+    /// The status before; the same if nothing had to be changed.
+    pub from: OrderStatus,
+    /// Items that are no longer published: counted, but not guarded by a limit.
+    pub unguarded: Vec<ItemId>,
+    pub statistics: Statistics,
+}
+
+/// Changes an order's status. A payment takes what the order takes, and a refund gives it back, each once: the write is
+/// conditional on the status that was read. Setting the status that the order has changes nothing. After an error
+/// nothing is changed, unless the database did not respond.
+pub async fn set_status(
+    db: &Db,
+    clock: &dyn Clock,
+    id: &InternalId,
+    to: OrderStatus,
+) -> Result<Changed, SetStatusError> {
+    in_turns(TURNS, || async {
+        let before = orders::get(db, id).await?.ok_or_else(|| SetStatusError::Unknown(id.clone()))?;
+        let from = before.order.status;
+        if from == to {
+            let statistics = after_at_once(db, clock, &before).await;
+            return Ok(Changed { stored: before, from, unguarded: Vec::new(), statistics });
+        }
+        let Planned { writes, after, unguarded } = plan(db, &before, &Step::to(to, clock.seconds())).await?;
+        send_guarded(db, writes).await??;
+        let statistics = after_at_once(db, clock, &after).await;
+        let stored = orders::get(db, id).await?.ok_or_else(|| SetStatusError::Unknown(id.clone()))?;
+        Ok(Changed { stored, from, unguarded, statistics })
+    })
+    .await
 }

@@ -9,16 +9,14 @@ use crate::rules::cart::PricedLine;
 use crate::rules::checkout::{Beneficiary, MayOwn, Sale, may_own};
 use crate::rules::held::held;
 use crate::rules::pricing::Buyer;
-use crate::shop::accounts::{chat, users};
-use crate::shop::carts;
-use crate::shop::carts::{CartContext, LoadedCart};
-use crate::shop::orders::StoredOrder;
+use crate::shop::accounts::{logins, users};
+use crate::shop::carts::{self, CartContext, LoadedCart};
 use crate::shop::orders::effects::{spent, take_codes, to_check};
 use crate::shop::orders::inputs::OrderInputs;
-use crate::shop::orders::new_internal_id;
 use crate::shop::orders::owned_orders::OwnedOrder;
 use crate::shop::orders::refusal::{Guarded, Limit, OrderRefusal, OwnedLimit};
 use crate::shop::orders::unfinished::Unfinished;
+use crate::shop::orders::{StoredOrder, new_internal_id};
 use crate::shop::stock::ledgers;
 use crate::shop::stock::reservations::Reservation;
 use crate::table::keys::{self, Key};
@@ -264,7 +262,7 @@ pub(super) fn writes(
     let bans = recipients.values().map(|recipient| keys::ban(recipient.name.key()));
     writes.extend(bans.map(|ban| Write::check(ban).only_if_absent().guarded_by(Limit::Ban)));
     let chat = order.effects.chat.as_ref().zip(order.order.owner);
-    writes.extend(chat.map(|(id, user)| chat::claim(id, user, order.order.created_at).guarded_by(Limit::Chat)));
+    writes.extend(chat.map(|(id, user)| logins::claim(id, user, order.order.created_at).guarded_by(Limit::Chat)));
     Ok(writes)
 }
 

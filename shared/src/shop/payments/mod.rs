@@ -18,7 +18,6 @@ mod refund_lines;
 pub(in crate::shop) mod refunds;
 pub(in crate::shop) mod reserve;
 pub(in crate::shop) mod sweep;
-mod webhook_event;
 pub mod webhook_events;
 
 pub use begin::Request;

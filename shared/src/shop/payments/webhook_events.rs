@@ -1,11 +1,17 @@
-//! How far the provider's webhook events were asked for, and which of them failed. One row, which only the sweep
-//! writes.
+//! The provider's webhook events: acting on one, how far they were asked for, and which of them failed.
 
+use super::desk::{Desk, SettleError};
+use super::dispute::note_dispute;
+use super::provider::{DisputeState, PaymentSubject, Provider, WebhookEvent};
+use crate::model::InternalId;
+use crate::rules::dispute::{FRAUD_WARNING, LOST};
+use crate::shop::orders::{self, StoredOrder};
+use crate::shop::subscriptions;
+use crate::shop::subscriptions::renew::without_order;
 use crate::table::client::Db;
 use crate::table::codec::encode_live;
-use crate::table::keys;
 use crate::table::transaction::Write;
-use crate::table::{StoreError, read_live};
+use crate::table::{StoreError, keys, read_live};
 use serde::{Deserialize, Serialize};
 
 /// How far the provider's webhook events were asked for. Times are seconds since 1970 UTC.
@@ -66,5 +72,94 @@ impl EventCursor {
             0 => write.only_if("attribute_not_exists(#version)").name("#version", VERSION),
             read => write.only_if_equal(VERSION, read),
         })
+    }
+}
+
+impl<P: Provider> Desk<'_, &P> {
+    /// Settles what a webhook event is about: fetches it from the provider, and writes what it says. A webhook event about
+    /// something that is not ours changes nothing; one of a payment whose order is missing is logged and counted. Order and
+    /// number of webhook events do not matter. After an error the same webhook event may be acted on again.
+    pub async fn act(&self, event: &WebhookEvent) -> Result<(), SettleError> {
+        match event {
+            WebhookEvent::Checkout(session) => {
+                let state = self.provider.fetch(session).await?;
+                let Some(order) = &state.order else { return Ok(()) };
+                if self.apply(order, &state).await?.is_none() {
+                    without_order(&state, "a paid checkout has no order");
+                }
+                if let Some(period) = &state.period {
+                    let begun = subscriptions::get(self.db, &period.subscription).await?;
+                    self.end_replaced(begun.as_ref()).await?;
+                }
+            }
+            WebhookEvent::Invoice(invoice) => {
+                let state = self.provider.fetch(invoice).await?;
+                self.settle_invoice(&state).await?;
+                if let Some(period) = &state.period {
+                    let paid = self.settle_subscription(&period.subscription).await?;
+                    self.end_replaced(paid.as_ref()).await?;
+                }
+            }
+            WebhookEvent::Subscription(id) => {
+                self.settle_subscription(id).await?;
+            }
+            WebhookEvent::Payment(intent) => {
+                let Some(order) = orders::of_payment(self.db, intent).await? else { return Ok(()) };
+                if let Some(stored) = orders::get(self.db, &order).await? {
+                    self.settle(&stored).await?;
+                    self.settle_own(&stored).await?;
+                }
+            }
+            WebhookEvent::Dispute(dispute) => {
+                let dispute = self.provider.dispute(dispute).await?;
+                let Some(intent) = &dispute.intent else { return Ok(()) };
+                let Some(order) = orders::of_payment(self.db, intent).await? else { return Ok(()) };
+                let noted = note_dispute(self.db, self.clock, &order, &dispute).await?;
+                let Some(stored) = noted else { return Ok(()) };
+                if dispute.state == LOST {
+                    self.settle(&stored).await?;
+                }
+                self.settle_own(&stored).await?;
+            }
+            WebhookEvent::FraudWarning(intent) => {
+                let Some(order) = self.order_of(intent).await? else { return Ok(()) };
+                let state = FRAUD_WARNING.to_owned();
+                let warning = DisputeState { id: intent.clone(), intent: None, state };
+                note_dispute(self.db, self.clock, &order, &warning).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The order of a payment. One whose payment is not known yet is settled first: a warning is in no later state of the payment.
+    async fn order_of(&self, intent: &str) -> Result<Option<InternalId>, SettleError> {
+        let known = orders::of_payment(self.db, intent).await?;
+        if known.is_some() {
+            return Ok(known);
+        }
+        match self.provider.subject_of(intent).await? {
+            None => return Ok(None),
+            Some(PaymentSubject::Order(named)) => {
+                let Some(stored) = orders::get(self.db, &named).await? else { return Ok(None) };
+                self.settle(&stored).await?;
+            }
+            Some(PaymentSubject::Invoice(invoice)) => {
+                let state = self.provider.fetch(&invoice).await?;
+                if state.order.is_none() {
+                    return Ok(None);
+                }
+                self.settle_invoice(&state).await?;
+            }
+        }
+        // The payment of an open order is known as soon as the order is paid: Stripe sends the warning again.
+        orders::of_payment(self.db, intent).await?.map(Some).ok_or_else(|| StoreError::Contended.into())
+    }
+
+    /// Settles the subscription of an order, which a refund or a dispute may have ended: it must not be charged again.
+    async fn settle_own(&self, stored: &StoredOrder) -> Result<(), SettleError> {
+        if let Some(id) = stored.effects.subscription.as_ref().and_then(|own| own.id.as_deref()) {
+            self.settle_subscription(id).await?;
+        }
+        Ok(())
     }
 }

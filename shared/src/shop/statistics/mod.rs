@@ -4,14 +4,163 @@
 
 mod following;
 mod patrons;
-mod rows;
 
 pub(in crate::shop) use following::follow;
 pub use following::{AT_ONCE, Statistics, catch_up, catch_up_all, rename_in_statistics};
 pub use patrons::{Erased, erase_from_cart, erase_from_order, erase_names};
 pub use patrons::{differs as patrons_differ, repair as repair_patrons};
-pub use rows::*;
+
+use crate::model::{Donations, Donor, Money, MonthSum, PaidOrder, RecentDonation, TopPatrons, UserId};
+use crate::shop::accounts::users;
+use crate::table::StoreError;
+use crate::table::client::{Db, Rows};
+use crate::table::codec::{Row, decode_live, encode_live};
+use crate::table::keys::{self, Key, TTL};
+use crate::table::transaction::Write;
+use aws_sdk_dynamodb::types::AttributeValue;
 
 /// How often a transaction of the statistics is tried: all orders write the same item, and in each round one of them
 /// succeeds. If all rounds fail, the order's mark shows that the statistics are behind.
 const STATISTICS_ROUNDS: u32 = 8;
+
+/// The attribute that counts the writes of the donations item.
+const VERSION: &str = "version";
+/// How many users are read at once.
+const USERS: usize = 25;
+/// How many rows a page of the paid orders has.
+const ROWS: i32 = 25;
+/// How long a month's sum is kept after its first order, in seconds: only the newest month is ever shown.
+const KEPT_SECONDS: i64 = 100 * 86_400;
+
+/// Reads goals, top and recent donators; a store without paid orders has none.
+pub async fn donations(db: &Db) -> Result<Donations, StoreError> {
+    let key = keys::donations();
+    let item = db.get(&key, false).await?;
+    item.map_or_else(|| Ok(Donations::default()), |item| decode_live(&key, item))
+}
+
+/// Reads the largest patrons; a store without paid orders has none.
+pub async fn top_patrons(db: &Db) -> Result<TopPatrons, StoreError> {
+    let key = keys::top_patrons();
+    let item = db.get(&key, false).await?;
+    item.map_or_else(|| Ok(TopPatrons::default()), |item| decode_live(&key, item))
+}
+
+/// Takes a user's all-time sum, in the store's currency, less refunds, out of the rows, which were read by
+/// [`keys::patron`]; zero for a user without a paid order.
+pub fn take_sum(rows: &mut Rows, user: UserId) -> Result<Money, StoreError> {
+    let key = keys::patron(user);
+    let donor: Option<Donor> = rows.take(&key).map(|row| row.live(&key)).transpose()?;
+    Ok(donor.map_or(Money::ZERO, |donor| donor.amount))
+}
+
+/// Reads the row of every patron, in no order. Not for requests: the cost grows with the number of patrons.
+pub async fn patrons(db: &Db) -> Result<Vec<Donor>, StoreError> {
+    db.query(&keys::patrons()).await?.into_iter().map(Row::live_found).collect()
+}
+
+/// The donations item as it was read. Every transaction that writes statistics writes its next version too, so that
+/// such transactions run one after another.
+#[derive(Debug)]
+pub struct VersionedDonations {
+    pub donations: Donations,
+    version: Option<u64>,
+}
+
+impl VersionedDonations {
+    /// Reads it, strongly consistent. Read everything else that a change depends on after it: then the version guards
+    /// that as well.
+    pub async fn read(db: &Db) -> Result<Self, StoreError> {
+        let key = keys::donations();
+        let Some(item) = db.get(&key, true).await? else {
+            return Ok(Self { donations: Donations::default(), version: None });
+        };
+        let version = item.get(VERSION).and_then(|value| value.as_n().ok()).and_then(|text| text.parse().ok());
+        Ok(Self { donations: decode_live(&key, item)?, version })
+    }
+
+    pub fn write(&self) -> Result<Write, StoreError> {
+        let key = keys::donations();
+        let mut item = encode_live(&key, &self.donations)?;
+        let next = self.version.unwrap_or_default().saturating_add(1);
+        item.insert(VERSION.to_owned(), AttributeValue::N(next.to_string()));
+        let write = Write::put(key, item);
+        Ok(match self.version {
+            None => write.only_if("attribute_not_exists(#version)").name("#version", VERSION),
+            Some(read) => write.only_if_equal(VERSION, read),
+        })
+    }
+}
+
+/// The first users of a month's ranking who still have an account.
+pub async fn top_donors(db: &Db, ranking: &[MonthSum]) -> Result<Vec<Donor>, StoreError> {
+    let mut top = Vec::new();
+    for part in ranking.chunks(USERS) {
+        let users = users::read(db, part.iter().map(|sum| sum.user)).await?;
+        top.extend(part.iter().filter_map(|sum| Some(Donor::new(users.get(&sum.user)?, sum.amount))));
+        if top.len() >= Donations::TOP {
+            break;
+        }
+    }
+    top.truncate(Donations::TOP);
+    Ok(top)
+}
+
+pub async fn month_sums(db: &Db, month: &str) -> Result<Vec<MonthSum>, StoreError> {
+    db.query(&keys::month(month)).await?.into_iter().map(Row::live_found).collect()
+}
+
+/// The write of a user's sum of a month, kept for a while after `at`. A sum of zero has no row.
+pub fn write_month_sum(month: &str, sum: &MonthSum, at: i64) -> Result<Write, StoreError> {
+    let key = keys::month_sum(month, sum.user);
+    if sum.amount == Money::ZERO {
+        return Ok(Write::delete(key));
+    }
+    let mut item = encode_live(&key, sum)?;
+    let ends = at.saturating_add(KEPT_SECONDS);
+    item.insert(TTL.to_owned(), AttributeValue::N(ends.to_string()));
+    Ok(Write::put(key, item))
+}
+
+/// The most paid orders that are read at once.
+const MOST: usize = 100_000;
+
+/// The paid orders with an owner and an amount above zero that were made at `second` (since 1970 UTC) or later, oldest first.
+pub async fn paid_since(db: &Db, second: i64) -> Result<Vec<PaidOrder>, StoreError> {
+    let first = keys::paid_from(second);
+    db.query_first(&keys::paid(), (&first, "~"), MOST, |row| Some(row.live_found())).await?.into_iter().collect()
+}
+
+/// The newest paid orders with an amount above zero whose owners still have an account, newest first, without those
+/// that `skip` selects. `known` are the donations shown so far; their names are kept.
+pub async fn newest(
+    db: &Db,
+    known: &[RecentDonation],
+    skip: impl Fn(&PaidOrder) -> bool,
+) -> Result<Vec<(Key, RecentDonation)>, StoreError> {
+    let (mut found, mut start) = (Vec::new(), None);
+    loop {
+        // The partition grows with every order, so it is read page by page.
+        let (page, next) = db.query_descending(&keys::paid(), ROWS, start).await?;
+        let mut rows: Vec<(Key, PaidOrder)> = Vec::with_capacity(page.len());
+        for row in page {
+            let key = row.key()?;
+            let order = row.live(&key)?;
+            rows.push((key, order));
+        }
+        // Orders that cost nothing have rows from before they were left out.
+        rows.retain(|(_, row)| row.amount > Money::ZERO && !skip(row));
+        let shown = |row: &PaidOrder| known.iter().find(|donation| donation.order == row.order);
+        let unknown = rows.iter().filter(|(_, row)| shown(row).is_none()).map(|(_, row)| row.user);
+        let users = users::read(db, unknown).await?;
+        for (key, row) in rows {
+            let donation = shown(&row).cloned().or_else(|| Some(RecentDonation::new(&row, users.get(&row.user)?)));
+            found.extend(donation.map(|donation| (key, donation)));
+        }
+        start = next;
+        if found.len() >= Donations::RECENT || start.is_none() {
+            found.truncate(Donations::RECENT);
+            return Ok(found);
+        }
+    }
+}

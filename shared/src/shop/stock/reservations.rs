@@ -5,15 +5,13 @@
 //! set in the counter, so that it is made once and can be taken back once; a row that is written before says that there
 //! may be something to take back.
 
-use super::counters::SOLD;
+use super::SOLD;
 use crate::model::{InternalId, ItemId, Order, Units};
-use crate::table::StoreError;
 use crate::table::client::Db;
 use crate::table::codec::{Item, Row, encode_live, key_attributes};
-use crate::table::in_turns;
 use crate::table::keys::{self, Key, PK};
-use crate::table::pause_before;
 use crate::table::transaction::{VERSION, Write};
+use crate::table::{StoreError, in_turns, pause_before};
 use aws_sdk_dynamodb::operation::update_item::builders::UpdateItemInputBuilder;
 use aws_sdk_dynamodb::operation::update_item::{UpdateItemError, UpdateItemInput};
 use aws_sdk_dynamodb::types::{AttributeValue, ReturnValuesOnConditionCheckFailure};

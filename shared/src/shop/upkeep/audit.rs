@@ -7,7 +7,7 @@
 //! The rows that a killed process left to the sweep are not a difference: units on their way into an order are in their
 //! counter, and statistics show the orders that are marked as counted. [`Waiting`] names both.
 
-use super::waiting::{Counter, Waiting};
+use super::{Counter, Waiting};
 use crate::model::{Donor, Goal, InternalId, Money, Order, OrderLine, OrderStatus, User, UserId};
 use crate::rules::dispute::less_returned;
 use crate::rules::order::without_refunded;
@@ -16,8 +16,7 @@ use crate::rules::statistics::derive;
 use crate::shop::accounts::users;
 use crate::shop::orders::StoredOrder;
 use crate::shop::statistics::VersionedDonations;
-use crate::shop::stock::counters::SOLD;
-use crate::shop::stock::{ledgers, reservations};
+use crate::shop::stock::{SOLD, ledgers, reservations};
 use crate::table::codec::{Item, Row, encode_live, key_of};
 use crate::table::keys::{self, Key, prefix};
 use crate::table::transaction::{NumberChange, VERSION, Write, sent};

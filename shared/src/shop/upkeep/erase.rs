@@ -5,7 +5,7 @@ use crate::clock::Clock;
 use crate::model::{Cart, Command, CommandId, InternalId, Referral, UserId, UserName};
 use crate::rules::erase::ErasedPlayer;
 use crate::shop::accounts::names::{self, NameRow};
-use crate::shop::codes::additions;
+use crate::shop::codes;
 use crate::shop::delivery::{StopReason, place_of, stop};
 use crate::shop::orders::StoredOrder;
 use crate::table::bulk::{all, delete_each, each};
@@ -136,7 +136,7 @@ pub async fn erase_possessions(db: &Db, id: UserId, names: Vec<Key>) -> Result<u
     for name in names {
         apply(db, names::release(name, id)).await?;
     }
-    let credits = additions::of(db, &keys::credits(id)).await?;
+    let credits = codes::of(db, &keys::credits(id)).await?;
     delete_each(db, credits.into_iter().map(|credit| keys::credit(id, &credit.key)), &|_| {}).await?;
     Ok(count)
 }

@@ -183,8 +183,8 @@ async fn what_the_own_checkout_holds_does_not_count_against_the_own_cart() {
     let instance = market.instance();
     let sources = CartSources {
         db: &instance.db,
-        items: &shared::shop::catalog::items::ItemCache::default(),
-        counters: &shared::shop::stock::counters::Counters::new(Duration::ZERO),
+        items: &shared::shop::catalog::ItemCache::default(),
+        counters: &shared::shop::stock::Counters::new(Duration::ZERO),
         clock: &market.clock,
     };
     for (user, left, applies) in [(1, 0, true), (2, 5, false)] {

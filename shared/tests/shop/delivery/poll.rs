@@ -5,11 +5,11 @@ use super::game_server::Trouble;
 use super::shop::{Shop, bought, online};
 use futures_util::future::join_all;
 use shared::model::{Command, CommandId, CommandTemplate, ServerId};
+use shared::shop::delivery::commands;
 use shared::shop::delivery::leases::Lease;
 use shared::shop::delivery::{
     CallError, MOST_ROWS, PollError, ServerKey, add_key, delivered, paynow, poll, revoke_key,
 };
-use shared::shop::delivery::{commands, queue};
 use shared::table::bulk::write_each;
 use shared::table::keys;
 use shared::table::transaction::{send, sent};
@@ -52,7 +52,7 @@ async fn fill(shop: &Shop, count: u32, due: i64) {
     let rows = (first..first + count).map(|number| {
         let mut command = Command { id: CommandId::new(number).unwrap(), ..template.clone() };
         command.delivery.due += due;
-        queue::item(&keys::queued(command.server, command.delivery.due, command.id), &command)
+        commands::item(&keys::queued(command.server, command.delivery.due, command.id), &command)
     });
     write_each(&shop.store.db, rows, &|_| ()).await.unwrap();
 }

@@ -20,7 +20,7 @@ use shared::shop::delivery::{
     HoldersAudit, StopReason, commands_of, give_season, ids_after_restore, poll, restored, season_orders, stop,
 };
 use shared::shop::orders;
-use shared::table::{StoreError, sequences};
+use shared::table::{StoreError, single};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -147,7 +147,7 @@ impl World {
         self.shop.wait(60);
         let (store, at) = (&self.shop.store, self.shop.clock().seconds());
         backup.flat_map(|item| restored(item, at).unwrap().items).restore(store).await;
-        sequences::reserve(&store.db, sequences::COMMANDS, ids_after_restore(at)).await.unwrap();
+        single::reserve(&store.db, single::COMMANDS, ids_after_restore(at)).await.unwrap();
         self.is_restored = true;
     }
 

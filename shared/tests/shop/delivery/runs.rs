@@ -8,7 +8,7 @@ use shared::model::{
 };
 use shared::providers::Stripe;
 use shared::shop::accounts::bans::ban;
-use shared::shop::delivery::runs;
+use shared::shop::delivery::run;
 use shared::shop::delivery::{LeftOut, OrderRun, done, orders_of, preview, run_again};
 use shared::shop::payments::Desk;
 use shared::table::transaction::{Write, send};
@@ -33,7 +33,7 @@ fn everything(shop: &Shop) -> DeliveryRun {
 /// Lets a run do what it can, as the tool does, and says how many commands run again, and why others do not.
 async fn run(shop: &Shop, named: &str, wanted: &DeliveryRun) -> Result<(usize, Vec<LeftOut>), StoreError> {
     let name = name(named);
-    let begun = runs::begin(&shop.store.db, &name, &OwnerRun::Delivery(wanted.clone())).await?;
+    let begun = run::begin(&shop.store.db, &name, &OwnerRun::Delivery(wanted.clone())).await?;
     let OwnerRun::Delivery(run) = begun else { panic!("{begun:?}") };
     let (mut again, mut left_out) = (0, Vec::new());
     for order in orders_of(&shop.store.db, &name, &run, shop.clock().seconds()).await?.orders {
@@ -148,7 +148,7 @@ async fn the_first_that_begins_a_run_says_what_it_is_about() {
     let first = OwnerRun::Delivery(everything(&shop));
     let later = OwnerRun::Delivery(DeliveryRun { since: 1, ..everything(&shop) });
     for wanted in [&first, &later] {
-        assert_eq!(runs::begin(&shop.store.db, &name("a"), wanted).await.unwrap(), first);
+        assert_eq!(run::begin(&shop.store.db, &name("a"), wanted).await.unwrap(), first);
     }
 }
 

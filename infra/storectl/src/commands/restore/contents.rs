@@ -5,7 +5,7 @@ use shared::shop::delivery::ids_after_restore;
 use shared::table::StoreError;
 use shared::table::codec::{Item, key_of};
 use shared::table::keys::{self, TTL, prefix};
-use shared::table::sequences::{CODES, COMMANDS, NEXT, ORDERS, USERS};
+use shared::table::single::{CODES, COMMANDS, NEXT, ORDERS, USERS};
 use std::collections::BTreeMap;
 
 const KINDS: [&str; 4] = [USERS, ORDERS, CODES, COMMANDS];

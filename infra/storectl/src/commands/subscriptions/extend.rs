@@ -10,7 +10,7 @@ use crate::target::Target;
 use serde_json::json;
 use shared::model::{Extension, OwnerRun, RunName, Subscription};
 use shared::rules::subscription::extended;
-use shared::shop::delivery::runs;
+use shared::shop::delivery::run;
 use shared::shop::delivery::{TimedEnd, extend_end, timed_ends};
 use shared::shop::subscriptions::extend_subscription;
 use shared::table::bulk::all;
@@ -31,7 +31,7 @@ pub(in crate::commands) async fn extend(
     let seconds = i64::from(options.days) * DAY;
     let run = Extension { seconds, subscription: options.id.clone(), done: false };
     let said = Said { name, days: options.days };
-    let before = runs::get(&target.db, name).await?;
+    let before = run::get(&target.db, name).await?;
     let is_begun = before.is_some();
     match before {
         None => {}
@@ -70,7 +70,7 @@ pub(in crate::commands) async fn extend(
         moved += usize::from(extend_end(db, clock, end, (name, seconds)).await.map_err(interrupted)?);
         progress.advance(1);
     }
-    runs::finish(db, name).await.map_err(interrupted)?;
+    run::finish(db, name).await.map_err(interrupted)?;
     let text = format!(
         "{} {} subscriptions and {moved} ends of timed items are moved by {} days. The provider's days of payment stay.",
         paint(GOOD, "ok"),

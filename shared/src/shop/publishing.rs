@@ -1,12 +1,16 @@
-//! The records of published versions, and the one write that makes a version the active one.
+//! Published versions: their records, the one write that makes a version the active one, the list of what was published when, and the
+//! owner's own files of each.
 
-use super::history::{Step, read_history};
-use super::version_files::FileSet;
 use crate::model::{ActiveVersion, StoreConfig};
-use crate::table::codec::{Item, Row, encode_live};
+use crate::random;
+use crate::table::bulk::{delete_each, write_each};
+use crate::table::codec::{Item, Row, encode_live, key_attributes};
+use crate::table::keys::{self, Key};
 use crate::table::single::{apply, create};
 use crate::table::transaction::{Guard, Write, send_guarded, sent};
-use crate::table::{Db, StoreError, in_turns, keys, read_live};
+use crate::table::{Db, StoreError, in_turns, read_live};
+use aws_sdk_dynamodb::primitives::Blob;
+use aws_sdk_dynamodb::types::AttributeValue;
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 
@@ -193,4 +197,155 @@ pub async fn set_maintenance(db: &Db, is_closed: Option<bool>) -> Result<bool, S
         None => Write::update(keys::active_version(), "REMOVE maintenance"),
     };
     apply(db, write.only_if("attribute_exists(#version)").name("#version", "version")).await
+}
+
+/// Entries that are kept; one is about 100 bytes.
+const KEPT_ENTRIES: usize = 100;
+
+/// Published versions with their times, oldest first.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct History {
+    /// Number of the newest entry, 0 in an empty history. A write of the history is conditional on it.
+    newest: u64,
+    entries: Vec<HistoryEntry>,
+}
+
+/// A version that became the published one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HistoryEntry {
+    /// Counted up from 1.
+    pub number: u64,
+    pub version: String,
+    /// Since when it was published, seconds since 1970 UTC.
+    pub since: i64,
+    /// Number of the entry that a rollback from here goes to; `None` for the first publish.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub back: Option<u64>,
+}
+
+/// How a version takes the place of the one before it. Decides where the next rollback goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    /// A publish: a rollback returns to what it replaced.
+    Forward,
+    /// A rollback to the entry of this number: the next rollback goes further back from there.
+    Back(u64),
+    /// The repair of a damaged version: a rollback never returns to the damaged one.
+    Repair,
+}
+
+impl History {
+    /// The entries, oldest first.
+    pub fn entries(&self) -> &[HistoryEntry] {
+        &self.entries
+    }
+
+    fn entry(&self, number: u64) -> Option<&HistoryEntry> {
+        self.entries.iter().find(|entry| entry.number == number)
+    }
+
+    /// Targets of rollbacks from the newest entry, one after the other.
+    pub fn before(&self) -> impl Iterator<Item = &HistoryEntry> {
+        let back = |entry: &HistoryEntry| self.entry(entry.back?);
+        std::iter::successors(self.entries.last().and_then(back), move |entry| back(entry))
+    }
+
+    pub(in crate::shop) fn with(&self, version: &str, step: Step, now: i64) -> Self {
+        let last = self.entries.last();
+        let back = match step {
+            Step::Forward => last.map(|entry| entry.number),
+            Step::Back(number) => self.entry(number).and_then(|entry| entry.back),
+            Step::Repair => last.and_then(|entry| entry.back),
+        };
+        let number = self.newest + 1;
+        let mut entries = self.entries.clone();
+        entries.push(HistoryEntry { number, version: version.to_owned(), since: now, back });
+        let old = entries.len().saturating_sub(KEPT_ENTRIES);
+        entries.drain(..old);
+        Self { newest: number, entries }
+    }
+
+    /// The write of this history in place of `seen`, on the condition that `seen` is still stored.
+    pub(in crate::shop) fn replace(&self, seen: &Self) -> Result<Write, StoreError> {
+        let write = Write::put(keys::history(), encode_live(&keys::history(), self)?);
+        Ok(if seen.newest == 0 { write.only_if_absent() } else { write.only_if_equal("newest", seen.newest) })
+    }
+}
+
+/// The history of publishing; empty before the first publish.
+pub async fn read_history(db: &Db) -> Result<History, StoreError> {
+    Ok(read_live(db, &keys::history()).await?.unwrap_or_default())
+}
+
+/// The largest part in bytes.
+const PART: usize = 350 * 1_024;
+/// The attribute with the bytes of a part.
+const BYTES: &str = "bytes";
+
+/// The set of files that a version has.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileSet {
+    pub id: String,
+    pub parts: u32,
+}
+
+impl FileSet {
+    fn keys(&self, version: &str) -> Vec<Key> {
+        (0..self.parts).map(|part| keys::version_files_part(version, &self.id, part)).collect()
+    }
+}
+
+/// Reads a set; `None` if a part of it is missing.
+pub async fn read(db: &Db, version: &str, set: &FileSet) -> Result<Option<Vec<u8>>, StoreError> {
+    let mut bytes = Vec::new();
+    for key in set.keys(version) {
+        let part = db.get(&key, true).await?.and_then(|mut item| item.remove(BYTES));
+        let Some(AttributeValue::B(part)) = part else { return Ok(None) };
+        bytes.extend(part.into_inner());
+    }
+    Ok(Some(bytes))
+}
+
+/// Gives a version that is in the table these bytes in place of those that it has. Fails with [`StoreError::Contended`] if
+/// another process replaced or removed them meanwhile. After an error the version has these bytes or those of before.
+pub async fn replace(db: &Db, version: &str, bytes: &[u8]) -> Result<(), StoreError> {
+    let before = read_record(db, version).await?.and_then(|record| record.files);
+    let parts: Vec<&[u8]> = bytes.chunks(PART).collect();
+    let count = u32::try_from(parts.len()).unwrap_or(u32::MAX);
+    let set = FileSet { id: random::id().ok_or_else(StoreError::no_entropy)?, parts: count };
+    let items = set.keys(version).into_iter().zip(parts).map(|(key, part)| {
+        let mut item = key_attributes(&key);
+        item.insert(BYTES.to_owned(), AttributeValue::B(Blob::new(part)));
+        Ok(item)
+    });
+    write_each(db, items, &|_| {}).await?;
+    let is_replaced = apply(db, note(version, &set, before.as_ref())).await?;
+    let gone = if is_replaced { before } else { Some(set) };
+    let gone = gone.iter().flat_map(|set| set.keys(version)).collect::<Vec<_>>();
+    delete_each(db, gone.into_iter(), &|_| {}).await?;
+    if is_replaced { Ok(()) } else { Err(StoreError::Contended) }
+}
+
+/// The write that notes the set of a version, on the condition that it has the one of before.
+fn note(version: &str, set: &FileSet, before: Option<&FileSet>) -> Write {
+    let value = [
+        ("id".to_owned(), AttributeValue::S(set.id.clone())),
+        ("parts".to_owned(), AttributeValue::N(set.parts.to_string())),
+    ];
+    let write = Write::update(keys::version(version), "SET #files = :set")
+        .only_if("attribute_exists(#pk) AND attribute_not_exists(removing_since)")
+        .name("#pk", keys::PK)
+        .name("#files", "files")
+        .value(":set", AttributeValue::M(value.into()));
+    match before {
+        Some(before) => write.and_if("#files.id = :before").text(":before", &before.id),
+        None => write.and_if("attribute_not_exists(#files)"),
+    }
+}
+
+/// Removes every set of a version, also those that an interrupted process left.
+pub async fn remove(db: &Db, version: &str) -> Result<(), StoreError> {
+    let rows = db.query(&keys::version_files(version)).await?;
+    let found: Vec<Key> = rows.iter().map(Row::key).collect::<Result<_, _>>()?;
+    delete_each(db, found.into_iter(), &|_| {}).await
 }
