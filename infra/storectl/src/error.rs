@@ -3,10 +3,9 @@
 //! Nothing secret comes in here: keys and tokens are never part of an error, and of the database's own words only
 //! those that say who may not do what.
 
-use crate::paint::{BAD, paint};
+use crate::answer::{BAD, facts, paint, value};
 use archive::ArchiveError;
 use serde::Serialize;
-use serde_json::json;
 use shared::fault::chain;
 use shared::table::StoreError;
 use std::error::Error;
@@ -101,12 +100,11 @@ impl Failure {
 
     pub fn print(&self, json: bool) -> String {
         if json {
-            let exit = self.exit as u8;
             // Texts may be painted for a terminal.
             let plain = |text: &str| anstream::adapter::strip_str(text).to_string();
             let (what, done, next) = (plain(&self.what), plain(&self.done), plain(&self.next));
-            let error = json!({ "kind": self.exit, "exit": exit, "what": what, "done": done, "next": next });
-            return format!("{}\n", json!({ "error": error }));
+            let error = facts! { kind: self.exit, exit: self.exit as u8, what, done, next };
+            return format!("{}\n", value(&facts! { error }));
         }
         let label = paint(BAD.bold(), "error:");
         format!("{label} {}\n{}\n{}\n", self.what, self.done, self.next)
@@ -127,33 +125,26 @@ impl Error for Failure {}
 
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
-        let known = classify(&chain(&error));
-        match (known, &error) {
-            (Some(failure), _) => failure,
-            (None, StoreError::Unavailable { operation, .. }) => Self::new(
-                Exit::Unavailable,
-                format!("The database did not respond ({operation})."),
-                "Check the network and the endpoint, then run the same command again.",
-            ),
-            (None, StoreError::Contended) => {
-                Self::new(Exit::Raced, "Other writes kept changing the same items.", "Run the same command again.")
+        let text = chain(&error);
+        if let Some(known) = classify(&text) {
+            return known;
+        }
+        let said = format!("{}.", capital(&text));
+        match &error {
+            StoreError::Unavailable { operation, .. } => {
+                let next = "Check the network and the endpoint, then run the same command again.";
+                Self::new(Exit::Unavailable, format!("The database did not respond ({operation})."), next)
             }
-            (None, StoreError::Internal(_)) => {
-                Self::new(Exit::Local, format!("{}.", capital(&chain(&error))), "Fix the system, then run it again.")
+            StoreError::Contended => Self::new(Exit::Raced, "Other writes kept changing the same items.", AGAIN),
+            StoreError::Internal(_) => Self::new(Exit::Local, said, "Fix the system, then run it again."),
+            StoreError::Refused { operation, .. } | StoreError::Credentials { operation, .. } => {
+                let what = format!("The database refused {operation}: {}.", last(&error));
+                Self::new(Exit::Denied, what, "Check with `storectl doctor`.")
             }
-            (None, StoreError::Refused { operation, .. } | StoreError::Credentials { operation, .. }) => Self::new(
-                Exit::Denied,
-                format!("The database refused {operation}: {}.", last(&error)),
-                "Check with `storectl doctor`.",
-            ),
-            (None, StoreError::Outdated { .. }) => {
-                Self::new(Exit::Refused, format!("{}.", capital(&chain(&error))), "Take a backup before.")
+            StoreError::Outdated { .. } => Self::refused(said, "Take a backup before."),
+            StoreError::Unreadable { .. } => {
+                Self::refused(said, "It was not written by this version of the tool; look at the item in the console.")
             }
-            (None, StoreError::Unreadable { .. }) => Self::new(
-                Exit::Refused,
-                format!("{}.", capital(&chain(&error))),
-                "It was not written by this version of the tool; look at the item in the console.",
-            ),
         }
     }
 }
@@ -172,6 +163,28 @@ impl From<ArchiveError> for Failure {
         }
     }
 }
+
+/// The result of a write whose response may be lost.
+pub trait Unsure<T> {
+    /// Fails with what is then not known, and what to do about it.
+    fn unsure(self, done: impl Into<String>, next: impl Into<String>) -> Result<T, Failure>;
+
+    /// Fails with what was done before; what to do next is what the error says.
+    fn after(self, done: impl Into<String>) -> Result<T, Failure>;
+}
+
+impl<T, E: Into<Failure>> Unsure<T> for Result<T, E> {
+    fn unsure(self, done: impl Into<String>, next: impl Into<String>) -> Result<T, Failure> {
+        self.map_err(|error| error.into().done(done).next(next))
+    }
+
+    fn after(self, done: impl Into<String>) -> Result<T, Failure> {
+        self.map_err(|error| error.into().done(done))
+    }
+}
+
+/// The advice after most writes without a response.
+pub const AGAIN: &str = "Run the same command again.";
 
 /// An error of a service other than the database, as `from_sdk` is one of the database.
 pub fn of_service(service: &str, error: &(dyn Error + 'static)) -> Failure {
@@ -241,7 +254,7 @@ fn sentence(chain: &str) -> String {
 }
 
 /// A text with its first letter in upper case.
-pub(crate) fn capital(text: &str) -> String {
+pub fn capital(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }

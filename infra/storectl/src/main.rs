@@ -4,8 +4,7 @@ use shared::clock::{Clock, SystemClock};
 use std::io::Write as _;
 use std::process::ExitCode;
 use std::sync::Arc;
-use storectl::cli::Cli;
-use storectl::commands;
+use storectl::Cli;
 use storectl::console::Console;
 use storectl::error::Failure;
 
@@ -18,7 +17,7 @@ async fn main() -> ExitCode {
     let console = Console::of_process(cli.json);
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let outcome = tokio::select! {
-        outcome = commands::run(&cli, &console, &clock) => outcome,
+        outcome = cli.run(&console, &clock) => outcome,
         () = interrupted() => Err(Failure::interrupted()),
     };
     match outcome {

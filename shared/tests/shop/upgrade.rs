@@ -37,7 +37,7 @@ async fn planted(db: &Db, progress: OnProgress<'_>) -> Result<Vec<Write>, StoreE
     Ok(missing)
 }
 
-fn boxed<'a>(db: &'a Db) -> BoxFuture<'a, Result<Upgraded, UpgradeError>> {
+fn boxed(db: &Db) -> BoxFuture<'_, Result<Upgraded, UpgradeError>> {
     Box::pin(upgrade(db, STEPS, &|_| {}))
 }
 

@@ -4,8 +4,7 @@ use crate::bench::{Bench, sample};
 use clap::Parser;
 use shared::clock::{Clock, SystemClock};
 use std::sync::Arc;
-use storectl::cli::Cli;
-use storectl::commands;
+use storectl::Cli;
 use storectl::console::Console;
 use storectl::error::{Exit, Failure};
 use tests::{Fault, Faults};
@@ -59,7 +58,7 @@ async fn nobody_at_the_other_end_is_told_in_one_sentence() {
     // A port that no other test is given.
     let cli = Cli::try_parse_from(["storectl", "versions", "--endpoint-url", "http://127.0.0.1:1"]).unwrap();
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-    let failure = commands::run(&cli, &Console::without_terminal(), &clock).await.unwrap_err();
+    let failure = cli.run(&Console::without_terminal(), &clock).await.unwrap_err();
     assert_eq!(failure.exit, Exit::Unavailable, "{failure}");
     assert!(failure.what.contains("did not respond"), "{failure}");
 }
@@ -70,7 +69,7 @@ async fn a_command_without_a_table_asks_for_one_and_faults_of_files_come_first()
     let run = |line: &[&str]| {
         let cli = Cli::try_parse_from(line).unwrap();
         let clock = Arc::clone(&clock);
-        async move { commands::run(&cli, &Console::without_terminal(), &clock).await.unwrap_err() }
+        async move { cli.run(&Console::without_terminal(), &clock).await.unwrap_err() }
     };
     let failure = run(&["storectl", "versions", "--region", "eu-central-1"]).await;
     assert!(failure.next.contains("--stack"), "{failure}");
@@ -88,7 +87,7 @@ async fn a_local_directory_is_used_where_no_server_runs_and_never_made_by_mistak
         line.extend(["--local", &data]);
         let cli = Cli::try_parse_from(std::iter::once("storectl").chain(line)).unwrap();
         let clock = Arc::clone(&clock);
-        async move { commands::run(&cli, &Console::without_terminal(), &clock).await }
+        async move { cli.run(&Console::without_terminal(), &clock).await }
     };
     assert_eq!(run(&["versions"]).await.unwrap_err().exit, Exit::Denied);
     assert!(!dir.path().join("data").exists());
@@ -112,7 +111,7 @@ async fn the_folder_of_a_store_is_no_data_directory() {
     let store = dir.path().display().to_string();
     let cli = Cli::try_parse_from(["storectl", "publish", &store, "--local", &store, "--yes"]).unwrap();
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-    let failure = commands::run(&cli, &Console::without_terminal(), &clock).await.unwrap_err();
+    let failure = cli.run(&Console::without_terminal(), &clock).await.unwrap_err();
     assert!(failure.exit == Exit::Denied && failure.next.contains("./data"), "{failure}");
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1, "nothing is written there");
 }

@@ -16,12 +16,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use storectl::answer::Answer;
-use storectl::cli::Cli;
-use storectl::commands;
+use storectl::Cli;
+use storectl::answer::Printed;
 use storectl::console::Console;
+use storectl::deployment::{Bucket, Deployment};
 use storectl::error::Failure;
-use storectl::target::{Bucket, Target};
 use tempfile::TempDir;
 use tests::{Fault, Faults, NOW, Prepared, TestClock, TestStore, TestTable, repository, template};
 
@@ -105,14 +104,14 @@ impl Bench {
     }
 
     /// Runs the tool with these arguments and its target; the console responds to its questions.
-    pub async fn run_before(&self, console: &Console, arguments: &[&str]) -> Result<Answer, Failure> {
+    pub async fn run_before(&self, console: &Console, arguments: &[&str]) -> Result<Printed, Failure> {
         let keys = self.key_file().display().to_string();
         let mut line = vec!["storectl", "--endpoint-url", self.endpoint(), "--key-file", &keys];
         line.extend(arguments);
         let cli = Cli::try_parse_from(&line).unwrap_or_else(|error| panic!("{error}"));
         // The doctor compares the clock with the engine's, which is the machine's.
         let clock: Arc<dyn Clock> = if arguments[0] == "doctor" { Arc::new(SystemClock) } else { self.as_clock() };
-        let outcome = Box::pin(commands::run(&cli, console, &clock)).await;
+        let outcome = Box::pin(cli.run(console, &clock)).await;
         let seen = match &outcome {
             Ok(answer) => format!("{}{}", answer.print(false), answer.print(true)),
             Err(failure) => format!("{}{}", failure.print(false), failure.print(true)),
@@ -122,7 +121,7 @@ impl Bench {
     }
 
     /// Runs the tool without a terminal, so that questions are declined.
-    pub async fn run(&self, arguments: &[&str]) -> Result<Answer, Failure> {
+    pub async fn run(&self, arguments: &[&str]) -> Result<Printed, Failure> {
         self.run_before(&Console::without_terminal(), arguments).await
     }
 
@@ -147,13 +146,13 @@ impl Bench {
         &self,
         interceptor: impl Intercept + 'static,
         arguments: &[&str],
-    ) -> Result<Answer, Failure> {
+    ) -> Result<Printed, Failure> {
         self.run_on(self.through(interceptor), arguments).await
     }
 
     /// Runs a command on the same table through a client that loses the first response to an operation which the
     /// database carried out, and that sends the request again, as the SDK does.
-    pub async fn run_losing(&self, operation: &'static str, arguments: &[&str]) -> Result<Answer, Failure> {
+    pub async fn run_losing(&self, operation: &'static str, arguments: &[&str]) -> Result<Printed, Failure> {
         let is_lost = Arc::new(AtomicBool::new(false));
         let lost = Arc::clone(&is_lost);
         let first = move |sent: &str| sent == operation && !lost.swap(true, Ordering::SeqCst);
@@ -164,18 +163,18 @@ impl Bench {
         outcome
     }
 
-    async fn run_on(&self, db: Db, arguments: &[&str]) -> Result<Answer, Failure> {
+    async fn run_on(&self, db: Db, arguments: &[&str]) -> Result<Printed, Failure> {
         let cli = Cli::try_parse_from(["storectl"].iter().chain(arguments)).unwrap_or_else(|error| panic!("{error}"));
-        let target = Target::of(db, &self.as_clock(), Some(&self.key_file()));
-        Box::pin(commands::on_table(&cli.command, &target, &Console::without_terminal())).await
+        let target = Deployment::of(db, &self.as_clock(), Some(&self.key_file()));
+        Box::pin(cli.command.run(&target, &Console::without_terminal())).await
     }
 
     /// Runs a command on the same table, of a stack that has a shop.
-    pub async fn run_in_shop(&self, bucket: &Bucket, arguments: &[&str]) -> Result<Answer, Failure> {
+    pub async fn run_in_shop(&self, bucket: &Bucket, arguments: &[&str]) -> Result<Printed, Failure> {
         let cli = Cli::try_parse_from(["storectl"].iter().chain(arguments)).unwrap_or_else(|error| panic!("{error}"));
-        let mut target = Target::of(self.another(), &self.as_clock(), Some(&self.key_file()));
+        let mut target = Deployment::of(self.another(), &self.as_clock(), Some(&self.key_file()));
         target.bucket = Some(bucket.clone());
-        Box::pin(commands::on_table(&cli.command, &target, &Console::without_terminal())).await
+        Box::pin(cli.command.run(&target, &Console::without_terminal())).await
     }
 
     /// A gateway whose functions have cached nothing yet.

@@ -21,7 +21,6 @@ use shared::model::{CommandId, InternalId};
 use shared::shop::delivery::{ServerKey, delivered, poll};
 use shared::table::keys::Key;
 use std::fmt::Write as _;
-use storectl::answer::Answer;
 use storectl::console::Console;
 use storectl::error::Failure;
 
@@ -45,7 +44,7 @@ struct Printed {
 }
 
 impl Printed {
-    fn of(outcome: Result<Answer, Failure>) -> Self {
+    fn of(outcome: Result<storectl::answer::Printed, Failure>) -> Self {
         match outcome {
             Ok(answer) => Self {
                 head: answer.trouble().map(|exit| format!("{exit:?}")).unwrap_or_default(),

@@ -16,19 +16,18 @@ use shared::shop::carts;
 use shared::table::Db;
 use std::path::Path;
 use std::sync::Arc;
-use storectl::answer::Answer;
-use storectl::cli::Cli;
-use storectl::commands;
+use storectl::Cli;
+use storectl::answer::Printed;
 use storectl::console::Console;
 use stripe::ApiBase;
 use tests::template;
 
 /// Runs a command on a data directory; it must succeed.
-async fn run(data: &Path, line: &[&str]) -> Answer {
+async fn run(data: &Path, line: &[&str]) -> Printed {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let line = [&["storectl"], line, &["--local", data.to_str().unwrap()]].concat();
     let cli = Cli::try_parse_from(&line).unwrap();
-    let outcome = Box::pin(commands::run(&cli, &Console::without_terminal(), &clock)).await;
+    let outcome = Box::pin(cli.run(&Console::without_terminal(), &clock)).await;
     outcome.unwrap_or_else(|failure| panic!("{line:?}: {failure}"))
 }
 

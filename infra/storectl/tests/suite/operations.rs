@@ -11,8 +11,7 @@ use shared::clock::{Clock, SystemClock};
 use shared::table::Db;
 use std::sync::Arc;
 use std::time::Duration;
-use storectl::cli::Cli;
-use storectl::commands;
+use storectl::Cli;
 use storectl::console::Console;
 use storectl::error::Exit;
 use tests::{repository, template};
@@ -43,7 +42,7 @@ async fn a_newcomer_gets_to_a_paid_order_that_check_status_shows() {
         };
         let line: Vec<String> = line.iter().map(here).collect();
         let cli = Cli::try_parse_from(std::iter::once("storectl".to_owned()).chain(line.clone())).unwrap();
-        let outcome = Box::pin(commands::run(&cli, &Console::without_terminal(), &clock)).await;
+        let outcome = Box::pin(cli.run(&Console::without_terminal(), &clock)).await;
         let answer = outcome.unwrap_or_else(|failure| panic!("{line:?}: {failure}"));
         // The sale waits for a game server that has no key yet.
         let todo = (line[0] == "doctor").then_some(Exit::Faults);
@@ -72,7 +71,7 @@ async fn a_directory_that_a_server_has_open_is_refused() {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let cli = Cli::try_parse_from(["storectl", "user", "add", "Newt", "--local", data.to_str().unwrap()]).unwrap();
     let console = Console::without_terminal();
-    let run = || commands::run(&cli, &console, &clock);
+    let run = || cli.run(&console, &clock);
     let failure = Box::pin(run()).await.err().unwrap().to_string();
     assert!(failure.contains("in use by another process"), "{failure}");
     drop(lock);

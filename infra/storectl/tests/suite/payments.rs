@@ -22,7 +22,7 @@ use std::convert::Infallible;
 use std::os::unix::fs::PermissionsExt as _;
 use std::sync::Arc;
 use std::time::Duration;
-use storectl::answer::Answer;
+use storectl::answer::Printed;
 use storectl::error::Failure;
 use stripe::{ApiBase, Client, SecretKey};
 
@@ -75,7 +75,7 @@ impl Paying {
     }
 
     /// The same, with its text and its exit code.
-    pub async fn answer(&self, arguments: &[&str]) -> Answer {
+    pub async fn answer(&self, arguments: &[&str]) -> Printed {
         let (keys, base) = (self.path("payment-keys.json"), self.stand_in.base_url());
         let answer = self.bench.run(&Self::line(arguments, &keys, &base)).await;
         let answer = answer.unwrap_or_else(|failure| panic!("{arguments:?}: {failure}"));

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::ops::Bound;
 use std::sync::{Arc, Mutex};
-use storectl::target::Bucket;
+use storectl::deployment::Bucket;
 use tokio::net::TcpListener;
 
 const NAME: &str = "shop-bucket";

@@ -20,6 +20,9 @@ const ROUNDS: usize = 3;
 /// The steps since the first release, oldest first.
 pub const STEPS: &[Step] = &[];
 
+/// The writes that a step has found.
+pub type Found<'a> = BoxFuture<'a, Result<Vec<Write>, StoreError>>;
+
 /// A step to a format. `find` makes the writes of the rows that a table lacks, each on the condition that it is still missing, and calls
 /// `progress` for what it reads.
 #[derive(Debug, Clone, Copy)]
@@ -28,7 +31,7 @@ pub struct Step {
     pub to: u32,
     /// What it writes, in words for people.
     pub rows: &'static str,
-    pub find: for<'a> fn(&'a Db, OnProgress<'a>) -> BoxFuture<'a, Result<Vec<Write>, StoreError>>,
+    pub find: for<'a> fn(&'a Db, OnProgress<'a>) -> Found<'a>,
 }
 
 /// The reason why a table is not upgraded.

@@ -1,0 +1,242 @@
+//! Which table is meant, and how it is reached.
+
+mod aws;
+mod secrets;
+
+pub use aws::{Bucket, Stack};
+
+use crate::error::{Exit, Failure};
+use aws_config::SdkConfig;
+use clap::Args;
+use local::clock::MovableClock;
+use local::error::StartError;
+use secrets::{ChatSecret, KeySource, Local, PaymentSource};
+use shared::clock::Clock;
+use shared::model::ActiveVersion;
+use shared::table::published::read_active_version;
+use shared::table::{Db, StoreError, shape};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use template::Template;
+
+/// The template that the table is deployed with: the one definition there is.
+const TEMPLATE: &str = include_str!("../../../../template.yaml");
+
+/// How the table is named on the command line.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Target (one of --table, --stack, --endpoint-url, --local)")]
+pub struct DeploymentOptions {
+    /// Name of the table.
+    #[arg(long, global = true, value_name = "NAME")]
+    pub table: Option<String>,
+    /// AWS region of the table or stack; by default that of the profile or the environment.
+    #[arg(long, global = true, value_name = "REGION")]
+    pub region: Option<String>,
+    /// Profile of the AWS configuration; SSO and credential processes work as in every AWS tool.
+    #[arg(long, global = true, value_name = "NAME")]
+    pub profile: Option<String>,
+    /// Deployed stack: table and token keys are read from its outputs.
+    #[arg(long, global = true, value_name = "NAME", conflicts_with_all = ["table", "local"])]
+    pub stack: Option<String>,
+    /// Endpoint of a database that is not AWS's: the one that the local server prints, or DynamoDB Local.
+    #[arg(long, global = true, value_name = "URL", conflicts_with_all = ["stack", "local"])]
+    pub endpoint_url: Option<String>,
+    /// File with the token keys, a JSON object from kid to secret; else TOKEN_KEYS, then the stack's secret.
+    #[arg(long, global = true, value_name = "FILE")]
+    pub key_file: Option<PathBuf>,
+    /// File with the payment keys; else PAYMENT_KEYS, then the stack's secret.
+    #[arg(long, global = true, value_name = "FILE")]
+    pub payment_keys: Option<PathBuf>,
+    /// A server on this machine that is called instead of Stripe; else STRIPE_API_BASE.
+    #[arg(long, global = true, value_name = "URL", hide = true)]
+    pub stripe_api_base: Option<String>,
+    /// Data directory of the local server, whether the server is running or not; with its stand-in for Stripe.
+    #[arg(long, global = true, value_name = "DIR", conflicts_with = "table")]
+    pub local: Option<PathBuf>,
+}
+
+/// A table and what belongs to it.
+#[derive(Debug, Clone)]
+pub struct Deployment {
+    pub db: Db,
+    pub name: String,
+    pub clock: Arc<dyn Clock>,
+    /// The deployed stack, if one was named.
+    pub stack: Option<Stack>,
+    /// The bucket of its shop, if it has one.
+    pub bucket: Option<Bucket>,
+    /// Whether it is the data of the local server, which serves pictures as a shop does.
+    pub is_local: bool,
+    pub(crate) keys: KeySource,
+    pub(crate) payments: PaymentSource,
+    chat_secret: Option<ChatSecret>,
+    /// Keeps other processes out of a `--local` directory.
+    _lock: Option<Arc<local::data::DataLock>>,
+}
+
+impl Deployment {
+    /// Finds the table. `create` says whether a `--local` directory that is not there is made.
+    pub async fn resolve(options: &DeploymentOptions, clock: &Arc<dyn Clock>, create: bool) -> Result<Self, Failure> {
+        if let Some(dir) = &options.local {
+            return Self::local(options, dir, create).await;
+        }
+        if let Some(url) = &options.endpoint_url {
+            let table = options.table.clone().unwrap_or(definition()?.logical_id);
+            let db = Db::new(aws::endpoint(options, url).await?, &table);
+            let name = format!("table {table} at {url}");
+            let of = Self::of(db, clock, options.key_file.as_deref());
+            return Ok(Self { name, payments: options.payments(None), ..of });
+        }
+        let config = aws::config(options).await;
+        let stack = match &options.stack {
+            Some(name) => Some(Stack::read(&config, name).await?),
+            None => None,
+        };
+        let Some(table) = options.table.clone().or_else(|| stack.as_ref().map(|stack| stack.table.clone())) else {
+            let what = "No table was named.";
+            let next = "Add --stack NAME, --table NAME, --endpoint-url URL or --local DIR.";
+            return Err(Failure::new(Exit::Denied, what, next));
+        };
+        let region = config.region().map_or("an unknown region", |region| region.as_ref()).to_owned();
+        let secret = stack.as_ref().map(|stack| (config.clone(), stack.secret.clone()));
+        let keys = KeySource::new(options.key_file.as_deref(), secret);
+        let secret =
+            stack.as_ref().and_then(|stack| stack.payment_secret.clone()).map(|secret| (config.clone(), secret));
+        let payments = options.payments(secret);
+        let db = Db::new(aws::access(&config).await?, &table);
+        let name = format!("table {table} in {region}");
+        let chat_arn = stack.as_ref().map(|stack| stack.chat_secret.clone());
+        let bucket = stack.as_ref().and_then(|stack| {
+            let name = stack.shop_bucket.as_ref()?;
+            Some(Bucket::new(&config, name, &stack.shop_url))
+        });
+        let chat_secret = chat_arn.map(|arn| ChatSecret { config, arn });
+        let of = Self::of(db, clock, None);
+        Ok(Self { name, stack, bucket, keys, payments, chat_secret, ..of })
+    }
+
+    /// A table that is reached already, with its token keys in a file.
+    pub fn of(db: Db, clock: &Arc<dyn Clock>, key_file: Option<&Path>) -> Self {
+        let name = format!("table {}", db.table());
+        Self {
+            db,
+            name,
+            clock: Arc::clone(clock),
+            stack: None,
+            bucket: None,
+            is_local: false,
+            keys: KeySource::new(key_file, None),
+            chat_secret: None,
+            payments: PaymentSource::new(None, None, None),
+            _lock: None,
+        }
+    }
+
+    async fn local(options: &DeploymentOptions, dir: &Path, create: bool) -> Result<Self, Failure> {
+        if !create && !local::data::table_file(dir).is_file() {
+            let what =
+                format!("{} is not a data directory of the local server: there is no table in it.", dir.display());
+            let next = "Check the path, or fill it with `storectl publish --local`.";
+            return Err(Failure::new(Exit::Denied, what, next));
+        }
+        if !local::data::table_file(dir).is_file() && dir.join("store.yaml").is_file() {
+            let what = format!("{} holds a store's files, and a data directory is another one.", dir.display());
+            return Err(Failure::new(Exit::Denied, what, "Name a directory of its own, such as --local ./data."));
+        }
+        let clock = &moved(dir)?;
+        let lock = match local::data::lock(dir) {
+            Ok(lock) => lock,
+            Err(error @ StartError::DataInUse(_)) => {
+                return Self::served(options, dir, clock).await?.ok_or_else(|| unusable(&error));
+            }
+            Err(error) => return Err(unusable(&error)),
+        };
+        if !local::data::keys_file(dir).exists() {
+            // They are read when a command needs them: a broken file stops no other.
+            local::data::token_keys(dir).map_err(|error| unusable(&error))?;
+        }
+        let file = local::data::table_file(dir);
+        let definition = definition()?;
+        local::engine::create_file(&file, &definition).map_err(|error| unusable(&error))?;
+        let engine = local::engine::Engine::start(Some(&file)).await.map_err(|error| unusable(&error))?;
+        let db = Db::new(engine.access(), &definition.logical_id);
+        local::engine::ensure_table(&db, &definition).await.map_err(|error| unusable(&error))?;
+        let key_file = options.key_file.clone().unwrap_or_else(|| local::data::keys_file(dir));
+        let kept = Some(local::data::payments_file(dir)).filter(|file| file.is_file());
+        Ok(Self {
+            name: format!("the local store in {}", dir.display()),
+            payments: options.payments(None).or_local(kept.map(|file| Local::kept(file, clock))),
+            is_local: true,
+            _lock: Some(Arc::new(lock)),
+            ..Self::of(db, clock, Some(&key_file))
+        })
+    }
+
+    /// The store of a server that has a data directory open; `None` if no server has.
+    async fn served(options: &DeploymentOptions, dir: &Path, clock: &Arc<dyn Clock>) -> Result<Option<Self>, Failure> {
+        let Some(running) = local::data::Running::find(dir) else { return Ok(None) };
+        let access = aws::endpoint(options, &running.endpoint).await?;
+        let key_file = options.key_file.clone().unwrap_or_else(|| local::data::keys_file(dir));
+        Ok(Some(Self {
+            name: format!("the local store in {}, which is served", dir.display()),
+            payments: options.payments(None).or_local(running.payments.map(Local::Running)),
+            is_local: true,
+            ..Self::of(Db::new(access, &running.table), clock, Some(&key_file))
+        }))
+    }
+}
+
+impl Deployment {
+    /// The second that it is, since 1970 UTC: by the database's clock, or by this machine's if the database has none. A local
+    /// server judges tokens by its own clock. Whatever tokens are compared with is dated by it, so that an operator's wrong
+    /// clock neither leaves a revoked token valid nor locks an account.
+    pub async fn seconds(&self) -> Result<i64, StoreError> {
+        if self.is_local {
+            return Ok(self.clock.seconds());
+        }
+        Ok(shape::seconds(&self.db).await?.unwrap_or_else(|| self.clock.seconds()))
+    }
+
+    /// The active version; a table that nothing was published to is refused.
+    pub async fn published(&self) -> Result<ActiveVersion, Failure> {
+        read_active_version(&self.db).await?.ok_or_else(|| self.nothing_published())
+    }
+
+    pub fn nothing_published(&self) -> Failure {
+        let what = format!("Nothing was published to {} yet.", self.name);
+        Failure::refused(what, "Publish a store first: `storectl publish DIR`.")
+    }
+
+    /// Digits of the store's amounts; two if nothing was published yet.
+    pub async fn digits(&self) -> Result<u8, Failure> {
+        Ok(read_active_version(&self.db).await?.map_or(2, |active| active.config.digits))
+    }
+}
+
+impl DeploymentOptions {
+    fn payments(&self, secret: Option<(SdkConfig, String)>) -> PaymentSource {
+        PaymentSource::new(self.payment_keys.as_deref(), secret, self.stripe_api_base.as_deref())
+    }
+}
+
+/// The table as template.yaml defines it. Never fails with the template that this tool was built from.
+pub fn definition() -> Result<template::TableDefinition, Failure> {
+    let template = Template::parse(TEMPLATE, &std::collections::BTreeMap::new());
+    let definition = template.and_then(|template| template.table());
+    definition.map_err(|error| {
+        let what = format!("The template this tool was built from cannot be read: {error}.");
+        Failure::new(Exit::Local, what, "Build it again from a clean checkout.")
+    })
+}
+
+/// The clock of a local server, which its owner may have moved ahead, as far as it is now.
+fn moved(dir: &Path) -> Result<Arc<dyn Clock>, Failure> {
+    let clock = MovableClock::of(Some(dir)).map_err(|error| unusable(&error))?;
+    Ok(Arc::new(clock))
+}
+
+fn unusable(error: &StartError) -> Failure {
+    let what = format!("The local store cannot be opened: {error}.");
+    let next = "Check the path. If a server is starting or another command works on it, run it again in a moment.";
+    Failure::new(Exit::Local, what, next)
+}

@@ -1,0 +1,195 @@
+//! Whether buyers can pay, whether anything is left undone.
+
+use super::{Finding, Found, named};
+use crate::payments::{endpoint_of, missing_rights, shown_account, webhook_url};
+use crate::prelude::*;
+use bytes::Bytes;
+use http::{Method, Request, StatusCode};
+use shared::config::StripeKeys;
+use shared::rules::payment::is_left;
+use shared::shop::orders::unfinished::{self, Due, DueRow};
+use shared::shop::payments::OVERDUE;
+use shared::shop::payments::webhook_events::{EventCursor, FailedEvent};
+use shared::table::connector;
+use shared::table::keys::due_second;
+use shared::table::published::read_active_version;
+use stripe::WebhookEndpoint;
+
+const CHECK: &str = "payments";
+
+/// After how many seconds without all of the provider's events something is wrong: they are asked for every hour.
+const BEHIND: i64 = 3 * 3_600;
+
+const ORDERS: &str = "`storectl order list --open` shows orders, `storectl order settle ID` finishes one";
+
+const SUBSCRIPTIONS: &str = "`storectl subscription settle ID` asks the provider about a subscription now";
+
+const CONNECT: &str = "run `storectl payments connect stripe`, and deploy what it prints";
+
+/// Compares store, stack and keys, and asks Stripe for the endpoint of the webhooks.
+pub async fn check(at: &Deployment) -> Vec<Finding> {
+    let failed = |failure: Failure| Finding::of(CHECK, Err(failure));
+    let mut findings = vec![overdue(at).await, webhook_events(at).await.named("payment events")];
+    match at.payments.read().await.map(|keys| keys.stripe) {
+        Ok(Some(keys)) => {
+            findings.push(Finding::of(CHECK, at_stripe(at, &keys).await));
+            findings.push(rights(at, &keys).await.map_or_else(failed, |found| found.named("payment key")));
+            findings.extend(account(at, &keys).await);
+            findings.extend(reachable(at).await.map(|found| found.named("webhooks")));
+        }
+        Ok(None) => findings.push(Finding::of(CHECK, without_keys(at).await)),
+        Err(failure) => findings.push(failed(failure)),
+    }
+    findings.extend(receipts(at).await.map(|found| found.named("receipts")));
+    findings
+}
+
+/// Where buyers' receipts come from, if anything can be paid. Stripe does not say whether it sends them.
+async fn receipts(at: &Deployment) -> Option<Finding> {
+    let active = read_active_version(&at.db).await.ok()??;
+    let next = "switch them on in its dashboard: Settings, Customer emails, \"Successful payments\" and \"Refunds\"";
+    let said = "the store sends none, and Stripe only if they are switched on there";
+    (!active.config.payments.methods.is_empty()).then(|| Finding::note(said, next))
+}
+
+/// Orders that were due long ago: the sweep does not run, or cannot finish them.
+pub async fn overdue(at: &Deployment) -> Finding {
+    let due = unfinished::due(&at.db, at.clock.seconds().saturating_sub(OVERDUE)).await.map(|due| {
+        if due.is_empty() {
+            return Finding::ok("none is overdue");
+        }
+        let is_subscription = |row: &DueRow| matches!(row.due, Ok(Due::Subscription(_)));
+        let next = match (due.iter().any(is_subscription), due.iter().all(is_subscription)) {
+            (_, true) => SUBSCRIPTIONS.to_owned(),
+            (true, false) => format!("{ORDERS}; {SUBSCRIPTIONS}"),
+            (false, false) => ORDERS.to_owned(),
+        };
+        let said = format!("{} are overdue for over 15 minutes: {}", due.len(), named(due.iter().map(described)));
+        Finding::bad(said, next)
+    });
+    Finding::of("open orders", due.map_err(Failure::from))
+}
+
+/// A row that is overdue: its order, since when, and why it could not be finished.
+fn described(row: &DueRow) -> String {
+    let since = due_second(&row.key).map(|since| Time(since).to_string()).unwrap_or_default();
+    let name = match (&row.due, row.order()) {
+        (Err(error), _) => return format!("the row {} {} cannot be read ({error})", row.key.pk, row.key.sk),
+        (Ok(Due::Subscription(id)), _) => format!("subscription {id}"),
+        (Ok(_), order) => order.map(ToString::to_string).unwrap_or_default(),
+    };
+    let failed = match (&row.reason, row.again_at) {
+        (Some(reason), Some(again)) => {
+            format!(", failed {} times, again at {}: {reason}", row.failed, Time(again))
+        }
+        _ => String::new(),
+    };
+    format!("{name} (since {since}{failed})")
+}
+
+/// Whether the provider's events are asked for, and which of them fail.
+async fn webhook_events(at: &Deployment) -> Finding {
+    let mark = match EventCursor::read(&at.db).await {
+        Ok(Some(mark)) => mark,
+        Ok(None) => return Finding::ok("the sweep has not asked for any yet"),
+        Err(error) => {
+            let next = "delete the row OPEN NOTICES, and compare with `storectl payments reconcile`";
+            return Finding::bad(format!("the row of what was asked for cannot be read: {error}"), next);
+        }
+    };
+    if !mark.failed.is_empty() {
+        let event = |event: &FailedEvent| format!("{} {} (since {})", event.kind, event.id, Time(event.since));
+        let said =
+            format!("{} events could not be acted on: {}", mark.failed.len(), named(mark.failed.iter().map(event)));
+        return Finding::bad(said, "the log has the cause; they are tried again, at the latest after six hours");
+    }
+    let (since, now) = (Time(mark.since), at.clock.seconds());
+    if now.saturating_sub(mark.since) > BEHIND {
+        let next = "see that the sweep runs (deployment.md, SweepStopped); it continues where it stopped";
+        return Finding::bad(format!("those since {since} were not all asked for yet"), next);
+    }
+    Finding::ok(format!("all before {since} were acted on"))
+}
+
+async fn without_keys(at: &Deployment) -> Found {
+    let methods = read_active_version(&at.db).await?.unwrap_or_default().config.payments.methods;
+    Ok(match (methods.is_empty(), at.payments.is_known()) {
+        (true, _) => Finding::ok("off"),
+        (false, true) => Finding::bad(format!("store.yaml has {}, but there are no keys", methods.join(", ")), CONNECT),
+        (false, false) => {
+            Finding::note("not known without the payment keys", "name the stack with --stack to have them checked")
+        }
+    })
+}
+
+async fn at_stripe(at: &Deployment, keys: &StripeKeys) -> Found {
+    if at.stack.as_ref().is_some_and(|stack| !stack.takes_payments) {
+        let next = "deploy with Payments=true";
+        return Ok(Finding::note("there are keys, but the parameter Payments is false", next));
+    }
+    let mode = if keys.key.is_live() { "real" } else { "test" };
+    let client = at.payments.client(keys.key.clone()).await?;
+    let all = client.send(&WebhookEndpoint::list()).await?;
+    let Some(url) = webhook_url(at, None) else {
+        return Ok(Finding::ok(format!("Stripe accepts the key, for {mode} money")));
+    };
+    let ours: Vec<_> = all.data.iter().filter(|endpoint| endpoint.url == url).map(endpoint_of).collect();
+    let sound = ours.iter().find(|endpoint| endpoint.problem().is_none());
+    Ok(match (sound, ours.first()) {
+        (Some(endpoint), _) => Finding::ok(format!(
+            "Stripe accepts the key, for {mode} money, and sends webhooks to {} at {url}",
+            endpoint.id
+        )),
+        (None, Some(endpoint)) => {
+            let problem = endpoint.problem().unwrap_or_default();
+            let next = match endpoint.update() {
+                Some(_) => "run `storectl payments connect stripe`, which updates it",
+                None => "run `storectl payments connect stripe --new-secret`",
+            };
+            Finding::bad(format!("the webhook endpoint {} {problem}", endpoint.id), next)
+        }
+        (None, None) => Finding::bad(format!("Stripe sends no webhooks to {url}"), CONNECT),
+    })
+}
+
+/// Whether a restricted key has every right that it needs.
+async fn rights(at: &Deployment, keys: &StripeKeys) -> Found {
+    let missing = missing_rights(&at.payments.client(keys.key.clone()).await?).await?;
+    if missing.is_empty() {
+        return Ok(Finding::ok("it has every right that it needs"));
+    }
+    let next = "add them in Stripe's dashboard: Developers, API keys";
+    Ok(Finding::bad(format!("it lacks rights: {}", missing.join(", ")), next))
+}
+
+/// Whether the endpoint of the deployed stack responds as it must to a request that is not signed.
+async fn reachable(at: &Deployment) -> Option<Finding> {
+    let url = webhook_url(at, None)?;
+    let request = Request::builder().method(Method::POST).uri(&url).body(Bytes::from_static(b"{}")).ok()?;
+    let client = outgoing::Client::new(connector::roots());
+    let next = "check that the stack is deployed with Payments=true";
+    Some(match client.send(request).await {
+        Ok(response) if response.status() == StatusCode::BAD_REQUEST => {
+            Finding::ok(format!("{url} responds, and refuses what is not signed"))
+        }
+        Ok(response) => Finding::bad(format!("{url} responds {} instead of 400", response.status()), next),
+        Err(error) => Finding::bad(format!("{url} does not respond: {error}"), next),
+    })
+}
+
+/// Whether orders can say their account, and whether the store is leaving it.
+async fn account(at: &Deployment, keys: &StripeKeys) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    if keys.account.is_none() {
+        let said = "the account of the keys is not stored, so that orders do not have it";
+        findings.push(Finding::note(said, "run `storectl payments connect stripe` with the same key").named("account"));
+    }
+    let ours = keys.provider_account();
+    let active = read_active_version(&at.db).await.ok().flatten();
+    if active.is_some_and(|active| is_left(active.leaving.as_ref(), &ours)) {
+        let said = format!("none begins in {}: another account was about to be connected", shown_account(&ours));
+        let next = "run `storectl payments connect stripe` with the key that is to be used";
+        findings.push(Finding::bad(said, next).named("new checkouts"));
+    }
+    findings
+}

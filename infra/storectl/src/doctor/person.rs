@@ -1,0 +1,336 @@
+//! What waits for a person: orders, subscriptions, game servers and their commands. Whether every command is where its game server
+//! finds it, and nothing of it is stuck; and whether paid orders hold the texts that take them back, and no others do (rules.md,
+//! "Delivery").
+
+use super::{Finding, Found, named, payments};
+use crate::delivery::queue::{of_unpublished, waiting};
+use crate::prelude::*;
+use shared::model::{Command, InternalId, Server, ServerId, Subscription};
+use shared::rules::subscription::access_until;
+use shared::shop::delivery::{
+    HoldersAudit, READY_TOO_LONG, SILENT_TOO_LONG, Silent, audit, audit_holders, follow, hold_again, measure,
+    remove_stray, requeue,
+};
+use shared::shop::orders::StoredOrder;
+use shared::shop::upkeep::attention::{Attention, attention};
+use shared::table::StoreError;
+use shared::table::keys::Key;
+use shared::table::published::read_active_version;
+use std::collections::{BTreeMap, BTreeSet};
+use stripe::{Dispute, ObjectId};
+
+/// How many disputes the provider is asked about.
+const ASKED: usize = 10;
+
+pub async fn check(at: &Deployment) -> Result<Vec<Finding>> {
+    let found = attention(&at.db, at.clock.seconds()).await?;
+    let until = deadlines(at, &found.disputes).await;
+    let mut findings = of_orders(&found, &until);
+    findings.extend(of_servers(at, &found.connected).await?);
+    if findings.is_empty() {
+        findings.push(Finding::ok("no order, subscription or game server does").named("what waits for you"));
+    }
+    Ok(findings)
+}
+
+/// The names of the checks that find something for a person, without those that compare the whole table; and the servers
+/// that have a key.
+pub async fn of_store(at: &Deployment, undecided: &Undecided) -> Result<(Vec<&'static str>, BTreeSet<ServerId>)> {
+    let found = attention(&at.db, at.clock.seconds()).await?;
+    let mut findings = vec![payments::overdue(at).await];
+    findings.extend(of_orders(&found, &BTreeMap::new()));
+    findings.extend(of_servers(at, &found.connected).await?);
+    findings.extend(undecided.findings());
+    let mut checks: Vec<&str> = Vec::new();
+    for finding in findings.iter().filter(|finding| finding.state.is_open()) {
+        if !checks.contains(&finding.check) {
+            checks.push(finding.check);
+        }
+    }
+    Ok((checks, found.connected))
+}
+
+/// How many commands the owner has to decide about.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Undecided {
+    /// They may have run or not.
+    pub unknown: usize,
+    /// Game servers say that they did nothing.
+    pub refused: usize,
+    /// They wait for their player, who may be another one than the buyer meant, for over three days.
+    pub waiting_long: usize,
+}
+
+impl Undecided {
+    pub fn findings(&self) -> Vec<Finding> {
+        let Self { unknown, refused, waiting_long } = self;
+        let all = [
+            (
+                *unknown,
+                "commands",
+                format!("{unknown} may have run or not"),
+                "`storectl delivery list --state unknown` shows them; `delivery retry` or `done` decides",
+            ),
+            (
+                *refused,
+                "refused commands",
+                format!("game servers refused {refused}: they did nothing"),
+                "`storectl delivery list --state refused` shows the responses; then `delivery retry`, `done` or `cancel`",
+            ),
+            (
+                *waiting_long,
+                "waiting commands",
+                format!("{waiting_long} have waited for their player for more than three days"),
+                "`storectl delivery list --waiting` shows them: ask whether the name is right, or whether the plugin \
+                 lost them; then `delivery retry`, `done` or `cancel`",
+            ),
+        ];
+        all.into_iter()
+            .filter(|(count, ..)| *count > 0)
+            .map(|(_, check, said, next)| Finding::todo(said, next).named(check))
+            .collect()
+    }
+}
+
+/// Orders and subscriptions; `until` says when responses to disputes are due, as far as it is known.
+fn of_orders(found: &Attention, until: &BTreeMap<InternalId, i64>) -> Vec<Finding> {
+    let Attention { reviews, refunds, disputes, warnings, ownerless, past_due, .. } = found;
+    let dispute = |stored: &StoredOrder| {
+        let id = &stored.order.internal_id;
+        until.get(id).map_or_else(|| id.to_string(), |until| format!("{id} (until {})", Time(*until)))
+    };
+    let subscription =
+        |one: &Subscription| format!("{} of user {} (access until {})", one.id, one.user, Time(access_until(one)));
+    let all = [
+        (
+            "disputes",
+            named(disputes.iter().map(dispute)),
+            "`storectl order evidence ID` prints what to send in Stripe's dashboard, which says until when",
+        ),
+        (
+            "orders in review",
+            named(reviews.iter()),
+            "`storectl order show ID` has the reason; then `order accept`, `order refund` or `order cancel`",
+        ),
+        (
+            "failed refunds",
+            named(refunds.iter()),
+            "`storectl order refund ID` tries again, with the same --to if it was a part",
+        ),
+        (
+            "orders without an owner",
+            named(ownerless.iter()),
+            "nothing of them runs: `storectl order set-status ID REFUNDED`, and record it with --owner and another --id",
+        ),
+        (
+            "past due",
+            named(past_due.iter().map(subscription)),
+            "ask the buyers to pay in the portal; `storectl subscription show ID`, `subscription cancel ID`",
+        ),
+    ];
+    let is_found = |(_, said, _): &(&str, String, &str)| !said.is_empty();
+    let mut findings: Vec<Finding> =
+        all.into_iter().filter(is_found).map(|(check, said, next)| Finding::todo(said, next).named(check)).collect();
+    if !warnings.is_empty() {
+        let next = "`storectl order refund ID` usually prevents a dispute, and its fee";
+        findings.push(Finding::note(named(warnings.iter()), next).named("fraud warnings"));
+    }
+    findings
+}
+
+/// Until when the provider's disputes have to be responded to, by the orders; of those that it does not say, nothing.
+async fn deadlines(at: &Deployment, disputes: &[StoredOrder]) -> BTreeMap<InternalId, i64> {
+    let mut until = BTreeMap::new();
+    if disputes.is_empty() {
+        return until;
+    }
+    let Some(keys) = at.payments.read().await.ok().and_then(|keys| keys.stripe) else { return until };
+    let Ok(client) = at.payments.client(keys.key).await else { return until };
+    for stored in disputes.iter().take(ASKED) {
+        let intent = stored.intent();
+        let Some(Ok(intent)) = intent.map(ObjectId::parse) else { continue };
+        let Ok(all) = client.send(&Dispute::list(&intent)).await else { continue };
+        let first = all.data.iter().filter_map(|dispute| dispute.evidence_details.due_by).min();
+        until.extend(first.map(|first| (stored.order.internal_id.clone(), first)));
+    }
+    until
+}
+
+/// Servers for which commands wait although they have no key, and those about which an alarm goes off.
+async fn of_servers(at: &Deployment, connected: &BTreeSet<ServerId>) -> Result<Vec<Finding>> {
+    let active = read_active_version(&at.db).await?.unwrap_or_default();
+    let mut findings = Vec::new();
+    for server in &active.config.delivery.servers {
+        if connected.contains(&server.id) {
+            findings.extend(late(at, server).await?);
+        } else {
+            findings.extend(without_key(at, server).await?);
+        }
+    }
+    Ok(findings)
+}
+
+async fn without_key(at: &Deployment, server: &Server) -> Result<Option<Finding>> {
+    let waiting = waiting(at, server.id, at.clock.seconds()).await?;
+    Ok(waiting.iter().map(|command| command.delivery.due).min().map(|since| {
+        let (count, since) = (waiting.len(), Time(since));
+        let said = format!("{count} commands wait for {} ({}), the first since {since}", server.name, server.id);
+        let next = format!("`storectl server add {}` makes one", server.id);
+        Finding::todo(said, next).named("servers without a key")
+    }))
+}
+
+async fn late(at: &Deployment, server: &Server) -> Result<Option<Finding>> {
+    const CHECK: &str = "game servers";
+    let health = match measure(&at.db, at.clock.as_ref(), server.id).await {
+        // Its row is named elsewhere.
+        Err(StoreError::Unreadable { .. }) => return Ok(None),
+        measured => measured?,
+    };
+    let named = format!("{} ({})", server.name, server.id);
+    if let Some(silent) = health.silent_for.filter(|silent| *silent > SILENT_TOO_LONG) {
+        let said = format!("{named} has not polled for {} minutes", silent / 60);
+        let next = "see that it runs, and enter `ms reload` into its console";
+        return Ok(Some(Finding::todo(said, next).named(CHECK)));
+    }
+    Ok(health.stuck_for().filter(|stuck| *stuck > READY_TOO_LONG).map(|stuck| {
+        let said = format!("{named} polls, and commands have been ready for {} minutes", stuck / 60);
+        let next = format!("see its console; `storectl delivery list --server {} --older 15m` shows them", server.id);
+        Finding::todo(said, next).named(CHECK)
+    }))
+}
+
+pub async fn check_delivery(at: &Deployment, repairs: bool) -> Result<Vec<Finding>> {
+    let found = audit(&at.db, at.clock.seconds()).await?;
+    let mut findings = vec![
+        without_copy(at, &found.lost, repairs).await?.named("commands in queues"),
+        without_command(at, &found.stray, repairs).await?.named("rows of queues"),
+        unqueued(at, &found.late, repairs).await?.named("delivery of orders"),
+    ];
+    findings.extend(unreadable(&found.unreadable).map(|found| found.named("rows that cannot be read")));
+    findings.extend(found.silent.iter().map(|one| silent(one).named("game servers")));
+    findings.extend(withdrawn(&found.withdrawn).map(|found| found.named("commands that were withdrawn")));
+    findings.extend(unpublished(at, found.servers).await?.map(|found| found.named("removed servers")));
+    let undecided = Undecided { unknown: found.unknown, refused: found.refused, waiting_long: found.waiting_long };
+    findings.extend(undecided.findings());
+    Ok(findings)
+}
+
+async fn without_copy(at: &Deployment, lost: &[Command], repairs: bool) -> Found {
+    if lost.is_empty() {
+        return Ok(Finding::ok("each is where its game server finds it"));
+    }
+    let ids = named(lost.iter().map(|command| command.id));
+    if !repairs {
+        let said = format!("{} are in no queue: {ids}", lost.len());
+        return Ok(Finding::bad(said, "run `storectl doctor --repair`"));
+    }
+    let repaired = requeue(&at.db, lost).await?;
+    Ok(Finding::repaired(format!("{repaired} were in no queue and are again: {ids}")))
+}
+
+async fn without_command(at: &Deployment, stray: &[Key], repairs: bool) -> Found {
+    if stray.is_empty() {
+        return Ok(Finding::ok("each is of a command that is due there"));
+    }
+    let keys_of = named(stray.iter().map(|key| format!("{} {}", key.pk, key.sk)));
+    if !repairs {
+        let said = format!("{} have no command: {keys_of}", stray.len());
+        return Ok(Finding::bad(said, "run `storectl doctor --repair`"));
+    }
+    let removed = remove_stray(&at.db, stray).await?;
+    Ok(Finding::repaired(format!("{removed} had no command and are removed: {keys_of}")))
+}
+
+async fn unqueued(at: &Deployment, all: &[StoredOrder], repairs: bool) -> Found {
+    if all.is_empty() {
+        return Ok(Finding::ok("the commands of every paid order are queued"));
+    }
+    let ids = named(all.iter().map(|stored| &stored.order.internal_id));
+    if !repairs {
+        let said = format!("{} paid orders wait for their commands to be queued: {ids}", all.len());
+        return Ok(Finding::bad(said, "see that the sweep runs, or run `storectl doctor --repair`"));
+    }
+    for stored in all {
+        follow(&at.db, at.clock.as_ref(), stored).await?;
+    }
+    Ok(Finding::repaired(format!("the commands of {} paid orders are queued now: {ids}", all.len())))
+}
+
+/// Rows that are left out everywhere, because this version cannot read them.
+fn unreadable(found: &[(Key, String)]) -> Option<Finding> {
+    let rows = named(found.iter().map(|(key, reason)| format!("{} {} ({reason})", key.pk, key.sk)));
+    let said = format!("{} cannot be read and are left out: {rows}", found.len());
+    let next = "deploy the version that wrote them, or put them right in DynamoDB's console";
+    (!found.is_empty()).then(|| Finding::bad(said, next))
+}
+
+/// Commands of paid orders that will not run, although the owner did not decide it for each.
+fn withdrawn(found: &BTreeMap<InternalId, usize>) -> Option<Finding> {
+    let count: usize = found.values().sum();
+    let said = format!(
+        "{count} of paid orders will not run, because their player is banned, their server is not published, they are too \
+         long, or they have a name that a console could read as a command: {}",
+        named(found.keys())
+    );
+    let next = "`storectl order show ID` shows them; refund the order, give it by hand, or run what has a text with `delivery retry`";
+    (count > 0).then(|| Finding::note(said, next))
+}
+
+/// Commands that wait for servers that are not published.
+async fn unpublished(at: &Deployment, servers: BTreeSet<ServerId>) -> Result<Option<Finding>> {
+    let found = of_unpublished(at, servers).await?;
+    let counts = found.iter().map(|(server, waiting)| format!("{} for server {server}", waiting.len()));
+    let said = format!("commands wait for servers that are not published: {}", named(counts));
+    let next = "`storectl publish DIR --drop-queue` cancels them; or publish the server again";
+    Ok((!found.is_empty()).then(|| Finding::todo(said, next)))
+}
+
+/// A server that took commands and has said nothing about them since.
+fn silent(silent: &Silent) -> Finding {
+    let Silent { server, commands, since } = silent;
+    let since = Time(*since);
+    let said = format!("server {server} took {commands} commands at {since}, and said nothing about them since");
+    let next = "see whether it runs; its next poll gets them again, and what it was served three times is unknown";
+    Finding::todo(said, next)
+}
+
+pub async fn holders(at: &Deployment, repairs: bool) -> Found {
+    let now = at.clock.seconds();
+    let found = audit_holders(&at.db, now).await?;
+    if !repairs || found.missing.is_empty() {
+        return Ok(described(&found));
+    }
+    for order in &found.missing {
+        hold_again(&at.db, now, order).await?;
+    }
+    let left = audit_holders(&at.db, now).await?;
+    if left.is_clean() {
+        let said = format!("{} hold again what takes them back", named(found.missing.iter()));
+        return Ok(Finding::repaired(said));
+    }
+    Ok(described(&left))
+}
+
+fn described(found: &HoldersAudit) -> Finding {
+    let HoldersAudit { missing, stray } = found;
+    match (missing.is_empty(), stray.is_empty()) {
+        (true, true) => Finding::ok("each paid order that lasts holds what takes it back, and no other does"),
+        (false, _) => {
+            let said = format!(
+                "these are paid and do not hold what takes them back, so that a refund of another order takes what they \
+                 gave: {}",
+                named(missing.iter())
+            );
+            Finding::bad(said, "run `storectl doctor --repair`")
+        }
+        (true, false) => {
+            let said = format!(
+                "these were taken back, or are gone, and still keep refunds of other orders from taking the same: {}",
+                named(stray.iter())
+            );
+            let next = "`storectl order show ID`; when another order with that item is refunded, take it back by hand";
+            Finding::bad(said, next)
+        }
+    }
+}

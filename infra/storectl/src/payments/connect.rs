@@ -1,0 +1,402 @@
+//! `payments connect`: a key is checked, the endpoint of the webhooks created, and both secrets are kept.
+//!
+//! The account that a key belongs to, what a change of it would leave behind, and the rights that a restricted key needs. Each is
+//! tried by a call that has no effect: it names an object that does not exist, or only reads. Stripe looks at the rights before it
+//! looks for the object.
+
+use super::{Endpoint, PortalFacts, deploy_keys, endpoint_of, no_keys, set_up_portal, shown_account, webhook_url};
+use crate::arguments::secret;
+use crate::chat::shown;
+use crate::prelude::*;
+use crate::subscription::renewing;
+use futures_util::future::{BoxFuture, join_all};
+use publish::provider::at_stripe;
+use serde::de::DeserializeOwned;
+use shared::config::{PaymentKeys, StripeKeys, is_account};
+use shared::model::{ProviderAccount, Settings};
+use shared::random;
+use shared::rules::payment::{Origin, is_left, origin};
+use shared::shop::orders::StoredOrder;
+use shared::shop::payments::open_orders;
+use shared::table::published::{read_active_version, set_leaving};
+use shared::table::{keys, read_published};
+use std::path::PathBuf;
+use stripe::{
+    Account, Balance, Call, Charge, Client, Dispute, Error, Event, EventKind, IdempotencyKey, Invalid, Invoice,
+    NewRefund, NewWebhookEndpoint, ObjectId, PaymentIntent, PortalConfiguration, PortalSession, Refund, RefusalKind,
+    SecretKey, Session, Subscription, WebhookEndpoint, WebhookSecret,
+};
+
+#[derive(Debug, Clone, Args)]
+pub struct Connect {
+    /// The provider.
+    #[arg(value_parser = ["stripe"])]
+    pub provider: String,
+    /// File with the key; standard input if it is left out.
+    #[arg(long, value_name = "FILE", conflicts_with = "finish")]
+    pub stripe_key: Option<PathBuf>,
+    /// The account of the key, if the key has no right to read it.
+    #[arg(long, value_name = "ACCT", conflicts_with = "finish")]
+    pub account: Option<String>,
+    /// Do not ask, also if orders are open in another account or mode.
+    #[arg(long, short, conflicts_with = "finish")]
+    pub yes: bool,
+    /// Address of the API that webhooks are sent to; the stack's own by default.
+    #[arg(long, value_name = "URL")]
+    pub url: Option<String>,
+    /// Create another endpoint although there is one, to change the secret of its webhooks.
+    #[arg(long, conflicts_with = "finish")]
+    pub new_secret: bool,
+    /// After the deploy: delete the older endpoints of this address and forget their secrets.
+    #[arg(long)]
+    pub finish: bool,
+}
+
+/// How many secrets of webhooks are accepted while one is changed: the new one and the one before.
+const SECRETS: usize = 2;
+
+/// More than any key has, so that a wrong file is not read whole.
+const LONGEST: u64 = 4_096;
+
+pub async fn connect(at: &Deployment, console: &Console, options: &Connect) -> Outcome {
+    at.payments.must_be_writable()?;
+    let url = webhook_url(at, options.url.as_deref()).ok_or_else(|| {
+        let next = "Name the deployed stack with --stack, or add --url with the API's address.";
+        Failure::new(Exit::Denied, "The address of the webhooks is not known.", next)
+    })?;
+    let stored = at.payments.read().await?.stripe;
+    if options.finish {
+        return finish(at, &url, stored.ok_or_else(no_keys)?).await;
+    }
+    currency(at).await?;
+    let key =
+        SecretKey::parse(secret(options.stripe_key.as_deref(), LONGEST, "--stripe-key")?.trim()).map_err(|error| {
+            Failure::refused(format!("{error}."), "Copy it from Stripe's dashboard: Developers, API keys.")
+        })?;
+    let (live, restricted) = (key.is_live(), key.is_restricted());
+    let client = at.payments.client(key.clone()).await?;
+    must_have_all(&client).await?;
+    let account = of_key(&client, options.account.as_deref()).await?;
+    let own = ProviderAccount { id: Some(account.id), live };
+    let (kept, left_open) = of_same_account(at, console, options, stored, (&client, &url, &own)).await?;
+    let webhook = webhook(&client, &url, kept, options.new_secret).await?;
+    let (overlap, portal) = (webhook.secrets.len() > 1, set_up_portal(&client).await);
+    let keys = PaymentKeys { stripe: Some(StripeKeys { key, webhook: webhook.secrets, account: own.id.clone() }) };
+    let place = at.payments.write(&keys).await.map_err(|failure| {
+        let Some(id) = &webhook.created else { return failure };
+        let created = format!("The webhook endpoint {id} was created; its secret is lost.");
+        failure.done(created).next("Run it again with --new-secret, and then with --finish.")
+    })?;
+    if left_open.is_none() {
+        stay(at, &own).await?;
+    }
+    let (charges_enabled, portal) = (account.charges_enabled, PortalFacts::from(portal));
+    let mut lines = vec![
+        ok!("The key is accepted, of the account {}.", shown_account(&own)),
+        match &webhook.created {
+            Some(id) => ok!("Webhooks go to {url} (endpoint {id})."),
+            None => ok!("Webhooks go to {url} as before."),
+        },
+        ok!("The keys are in {place}."),
+    ];
+    lines.extend(webhook.added.iter().map(|added| ok!("Its endpoint is now also sent {added}.")));
+    lines.push(portal.line());
+    lines.extend(left_open.iter().flat_map(|open| left(open)));
+    lines.extend((!restricted).then(|| note!("A restricted key is safer: this one may do everything.")));
+    if charges_enabled == Some(false) {
+        lines.push(note!("The account cannot take payments yet: complete it at Stripe."));
+    }
+    let deploy = deploy_keys(at);
+    lines.extend(deploy.as_ref().map(|line| shown("Next, hand them to the function", line)));
+    if overlap {
+        lines.push("After it: `storectl payments connect stripe --finish`.".to_owned());
+    }
+    let facts = facts! {
+        live, account: own.id, restricted, charges_enabled, url, created: webhook.created,
+        left_open, added_events: webhook.added, overlap, deploy, portal,
+    };
+    Ok(Printed::new(lines.join("\n"), &facts))
+}
+
+/// Lets checkouts begin again in an account that was about to be left.
+async fn stay(at: &Deployment, own: &ProviderAccount) -> Result<()> {
+    let active = read_active_version(&at.db).await?;
+    if active.is_some_and(|active| is_left(active.leaving.as_ref(), own)) {
+        set_leaving(&at.db, None).await?;
+    }
+    Ok(())
+}
+
+/// What is said about the account that was left, in which these orders are open.
+fn left(open: &str) -> Vec<String> {
+    let mut lines = vec![ok!("No checkout begins until the deploy.")];
+    if !open.is_empty() {
+        let after = "Deploy when they are over: what is open after it is given up, marked for review.";
+        lines.push(note!("{open} {after}"));
+    }
+    lines
+}
+
+/// The stored keys, if they are of the account that is connected. If they are not, it is asked whether to leave it, and what is open
+/// there is named.
+async fn of_same_account(
+    at: &Deployment,
+    console: &Console,
+    options: &Connect,
+    stored: Option<StripeKeys>,
+    (client, url, own): (&Client, &str, &ProviderAccount),
+) -> Result<(Option<StripeKeys>, Option<String>)> {
+    let Some(stored) = stored else { return Ok((None, None)) };
+    if is_of(at, &stored, own, client, url).await? {
+        return Ok((Some(stored), None));
+    }
+    let open = leave(at, console, &stored.provider_account(), own, options.yes).await?;
+    Ok((None, Some(open)))
+}
+
+/// Refuses a store whose amounts the provider would read otherwise.
+async fn currency(at: &Deployment) -> Result<()> {
+    let Some(active) = read_active_version(&at.db).await? else { return Ok(()) };
+    let settings: Option<Settings> = read_published(&at.db, &keys::settings(&active.version)).await?;
+    let code = settings.unwrap_or_default().system_currency.name;
+    let next = "Publish a store with a currency that can be paid (store-format.md, `payments`).";
+    let charged = at_stripe(&code)
+        .map_err(|error| Failure::refused(format!("Buyers cannot pay {code} through Stripe: {error}."), next))?;
+    if charged.digits == active.config.digits {
+        return Ok(());
+    }
+    let (theirs, ours) = (charged.digits, active.config.digits);
+    let what = format!("Stripe charges {code} with {theirs} digits after the point, the store has {ours}.");
+    Err(Failure::refused(what, next))
+}
+
+/// Whether stored keys are of an account and mode. Of keys whose account was not stored, the key may say it, or that it sees
+/// the same endpoints.
+async fn is_of(
+    at: &Deployment,
+    stored: &StripeKeys,
+    account: &ProviderAccount,
+    client: &Client,
+    url: &str,
+) -> Result<bool> {
+    if stored.key.is_live() != account.live {
+        return Ok(false);
+    }
+    if stored.account.is_some() {
+        return Ok(stored.account == account.id);
+    }
+    let before = at.payments.client(stored.key.clone()).await?;
+    if let Ok(before) = before.send(&Account::retrieve()).await {
+        return Ok(account.id.as_deref() == Some(before.id.as_str()));
+    }
+    let found = list(client, url).await?;
+    Ok(!found.is_empty() && list(&before, url).await.is_ok_and(|others| others == found))
+}
+
+/// The secrets of the webhooks from now on, the newest first.
+struct Webhook {
+    secrets: Vec<WebhookSecret>,
+    created: Option<String>,
+    /// The events that an endpoint which was there already is sent from now on.
+    added: Option<String>,
+}
+
+/// Keeps the endpoint whose secret is known, and brings its events up to date, or creates one. `kept` are the keys so far, if
+/// they are of the same account and mode.
+async fn webhook(client: &Client, url: &str, kept: Option<StripeKeys>, new_secret: bool) -> Result<Webhook> {
+    let found = list(client, url).await?;
+    if let Some(kept) = kept.as_ref().filter(|_| !new_secret) {
+        let secrets = kept.webhook.clone();
+        if found.iter().any(|endpoint| endpoint.problem().is_none()) {
+            return Ok(Webhook { secrets, created: None, added: None });
+        }
+        if let Some((endpoint, kinds)) = found.iter().find_map(|endpoint| Some((endpoint, endpoint.update()?))) {
+            client.send(&WebhookEndpoint::update(&endpoint.id, &kinds)).await?;
+            return Ok(Webhook { secrets, created: None, added: Some(endpoint.missing()) });
+        }
+    }
+    let (created, secret) = create(client, url).await?;
+    let before = kept.map(|kept| kept.webhook).unwrap_or_default();
+    let secrets = std::iter::once(secret).chain(before).take(SECRETS).collect();
+    Ok(Webhook { secrets, created: Some(created), added: None })
+}
+
+/// The endpoints of an address, newest first.
+async fn list(client: &Client, url: &str) -> Result<Vec<Endpoint>> {
+    let all = client.send(&WebhookEndpoint::list()).await?;
+    Ok(all.data.iter().filter(|endpoint| endpoint.url == url).map(endpoint_of).collect())
+}
+
+async fn create(client: &Client, url: &str) -> Result<(String, WebhookSecret)> {
+    let once = shared::random::uuid().ok_or_else(|| {
+        Failure::new(Exit::Local, "The system provides no random numbers.", "Fix the system, and run it again.")
+    })?;
+    let once = IdempotencyKey::parse(&once).map_err(|error| Failure::refused(format!("{error}."), "Report this."))?;
+    let new = NewWebhookEndpoint { url, kinds: &EventKind::ALL, description: "Storefront" };
+    let created = client.send(&WebhookEndpoint::create(&new, once)).await?;
+    let id = created.id.to_string();
+    let secret = created.secret.ok_or_else(|| {
+        let what = format!("Stripe created the webhook endpoint {id} without telling its secret.");
+        Failure::new(Exit::Unavailable, what, "Delete it in Stripe's dashboard, and run it again.")
+    })?;
+    Ok((id, secret))
+}
+
+/// Deletes the older endpoints of the address, and forgets their secrets.
+async fn finish(at: &Deployment, url: &str, stored: StripeKeys) -> Outcome {
+    let client = at.payments.client(stored.key.clone()).await?;
+    let mut deleted = Vec::new();
+    for endpoint in list(&client, url).await?.iter().skip(1) {
+        client.send(&WebhookEndpoint::delete(&endpoint.id)).await?;
+        deleted.push(endpoint.id.to_string());
+    }
+    let newest: Vec<WebhookSecret> = stored.webhook.iter().take(1).cloned().collect();
+    let forgotten = stored.webhook.len() - newest.len();
+    if forgotten > 0 {
+        let keys = PaymentKeys { stripe: Some(StripeKeys { webhook: newest, ..stored }) };
+        at.payments.write(&keys).await?;
+    }
+    let deploy = deploy_keys(at).filter(|_| forgotten > 0);
+    let mut lines = vec![ok!("{} older endpoints deleted, {forgotten} older secrets forgotten.", deleted.len())];
+    lines.extend(deploy.as_ref().map(|line| shown("Next, at any time", line)));
+    Ok(Printed::new(lines.join("\n"), &facts! { deleted, forgotten, deploy }))
+}
+
+/// The most orders that are named.
+const NAMED: usize = 20;
+
+pub struct Known {
+    pub id: String,
+    /// Whether it can take payments, if the key may know that.
+    pub charges_enabled: Option<bool>,
+}
+
+/// The account of a key: as Stripe says it, or as it was named if the key may not read it.
+pub async fn of_key(client: &Client, named: Option<&str>) -> Result<Known> {
+    if let Some(id) = named.filter(|id| !is_account(id)) {
+        let next = "It begins with acct_: Stripe's dashboard, Settings, Account details.";
+        return Err(Failure::refused(format!("{id} is not the id of an account."), next));
+    }
+    match (client.send(&Account::retrieve()).await, named) {
+        (Ok(account), Some(id)) if account.id.as_str() != id => {
+            let what = format!("The key belongs to the account {}, not to {id}.", account.id);
+            Err(Failure::refused(what, "Use a key of that account, or leave --account out."))
+        }
+        (Ok(account), _) => Ok(Known { id: account.id.to_string(), charges_enabled: Some(account.charges_enabled) }),
+        (Err(Error::Refused(refusal)), Some(id)) if refusal.kind == RefusalKind::Permission => {
+            Ok(Known { id: id.to_owned(), charges_enabled: None })
+        }
+        (Err(Error::Refused(refusal)), None) if refusal.kind == RefusalKind::Permission => {
+            let next = "Give it that right, or add --account acct_… (Stripe's dashboard, Settings, Account details).";
+            Err(Failure::new(Exit::Denied, "The key has no right to read its account.", next))
+        }
+        (Err(error), _) => Err(error.into()),
+    }
+}
+
+/// Asks before keys of another account or mode are stored, and lets no checkout begin in the former one from then on. Returns what
+/// is open there, in words.
+async fn leave(
+    at: &Deployment,
+    console: &Console,
+    before: &ProviderAccount,
+    to: &ProviderAccount,
+    yes: bool,
+) -> Result<String> {
+    let mut what =
+        format!("The key is of {}; the store is connected with {}.", shown_account(to), shown_account(before));
+    let open = open_in_another(at, to).await?;
+    if !open.is_empty() {
+        what = format!("{what} {open}");
+    }
+    let subscriptions = renewing(at).await?.iter().filter(|one| one.account != *to).count();
+    if subscriptions > 0 {
+        what =
+            format!("{what} {subscriptions} subscriptions are active there: they would be charged, and give nothing.");
+    }
+    let question =
+        "Connect it? No checkout begins until the deploy, and what is open after it is given up, marked for review";
+    console.confirm(&what, question, yes).map_err(|failure| {
+        let next = if subscriptions > 0 {
+            "Cancel the subscriptions that `storectl subscription list` shows, then add --yes."
+        } else {
+            "Add --yes: no checkout begins until the deploy that it prints."
+        };
+        Failure::new(failure.exit, what.as_str(), next)
+    })?;
+    // Nothing is sold where nothing is published.
+    set_leaving(&at.db, Some(before)).await?;
+    open_in_another(at, to).await
+}
+
+/// The orders that are open in another account or mode, the first ones by id and time; empty if there are none.
+async fn open_in_another(at: &Deployment, account: &ProviderAccount) -> Result<String> {
+    let is_left = |stored: &StoredOrder| {
+        stored.effects.provider.as_ref().is_some_and(|checkout| origin(checkout, account) != Origin::Own)
+    };
+    let open: Vec<StoredOrder> = open_orders(&at.db).await?.into_iter().filter(is_left).collect();
+    let until = |stored: &StoredOrder| {
+        let checkout = stored.effects.provider.as_ref();
+        checkout.map_or_else(String::new, |checkout| format!(" (until {})", Time(checkout.expires_at)))
+    };
+    let mut names: Vec<String> =
+        open.iter().take(NAMED).map(|stored| format!("{}{}", stored.order.internal_id, until(stored))).collect();
+    if open.len() > NAMED {
+        names.push(format!("{} more", open.len() - NAMED));
+    }
+    let names = names.join(", ");
+    Ok(if open.is_empty() { names } else { format!("{} orders are open there: {names}.", open.len()) })
+}
+
+/// The rights that a key lacks, in the words of the dashboard.
+pub async fn missing(client: &Client) -> Result<Vec<&'static str>> {
+    let unknown = |error: Invalid| Failure::refused(format!("{error}."), "Report this.");
+    let id = |kind: &str| ObjectId::parse(&format!("{kind}_none")).map_err(unknown);
+    let once = random::uuid().unwrap_or_else(|| "rights".to_owned());
+    let new = NewRefund { payment_intent: &id("pi")?, amount: None, order: "none", attempt: 1 };
+    let refund = Refund::create(&new, IdempotencyKey::parse(&once).map_err(unknown)?);
+    let tries: [Try<'_>; 12] = [
+        attempt(client, "Checkout Sessions write", Session::expire(&id("cs")?)),
+        attempt(client, "Refunds write", refund),
+        attempt(client, "Webhook Endpoints write", WebhookEndpoint::delete(&id("we")?)),
+        attempt(client, "PaymentIntents read", PaymentIntent::retrieve(&id("pi")?)),
+        attempt(client, "Charges read", Charge::retrieve(&id("ch")?)),
+        attempt(client, "Disputes read", Dispute::retrieve(&id("du")?)),
+        attempt(
+            client,
+            "Events read",
+            Event::list(&[EventKind::SessionCompleted], (i64::from(i32::MAX), i64::from(i32::MAX)), None),
+        ),
+        attempt(client, "Balance read", Balance::retrieve()),
+        attempt(client, "Subscriptions write", Subscription::cancel(&id("sub")?)),
+        attempt(client, "Invoices write", Invoice::void(&id("in")?)),
+        attempt(client, "Customer portal write", PortalConfiguration::update(&id("bpc")?)),
+        attempt(client, "Customers read", PortalSession::create(&id("cus")?, "https://shop.example")),
+    ];
+    let lacking: Result<Vec<Option<&'static str>>> = join_all(tries).await.into_iter().collect();
+    Ok(lacking?.into_iter().flatten().collect())
+}
+
+type Try<'a> = BoxFuture<'a, Result<Option<&'static str>>>;
+
+/// The right, if the key lacks it. That the object does not exist is known only to a key that has the right.
+fn attempt<'a, T: DeserializeOwned + 'a>(client: &'a Client, right: &'static str, call: Call<T>) -> Try<'a> {
+    Box::pin(async move {
+        match client.send(&call).await {
+            Ok(_) => Ok(None),
+            Err(Error::Refused(refusal)) if refusal.kind == RefusalKind::Permission => Ok(Some(right)),
+            Err(Error::Refused(refusal)) if refusal.kind != RefusalKind::Key => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    })
+}
+
+/// Refuses a key that lacks a right.
+pub async fn must_have_all(client: &Client) -> Result<()> {
+    let missing = missing(client).await?;
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let next = "Add them in Stripe's dashboard (Developers, API keys), and run it again.";
+    Err(Failure::new(Exit::Denied, format!("The key lacks rights: {}.", missing.join(", ")), next))
+}

@@ -1,0 +1,166 @@
+//! `versions` and `rollback`.
+
+use crate::plan::{Confirm, Plan, PlanFacts, To, code_of, guard, other_digits};
+use crate::prelude::*;
+use publish::{LoadError, PublishError, switch};
+use shared::model::ActiveVersion;
+use shared::shop::publishing::{History, Step, read_history};
+use shared::shop::publishing::{VersionRecord, list_versions};
+use shared::table::published::read_active_version;
+
+#[derive(Debug, Clone, Args)]
+pub struct Rollback {
+    /// Name of the version, see `storectl versions`.
+    pub version: Option<String>,
+    /// Do not ask.
+    #[arg(long, short)]
+    pub yes: bool,
+    /// Allow the store's currency to become this one; --yes is not enough.
+    #[arg(long, value_name = "CODE")]
+    pub allow_currency: Option<String>,
+}
+
+/// How many entries of the history are listed for people; JSON has all of them.
+const LISTED: usize = 20;
+
+pub async fn list(at: &Deployment) -> Outcome {
+    let mut records = list_versions(&at.db).await?;
+    records.sort_by_key(|record| std::cmp::Reverse(record.published_at));
+    let current = read_active_version(&at.db).await?.map(|active| active.version);
+    if records.is_empty() {
+        let versions: [(); 0] = [];
+        return Ok(Printed::new(format!("Nothing was published to {} yet.", at.name), &facts! { versions }));
+    }
+    let state = |record: &VersionRecord| match current.as_ref() {
+        Some(current) if *current == record.version => "published",
+        _ if record.removing_since.is_some() => "being removed",
+        _ if !record.whole => "incomplete",
+        _ => "ready",
+    };
+    let row = |record: &VersionRecord| {
+        let (published, label) = (Time(record.published_at).to_string(), record.label.clone().unwrap_or_default());
+        [record.version.clone(), state(record).to_owned(), published, record.rows.to_string(), label]
+    };
+    let versions = columns(["VERSION", "STATE", "PUBLISHED", "ROWS", "LABEL"], records.iter().map(row));
+    let history = read_history(&at.db).await?;
+    let text = format!("{versions}\n\n{}", shown(&history));
+    let versions = records.iter().map(|record| {
+        facts! {
+            version: &record.version, state: state(record), published_at: Time(record.published_at),
+            replaced_at: record.retired_at.map(Time), rows: record.rows, label: &record.label,
+        }
+    });
+    let entries = history.entries().iter().rev().map(|entry| {
+        let back = history.entries().iter().find(|other| Some(other.number) == entry.back);
+        let back = back.map(|other| &other.version);
+        facts! { version: &entry.version, active_since: Time(entry.since), rollback_to: back }
+    });
+    let facts = facts! { versions: versions.collect::<Vec<_>>(), history: entries.collect::<Vec<_>>() };
+    Ok(Printed::new(text, &facts))
+}
+
+/// Versions that were active, newest first; `back` marks the targets of rollbacks, one after the other.
+fn shown(history: &History) -> String {
+    let steps: Vec<u64> = history.before().map(|entry| entry.number).collect();
+    let rows = history.entries().iter().rev().take(LISTED).map(|entry| {
+        let step = steps.iter().position(|number| *number == entry.number);
+        let step = step.map_or_else(String::new, |step| format!("{} back", step + 1));
+        [Time(entry.since).to_string(), entry.version.clone(), step]
+    });
+    columns(["ACTIVE SINCE", "VERSION", "ROLLBACK"], rows)
+}
+
+pub async fn rollback(at: &Deployment, console: &Console, options: &Rollback) -> Outcome {
+    let current = at.published().await?.version;
+    let versions = list_versions(&at.db).await?;
+    let history = read_history(&at.db).await?;
+    let to = match &options.version {
+        Some(name) => named(&versions, name)?,
+        None => before(&versions, &history)?,
+    };
+    let version = &to.version;
+    if *version == current {
+        let text = format!("Nothing to do: version {current} is the published one.");
+        return Ok(Printed::new(text, &facts! { switched: false, version }));
+    }
+    let (shown, plan) = compared(at, to).await?;
+    let code = code_of(at, version).await?.unwrap_or_default();
+    let confirm = Confirm::Asked { console, yes: options.yes, allowed: options.allow_currency.as_deref() };
+    let shown = guard(at, Some(&current), &To { digits: to.config.digits, code: &code }, shown, confirm).await?;
+    console.confirm(&shown, "Point back to it?", options.yes)?;
+    let back = history.before().find(|entry| entry.version == *version);
+    point_to(at, &current, to, back.map_or(Step::Forward, |entry| Step::Back(entry.number))).await?;
+    let ahead = note!(
+        "Your files are ahead: they still have what was undone, and the next `storectl publish` brings it back. Correct them \
+         first, or get this version's with `storectl export DIR`."
+    );
+    let done = ok!("Version {version} is published again on {}.", at.name);
+    let text = format!("{done}\n{ahead}\nTo go forward again: storectl rollback {current}");
+    // Without a question the changes were not shown yet.
+    let text = if options.yes { format!("{shown}\n{text}") } else { text };
+    Ok(Printed::new(text, &facts! { switched: true, version, previous: current, label: &to.label, plan }))
+}
+
+async fn point_to(at: &Deployment, current: &str, to: &VersionRecord, step: Step) -> Result<()> {
+    let active = ActiveVersion { version: to.version.clone(), config: to.config.clone(), ..ActiveVersion::default() };
+    let raced = |what: String, next: &str| Err(Failure::new(Exit::Raced, what, next));
+    match switch(&at.db, Some(current), &active, false, step, at.clock.seconds()).await {
+        Ok(()) => Ok(()),
+        Err(PublishError::Raced { winner }) => raced(
+            format!("Conflict: version {winner} was published in the meantime."),
+            "Look at `storectl versions` and decide again.",
+        ),
+        Err(PublishError::BeingRemoved { version }) => {
+            raced(format!("Version {version} was just removed."), "Publish the files of that time instead.")
+        }
+        Err(PublishError::Digits { published, wanted }) => Err(other_digits(published, wanted)),
+        Err(PublishError::Store(error)) => {
+            Err(error).after("It is not known whether the active version was moved; check with `storectl versions`.")
+        }
+    }
+}
+
+/// The changes of a rollback to a version, for people and as JSON; none if the version is damaged.
+async fn compared(at: &Deployment, to: &VersionRecord) -> Result<(String, Option<PlanFacts>)> {
+    let label = to.label.as_ref().map(|label| format!(", {label:?}")).unwrap_or_default();
+    let head = format!("Back to version {} of {}{label}", to.version, Time(to.published_at));
+    match publish::load(&at.db, to).await {
+        Ok(store) => {
+            let plan = Plan::make(at, &store).await?;
+            Ok((format!("{head}\n{}", plan.shown), Some(plan.facts)))
+        }
+        Err(LoadError::Store(error)) => Err(error.into()),
+        Err(error) => {
+            let what = paint(WARN, &format!("It cannot be compared: {error}. Publish its files again instead."));
+            Ok((format!("{}: {head}\n{what}", at.name), None))
+        }
+    }
+}
+
+/// The one version whose name begins like this.
+fn named<'a>(versions: &'a [VersionRecord], name: &str) -> Result<&'a VersionRecord> {
+    let next = "`storectl versions` lists them.";
+    let name = name.trim();
+    if let Some(exact) = versions.iter().find(|record| record.version == name && record.is_ready()) {
+        return Ok(exact);
+    }
+    let mut found = versions.iter().filter(|record| record.version.starts_with(name) && record.is_ready());
+    match (found.next(), found.next()) {
+        (Some(record), None) => Ok(record),
+        (None, _) => Err(Failure::refused(format!("There is no version {name} to return to."), next)),
+        _ => Err(Failure::refused(format!("More than one version begins with {name}."), next)),
+    }
+}
+
+/// The version that was active before the current one.
+fn before<'a>(versions: &'a [VersionRecord], history: &History) -> Result<&'a VersionRecord> {
+    let next = "`storectl versions` lists those there are; name one of them.";
+    let Some(entry) = history.before().next() else {
+        return Err(Failure::refused("There is no older version to return to.", next));
+    };
+    let found = versions.iter().find(|record| record.version == entry.version && record.is_ready());
+    found.ok_or_else(|| {
+        let what = format!("Version {}, which was active before, was removed.", entry.version);
+        Failure::refused(what, next)
+    })
+}
