@@ -82,6 +82,11 @@ fn a_store_that_cannot_be_read_is_named_with_file_and_line() {
         .unwrap();
     let text = refusal(&["--store", path]);
     assert!(text.contains("store.yaml, line 4") && text.contains("colour"), "{text}");
+    std::fs::write(dir.path().join("store.yaml"), "format: 1\nname: Test\ncurrency: {code: EUR}\n").unwrap();
+    let live = dir.path().join(local::live::FILE);
+    std::fs::write(&live, "[]").unwrap();
+    assert!(sentence(&["--store", path]).contains("live.jsonl does not have the live data of a demo store"));
+    std::fs::remove_file(live).unwrap();
     std::fs::write(dir.path().join("store.yaml"), b"format: 1\nname: \xff\n").unwrap();
     assert!(refusal(&["--store", path]).contains("store.yaml"));
     let file = dir.path().join("store.yaml");
