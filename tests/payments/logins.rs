@@ -3,10 +3,9 @@
 
 use super::support::{Begun, act, add, agreed, call, cart, create, enter, login, refused, status, stored};
 use crate::attacks::tokens::without_login_id;
-use aws_sdk_dynamodb::types::AttributeValue;
 use local::stripe::Action;
 use serde_json::json;
-use shared::model::{InternalId, Login, UserId};
+use shared::model::{Login, UserId};
 use shared::table::codec::key_attributes;
 use shared::table::keys::{self, Key};
 use tests::{Call, NOW, TestStore};
@@ -29,23 +28,6 @@ async fn with_card(store: &TestStore, token: &str) {
     add(store, token, 302, 50).await;
     let (success, message) = enter(store, token, CARD).await;
     assert!(success, "{message}");
-}
-
-async fn remove(store: &TestStore, key: &Key, attribute: &str) {
-    let update = store.db.client().update_item().table_name(store.db.table()).set_key(Some(key_attributes(key)));
-    update.update_expression("REMOVE #a").expression_attribute_names("#a", attribute).send().await.unwrap();
-}
-
-/// Writes the cart's gift card as it was stored when a cart had a single code.
-async fn store_card_as_before(store: &TestStore, user: UserId) {
-    let key = keys::cart(user);
-    let row = store.db.get(&key, true).await.unwrap().unwrap();
-    let mut code = row["gift_card"].as_m().unwrap().clone();
-    code.remove("login");
-    code.insert("kind".to_owned(), AttributeValue::S("gift".to_owned()));
-    let update = store.db.client().update_item().table_name(store.db.table()).set_key(Some(key_attributes(&key)));
-    let update = update.update_expression("SET code = :code REMOVE gift_card");
-    update.expression_attribute_values(":code", AttributeValue::M(code)).send().await.unwrap();
 }
 
 #[tokio::test]
@@ -181,37 +163,6 @@ async fn logins_that_prove_something_count_as_one() {
     let own = create(&store, &one).await;
     assert_ne!(own.session, begun.session);
     assert!(stored(&store, &own.order).await.effects.gift_card.is_some());
-}
-
-#[tokio::test]
-async fn what_was_stored_without_a_login_is_of_no_login_by_name() {
-    let store = TestStore::open().await;
-    let [by_name, _] = two_logins(&store).await;
-    let user = user_of(&store, &by_name);
-    for card in [true, false] {
-        let proven = store.token_of(user);
-        if card {
-            with_card(&store, &by_name).await;
-        }
-        let old = create(&store, &by_name).await;
-        remove(&store, &keys::order(&InternalId::new(&old.order)), "login").await;
-        if card {
-            store_card_as_before(&store, user).await;
-            assert_eq!(cart(&store, &by_name).await["gift_code"], MASKED);
-            assert_eq!(cart(&store, &proven).await["gift_code"], CARD.to_lowercase());
-        }
-        assert_eq!(create(&store, &proven).await.session, old.session);
-        if card {
-            assert_eq!(refused(&store, &by_name, &json!({})).await, ENTER_AGAIN);
-            assert_eq!(enter(&store, &by_name, CARD).await, (true, "The gift card was applied.".to_owned()));
-            assert_eq!(cart(&store, &by_name).await["gift_code"], CARD.to_lowercase());
-        }
-        let own = create(&store, &by_name).await;
-        assert_ne!(own.session, old.session);
-        store.payments.act(&old.session, &Action::Pay).unwrap_err();
-        let removed = call(&store, &by_name, "/cart/removeGiftcard", &json!({})).await;
-        assert_eq!(removed.data()["success"], card);
-    }
 }
 
 #[tokio::test]

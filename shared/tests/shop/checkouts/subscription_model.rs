@@ -159,7 +159,8 @@ async fn all_agree(shop: &mut Subscribers, first: &InternalId) -> Result<(), Tes
         agrees(shop, &one.first, &orders, is_undisturbed && one.first == *first).await?;
         let seen = shop.till.stripe.subscription(&one.id).await.unwrap();
         prop_assert!(one.replaced_by.is_none() || seen.status == SubscriptionStatus::Ended, "what is replaced is over");
-        let is_running = seen.status != SubscriptionStatus::Ended;
+        // One that ends with its period is not charged any more.
+        let is_running = seen.status != SubscriptionStatus::Ended && !seen.cancelled;
         prop_assert!(!is_running || running.insert(one.item), "two of one item are charged");
     }
     // At its end it gives nothing, after every history.
@@ -240,4 +241,12 @@ async fn agrees(
         prop_assert!(!shop.has_access(), "what is taken back gives nothing: {:?}", shop.ran);
     }
     Ok(())
+}
+
+/// It is not in the buyer's list any more when the next one begins, and nothing has to end it.
+#[tokio::test]
+async fn one_that_was_cancelled_and_not_paid_ends_by_itself_beside_the_next() {
+    let unpaid = [Step::At(Action::FailRenewal), Step::Wait(1), Step::At(Action::CancelAtPeriodEnd), Step::Wait(29)];
+    let next = [Step::At(Action::MarkUnpaid), Step::At(Action::CancelAtPeriodEnd), Step::Subscribe, Step::Wait(1)];
+    history(&[unpaid, next].concat()).await.unwrap();
 }
