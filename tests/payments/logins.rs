@@ -6,8 +6,7 @@ use crate::attacks::tokens::without_login_id;
 use local::stripe::Action;
 use serde_json::json;
 use shared::model::{Login, UserId};
-use shared::table::codec::key_attributes;
-use shared::table::keys::{self, Key};
+use shared::table::keys;
 use tests::{Call, NOW, TestStore};
 
 const CARD: &str = "GLOW-7QXM-2K4D";
