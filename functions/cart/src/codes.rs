@@ -3,9 +3,8 @@
 //! token is needed, and every refusal counts as a try of an unknown code (rules.md, "Unknown codes").
 
 use crate::State;
-use crate::support::captured::WithCaptured;
+use crate::support::captured::{Captured, WithCaptured};
 use crate::support::context;
-use crate::support::remove_code::remove_code;
 use crate::support::unknown_codes::{self, TooMany, Tries};
 use crate::support::write::{self, Contention, Failure};
 use lambda_http::http::StatusCode;
@@ -376,4 +375,29 @@ fn refuse(refusal: CodeRefusal) -> GiftReply {
         _ => "This gift card does not exist.",
     };
     GiftReply::Refused { status: false, message }
+}
+
+/// Removes the code of this kind. `none` is the message if the cart has none, `removed` the message if it is removed.
+async fn remove_code(
+    state: &State,
+    claim: Claim,
+    kind: CodeKind,
+    none: &'static str,
+    removed: &'static str,
+    captured: &Captured,
+) -> Result<WithCookie<Json<Outcome<'static>>>, Failure> {
+    let attempt = || async {
+        let context = context::load(state, claim, &[]).await?.ok_or(Error::Unauthorized)?;
+        let mut cart = context.cart;
+        let is_removed = match kind {
+            CodeKind::Coupon => cart.coupon.take().is_some(),
+            CodeKind::Gift => cart.gift_card.take().is_some(),
+        };
+        if !is_removed {
+            return Ok(Attempt::Done(Outcome { success: false, message: none }));
+        }
+        drop_unpublished(&state.sources(), &context.active.version, &mut cart).await?;
+        Ok(Attempt::Write(Box::new(cart), Outcome { success: true, message: removed }))
+    };
+    Ok(write::with_retries(state, captured, attempt).await?.rendered())
 }

@@ -1,8 +1,8 @@
 //! POST /cart/get: the cart at current prices (rules.md, "Carts").
 
 use crate::State;
+use crate::offers::{self, ServerBody};
 use crate::support::context;
-use crate::support::servers::{self, ServerBody};
 use serde::Serialize;
 use shared::endpoint::{Endpoint, Error, ErrorBody, Json, RoundTrips};
 use shared::model::{
@@ -303,7 +303,7 @@ fn item_body<'a>(
         is_any_price: item.any_price,
         min_price: format.money(item.min_price),
         allow_select_server: item.allow_select_server,
-        allowed_servers: servers::bodies(&item.servers),
+        allowed_servers: offers::bodies(&item.servers),
         selected_server: server_of(line.line, item),
         gift: (line.line.payment_type == PaymentType::Gift).then(|| gift_body(line.line, config)),
         replaces: replaces(line, subscriptions),

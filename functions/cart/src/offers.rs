@@ -2,13 +2,11 @@
 
 use crate::State;
 use crate::support::context;
-use crate::support::servers::{self, ServerBody};
 use serde::Serialize;
 use shared::endpoint::{Endpoint, Error, ErrorBody, Json, RoundTrips};
-use shared::model::{ActiveVersion, ItemId, ItemType, Promotions, Sold, StoreConfig};
+use shared::model::{ActiveVersion, ItemId, ItemType, Promotions, Server, ServerId, Sold, StoreConfig};
 use shared::money::{CurrencyFormat, Decimal};
-use shared::rules::pricing::Limits;
-use shared::rules::promotion::{Offer, offers};
+use shared::rules::pricing::{Limits, Offer, offers};
 use shared::table::{StoreError, keys};
 use shared::token::Claim;
 use std::borrow::Cow;
@@ -121,7 +119,20 @@ impl Endpoint for GetSelectServers {
         let found = context.load_items(&state.sources(), None, []).await?;
         let items = found.items.values().map(|published| &published.item);
         let selectable = items.filter(|item| item.allow_select_server && item.kind == ItemType::CmdServer);
-        let servers = selectable.map(|item| (item.id.to_string(), servers::bodies(&item.servers))).collect();
+        let servers = selectable.map(|item| (item.id.to_string(), bodies(&item.servers))).collect();
         Ok(Json::of(&ServersByItem(servers)))
     }
+}
+
+/// A server that can be selected.
+#[derive(Serialize, schemars::JsonSchema)]
+pub struct ServerBody<'a> {
+    /// The server's id.
+    server_id: ServerId,
+    /// The server's name, as buyers see it.
+    server_name: &'a str,
+}
+
+pub fn bodies(servers: &[Server]) -> Vec<ServerBody<'_>> {
+    servers.iter().map(|server| ServerBody { server_id: server.id, server_name: &server.name }).collect()
 }

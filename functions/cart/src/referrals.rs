@@ -4,8 +4,8 @@
 
 use crate::State;
 use crate::support::captured::{self, Captured, WithCaptured};
+use crate::support::context;
 use crate::support::write::{self, Contention, Failure};
-use crate::support::{context, referral};
 use serde::{Deserialize, Serialize};
 use shared::endpoint::{Endpoint, Error, ErrorBody, Json, JsonBody, RoundTrips, WithCookie};
 use shared::http::body;
@@ -75,7 +75,7 @@ pub const fn outcome(decision: Decision) -> (bool, &'static str) {
 async fn attempt(state: &State, claim: Claim, text: &CodeText) -> Result<Attempt<Decision>, Failure> {
     let mut context = context::load(state, claim, &[keys::referral(text)]).await?.ok_or(Error::Unauthorized)?;
     let found = codes::take_referral(&mut context.rows, text)?;
-    let decision = referral::decide(state, found.as_ref(), &context.cart, context.active.config.is_ref).await?;
+    let decision = captured::decide(state, found.as_ref(), &context.cart, context.active.config.is_ref).await?;
     if decision != Decision::Apply {
         return Ok(Attempt::Done(decision));
     }
@@ -173,7 +173,7 @@ impl Endpoint for CaptureReferral {
             let reply = CaptureReply { success, attribution_applied: success, message };
             return Ok(WithCookie { reply: Json::of(&reply), cookie });
         }
-        let cookie = referral::in_force(state, &body.code).await?.and_then(|_| captured::keep(&body.code));
+        let cookie = captured::in_force(state, &body.code).await?.and_then(|_| captured::keep(&body.code));
         let (success, message) = match cookie {
             Some(_) => (true, "The referral code is applied when you log in and fill your cart."),
             None => outcome(Decision::NotValid),

@@ -7,7 +7,7 @@ use shared::endpoint::{Endpoint, Error, ErrorBody, Json, JsonBody, RoundTrips};
 use shared::http::body;
 use shared::model::{InternalId, Order, OrderNumber, OrderStatus, User};
 use shared::money::{self, CurrencyFormat, Decimal};
-use shared::rules::visibility::{OrderVisibility, visibility_of};
+use shared::rules::order::{OrderVisibility, visibility_of};
 use shared::shop::accounts::users;
 use shared::shop::orders::{self, StoredOrder};
 use shared::shop::payments::{Desk, Settled};

@@ -9,7 +9,7 @@ use shared::http::body;
 use shared::model::{ActiveVersion, CodeText, InternalId, Items, Money, Order, OrderLine, OrderStatus, ServerId};
 use shared::money::{self, CurrencyFormat, Decimal};
 use shared::rules::delivery::shown::LineState;
-use shared::rules::visibility::{OrderVisibility, visibility_of};
+use shared::rules::order::{OrderVisibility, visibility_of};
 use shared::shop::delivery::{LineDelivery, lines_of};
 use shared::shop::orders::StoredOrder;
 use shared::table::StoreError;

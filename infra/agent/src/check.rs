@@ -1,8 +1,8 @@
 //! `agent check`: tries everything that the agent needs, one after another, and says what to write instead.
 
+use crate::cli::Failure;
 use crate::clock::{Clock as _, SystemClock};
 use crate::config::Config;
-use crate::failure::Failure;
 use crate::journal::{self, Journal, JournalError};
 use crate::run::causes;
 use crate::store::{Store, StoreError};

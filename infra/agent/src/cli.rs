@@ -1,10 +1,9 @@
 //! The command line.
 
 use crate::clock::{Clock, SystemClock};
-use crate::config::Config;
-use crate::failure::Failure;
+use crate::config::{Config, ConfigError};
 use crate::journal::JournalError;
-use crate::run::{Agent, causes};
+use crate::run::{Agent, RoundError, causes};
 use crate::store::StoreError;
 use crate::{check, show};
 use clap::{Args, Parser, Subcommand};
@@ -141,4 +140,23 @@ async fn work(config: Config, dry_run: bool) -> Result<(), Failure> {
         ending.closed().await;
     });
     Ok(agent.run().await?)
+}
+
+/// The reason why a command failed.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Failure {
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error(transparent)]
+    Round(#[from] RoundError),
+    #[error(transparent)]
+    Rcon(#[from] rcon::RconError),
+    #[error("{0}")]
+    Output(#[from] io::Error),
+    #[error("{0}")]
+    Text(String),
 }

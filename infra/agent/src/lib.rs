@@ -8,7 +8,6 @@ mod check;
 mod cli;
 pub mod clock;
 pub mod config;
-mod failure;
 pub mod journal;
 mod players;
 mod responses;

@@ -1,8 +1,8 @@
 //! The output of the commands that read the journal or the list of players.
 
 use crate::book::{Book, Outcome, Record, Row};
+use crate::cli::Failure;
 use crate::config::Config;
-use crate::failure::Failure;
 use crate::journal::{self, End};
 use rcon::Connection;
 use serde_json::json;

@@ -3,7 +3,7 @@
 //! The rates are those of early 2025, rounded. They are for noticing a rate that is the wrong way round and are never
 //! calculated with.
 
-use crate::error::PublishError;
+use crate::publish::PublishError;
 use shared::table::bulk::each;
 use shared::table::codec::key_of;
 use shared::table::keys::prefix;

@@ -3,19 +3,17 @@
 
 use crate::compile::{Compiled, Part};
 use crate::currency::check_digits;
-use crate::error::PublishError;
 use crate::load::damage_of;
 use crate::own_files::keep_files;
 use crate::version::{generation, store_of, version_name};
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use shared::model::ActiveVersion;
-use shared::shop::publishing::{self, Switched, VersionRecord, begin_version, list_versions};
-use shared::shop::publishing::{Step, read_history};
+use shared::shop::publishing::{self, Step, Switched, VersionRecord, begin_version, list_versions, read_history};
 use shared::table::bulk::{IN_FLIGHT, OnProgress, batches, write_each};
-use shared::table::codec::Item;
+use shared::table::codec::{self, Item};
 use shared::table::keys::Key;
 use shared::table::published::{must_be_current, read_active_version};
-use shared::table::{Db, StoreError, codec};
+use shared::table::{Db, StoreError};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Published {
@@ -196,4 +194,17 @@ where
         Ok(())
     });
     writes.buffer_unordered(IN_FLIGHT).try_collect::<()>().await
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum PublishError {
+    #[error("conflict: version {winner} was published in the meantime; nothing was switched")]
+    Raced { winner: String },
+    #[error("version {version} is being removed")]
+    BeingRemoved { version: String },
+    /// The currency would have other digits, and the table has live amounts.
+    #[error("amounts in the table have {published} digits, not {wanted}")]
+    Digits { published: u8, wanted: u8 },
+    #[error(transparent)]
+    Store(#[from] StoreError),
 }

@@ -15,18 +15,16 @@
 //! callers distinguish through this crate and through the SDK's client, and compares what comes of both.
 
 mod access;
-mod backoff;
 pub mod connector;
 mod raw_item;
 mod responses;
 mod row;
 mod runtime;
 mod table;
-mod unreadable;
 
 pub use access::{Access, MissingVariable};
-pub use backoff::backoff;
 pub use raw_item::Item;
+pub use row::Unreadable;
 pub use row::{Row, from_item, from_json, to_item};
+pub use table::backoff;
 pub use table::{BatchGetError, Middleware, Table};
-pub use unreadable::Unreadable;

@@ -5,7 +5,7 @@
 //! "Rows straight into structs" in `infra/docs/performance-notes.md`). An item that the SDK has read becomes a
 //! [`RawItem`] too, so that every struct has one reader.
 
-use crate::unreadable::Unreadable;
+use crate::row::Unreadable;
 use aws_sdk_dynamodb::types::AttributeValue;
 use serde::de::value::{MapAccessDeserializer, MapDeserializer, SeqDeserializer};
 use serde::de::{
@@ -14,8 +14,7 @@ use serde::de::{
 use serde::forward_to_deserialize_any;
 use serde_json::Error;
 use std::collections::HashMap;
-use std::fmt;
-use std::slice;
+use std::{fmt, slice};
 
 pub type Item = HashMap<String, AttributeValue>;
 

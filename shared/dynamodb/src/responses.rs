@@ -1,8 +1,7 @@
 //! The responses that are read without the SDK's maps: those with rows.
 
 use crate::raw_item::{Attribute, Item, RawItem};
-use crate::row::Row;
-use crate::unreadable::Unreadable;
+use crate::row::{Row, Unreadable};
 use aws_sdk_dynamodb::types::AttributeValue;
 use serde::Deserialize;
 use std::collections::HashMap;

@@ -1,7 +1,6 @@
 //! A table and its operations.
 
 use crate::access::Access;
-use crate::backoff::backoff;
 use crate::raw_item::Item;
 use crate::responses::{Batch, Page};
 use crate::row::Row;
@@ -26,6 +25,7 @@ use futures_util::future::{BoxFuture, try_join_all};
 use std::error::Error;
 use std::fmt::Debug;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 /// The most keys that one BatchGetItem takes.
 const BATCH: usize = 100;
@@ -221,4 +221,14 @@ fn random_token() -> Result<String, getrandom::Error> {
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes)?;
     Ok(format!("{:032x}", u128::from_le_bytes(bytes)))
+}
+
+/// How long to wait before round `round + 2`: up to 20 ms, doubled each round, with full jitter, so that writers that
+/// collided once do not collide again.
+pub fn backoff(round: u32) -> Duration {
+    let ceiling = 20_u64 << round.min(6);
+    let mut noise = [0_u8; 8];
+    // Without entropy every writer waits the full time: slower, but never wrong.
+    let share = getrandom::fill(&mut noise).map_or(ceiling, |()| u64::from_le_bytes(noise) % (ceiling + 1));
+    Duration::from_millis(share)
 }

@@ -6,7 +6,6 @@ pub mod bearer;
 pub mod body;
 pub mod cookie;
 pub mod edge;
-pub mod entity_tag;
 pub mod lambda;
 pub mod reply;
 pub mod route;

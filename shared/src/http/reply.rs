@@ -1,13 +1,13 @@
 //! Responses: status, headers, body. Every body is JSON or a page. Everything except the cached GET endpoints is `no-store`
 //! (rules.md, "Caching").
 
-use super::entity_tag;
 use lambda_http::http::header::{
-    CACHE_CONTROL, CONTENT_TYPE, ETAG, HeaderName, HeaderValue, RETRY_AFTER, VARY, WWW_AUTHENTICATE,
+    CACHE_CONTROL, CONTENT_TYPE, ETAG, HeaderName, HeaderValue, IF_NONE_MATCH, RETRY_AFTER, VARY, WWW_AUTHENTICATE,
 };
 use lambda_http::http::{HeaderMap, StatusCode};
 use lambda_http::{Body, Response};
 use serde::Serialize;
+use sha2::{Digest, Sha256};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// How long browsers and proxies may cache a response, in seconds: `max-age` 30, then 60 more while they revalidate.
@@ -139,14 +139,14 @@ impl Rendered {
 
     /// 200 with the body, or 304 if the caller already has it. Both can be cached (rules.md, "Caching").
     pub fn reply(&self, request: &HeaderMap) -> Response<Body> {
-        let tag = self.tag.get_or_init(|| entity_tag::of(&self.body));
+        let tag = self.tag.get_or_init(|| entity_tag(&self.body));
         cacheable(request, tag, || text(self.body.clone()))
     }
 }
 
 /// A response that can be cached, or 304 if the caller already has the one with this tag (rules.md, "Caching").
 pub fn cacheable(request: &HeaderMap, tag: &str, whole: impl FnOnce() -> Response<Body>) -> Response<Body> {
-    let mut response = if entity_tag::matches(request, tag) {
+    let mut response = if has_tag(request, tag) {
         let mut response = Response::new(Body::Empty);
         *response.status_mut() = StatusCode::NOT_MODIFIED;
         response
@@ -189,6 +189,22 @@ impl<K: PartialEq> Default for RenderedOnce<K> {
     fn default() -> Self {
         Self::new()
     }
+}
+
+/// Bytes of the hash in a tag.
+const BYTES: usize = 16;
+
+/// The strong tag of a body, including the quotes.
+pub fn entity_tag(body: &str) -> String {
+    let hash = Sha256::digest(body);
+    format!("\"{}\"", hex::encode(&hash[..BYTES]))
+}
+
+/// Whether the caller already has the body with this tag (RFC 9110, 13.1.2: weak comparison).
+fn has_tag(headers: &HeaderMap, tag: &str) -> bool {
+    let values = headers.get_all(IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());
+    let mut candidates = values.flat_map(|value| value.split(',')).map(str::trim);
+    candidates.any(|candidate| candidate == "*" || candidate.trim_start_matches("W/") == tag)
 }
 
 #[cfg(test)]

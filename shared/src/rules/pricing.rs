@@ -1,7 +1,9 @@
 //! The price of an item for a caller, and whether the caller can buy it: the same in the catalog, the deals, the
 //! promotions and the cart (rules.md, "Limits and availability").
 
-use crate::model::{Item, ItemId, Ledger, Money, Owned, PriceTier, Sold, UserSubscription};
+use crate::model::{
+    Cart, Item, ItemId, Ledger, Money, Owned, PriceTier, Promotion, Promotions, PublishedItem, Sold, UserSubscription,
+};
 use serde::Serialize;
 
 /// A buyer, as far as that decides about prices and about what they can buy.
@@ -158,4 +160,23 @@ pub fn is_cumulative(item: &Item, tiers: &[PriceTier]) -> bool {
 /// buyer's price (rules.md, "Cumulative categories").
 const fn takes_credit(item: &Item) -> bool {
     !item.is_subscription && !item.any_price
+}
+
+#[derive(Debug, Clone, Copy)]
+pub struct Offer<'a> {
+    pub published: &'a PublishedItem,
+    pub promotion: &'a Promotion,
+    /// The item's availability for the caller, at its catalog price.
+    pub availability: Availability,
+}
+
+/// The promotions of active, available items that are not in the cart, in published order.
+pub fn offers<'a>(promotions: &'a Promotions, cart: &Cart, sold: &Sold, buyer: Buyer<'_>) -> Vec<Offer<'a>> {
+    let offers = promotions.0.iter().filter_map(|published| {
+        let promotion = published.item.promotion.as_ref()?;
+        let availability = availability(&published.item, &published.price_tiers, sold, Some(buyer));
+        let in_cart = cart.lines.iter().any(|line| line.item == published.item.id);
+        (!availability.unavailable && !in_cart).then_some(Offer { published, promotion, availability })
+    });
+    offers.collect()
 }

@@ -3,14 +3,14 @@
 //! was applied or not.
 
 use crate::State;
-use crate::support::referral;
 use lambda_http::http::{HeaderMap, HeaderValue};
 use shared::endpoint::{Input, InputKind, Received, RequestSchemas};
 use shared::http::body::BodyFault;
 use shared::http::cookie;
 use shared::model::{Cart, CodeText, Referral};
-use shared::rules::referral::SetReferral;
-use shared::table::StoreError;
+use shared::rules::referral::{self, SetReferral};
+use shared::shop::codes;
+use shared::table::{StoreError, keys};
 
 const COOKIE: &str = "captured_referral";
 /// How long a browser keeps the code, in seconds: 30 days.
@@ -57,7 +57,7 @@ impl Captured {
     /// Reads the referral of the code, if it is in force. Reads nothing for a request without the cookie.
     pub async fn referral(&self, state: &State) -> Result<Option<Referral>, StoreError> {
         let Some(code) = &self.code else { return Ok(None) };
-        referral::in_force(state, code).await
+        in_force(state, code).await
     }
 
     /// The cookie that clears the code once a cart is written; `None` if the browser keeps none.
@@ -79,8 +79,35 @@ fn set(value: &str, seconds: u32) -> Option<HeaderValue> {
 
 /// Applies a referral to a cart that is about to be written, under the rules of setReferral.
 pub async fn apply(state: &State, cart: &mut Cart, captured: Referral) -> Result<(), StoreError> {
-    if referral::decide(state, Some(&captured), cart, true).await? == SetReferral::Apply {
+    if decide(state, Some(&captured), cart, true).await? == SetReferral::Apply {
         cart.referral = Some(captured.code);
     }
     Ok(())
+}
+
+/// Reads the referral of a code; `None` if it is not in force.
+pub async fn in_force(state: &State, code: &CodeText) -> Result<Option<Referral>, StoreError> {
+    let rows = state.base.db.batch_get(vec![keys::referral(code)]);
+    let (active, rows) = tokio::join!(state.base.published.active_version(), rows);
+    let (active, found) = (active?, codes::take_referral(&mut rows?, code)?);
+    Ok(referral::in_force(found.as_ref(), active.config.is_ref).cloned())
+}
+
+/// Decides about `found` for a cart as it was read. Another code on the cart is read: one that is disabled or no longer
+/// exists does not block `found`.
+pub async fn decide(
+    state: &State,
+    found: Option<&Referral>,
+    cart: &Cart,
+    switched_on: bool,
+) -> Result<SetReferral, StoreError> {
+    let decide = |on_cart| referral::set(found, on_cart, cart.user, switched_on);
+    match (decide(cart.referral.as_ref()), &cart.referral) {
+        (SetReferral::AnotherIsSet, Some(on_cart)) => {
+            let mut rows = state.base.db.batch_get(vec![keys::referral(on_cart)]).await?;
+            let other = codes::take_referral(&mut rows, on_cart)?;
+            Ok(decide(referral::in_force(other.as_ref(), switched_on).map(|_| on_cart)))
+        }
+        (decision, _) => Ok(decision),
+    }
 }

@@ -4,8 +4,5 @@ pub mod captured;
 pub mod change;
 pub mod context;
 pub mod count;
-pub mod referral;
-pub mod remove_code;
-pub mod servers;
 pub mod unknown_codes;
 pub mod write;

@@ -6,7 +6,7 @@ use lambda_http::http::header::{
 use lambda_http::http::{HeaderValue, StatusCode};
 use lambda_http::{Body, Request, Response};
 use shared::endpoint::{Cache, Content, Refusal, Reply};
-use shared::http::{entity_tag, reply};
+use shared::http::reply;
 use std::fmt;
 
 /// Only the shop's own scripts and styles run; pictures may be anywhere, because a store's files can name any.
@@ -33,7 +33,7 @@ impl Html {
 
 impl Reply for Html {
     fn into_response(self, request: &Request, _: Cache) -> Response<Body> {
-        let tag = entity_tag::of(&self.body);
+        let tag = reply::entity_tag(&self.body);
         reply::cacheable(request.headers(), &tag, || response(StatusCode::OK, self.media_type, self.body))
     }
 

@@ -1,7 +1,6 @@
 //! The stand-in's pages: the authorize page, and what is wrong with a request for it.
 
-use super::accounts::{ACCOUNTS, CARRIED};
-use super::form::{Parameters, in_html};
+use super::form::{ACCOUNTS, CARRIED, Parameters, in_html};
 use std::fmt::Write as _;
 
 fn page(title: &str, content: &str) -> String {

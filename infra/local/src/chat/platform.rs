@@ -1,7 +1,6 @@
 //! The endpoints of the stand-in.
 
-use super::accounts::ACCOUNTS;
-use super::form::Parameters;
+use super::form::{ACCOUNTS, Parameters};
 use super::pages;
 use crate::auth_by_host::is_here;
 use base64::Engine as _;

@@ -1,15 +1,11 @@
 //! The API: who may call, which calls there are, and what a repeated call returns.
 
-use super::billing_calls as billing;
-use super::calls;
 use super::error::ApiError;
 use super::idempotency::Request;
-use super::input::{EXPAND, Input};
-use super::parameters::{self, Parameter, texts};
-use super::portal;
+use super::parameters::{self, EXPAND, Input, Parameter, texts};
 use super::state::State;
 use super::webhooks::list;
-use super::{API_VERSION, Received, form};
+use super::{API_VERSION, Received, billing_calls as billing, calls, form, portal};
 use http::{HeaderMap, Method, StatusCode};
 use serde_json::{Map, Value};
 

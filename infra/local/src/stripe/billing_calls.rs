@@ -3,8 +3,7 @@
 use super::billing::{Customer, Invoice, Pause, Subscription};
 use super::calls::page;
 use super::error::ApiError;
-use super::input::{EXPAND, Input};
-use super::parameters::{Parameter, Shape, boolean, integer, text};
+use super::parameters::{EXPAND, Input, Parameter, Shape, boolean, integer, text};
 use super::state::State;
 use serde_json::Value;
 

@@ -2,9 +2,8 @@
 
 use super::error::ApiError;
 use super::give_back::Note;
-use super::input::{EXPAND, Input};
 use super::objects::{Charge, Dispute, Intent, Refund, Session};
-use super::parameters::{Parameter, Shape, integer, metadata, text, texts};
+use super::parameters::{EXPAND, Input, Parameter, Shape, integer, metadata, text, texts};
 use super::state::State;
 use super::webhooks::{Endpoint, Event, list};
 use serde_json::{Value, json};

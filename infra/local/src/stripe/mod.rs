@@ -16,7 +16,6 @@ mod form;
 mod give_back;
 mod html;
 mod idempotency;
-mod input;
 mod kept;
 mod limit;
 mod new_session;

@@ -2,9 +2,8 @@
 
 use super::billing::Subscription;
 use super::error::ApiError;
-use super::input::{EXPAND, Input};
 use super::objects::{Line, Recurring, Session};
-use super::parameters::{Parameter, Shape, boolean, integer, list, metadata, text, texts};
+use super::parameters::{EXPAND, Input, Parameter, Shape, boolean, integer, list, metadata, text, texts};
 use super::state::State;
 use http::StatusCode;
 use serde_json::{Map, Value};

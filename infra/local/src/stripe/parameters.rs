@@ -136,6 +136,17 @@ pub(super) fn metadata(tree: Option<&Value>) -> Map<String, Value> {
     tree.and_then(Value::as_object).cloned().unwrap_or_default()
 }
 
+/// A call with the id in its path, empty if it has none.
+pub(super) struct Input<'a> {
+    pub(super) id: &'a str,
+    /// The same id, empty if the object belongs to another account.
+    pub(super) seen: &'a str,
+    pub(super) tree: &'a Map<String, Value>,
+    pub(super) now: i64,
+}
+
+pub(super) const EXPAND: Parameter = ("expand", false, Shape::List(&Shape::Text(100)));
+
 #[cfg(test)]
 mod tests {
     use super::super::form::{pairs, tree};

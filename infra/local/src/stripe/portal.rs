@@ -3,8 +3,7 @@
 use super::billing::Subscription;
 use super::calls::page;
 use super::error::ApiError;
-use super::input::{EXPAND, Input};
-use super::parameters::{Parameter, Shape, boolean, text};
+use super::parameters::{EXPAND, Input, Parameter, Shape, boolean, text};
 use super::portal_objects::{Configuration, PortalSession};
 use super::state::State;
 use http::StatusCode;

@@ -1,10 +1,10 @@
 //! Categories: slugs, ids, order and visibility.
 
+use super::check_id;
 use super::item::item;
 use super::item_reader::CategoryContext;
 use super::site::Site;
 use super::text::{check_image, check_name};
-use super::value::check_id;
 use crate::fault::{Report, Unique};
 use crate::files::{CategoryFile, Source};
 use shared::model::{CategoryHead, CategoryId, CategoryWithItems, Comparison, Item, ItemDelivery, ItemId, Slug};

@@ -1,7 +1,7 @@
 //! Pages, staff, the announcement, and the links of all of them.
 
+use super::check_id;
 use super::text::{check_html, check_link, check_long_text, check_name};
-use super::value::check_id;
 use crate::fault::{Report, Unique};
 use crate::files::{At, CategoryFile, PageFile, Source, StaffFile, StoreFile, StoreFiles};
 use jiff::Timestamp;

@@ -1,11 +1,9 @@
 //! Items: prices, limits and what they refer to.
 
-use super::commands;
 use super::item_reader::{CategoryContext, ItemReader};
 use super::prices::{prices, virtual_price};
-use super::subscription;
 use super::text::{check_image, check_long_text, check_name, check_plain_text};
-use super::value::check_id;
+use super::{check_id, commands, subscription};
 use crate::fault::{Report, Unique};
 use crate::files::{ItemFile, VariableFile};
 use shared::model::{

@@ -1,7 +1,7 @@
 //! Reads the fields of one item, and notes faults under its name.
 
+use super::amount;
 use super::site::Site;
-use super::value::amount;
 use crate::fault::Report;
 use crate::files::{At, Decimal, ItemFile};
 use shared::model::{Comparison, Money};

@@ -15,15 +15,14 @@ mod shop;
 mod site;
 mod subscription;
 mod text;
-mod value;
 
 pub use catalog::Category;
 pub(crate) use currencies::shown_rate;
 pub use site::Site;
 
 use crate::fault::Report;
-use crate::files::StoreFiles;
-use shared::model::{Page, Staff};
+use crate::files::{Decimal, StoreFiles};
+use shared::model::{LARGEST_ID, Money, Page, Staff};
 use std::path::PathBuf;
 
 /// A store as model types, hidden parts included.
@@ -56,4 +55,22 @@ pub fn lower(files: &StoreFiles, report: &mut Report) -> Lowered {
     command_values::check(files, &categories, &site, report);
     likely::check(files, &categories, &pages, &site, report);
     Lowered { site, staff, pages, categories }
+}
+
+/// Notes an id that is 0 or too large.
+pub fn check_id(id: u64, line: Option<u64>, field: &str, report: &mut Report) {
+    if id == 0 || id > LARGEST_ID {
+        report.fault(line, field, format!("must be from 1 to {LARGEST_ID}"));
+    }
+}
+
+/// Reads an amount; one that cannot be read is noted and counts as nothing.
+pub fn money(decimal: &Decimal, digits: u8, field: &str, report: &mut Report) -> Money {
+    amount(decimal, digits, field, report).unwrap_or(Money::ZERO)
+}
+
+/// Reads an amount; one that cannot be read is noted and is `None`, for those who compare it with others.
+pub fn amount(decimal: &Decimal, digits: u8, field: &str, report: &mut Report) -> Option<Money> {
+    let amount = decimal.money(digits);
+    amount.map_err(|error| report.fault(decimal.line(), field, error.to_string())).ok()
 }

@@ -1,6 +1,6 @@
 //! `payments` of `store.yaml`: how buyers pay.
 
-use super::value::amount;
+use super::amount;
 use crate::fault::{Report, Unique, nearest};
 use crate::files::{CategoryFile, Decimal, PaymentsFile, StoreFile, StoreFiles};
 use crate::provider::{self, Charged, METHODS};

@@ -4,7 +4,7 @@ use super::content::announcement;
 use super::currencies::{check_code, currencies};
 use super::payments::payments;
 use super::text::{check_image, check_link, check_name};
-use super::value::{amount, check_id, money};
+use super::{amount, check_id, money};
 use crate::fault::{Report, Unique};
 use crate::files::{
     At, ChatFile, FORMAT, LanguageFile, LinkFile, NO_ID, PatronsFile, PlayersFile, StoreFile, StorefrontFile,

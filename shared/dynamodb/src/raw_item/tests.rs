@@ -1,5 +1,5 @@
 use super::*;
-use crate::unreadable::UNREADABLE;
+use crate::row::UNREADABLE;
 use serde::Deserialize;
 
 #[derive(Debug, PartialEq, Deserialize)]

@@ -1,6 +1,6 @@
 //! The checks of every line of a cart, whether it is added or changed.
 
-use super::inputs::CartInputs;
+use super::CartInputs;
 use super::refusal::LineRefusal;
 use crate::model::{Item, Line, LineVariable, Money, PaymentType, PlayerName, PublishedItem, ServerId, UserName};
 use crate::rules::command_servers::{MOST_PER_UNIT, runs_per_unit};

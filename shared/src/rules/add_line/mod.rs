@@ -1,10 +1,8 @@
 //! Whether a line can be added to a cart or changed, and the cart with it (rules.md, "Adding and changing lines").
 
 mod check;
-mod inputs;
 mod refusal;
 
-pub use inputs::CartInputs;
 pub use refusal::LineRefusal;
 pub(in crate::rules) use refusal::{ALREADY_SUBSCRIBED, SUBSCRIPTION_NOT_ALONE};
 
@@ -12,7 +10,11 @@ use super::cart::is_own_step;
 use super::command_servers::are_too_many;
 use super::missing::with_valid_choices;
 use super::variable;
-use crate::model::{Cart, Item, ItemId, Line, LineId, LineVariable, Money, PaymentType, PlayerName, ServerId};
+use crate::model::{
+    Cart, Item, ItemId, Items, Line, LineId, LineVariable, Money, PaymentType, PlayerName, ServerId, Sold,
+    StoreDelivery, UserName,
+};
+use crate::rules::pricing::Buyer;
 use check::{check, recipients};
 use std::borrow::Cow;
 
@@ -189,6 +191,35 @@ fn with(inputs: &CartInputs<'_>, placed: Line) -> Result<Placed, LineRefusal> {
     }
     cart.next_line = id.get().saturating_add(1);
     Ok(Placed { cart, line: id, replaced })
+}
+
+/// Everything besides the line itself that decides about it.
+#[derive(Debug, Clone, Copy)]
+pub struct CartInputs<'a> {
+    pub cart: &'a Cart,
+    /// The items of the cart's lines and of the line to add.
+    pub items: &'a Items,
+    /// Units sold of these items.
+    pub sold: &'a Sold,
+    pub owner: Buyer<'a>,
+    /// The owner's name.
+    pub buyer: &'a str,
+    pub has_virtual_currency: bool,
+    /// The commands of every sale.
+    pub delivery: &'a StoreDelivery,
+}
+
+impl CartInputs<'_> {
+    /// Whether a recipient is the buyer, without regard to case.
+    pub(super) fn is_buyer(&self, recipient: &PlayerName) -> bool {
+        UserName::parse(self.buyer).is_ok_and(|buyer| buyer == *recipient.key())
+    }
+
+    /// Units of an item in the lines that `counts` is true of.
+    pub(super) fn units(&self, item: ItemId, counts: impl Fn(&Line) -> bool) -> u64 {
+        let lines = self.cart.lines.iter().filter(|line| line.item == item && counts(line));
+        lines.map(|line| u64::from(line.count)).sum()
+    }
 }
 
 #[cfg(test)]
