@@ -5,7 +5,7 @@
 //! is paid. The *ledgers* say what users own; they change when an order is paid and when it is refunded.
 
 use super::StoredOrder;
-use super::inputs::OrderInputs;
+use super::change::OrderInputs;
 use super::refusal::{Guarded, Limit, OrderRefusal, UserLimit};
 use crate::model::{Code, Coupon, GiftCardPayment, ItemId, Ledger, Money, Order, UserId};
 use crate::rules::dispute::{is_taken_back, less_returned};

@@ -5,10 +5,9 @@
 //!
 //! Everything that decides about an order is read strongly consistent, never from a cache.
 
-pub(in crate::shop) mod after;
 mod as_checkout;
+pub(in crate::shop) mod change;
 pub(in crate::shop) mod effects;
-pub(in crate::shop) mod inputs;
 mod moves;
 mod order_request;
 pub mod owned_orders;
@@ -16,16 +15,15 @@ mod record;
 pub(in crate::shop) mod refunds;
 pub(in crate::shop) mod refusal;
 mod rows;
-pub(in crate::shop) mod transition;
 pub mod unfinished;
 
+pub use change::SetStatusError;
+pub use change::{Changed, set_status};
 pub use moves::{MoveError, Moved, NewPlayer, check as check_move, move_order, moved_lines, player_of};
 pub use order_request::{LineRequest, OrderRequest, RequestError, lines};
 pub use record::{NewOrder, PaidCheckout, RecordError, Recorded, record};
 pub use refusal::OrderRefusal;
 pub use rows::*;
-pub use transition::SetStatusError;
-pub use transition::{Changed, set_status};
 
 use crate::model::{ActiveVersion, InternalId, OrderNumber};
 use crate::table::bulk::each;

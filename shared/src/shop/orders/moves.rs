@@ -3,9 +3,8 @@
 //! stored, so that whoever repeats the call, and the sweep, continue where another one stopped.
 
 use super::StoredOrder;
-use super::after::after_at_once;
+use super::change::{OrderInputs, account, after_at_once};
 use super::effects::{Limits, move_between};
-use super::inputs::{OrderInputs, account};
 use super::refusal::{Guarded, Limit, OrderRefusal};
 use crate::clock::Clock;
 use crate::model::{
@@ -16,10 +15,9 @@ use crate::rules::dispute::{less_returned, takes_back};
 use crate::rules::line_refund::line_id;
 use crate::rules::ownership::with_terms;
 use crate::shop::accounts::{names, users};
-use crate::shop::delivery;
-use crate::shop::orders;
 use crate::shop::stock::ledgers;
 use crate::shop::subscriptions::of_orders::{NotMoved, move_to};
+use crate::shop::{delivery, orders};
 use crate::table::transaction::{Write, send_guarded};
 use crate::table::{Db, StoreError, in_turns, keys};
 use std::collections::BTreeMap;

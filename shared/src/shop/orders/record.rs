@@ -1,13 +1,11 @@
 //! Recording an order, with everything it takes, in one transaction.
 
-use super::after::after_at_once;
+use super::change::{OrderInputs, after_at_once, with_accounts};
 use super::effects::{Limits, add_to_ledgers, check_codes, spent, take_stock, users_exist};
-use super::inputs::{OrderInputs, with_accounts};
 use super::owned_orders::OwnedOrder;
 use super::refusal::{Guarded, OrderRefusal};
 use super::unfinished::Unfinished;
-use super::{Payment, StoredOrder};
-use super::{new_internal_id, next_number};
+use super::{Payment, StoredOrder, new_internal_id, next_number};
 use crate::clock::Clock;
 use crate::model::{
     CodeText, GiftCardPayment, InternalId, ItemId, Money, Order, OrderEffects, OrderLine, OrderNumber, OrderStatus,

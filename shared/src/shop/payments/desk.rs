@@ -8,12 +8,9 @@ use super::refunds::{EndsGone, end_review, ended_by, note_attempt, note_failed, 
 use crate::clock::Clock;
 use crate::model::{Cancellation, InternalId, Money, OrderStatus};
 use crate::rules::payment::{Decision, Origin, PaymentState, Progress, decide, is_own, origin};
-use crate::shop::orders::SetStatusError;
-use crate::shop::orders::after::after;
+use crate::shop::orders::change::{Planned, Step, after, plan, with_accounts};
 use crate::shop::orders::effects::Limits;
-use crate::shop::orders::inputs::with_accounts;
-use crate::shop::orders::transition::{Planned, Step, plan};
-use crate::shop::orders::{self, StoredOrder};
+use crate::shop::orders::{self, SetStatusError, StoredOrder};
 use crate::table::transaction::{Write, send, send_patiently, sent};
 use crate::table::{Db, LostRace, StoreError, TURNS, in_turns};
 use crate::telemetry;

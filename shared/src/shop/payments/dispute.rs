@@ -9,7 +9,7 @@ use crate::model::{
 };
 use crate::rules::dispute::{decisive, is_older, is_taken_back, takes_back};
 use crate::shop::accounts::bans;
-use crate::shop::orders::after::after;
+use crate::shop::orders::change::after;
 use crate::shop::orders::{self, StoredOrder};
 use crate::shop::subscriptions::of_orders::end;
 use crate::table::published::read_active_version;

@@ -5,7 +5,7 @@ use super::provider::{Provider, ProviderError};
 use super::refunds::EndsGone;
 use crate::model::{Cart, InternalId, Login, Money, OpenCheckout, OrderStatus, UserId};
 use crate::shop::carts;
-use crate::shop::orders::after::clear_cart;
+use crate::shop::orders::change::clear_cart;
 use crate::shop::orders::{self, StoredOrder};
 use crate::table::transaction::{Unguarded, Write, is_written, send_patiently, sent};
 use crate::table::{Db, StoreError};

@@ -8,7 +8,7 @@ use crate::rules::dispute::takes_back;
 use crate::rules::line_refund::LineRefusal;
 use crate::rules::payment::{Origin, PaymentState, Progress, origin};
 use crate::rules::refund::{NextStep, RefundRefusal, next_step};
-use crate::shop::orders::transition::Step;
+use crate::shop::orders::change::Step;
 use crate::shop::orders::unfinished::{self, Due};
 use crate::shop::orders::{self, StoredOrder};
 use crate::shop::statistics::follow;

@@ -11,8 +11,8 @@ use crate::rules::subscription::{
 };
 use crate::shop::accounts::users;
 use crate::shop::orders::StoredOrder;
+use crate::shop::orders::change::SetStatusError;
 use crate::shop::orders::refusal::OrderRefusal;
-use crate::shop::orders::transition::SetStatusError;
 use crate::shop::subscriptions;
 use crate::table::transaction::Write;
 use crate::table::{Db, StoreError, keys, read_live};

@@ -1,24 +1,123 @@
-//! A change of an order's status, as the writes of one transaction. Every change goes through [`plan`]: what it takes and gives back is
-//! decided there.
+//! A change of an order's status: what it depends on, the writes of one transaction that it is, and its consequences once it is written
+//! (the buyer's cart without what was bought, the delivery, the statistics). Every change goes through [`plan`]: what it takes and gives
+//! back is decided there.
 
-use super::after::after_at_once;
 use super::effects::{
     Limits, Taken, add_to_ledgers, give_back_stock, spent, take_from_ledgers, take_stock, users_exist,
 };
-use super::inputs::OrderInputs;
 use super::refusal::{Guarded, OrderRefusal};
 use super::unfinished::Unfinished;
-use super::{Payment, StoredOrder};
+use super::{Payment, StoredOrder, active_version};
 use crate::clock::Clock;
-use crate::model::{InternalId, ItemId, OrderLine, OrderStatus, Reviewed, UserId};
-use crate::rules::order::may_become;
+use crate::model::{
+    ActiveVersion, Cart, Code, CodeText, InternalId, ItemId, Ledger, Order, OrderLine, OrderStatus, PlayerName,
+    PublishedItem, Reviewed, StoreDelivery, UserId,
+};
+use crate::rules::checkout::without_bought;
+use crate::rules::order::{may_become, users};
 use crate::rules::ownership::with_terms;
 use crate::rules::payment::PaidPeriod;
-use crate::shop::statistics::Statistics;
+use crate::shop::accounts::{self, names};
+use crate::shop::delivery::follow_or_leave;
+use crate::shop::statistics::{Statistics, follow as count};
+use crate::shop::stock::{self, ledgers};
 use crate::shop::subscriptions::of_orders;
-use crate::shop::{carts, orders};
-use crate::table::transaction::{Write, send_guarded};
-use crate::table::{Db, StoreError, TURNS, in_turns};
+use crate::shop::{carts, codes, orders};
+use crate::table::transaction::{Write, is_written, send, send_guarded, sent};
+use crate::table::{Db, RETRIES, StoreError, TURNS, in_turns, keys, published, read_live};
+use std::collections::{BTreeMap, BTreeSet};
+
+#[derive(Debug)]
+pub(in crate::shop) struct OrderInputs {
+    /// The order's users, owner and recipients, who have an account.
+    pub(in crate::shop) users: BTreeSet<UserId>,
+    /// The ledgers of those who have one.
+    pub(in crate::shop) ledgers: BTreeMap<UserId, Ledger>,
+    pub(in crate::shop) items: BTreeMap<ItemId, PublishedItem>,
+    /// Units sold of the order's items that have a counter.
+    pub(in crate::shop) counted: BTreeMap<ItemId, i64>,
+    pub(in crate::shop) coupon: Option<Code>,
+    pub(in crate::shop) has_use: bool,
+    pub(in crate::shop) gift_card: Option<Code>,
+    /// The order that the owner's cart remembers as its checkout; read only for the order of a checkout.
+    pub(in crate::shop) checkout: Option<InternalId>,
+    /// The game servers, and the commands of every sale.
+    pub(in crate::shop) delivery: StoreDelivery,
+}
+
+impl OrderInputs {
+    pub(in crate::shop) async fn read(db: &Db, order: &StoredOrder) -> Result<Self, StoreError> {
+        let ActiveVersion { version, config, .. } = active_version(db).await?;
+        let ids: BTreeSet<ItemId> = order.order.lines.iter().map(|line| line.item).collect();
+        let (owner, of_order) = (order.order.owner, users(&order.order));
+        let (coupon, gift) = (order.effects.coupon.as_ref(), order.effects.gift_card.as_ref());
+        let of_item = |id: &ItemId| [keys::item(&version, *id), keys::count(*id)];
+        let mut wanted: Vec<_> = ids.iter().flat_map(of_item).collect();
+        wanted.extend(of_order.iter().flat_map(|user| [keys::user(*user), keys::ledger(*user)]));
+        wanted.extend(coupon.map(keys::code));
+        wanted.extend(coupon.zip(owner).map(|(code, user)| keys::code_use(code, user)));
+        wanted.extend(gift.map(|gift| keys::code(&gift.code)));
+        let cart = owner.filter(|_| order.is_checkout());
+        wanted.extend(cart.map(keys::cart));
+        let mut rows = db.batch_get(wanted).await?;
+        let mut items = BTreeMap::new();
+        let mut counted = BTreeMap::new();
+        for id in ids {
+            let key = keys::item(&version, id);
+            if let Some(row) = rows.take(&key) {
+                items.insert(id, row.published(&key)?.0);
+            }
+            counted.extend(stock::take(&mut rows, id)?.map(|sold| (id, sold)));
+        }
+        let cart = cart.map(|user| carts::take(&mut rows, user)).transpose()?;
+        let uses = match coupon.zip(owner) {
+            Some((code, user)) => codes::take_uses(&mut rows, code, user)?,
+            None => 0,
+        };
+        Ok(Self {
+            users: of_order.iter().copied().filter(|user| rows.take(&keys::user(*user)).is_some()).collect(),
+            ledgers: ledgers::take_existing(&mut rows, of_order.iter().copied())?,
+            items,
+            counted,
+            has_use: uses > 0,
+            checkout: cart.and_then(|cart| cart.checkout).map(|checkout| checkout.order),
+            delivery: config.delivery,
+            coupon: coupon.map_or(Ok(None), |code| codes::take(&mut rows, code))?,
+            gift_card: gift.map_or(Ok(None), |gift| codes::take(&mut rows, &gift.code))?,
+        })
+    }
+}
+
+/// The lines with the accounts of all recipients; `None` if they are all known. A recipient who is banned by now has
+/// none.
+pub(in crate::shop) async fn with_accounts(
+    db: &Db,
+    clock: &dyn Clock,
+    order: &Order,
+) -> Result<Option<Vec<OrderLine>>, StoreError> {
+    let mut lines = order.lines.clone();
+    for line in lines.iter_mut().filter(|line| line.recipient.is_none()) {
+        let name = line.chosen.as_ref().and_then(|chosen| chosen.gift_to.as_ref());
+        if let Some(name) = name {
+            line.recipient = account(db, clock, name).await?;
+        }
+    }
+    Ok((lines != order.lines).then_some(lines))
+}
+
+/// The account of a player, made if there is none; `None` if the name is banned.
+pub(in crate::shop) async fn account(
+    db: &Db,
+    clock: &dyn Clock,
+    name: &PlayerName,
+) -> Result<Option<UserId>, StoreError> {
+    if let Some(user) = names::owner(db, name.key()).await? {
+        return Ok(Some(user));
+    }
+    let config = published::read_active_version(db).await?.unwrap_or_default().config;
+    let row = accounts::create(db, &config, name, clock.seconds()).await?;
+    Ok(row.map(|row| row.user))
+}
 
 /// The reason why a status was not changed.
 #[derive(Debug, thiserror::Error)]
@@ -206,4 +305,55 @@ pub async fn set_status(
         Ok(Changed { stored, from, unguarded, statistics })
     })
     .await
+}
+
+/// Clears the buyer's cart and delivers. The cart is left to the sweep if its buyer keeps changing it, the delivery if it fails,
+/// the statistics in any case. `stored` is the order before or after the change.
+pub(in crate::shop) async fn after(db: &Db, clock: &dyn Clock, stored: &StoredOrder) -> Result<(), StoreError> {
+    is_written(clear_cart(db, stored.clone()).await)?;
+    if stored.effects.delivery.is_some() {
+        follow_or_leave(db, clock, stored).await;
+    }
+    Ok(())
+}
+
+/// [`after`] of a tool's change: whatever fails is left to the sweep, and the statistics follow at once.
+pub(in crate::shop) async fn after_at_once(db: &Db, clock: &dyn Clock, stored: &StoredOrder) -> Statistics {
+    if let Err(error) = after(db, clock, stored).await {
+        tracing::warn!(order = %stored.order.internal_id, %error, "left to the sweep");
+    }
+    count(db, &stored.order.internal_id).await
+}
+
+/// Removes what was bought from the buyer's cart, if that is not done yet. After an error, and if the buyer kept changing the cart,
+/// the same call may be repeated.
+pub(in crate::shop) async fn clear_cart(db: &Db, stored: StoredOrder) -> Result<(), StoreError> {
+    if stored.effects.cart_cleared != Some(false) || sent(db, writes(db, &stored).await?).await? {
+        return Ok(());
+    }
+    in_turns(RETRIES, || async {
+        let read = orders::get(db, &stored.order.internal_id).await?;
+        match read.filter(|stored| stored.effects.cart_cleared == Some(false)) {
+            Some(stored) => send(db, writes(db, &stored).await?).await,
+            None => Ok(()),
+        }
+    })
+    .await
+}
+
+/// The mark, and the cart if it still remembers the order.
+async fn writes(db: &Db, stored: &StoredOrder) -> Result<Vec<Write>, StoreError> {
+    let cart = match stored.order.owner {
+        Some(owner) => read_live::<Cart>(db, &keys::cart(owner)).await?,
+        None => None,
+    };
+    let id = &stored.order.internal_id;
+    let cart = cart.filter(|cart| cart.checkout.as_ref().is_some_and(|checkout| checkout.order == *id));
+    let mut writes: Vec<Write> = vec![stored.set_cart_cleared()];
+    if let Some(cart) = cart {
+        let gift_card = stored.effects.gift_card.as_ref().map(|payment| &payment.code);
+        let codes: Vec<&CodeText> = stored.effects.coupon.iter().chain(gift_card).collect();
+        writes.push(carts::write(&without_bought(&cart, &stored.order.lines, &codes))?);
+    }
+    Ok(writes)
 }
