@@ -284,14 +284,14 @@ impl GameServer {
 
     /// The calls whose answers the plugin shows in the game.
     async fn content(&self) {
-        for round in 1_u32.. {
+        for time in 1_u32.. {
             tokio::time::sleep(GOALS).await;
             // An error costs nothing here but what is shown.
             _ = self.calls.content("donation_goal").await;
-            if round % PACKAGES == 0 {
+            if time % PACKAGES == 0 {
                 _ = self.calls.content("gui/packages_new").await;
             }
-            if round % SETTINGS == 0 {
+            if time % SETTINGS == 0 {
                 _ = self.calls.get("settings/get").await;
             }
         }
