@@ -8,7 +8,6 @@
 //! |---|---|---|---|
 //! | which version is published, its config, and the schema number of the data | `STORE` | `POINTER` | Get, Update |
 //! | a restore that is not finished, in the place of the active version | `STORE` | `POINTER` | Get, Put, Update |
-//! | a restore that an earlier version of the tool began | `RESTORE` | `RESTORE` | Get |
 //! | what was published when | `STORE` | `HISTORY` | Get, Put |
 //! | versions still in the table | `VERSIONS` | *version* | Query |
 //! | the owner's own files of a version, compressed, in parts; no function reads them | `FILES#v` | *set*`#`*number* | Get, Query, Put and Delete by tools |
@@ -53,7 +52,6 @@
 //! | a game server by the hash of its key | `SERVER#hash` | `SERVER` | Get, BatchGet, Update; Put and Delete by the operations tool |
 //! | a text that takes something from an account on a server, and which orders hold it | `EXPIRY#user` | `TEXT#`*server*`#`*hash* | BatchGet; Put and Delete in transactions |
 //! | the texts that run when an item of an account ends | `EXPIRY#user` | `ITEM#`*item*`#`*hash* | BatchGet, Put in transactions |
-//! | when an item of a player expires on a server, as it was stored before | `EXPIRY#name`, lower-cased | *item*`#`*server* | BatchGet by the operations tool |
 //! | the next integer id of a kind | `SEQ#kind` | `SEQ` | Update |
 
 mod delivery;
