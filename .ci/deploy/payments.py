@@ -147,7 +147,7 @@ class Payments:
         expect_equal("the order before the sweep", self.order(checkout)["status"], "PENDING")
         # The provider's events are asked for every hour: the last time is moved back by two.
         self.account.client("dynamodb").update_item(
-            TableName=self.trial.outputs["TableName"], Key={"pk": {"S": "OPEN"}, "sk": {"S": "NOTICES"}},
+            TableName=self.trial.outputs["TableName"], Key={"pk": {"S": "UNFINISHED"}, "sk": {"S": "EVENTS"}},
             UpdateExpression="SET since = :since", ConditionExpression="attribute_exists(pk)",
             ExpressionAttributeValues={":since": {"N": str(int(time.time()) - 7_200)}})
         swept = self.sweep()

@@ -169,7 +169,9 @@ class Shop(Stack):
     def publish(self, name):
         """The sample store with this name, whose storefront is this shop. Afterwards every function knows of it."""
         store = WORK / "shop-store"
-        shutil.copytree(ROOT / "infra" / "sample-store", store, dirs_exist_ok=True)
+        # What an earlier run has left is of its own time.
+        shutil.rmtree(store, ignore_errors=True)
+        shutil.copytree(ROOT / "infra" / "sample-store", store)
         settings = store / "store.yaml"
         text, count = re.subn(r"(?m)^name: .*$", f"name: {name}", settings.read_text())
         expect_equal("the number of names in store.yaml", count, 1)

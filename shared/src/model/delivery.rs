@@ -261,7 +261,7 @@ pub enum Entitlement {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Delivery {
     pub state: CommandState,
-    #[serde(default, rename = "standing", skip_serializing_if = "is_default")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub entitlement: Entitlement,
     /// Whether it runs only while the player is on the server.
     #[serde(default, skip_serializing_if = "is_default")]

@@ -42,7 +42,7 @@ pub struct OrderDelivery {
     #[serde(default, skip_serializing_if = "is_default")]
     pub held: u32,
     /// The reason for which it is taken back, if it is.
-    #[serde(default, rename = "standing", skip_serializing_if = "is_default")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub entitlement: Entitlement,
     /// The first of the ids that are reserved for what is queued when the order is paid, and how many they are.
     #[serde(default, skip_serializing_if = "Option::is_none")]

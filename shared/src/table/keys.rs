@@ -6,8 +6,8 @@
 //!
 //! | access pattern | pk | sk | operation |
 //! |---|---|---|---|
-//! | which version is published, its config, and the schema number of the data | `STORE` | `POINTER` | Get, Update |
-//! | a restore that is not finished, in the place of the active version | `STORE` | `POINTER` | Get, Put, Update |
+//! | which version is published, its config, and the schema number of the data | `STORE` | `ACTIVE` | Get, Update |
+//! | a restore that is not finished, in the place of the active version | `STORE` | `ACTIVE` | Get, Put, Update |
 //! | what was published when | `STORE` | `HISTORY` | Get, Put |
 //! | versions still in the table | `VERSIONS` | *version* | Query |
 //! | the owner's own files of a version, compressed, in parts; no function reads them | `FILES#v` | *set*`#`*number* | Get, Query, Put and Delete by tools |
@@ -37,12 +37,12 @@
 //! | the largest of them, compiled | `STATS` | `PATRONS` | Get, Put |
 //! | a month's sum of every donator | `MONTH#month` | `USER#id` | Query, Get, Put |
 //! | paid orders with an owner and an amount above zero, newest last | `PAID` | *seconds*`#`*number* | Query, Put |
-//! | orders with something left to do, and units on their way into one, by the second it is due | `OPEN` | *seconds*`#`*number* | Query, Put, Delete |
+//! | orders with something left to do, and units on their way into one, by the second it is due | `UNFINISHED` | *seconds*`#`*number* | Query, Put, Delete |
 //! | the logins in the game of a name | `LOGIN#name`, lower-cased | `LOGIN` | Get, Put in transactions |
 //! | logins that game servers are told of, by their id | `LOGINS` | *id* | Get, Query; Put, Update and Delete in transactions |
-//! | how far the provider's webhook events were asked for, and which failed | `OPEN` | `NOTICES` | Get, Put |
+//! | how far the provider's webhook events were asked for, and which failed | `UNFINISHED` | `EVENTS` | Get, Put |
 //! | a subscription by the provider's id | `SUBSCRIPTION#id` | `SUBSCRIPTION` | Get, Put in transactions |
-//! | the order of a provider's payment | `PROVIDER#intent` | `PROVIDER` | Get, Put |
+//! | the order of a provider's payment | `PAYMENT#intent` | `PAYMENT` | Get, Put |
 //! | the commands of an order, as they were published when it was created | `ORDER#id` | `COMMANDS` | Get, Put |
 //! | a command of an order | `COMMAND#id` | `COMMAND` | BatchGet, Put in transactions |
 //! | what a game server's poll finds, by the second it is due | `QUEUE#server` | *seconds*`#`*id* | Query, Put and Delete in transactions |
@@ -94,7 +94,7 @@ fn key(pk: String, sk: &str) -> Key {
 }
 
 pub fn active_version() -> Key {
-    key("STORE".to_owned(), "POINTER")
+    key("STORE".to_owned(), "ACTIVE")
 }
 
 pub fn history() -> Key {
@@ -295,7 +295,7 @@ pub fn paid_from(second: i64) -> String {
 
 /// Partition of the orders with something left to do.
 pub fn unfinished() -> String {
-    "OPEN".to_owned()
+    "UNFINISHED".to_owned()
 }
 
 /// An order with something left to do, sorted by the second it is due (since 1970 UTC) and then by its number.
@@ -344,11 +344,11 @@ fn second_text(second: i64) -> String {
 
 /// How far the provider's webhook events were asked for. It sorts behind every due order.
 pub fn webhook_events() -> Key {
-    key(unfinished(), "NOTICES")
+    key(unfinished(), "EVENTS")
 }
 
 pub fn payment(intent: &str) -> Key {
-    key(format!("PROVIDER#{intent}"), "PROVIDER")
+    key(format!("PAYMENT#{intent}"), "PAYMENT")
 }
 
 /// The counter from which a kind's integer ids are taken.

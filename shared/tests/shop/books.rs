@@ -75,7 +75,7 @@ pub async fn assert_quiet(market: &Market) {
     assert!(books.carts.iter().all(|cart| cart.checkout.is_none()));
     assert_eq!(market.unfinished().await, 0);
     for row in market.items(keys::prefix::COUNT).await {
-        assert!(!row.contains_key("taking"), "{row:?}");
+        assert!(!row.contains_key("reserving"), "{row:?}");
     }
     books.assert_all().await;
 }

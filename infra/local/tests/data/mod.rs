@@ -107,7 +107,7 @@ fn the_clock_is_moved_ahead_for_the_store_and_its_provider_and_stays_ahead() {
 #[test]
 fn the_published_store_keeps_its_own_addresses() {
     let server = Server::start(&[]);
-    let key = json!({"pk": {"S": "STORE"}, "sk": {"S": "POINTER"}});
+    let key = json!({"pk": {"S": "STORE"}, "sk": {"S": "ACTIVE"}});
     let row = database(&server, "GetItem", &json!({"TableName": server.said("/table"), "Key": key}));
     let row = row["Item"].to_string();
     assert!(row.contains("https://store.emberfall.example") && !row.contains("127.0.0.1"), "{row}");

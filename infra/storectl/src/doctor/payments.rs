@@ -93,7 +93,7 @@ async fn webhook_events(at: &Deployment) -> Finding {
         Ok(Some(mark)) => mark,
         Ok(None) => return Finding::ok("the sweep has not asked for any yet"),
         Err(error) => {
-            let next = "delete the row OPEN NOTICES, and compare with `storectl payments reconcile`";
+            let next = "delete the row UNFINISHED EVENTS, and compare with `storectl payments reconcile`";
             return Finding::bad(format!("the row of what was asked for cannot be read: {error}"), next);
         }
     };

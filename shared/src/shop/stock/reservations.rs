@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 
 /// The attribute of a counter with the orders that have a reservation: their units are counted, and they may never be
 /// written.
-const RESERVING: &str = "taking";
+const RESERVING: &str = "reserving";
 
 /// How often an update is tried if a transaction is on the same counter, or others have reserved its last units.
 const ROUNDS: u32 = 6;

@@ -56,7 +56,7 @@ async fn twenty_of_many_buyers_get_the_last_twenty_and_the_others_are_refused() 
     market.sweep_later().await;
     assert_eq!(market.unfinished().await, 0);
     let row = market.db.get(&keys::count(ItemId::new(TWENTY)), true).await.unwrap().unwrap();
-    assert!(!row.contains_key("taking"), "{row:?}");
+    assert!(!row.contains_key("reserving"), "{row:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
