@@ -135,6 +135,9 @@ async fn the_doctor_names_what_is_overdue_and_the_events_that_fail() {
     let bad = Write::put(row.clone(), key_attributes(&row));
     send(db, vec![raw, bad]).await.unwrap();
     let overdue = paying.doctor("open orders").await;
-    assert!(overdue["said"].as_str().unwrap().contains("the row UNFINISHED 000000001000#9 cannot be read"), "{overdue}");
+    assert!(
+        overdue["said"].as_str().unwrap().contains("the row UNFINISHED 000000001000#9 cannot be read"),
+        "{overdue}"
+    );
     assert_eq!(paying.doctor("payment events").await["state"], "bad");
 }
