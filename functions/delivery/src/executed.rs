@@ -15,7 +15,7 @@ use shared::shop::delivery::{self, Report, ReportedOutcome};
 /// The most results of a call.
 const MOST_RESULTS: usize = 1_000;
 /// The most bytes of a response.
-const LONGEST: usize = 1_024;
+const LONGEST_RESPONSE: usize = 1_024;
 
 pub struct Executed;
 
@@ -46,7 +46,7 @@ pub struct ReportRequest {
     #[serde(default)]
     refused: bool,
     /// The game server's response, at most 1,024 bytes.
-    #[schemars(length(max = LONGEST))]
+    #[schemars(length(max = LONGEST_RESPONSE))]
     #[serde(default, deserialize_with = "output")]
     output: String,
 }
@@ -65,10 +65,10 @@ fn is_done<'de, D: Deserializer<'de>>(field: D) -> Result<bool, D::Error> {
 
 fn output<'de, D: Deserializer<'de>>(field: D) -> Result<String, D::Error> {
     let output = String::deserialize(field)?;
-    if output.len() <= LONGEST {
+    if output.len() <= LONGEST_RESPONSE {
         return Ok(output);
     }
-    Err(D::Error::custom(format_args!("must not be longer than {LONGEST} bytes")))
+    Err(D::Error::custom(format_args!("must not be longer than {LONGEST_RESPONSE} bytes")))
 }
 
 impl Named for ReportsRequest {

@@ -15,7 +15,7 @@ use shared::table::keys;
 use shared::token::Claim;
 
 /// The longest cursor in characters.
-const LONGEST: usize = 64;
+const LONGEST_CURSOR: usize = 64;
 
 pub struct ListOrders;
 
@@ -139,7 +139,8 @@ impl Endpoint for ListOrders {
 /// Whether a text has the form of a cursor, which is a sort key.
 fn is_cursor(text: &str) -> bool {
     let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
-    text.len() <= LONGEST && text.split_once('#').is_some_and(|(second, number)| is_number(second) && is_number(number))
+    text.len() <= LONGEST_CURSOR
+        && text.split_once('#').is_some_and(|(second, number)| is_number(second) && is_number(number))
 }
 
 fn listed(stored: &StoredOrder, items: &Items, digits: u8) -> ListedOrder {

@@ -21,9 +21,9 @@ use tokio::sync::watch;
 const AFTER_NONE: Duration = Duration::from_secs(5);
 const AFTER_ROWS: Duration = Duration::from_secs(1);
 /// The longest pause after errors; each is twice as long as the one before.
-const LONGEST: Duration = Duration::from_mins(1);
+const LONGEST_PAUSE: Duration = Duration::from_mins(1);
 /// The most commands of a round, and of a call.
-const AT_ONCE: usize = 100;
+const COMMANDS_AT_ONCE: usize = 100;
 /// The most bytes of a response that are kept.
 const OUTPUT: usize = 1_024;
 /// How often a command waits again for a player who is in the list, and whom the game server does not know.
@@ -112,8 +112,8 @@ impl Agent {
         // Also shows that the game server responds, before anything is begun. Without a list those with a player wait.
         let online = self.online().await?.unwrap_or_default();
         let mut due = self.journal.book.due(&online);
-        let is_more = due.len() > AT_ONCE;
-        due.truncate(AT_ONCE);
+        let is_more = due.len() > COMMANDS_AT_ONCE;
+        due.truncate(COMMANDS_AT_ONCE);
         let (without_player, with_player): (Vec<Due>, Vec<Due>) = due.into_iter().partition(|due| !due.online);
         self.run_all(&without_player).await?;
         self.deliver(&online).await?;
@@ -329,12 +329,12 @@ impl Agent {
     /// Reports the outcomes of commands to the store.
     async fn report(&mut self) -> Result<(), RoundError> {
         loop {
-            let ended = self.journal.book.unreported().take(AT_ONCE);
+            let ended = self.journal.book.unreported().take(COMMANDS_AT_ONCE);
             let ids: Vec<u32> = ended.map(|(id, ..)| id).collect();
             if ids.is_empty() {
                 return Ok(());
             }
-            let answers = self.store.executed(self.journal.book.unreported().take(AT_ONCE)).await?;
+            let answers = self.store.executed(self.journal.book.unreported().take(COMMANDS_AT_ONCE)).await?;
             for (id, _) in answers.iter().filter(|(id, known)| !*known && ids.contains(id)) {
                 tracing::warn!(id, "the store does not know a command that ended");
             }
@@ -344,7 +344,7 @@ impl Agent {
 
     /// Reports to the store which commands are kept for their players.
     async fn deliver(&mut self, online: &Online) -> Result<(), RoundError> {
-        for ids in self.journal.book.undelivered(online).chunks(AT_ONCE) {
+        for ids in self.journal.book.undelivered(online).chunks(COMMANDS_AT_ONCE) {
             self.store.delivered(ids).await?;
             self.note(Record::Delivered(ids.to_vec()));
         }
@@ -358,7 +358,8 @@ fn pause_after(error: &RoundError, failures: u32) -> Duration {
         RoundError::Store(StoreError::Status { pause, .. }) => *pause,
         _ => None,
     };
-    let doubled = AFTER_NONE.saturating_mul(2_u32.saturating_pow(failures.saturating_sub(1).min(10))).min(LONGEST);
+    let doubled =
+        AFTER_NONE.saturating_mul(2_u32.saturating_pow(failures.saturating_sub(1).min(10))).min(LONGEST_PAUSE);
     asked.unwrap_or_default().max(doubled)
 }
 

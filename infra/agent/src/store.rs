@@ -14,7 +14,7 @@ use std::time::Duration;
 /// How long a call may take; the gateway ends it after 30 seconds.
 const LIMIT: Duration = Duration::from_secs(20);
 /// The largest response in bytes: 90 commands of 32 KiB.
-const LARGEST: usize = 8 * 1024 * 1024;
+const LARGEST_RESPONSE: usize = 8 * 1024 * 1024;
 /// The longest pause that the store may ask for.
 const LONGEST_PAUSE: u64 = 3_600;
 
@@ -74,7 +74,7 @@ struct SentAnswer {
 impl Store {
     pub fn new(base: &str, key: Secret) -> Self {
         let roots: RootCertStore = webpki_roots::TLS_SERVER_ROOTS.iter().cloned().collect();
-        let http = Client::new(roots).within(LIMIT).at_most(LARGEST).keeping();
+        let http = Client::new(roots).within(LIMIT).at_most(LARGEST_RESPONSE).keeping();
         Self { http, base: base.to_owned(), key }
     }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 const DAY: u64 = 24 * 60 * 60;
 /// The most days that the clock can be ahead.
-const MOST: u64 = 3_650;
+const MOST_DAYS: u64 = 3_650;
 
 /// The system's clock, or so many seconds ahead of it. It never goes back: rows would be in the future.
 #[derive(Debug, Default)]
@@ -35,8 +35,8 @@ impl MovableClock {
     /// moved then.
     pub fn move_ahead(&self, days: u64) -> Result<(), String> {
         let ahead = days.checked_mul(DAY).and_then(|more| self.ahead.load(Ordering::SeqCst).checked_add(more));
-        let ahead = ahead.filter(|ahead| *ahead <= MOST * DAY);
-        let ahead = ahead.ok_or_else(|| format!("The clock can be {MOST} days ahead at most."))?;
+        let ahead = ahead.filter(|ahead| *ahead <= MOST_DAYS * DAY);
+        let ahead = ahead.ok_or_else(|| format!("The clock can be {MOST_DAYS} days ahead at most."))?;
         if let Some(file) = &self.file {
             let kept = data::write_whole(file, ahead.to_string().as_bytes());
             kept.map_err(|error| format!("The clock cannot be kept: {error}."))?;

@@ -7,7 +7,7 @@ use shared::model::{Line, User};
 use shared::rules::missing::missing;
 
 /// The most that are suggested.
-const MOST: usize = 8;
+const MOST_SUGGESTED: usize = 8;
 
 /// The names of players in a table, at `now`.
 pub fn suggested(compiled: &Compiled, live: &Live, now: i64) -> Vec<String> {
@@ -30,7 +30,7 @@ pub fn suggested(compiled: &Compiled, live: &Live, now: i64) -> Vec<String> {
     };
     let mut users: Vec<&User> = live.users.iter().collect();
     users.sort_by_key(place);
-    users.into_iter().take(MOST).map(|user| user.username.clone()).collect()
+    users.into_iter().take(MOST_SUGGESTED).map(|user| user.username.clone()).collect()
 }
 
 /// Whether a line can be paid with money after a login by name, as far as the files say.

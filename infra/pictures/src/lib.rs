@@ -26,7 +26,7 @@ const FOLDER: &str = "img/";
 /// The pictures that storefronts ask for by name, besides those that the store's files name: they are served unchanged.
 pub const BY_NAME: [&str; 4] = ["img/logo.png", "img/favicon.png", "img/banner.png", "img/index-banner.png"];
 /// The largest file that is read, in bytes.
-const LARGEST: u64 = 10_000_000;
+const LARGEST_FILE: u64 = 10_000_000;
 
 #[derive(Debug, thiserror::Error)]
 enum Problem {
@@ -34,7 +34,7 @@ enum Problem {
     NotRead(#[from] io::Error),
     #[error("must be a file: a pipe, a device or a folder is not read")]
     NoFile,
-    #[error("is larger than {} MB, the most that is read", LARGEST / 1_000_000)]
+    #[error("is larger than {} MB, the most that is read", LARGEST_FILE / 1_000_000)]
     TooLarge,
     #[error("is not a picture: PNG, JPEG, WebP, GIF and SVG are read")]
     NoPicture,
@@ -221,8 +221,8 @@ fn bytes_of(path: &Path) -> Result<Vec<u8>, Problem> {
         return Err(Problem::NoFile);
     }
     let mut bytes = Vec::new();
-    File::open(path)?.take(LARGEST + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > LARGEST { Err(Problem::TooLarge) } else { Ok(bytes) }
+    File::open(path)?.take(LARGEST_FILE + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > LARGEST_FILE { Err(Problem::TooLarge) } else { Ok(bytes) }
 }
 
 /// The results of `work` for each of these, in their order.

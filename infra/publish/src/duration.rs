@@ -3,7 +3,7 @@
 use jiff::{Span, SpanRelativeTo};
 
 /// The longest duration: ten years of 365 days.
-const LONGEST: i64 = 3_650 * 86_400;
+const LONGEST_DURATION: i64 = 3_650 * 86_400;
 
 /// A text that is not a duration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -30,7 +30,7 @@ pub(crate) fn seconds(text: &str) -> Result<u32, DurationError> {
     let duration = span.to_duration(SpanRelativeTo::days_are_24_hours()).map_err(|_| DurationError::TooLong)?;
     match duration.as_secs() {
         ..=0 => Err(DurationError::Zero),
-        seconds if seconds > LONGEST => Err(DurationError::TooLong),
+        seconds if seconds > LONGEST_DURATION => Err(DurationError::TooLong),
         seconds => u32::try_from(seconds).map_err(|_| DurationError::TooLong),
     }
 }

@@ -13,9 +13,9 @@ use std::io::{self, Read as _, Write as _};
 use std::path::{Component, Path};
 
 /// The most bytes of a store's files together: several times what may be published of them.
-const LARGEST: usize = 32 * 1024 * 1024;
+const LARGEST_STORE: usize = 32 * 1024 * 1024;
 /// How often files are replaced again that another publisher of the same store replaces too.
-const ROUNDS: u32 = 4;
+const REPLACE_TURNS: u32 = 4;
 
 /// The text of every file of a store by its path in the store's directory.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -40,8 +40,9 @@ impl OwnFiles {
     /// The reason for which they are not kept; `None` if they are.
     pub(crate) fn problem(&self) -> Option<String> {
         let size: usize = self.0.iter().map(|(path, text)| path.len() + text.len()).sum();
-        let most = LARGEST / 1024 / 1024;
-        (size > LARGEST).then(|| format!("the files have more than {most} MiB together, the most that is published"))
+        let most = LARGEST_STORE / 1024 / 1024;
+        (size > LARGEST_STORE)
+            .then(|| format!("the files have more than {most} MiB together, the most that is published"))
     }
 
     /// How many files there are.
@@ -72,7 +73,7 @@ impl OwnFiles {
     fn unpack(bytes: &[u8]) -> Option<Self> {
         let mut text = Vec::new();
         // In JSON a character takes at most six times as many bytes.
-        GzDecoder::new(bytes).take(8 * LARGEST as u64).read_to_end(&mut text).ok()?;
+        GzDecoder::new(bytes).take(8 * LARGEST_STORE as u64).read_to_end(&mut text).ok()?;
         let files = Self(serde_json::from_slice(&text).ok()?);
         let is_below = |path: &String| Path::new(path).components().all(|part| matches!(part, Component::Normal(_)));
         files.0.keys().all(is_below).then_some(files)
@@ -101,7 +102,7 @@ pub async fn files_differ(db: &Db, version: &str, files: &OwnFiles) -> Result<bo
 /// files or those of before.
 pub async fn keep_files(db: &Db, version: &str, files: &OwnFiles) -> Result<bool, StoreError> {
     let packed = files.pack().map_err(|error| StoreError::Internal(error.into()))?;
-    in_turns(ROUNDS, || async {
+    in_turns(REPLACE_TURNS, || async {
         let differ = files_differ(db, version, files).await?;
         if differ {
             publishing::replace(db, version, &packed).await?;
@@ -123,7 +124,7 @@ mod tests {
         }
         assert_eq!(OwnFiles::unpack(&files.pack().unwrap()), Some(files.clone()));
         assert_eq!(files.problem(), None);
-        files.add(Path::new("staff.yaml"), &vec![b'\n'; LARGEST - 100]);
+        files.add(Path::new("staff.yaml"), &vec![b'\n'; LARGEST_STORE - 100]);
         assert_eq!(files.problem(), None);
         assert_eq!(OwnFiles::unpack(&files.pack().unwrap()), Some(files.clone()));
         files.add(Path::new("categories/a.yaml"), &[b'#'; 100]);

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 
 const STORE: [&str; 6] = ["store.yaml", "staff.yaml", "categories", "pages", "live.jsonl", "img"];
 /// The largest file, in bytes: several times what may be published of it.
-const LARGEST: u64 = 16 * 1024 * 1024;
+const LARGEST_FILE: u64 = 16 * 1024 * 1024;
 
 /// Reads everything of a store that is published.
 pub fn read(dir: &Path) -> Result<StoreFiles, Vec<Fault>> {
@@ -275,7 +275,7 @@ enum NotRead {
     Failed(io::Error),
     #[error("must be a file: a pipe, a device or a folder is not read")]
     NoFile,
-    #[error("has more than {} MiB, the most that is read", LARGEST / 1024 / 1024)]
+    #[error("has more than {} MiB, the most that is read", LARGEST_FILE / 1024 / 1024)]
     TooLarge,
 }
 
@@ -286,6 +286,6 @@ fn bytes(path: &Path) -> Result<Vec<u8>, NotRead> {
     }
     let mut bytes = Vec::new();
     let file = File::open(path).map_err(NotRead::Failed)?;
-    file.take(LARGEST + 1).read_to_end(&mut bytes).map_err(NotRead::Failed)?;
-    if bytes.len() as u64 > LARGEST { Err(NotRead::TooLarge) } else { Ok(bytes) }
+    file.take(LARGEST_FILE + 1).read_to_end(&mut bytes).map_err(NotRead::Failed)?;
+    if bytes.len() as u64 > LARGEST_FILE { Err(NotRead::TooLarge) } else { Ok(bytes) }
 }

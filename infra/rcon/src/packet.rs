@@ -3,8 +3,8 @@
 use crate::LONGEST_RESPONSE;
 
 /// The least and the greatest length of a packet. Source and Minecraft divide a response; some servers send all of it in one.
-const SHORTEST: usize = 10;
-const LONGEST: usize = LONGEST_RESPONSE + SHORTEST;
+const SHORTEST_PACKET: usize = 10;
+const LONGEST_PACKET: usize = LONGEST_RESPONSE + SHORTEST_PACKET;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Packet {
@@ -27,7 +27,7 @@ pub enum Malformed {
 impl Packet {
     /// The bytes on the wire. A text is at most [`crate::LONGEST`] bytes, so that its length fits.
     pub fn encode(id: i32, kind: i32, text: &str) -> Vec<u8> {
-        let length = i32::try_from(text.len() + SHORTEST).unwrap_or(i32::MAX);
+        let length = i32::try_from(text.len() + SHORTEST_PACKET).unwrap_or(i32::MAX);
         let head = [length, id, kind].map(i32::to_le_bytes).concat();
         [&head, text.as_bytes(), &[0, 0]].concat()
     }
@@ -37,7 +37,7 @@ impl Packet {
 pub fn decode(received: &mut Vec<u8>) -> Result<Option<Packet>, Malformed> {
     let number = |at: usize| -> Option<i32> { Some(i32::from_le_bytes(received.get(at..at + 4)?.try_into().ok()?)) };
     let Some(length) = number(0) else { return Ok(None) };
-    let whole = usize::try_from(length).ok().filter(|length| (SHORTEST..=LONGEST).contains(length));
+    let whole = usize::try_from(length).ok().filter(|length| (SHORTEST_PACKET..=LONGEST_PACKET).contains(length));
     let end = 4 + whole.ok_or(Malformed::Length(length))?;
     let (Some(id), Some(kind)) = (number(4), number(8)) else { return Ok(None) };
     // Some servers forget one of the two zero bytes.
@@ -77,7 +77,7 @@ mod tests {
         fn no_bytes_make_a_client_panic_or_wait_for_more_than_a_packet(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
             let mut received = bytes.clone();
             while let Ok(Some(packet)) = decode(&mut received) {
-                prop_assert!(packet.body.len() <= LONGEST);
+                prop_assert!(packet.body.len() <= LONGEST_PACKET);
             }
             let length = bytes.get(..4).map(|length| i32::from_le_bytes(length.try_into().unwrap()));
             let is_refused = decode(&mut bytes.clone()).is_err();

@@ -23,7 +23,7 @@ pub struct ConnectChat {
 }
 
 /// The most bytes of a client secret.
-const LONGEST: u64 = 512;
+const LONGEST_SECRET: u64 = 512;
 
 /// Writes the client secret into the stack's secret. The functions have it after the next deploy.
 pub async fn connect(at: &Deployment, options: &ConnectChat) -> Outcome {
@@ -35,7 +35,7 @@ pub async fn connect(at: &Deployment, options: &ConnectChat) -> Outcome {
         return Err(Failure::new(Exit::Usage, "The client secret is missing.", next));
     }
     // More than is allowed shows that it is too long.
-    let secret = secret(options.secret_file.as_deref(), LONGEST + 2, "--secret-file")?;
+    let secret = secret(options.secret_file.as_deref(), LONGEST_SECRET + 2, "--secret-file")?;
     at.write_chat_secret(&value(&facts! { client_secret: check(&secret)? }).to_string()).await?;
     let key_revision = next_revision(&stack.key_revision, at.clock.seconds());
     let deploy = deploy(&stack.name, &format!("KeyRevision={key_revision}"));
@@ -48,7 +48,7 @@ fn check(text: &str) -> Result<&str> {
     let secret = text.trim();
     let problem = match secret {
         "" => "is empty",
-        secret if secret.len() as u64 > LONGEST => "is longer than 512 bytes",
+        secret if secret.len() as u64 > LONGEST_SECRET => "is longer than 512 bytes",
         secret if !secret.bytes().all(|byte| byte.is_ascii_graphic()) => {
             "has a space, a line end or a character that is not ASCII in it"
         }

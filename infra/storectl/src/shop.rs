@@ -97,7 +97,7 @@ const IMMUTABLE: &str = "public, max-age=31536000, immutable";
 const BRIEFLY: &str = "public, max-age=300";
 
 /// How often pictures are looked for again that another publisher removed.
-const ROUNDS: usize = 3;
+const PICTURE_ROUNDS: usize = 3;
 
 /// Uploads the files of this build's shop. Returns how many were missing.
 pub async fn upload_assets(bucket: &Bucket, console: &Console) -> Result<u64> {
@@ -125,7 +125,7 @@ impl Shop {
     pub async fn upload_pictures(&self, console: &Console, version: &str) -> Result<u64> {
         note(&self.bucket, version, &self.named).await?;
         let progress = console.progress("Uploading pictures", None);
-        for _ in 0..ROUNDS {
+        for _ in 0..PICTURE_ROUNDS {
             let there = self.bucket.keys("img/").await?;
             let missing = self.missing(&there)?;
             if missing.is_empty() {

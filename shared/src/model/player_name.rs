@@ -8,9 +8,9 @@ use std::fmt;
 /// Characters that may precede the name: marks of players who joined through another edition of the game.
 const PREFIXES: [char; 8] = ['*', '_', 'B', 'P', '.', '+', '!', '-'];
 /// The fewest characters of a name.
-const SHORTEST: usize = 3;
+const SHORTEST_PART: usize = 3;
 /// The most characters of a name, and of what may follow it after a `-`.
-const LONGEST: usize = 24;
+const LONGEST_PART: usize = 24;
 /// The characters of a Bedrock player's name on a game server, with the prefix: Floodgate cuts off what follows.
 const LONGEST_ON_SERVERS: usize = 16;
 
@@ -67,19 +67,19 @@ pub struct NotAPlayerName;
 
 impl PlayerName {
     /// The most characters of a whole name, with its prefix and what follows it.
-    pub const LONGEST: usize = 1 + LONGEST + 1 + LONGEST;
+    pub const LONGEST: usize = 1 + LONGEST_PART + 1 + LONGEST_PART;
 
     /// Checks a name. Nothing is trimmed. Fails also if it consists of digits only and would be taken for an id.
     pub fn parse(text: &str) -> Result<Self, NotAPlayerName> {
         let text = without_spaces(text);
         let text = text.as_ref();
         let is_word = |part: &str, shortest: usize| {
-            (shortest..=LONGEST).contains(&part.len())
+            (shortest..=LONGEST_PART).contains(&part.len())
                 && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
         };
         let is_name = |text: &str| match text.split_once('-') {
-            Some((name, more)) => is_word(name, SHORTEST) && is_word(more, 1),
-            None => is_word(text, SHORTEST),
+            Some((name, more)) => is_word(name, SHORTEST_PART) && is_word(more, 1),
+            None => is_word(text, SHORTEST_PART),
         };
         if !is_name(text) && !text.strip_prefix(PREFIXES).is_some_and(is_name) {
             return Err(NotAPlayerName);
@@ -120,9 +120,9 @@ impl PlayerName {
         let everywhere = || PREFIXES.iter().filter(|prefix| !matches!(prefix, '+' | '-' | '!'));
         let prefixes: String = everywhere().collect();
         let signs: String = everywhere().filter(|prefix| BedrockPrefix::SIGNS.contains(prefix)).collect();
-        let inner = LONGEST - 2;
+        let inner = LONGEST_PART - 2;
         format!(
-            "([{prefixes}]?[A-Za-z0-9_]{{{SHORTEST},{LONGEST}}}(-[A-Za-z0-9_]{{1,{LONGEST}}})?\
+            "([{prefixes}]?[A-Za-z0-9_]{{{SHORTEST_PART},{LONGEST_PART}}}(-[A-Za-z0-9_]{{1,{LONGEST_PART}}})?\
              |[{signs}][A-Za-z0-9_][A-Za-z0-9_ ]{{1,{inner}}}[A-Za-z0-9_])"
         )
     }

@@ -29,7 +29,7 @@ use stripe::{
 /// too.
 const CALLS: u32 = 20;
 /// The largest response in bytes: of a page of twenty payments, with all that belongs to each, in lines that are indented.
-const LARGEST: usize = 4 * 1024 * 1024;
+const LARGEST_RESPONSE: usize = 4 * 1024 * 1024;
 /// How often a call is repeated that Stripe refused because there were too many. The pause doubles, from [`PAUSE`] on.
 const REPEATS: u32 = 3;
 const PAUSE: Duration = Duration::from_secs(1);
@@ -52,7 +52,7 @@ impl Stripe {
 
     pub fn new(keys: StripeKeys, base: ApiBase) -> Self {
         let account = keys.provider_account();
-        let client = outgoing::Client::new(connector::roots()).at_most(LARGEST);
+        let client = outgoing::Client::new(connector::roots()).at_most(LARGEST_RESPONSE);
         Self { client: Client::new(client, base, keys.key), webhooks: keys.webhook, pace: None, account }
     }
 

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 
 /// How often a switch is tried again if another transaction holds the active version.
-const ROUNDS: u32 = 6;
+const SWITCH_TURNS: u32 = 6;
 
 /// The record of a version: enough to point back to it, and to find its rows again. All else is found from its
 /// category list.
@@ -165,7 +165,7 @@ pub async fn switch(
         let retired = Write::update(keys::version(version), "SET retired_at = :now").number(":now", now);
         writes.push(retired.into());
     }
-    let sent = in_turns(ROUNDS, || send_guarded(db, writes.clone())).await?;
+    let sent = in_turns(SWITCH_TURNS, || send_guarded(db, writes.clone())).await?;
     Ok(sent.err().unwrap_or(Switched::Written))
 }
 

@@ -13,7 +13,7 @@ const BATCH: usize = 25;
 /// Batches in flight concurrently: enough to hide the round trip, few enough for a new table's throughput.
 pub const IN_FLIGHT: usize = 4;
 /// How often in a row a batch is sent of which nothing is processed, waiting up to 1.3 s before each.
-const ROUNDS: u32 = 12;
+const UNPROCESSED_ROUNDS: u32 = 12;
 const OPERATION: &str = "BatchWriteItem";
 
 /// Called with how many more items are done.
@@ -114,7 +114,7 @@ pub fn batches<T, E>(mut things: impl Iterator<Item = Result<T, E>>) -> impl Ite
 
 async fn write_batch(db: &Db, mut requests: Vec<WriteRequest>) -> Result<(), StoreError> {
     let mut round = 0;
-    while round < ROUNDS {
+    while round < UNPROCESSED_ROUNDS {
         pause_before(round).await;
         let sent = requests.len();
         let answer = db.client().batch_write_item().request_items(db.table(), requests).send().await;

@@ -25,7 +25,7 @@ pub struct RateLimit {
 }
 
 /// How often a request that lost the race to open a window starts again.
-const ROUNDS: u32 = 3;
+const WINDOW_ROUNDS: u32 = 3;
 /// How long an item is kept after its window, in seconds. Time to live only cleans up.
 const KEPT_SECONDS: u64 = 3_600;
 
@@ -138,7 +138,7 @@ impl<'a> Request<'a> {
     }
 
     async fn hit(&self, db: &Db) -> Result<Hit, StoreError> {
-        for _ in 0..ROUNDS {
+        for _ in 0..WINDOW_ROUNDS {
             match self.count(db).await? {
                 Counted::In(window) => return Ok(Hit::new(self.limit, true, &window, self.now)),
                 Counted::Full(window) => return Ok(Hit::new(self.limit, false, &window, self.now)),

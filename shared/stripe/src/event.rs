@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 /// The number of events on a page: whole objects are in them, and a response has a largest size.
-const PAGE: usize = 20;
+const EVENTS_ON_A_PAGE: usize = 20;
 
 names! {
     /// The subject of an event.
@@ -91,7 +91,8 @@ impl Event {
     /// Lists events of some kinds of a time, newest first: from its first second to its last (since 1970 UTC). The next
     /// page begins after [`EventPage::last`] of this one.
     pub fn list(kinds: &[EventKind], (first, last): (i64, i64), after: Option<&ObjectId>) -> Call<EventPage> {
-        let form = Form::default().with("created[gte]", &first).with("created[lte]", &last).with("limit", &PAGE);
+        let form =
+            Form::default().with("created[gte]", &first).with("created[lte]", &last).with("limit", &EVENTS_ON_A_PAGE);
         let form = form.with_some("starting_after", after);
         let form = kinds.iter().fold(form, |form, kind| form.with("types[]", kind.as_str()));
         Call::get("/v1/events", form)

@@ -134,7 +134,7 @@ impl Charge {
 }
 
 /// The most disputes on a page.
-const PAGE: usize = 100;
+const DISPUTES_ON_A_PAGE: usize = 100;
 
 names! {
     DisputeStatus {
@@ -202,7 +202,7 @@ impl Dispute {
 
     /// Lists the disputes of a payment, newest first. There are few: each is of a part of the payment.
     pub fn list(payment_intent: &ObjectId) -> Call<List<Self>> {
-        let form = Form::default().with("payment_intent", payment_intent).with("limit", &PAGE);
+        let form = Form::default().with("payment_intent", payment_intent).with("limit", &DISPUTES_ON_A_PAGE);
         Call::get("/v1/disputes", form)
     }
 }

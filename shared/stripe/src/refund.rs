@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 const REFUNDS: &str = "/v1/refunds";
 /// The most refunds on a page.
-const PAGE: usize = 100;
+const REFUNDS_ON_A_PAGE: usize = 100;
 
 #[derive(Debug, Clone, Copy)]
 pub struct NewRefund<'a> {
@@ -67,7 +67,7 @@ impl Refund {
     /// Lists the refunds of a payment, newest first, those that failed among them; the next page begins after the last
     /// refund of this one.
     pub fn list(payment_intent: &ObjectId, after: Option<&ObjectId>) -> Call<List<Self>> {
-        let form = Form::default().with("payment_intent", payment_intent).with("limit", &PAGE);
+        let form = Form::default().with("payment_intent", payment_intent).with("limit", &REFUNDS_ON_A_PAGE);
         Call::get(REFUNDS, form.with_some("starting_after", after))
     }
 

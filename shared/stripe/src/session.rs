@@ -11,7 +11,7 @@ use serde::Deserialize;
 
 const SESSIONS: &str = "/v1/checkout/sessions";
 /// The number of sessions on a page: whole payments are in them, and a response has a largest size.
-const PAGE: usize = 20;
+const SESSIONS_ON_A_PAGE: usize = 20;
 
 /// A session to create: the payment of an order, once or again and again.
 #[derive(Debug, Clone, Copy)]
@@ -150,7 +150,8 @@ impl Session {
     /// Lists completed sessions that were created since a second (since 1970 UTC), newest first, with their payments or
     /// first invoices, and the payments' charges; the next page begins after the last session of this one.
     pub fn list_complete(since: i64, after: Option<&ObjectId>) -> Call<List<Self>> {
-        let form = Form::default().with("created[gte]", &since).with("status", "complete").with("limit", &PAGE);
+        let form =
+            Form::default().with("created[gte]", &since).with("status", "complete").with("limit", &SESSIONS_ON_A_PAGE);
         let form = form
             .with_some("starting_after", after)
             .with("expand[]", "data.payment_intent.latest_charge")

@@ -9,7 +9,7 @@ use crate::values::ObjectId;
 use serde::{Deserialize, Deserializer};
 
 /// The number of invoices on a page: whole payments are in them, and a response has a largest size.
-const PAGE: usize = 20;
+const INVOICES_ON_A_PAGE: usize = 20;
 
 names! {
     InvoiceStatus {
@@ -94,7 +94,7 @@ impl Invoice {
     /// next page begins after the last invoice of this one.
     pub fn list(subscription: &ObjectId, status: &InvoiceStatus, after: Option<&ObjectId>) -> Call<List<Self>> {
         let form = Form::default().with("subscription", subscription).with("status", status.as_str());
-        let form = form.with("limit", &PAGE);
+        let form = form.with("limit", &INVOICES_ON_A_PAGE);
         let form = form.with_some("starting_after", after).with("expand[]", "data.payment_intent.latest_charge");
         Call::get("/v1/invoices", form)
     }

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use std::fmt;
 
 /// The longest id and the longest idempotency key.
-const LONGEST: usize = 255;
+const LONGEST_ID: usize = 255;
 
 /// A text that cannot be used. The message never contains the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -36,7 +36,7 @@ impl TryFrom<String> for ObjectId {
 
     fn try_from(text: String) -> Result<Self, Invalid> {
         let is_plain = text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-');
-        if text.is_empty() || text.len() > LONGEST || !is_plain {
+        if text.is_empty() || text.len() > LONGEST_ID || !is_plain {
             let reason = "must be 1 to 255 letters, digits, underscores and dashes";
             return Err(Invalid { what: "the object's id", reason });
         }
@@ -59,7 +59,7 @@ impl IdempotencyKey {
     /// Reads a key. Fails unless it is 1 to 255 visible ASCII characters.
     pub fn parse(text: &str) -> Result<Self, Invalid> {
         let invalid = Invalid { what: "the idempotency key", reason: "must be 1 to 255 visible ASCII characters" };
-        if text.is_empty() || text.len() > LONGEST || !text.bytes().all(|byte| byte.is_ascii_graphic()) {
+        if text.is_empty() || text.len() > LONGEST_ID || !text.bytes().all(|byte| byte.is_ascii_graphic()) {
             return Err(invalid);
         }
         HeaderValue::from_str(text).map(Self).map_err(|_| invalid)
@@ -86,7 +86,7 @@ impl SecretKey {
             return Err(Invalid { what, reason: "must begin with rk_live_, rk_test_, sk_live_ or sk_test_" });
         };
         let is_plain = text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
-        if text.len() == start.len() || text.len() > LONGEST || !is_plain {
+        if text.len() == start.len() || text.len() > LONGEST_ID || !is_plain {
             return Err(Invalid { what, reason: "must be letters, digits and underscores" });
         }
         let mut header = HeaderValue::try_from(format!("Bearer {text}"))

@@ -18,7 +18,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 /// The largest body of a request, in bytes.
-const LARGEST: usize = 4_096;
+const LARGEST_REQUEST: usize = 4_096;
 
 /// An action on one of the servers.
 #[derive(Debug, Deserialize)]
@@ -106,7 +106,7 @@ async fn respond(servers: &[Running], page: &HeaderValue, request: Request<Incom
         return reply(page, StatusCode::FORBIDDEN, String::new());
     }
     if head.method == Method::POST {
-        let Ok(body) = Limited::new(body, LARGEST).collect().await else {
+        let Ok(body) = Limited::new(body, LARGEST_REQUEST).collect().await else {
             return reply(page, StatusCode::PAYLOAD_TOO_LARGE, String::new());
         };
         let act: Result<Act, _> = serde_json::from_slice(&body.to_bytes());

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 /// How long a response is kept, in seconds.
 const KEPT: i64 = 24 * 60 * 60;
 /// The longest key.
-const LONGEST: usize = 255;
+const LONGEST_KEY: usize = 255;
 
 /// The parts of a request that are compared.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,8 +37,8 @@ impl Responses {
         request: &Request,
         now: i64,
     ) -> Result<Option<(StatusCode, Value)>, ApiError> {
-        if key.is_empty() || key.len() > LONGEST {
-            let message = format!("Invalid idempotency key; must be 1 to {LONGEST} characters");
+        if key.is_empty() || key.len() > LONGEST_KEY {
+            let message = format!("Invalid idempotency key; must be 1 to {LONGEST_KEY} characters");
             return Err(ApiError::request(message).early());
         }
         self.0.retain(|_, kept| now < kept.at + KEPT);

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 /// The longest and the shortest time that a session may be open, in seconds.
 const OPEN: (i64, i64) = (30 * 60, 24 * 60 * 60);
 /// The largest amount in minor units.
-const LARGEST: i64 = 99_999_999;
+const LARGEST_AMOUNT: i64 = 99_999_999;
 /// The most lines.
 const LINES: usize = 100;
 /// The most entries of metadata.
@@ -23,7 +23,7 @@ const RECURRING: Shape = Shape::Object(&[
 ]);
 
 /// The most intervals of a subscription: three years.
-const LONGEST: &[(&str, i64)] = &[("day", 1_095), ("week", 156), ("month", 36), ("year", 3)];
+const MOST_INTERVALS: &[(&str, i64)] = &[("day", 1_095), ("week", 156), ("month", 36), ("year", 3)];
 /// The most lines of a subscription.
 const RECURRING_LINES: usize = 20;
 
@@ -195,7 +195,7 @@ fn recurring(tree: &Map<String, Value>) -> Result<Option<Recurring>, ApiError> {
         }
         recurring_lines += 1;
         let count = integer(line, &["price_data", "recurring", "interval_count"]).unwrap_or(1);
-        let most = LONGEST.iter().find(|(name, _)| *name == interval).map_or(0, |(_, most)| *most);
+        let most = MOST_INTERVALS.iter().find(|(name, _)| *name == interval).map_or(0, |(_, most)| *most);
         if !(1..=most).contains(&count) {
             let message = format!("Invalid interval_count: {count}; the longest interval is three years.");
             return Err(ApiError::parameter(&path("[price_data][recurring][interval_count]"), message).early());
@@ -219,12 +219,13 @@ fn recurring(tree: &Map<String, Value>) -> Result<Option<Recurring>, ApiError> {
 
 fn total(lines: &[Line], currency: &str) -> Result<i64, ApiError> {
     let too_large = || {
-        let message = format!("The Checkout Session's total amount due must be no more than {LARGEST} minor units.");
+        let message =
+            format!("The Checkout Session's total amount due must be no more than {LARGEST_AMOUNT} minor units.");
         ApiError::request(message).code("amount_too_large").early()
     };
     let mut total = 0_i64;
     for line in lines {
-        let amount = line.unit_amount.checked_mul(line.quantity).filter(|_| line.unit_amount <= LARGEST);
+        let amount = line.unit_amount.checked_mul(line.quantity).filter(|_| line.unit_amount <= LARGEST_AMOUNT);
         total = amount.and_then(|amount| total.checked_add(amount)).ok_or_else(too_large)?;
     }
     let least = LEAST.iter().find(|(code, _)| *code == currency).map_or(1, |(_, least)| *least);
@@ -236,7 +237,7 @@ fn total(lines: &[Line], currency: &str) -> Result<i64, ApiError> {
             );
             Err(ApiError::request(message).code("amount_too_small").early())
         }
-        total if total > LARGEST => Err(too_large()),
+        total if total > LARGEST_AMOUNT => Err(too_large()),
         total => Ok(total),
     }
 }

@@ -22,7 +22,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
 /// The largest body of a request, in bytes.
-const LARGEST: usize = 1024 * 1024;
+const LARGEST_REQUEST: usize = 1024 * 1024;
 /// How often sessions are looked at whose time has come.
 const TICK: Duration = Duration::from_millis(500);
 
@@ -62,7 +62,7 @@ pub(super) async fn serve(listener: TcpListener, shared: Arc<Shared>, mut stoppe
 
 async fn respond(shared: &Shared, request: Request<Incoming>) -> Response<Sent> {
     let (head, body) = request.into_parts();
-    let Ok(body) = Limited::new(body, LARGEST).collect().await else {
+    let Ok(body) = Limited::new(body, LARGEST_REQUEST).collect().await else {
         return plain(StatusCode::PAYLOAD_TOO_LARGE);
     };
     let body = body.to_bytes();

@@ -10,11 +10,11 @@ use shared::rules::command_text::{CommandText, MOST_PLACEHOLDERS, Placeholder};
 use std::collections::BTreeSet;
 
 /// The most commands of an item, and of every sale.
-const MOST: usize = 20;
+const MOST_COMMANDS: usize = 20;
 /// The most characters of a command.
-const LONGEST: usize = 1_024;
+const LONGEST_COMMAND: usize = 1_024;
 /// The most bytes of all commands of an item, and of every sale.
-const LARGEST: usize = 4 * 1_024;
+const LARGEST_COMMANDS: usize = 4 * 1_024;
 
 /// Line, field below `commands`, and problem.
 type Note = (Option<u64>, &'static str, String);
@@ -102,14 +102,14 @@ fn delivered_to(item: &ItemFile, site: &Site) -> BTreeSet<u64> {
 
 fn lower(files: &[CommandFile], scope: &Scope<'_>) -> Lowered {
     let mut lowered = Lowered::default();
-    if let Some(extra) = files.get(MOST) {
-        let problem = format!("has {} commands; at most {MOST} fit", files.len());
+    if let Some(extra) = files.get(MOST_COMMANDS) {
+        let problem = format!("has {} commands; at most {MOST_COMMANDS} fit", files.len());
         lowered.faults.push((extra.run.line, "commands", problem));
     }
     let size: usize = files.iter().map(|file| file.run.len()).sum();
-    if size > LARGEST {
+    if size > LARGEST_COMMANDS {
         let line = files.first().and_then(|file| file.run.line);
-        let problem = format!("has {size} bytes in all its commands; at most {LARGEST} fit");
+        let problem = format!("has {size} bytes in all its commands; at most {LARGEST_COMMANDS} fit");
         lowered.faults.push((line, "commands", problem));
     }
     if let Some(first) = files.first().filter(|_| scope.servers.is_empty()) {
@@ -160,8 +160,8 @@ fn check_event(file: &CommandFile, scope: &Scope<'_>, lowered: &mut Lowered) {
 fn check_text(run: &At<String>, scope: &Scope<'_>, lowered: &mut Lowered) {
     const FIELD: &str = "commands.run";
     let characters = run.chars().count();
-    if characters > LONGEST {
-        lowered.faults.push((run.line, FIELD, format!("has {characters} characters; at most {LONGEST} fit")));
+    if characters > LONGEST_COMMAND {
+        lowered.faults.push((run.line, FIELD, format!("has {characters} characters; at most {LONGEST_COMMAND} fit")));
     }
     if run.trim_start().starts_with('/') {
         let problem = "begins with a slash, which consoles do not know: leave it out";

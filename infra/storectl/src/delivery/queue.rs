@@ -15,22 +15,22 @@ use std::collections::BTreeSet;
 pub const FOREVER: i64 = 253_402_300_799;
 
 /// The most commands of one kind that are read at once.
-const MOST: usize = 10_000;
+const MOST_COMMANDS: usize = 10_000;
 
 /// The commands that a server has still to run: those that polls find at the second `until` (since 1970 UTC) or before, and
 /// those that it keeps for players who are away.
 pub async fn waiting(at: &Deployment, server: ServerId, until: i64) -> Result<Vec<Command>> {
     let db = &at.db;
     let (due, kept) = tokio::try_join!(
-        commands::due(db, server, until, MOST),
-        commands::open(db, server, CommandState::Kept, FOREVER, MOST)
+        commands::due(db, server, until, MOST_COMMANDS),
+        commands::open(db, server, CommandState::Kept, FOREVER, MOST_COMMANDS)
     )?;
     Ok(due.into_iter().chain(kept).map(|queued| queued.command).collect())
 }
 
 /// How many commands of a server may have run or not, and how many it refused.
 pub async fn undecided(at: &Deployment, server: ServerId) -> Result<[usize; 2], Failure> {
-    let open = |state| commands::open(&at.db, server, state, FOREVER, MOST);
+    let open = |state| commands::open(&at.db, server, state, FOREVER, MOST_COMMANDS);
     let (unknown, refused) = tokio::try_join!(open(CommandState::Unknown), open(CommandState::Refused))?;
     Ok([unknown.len(), refused.len()])
 }

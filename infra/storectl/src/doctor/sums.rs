@@ -9,7 +9,7 @@ use shared::table::keys;
 use shared::table::published::read_active_version;
 use std::collections::BTreeSet;
 
-const NAMED: usize = 5;
+const DIFFERENCES_NAMED: usize = 5;
 
 /// Compares counters, ledgers and patrons with the orders, and the digits of the orders with the store's. With
 /// `repairs` what differs is set.
@@ -37,8 +37,8 @@ fn waiting(at: &Deployment, waiting: &Waiting) -> Option<Finding> {
     let units =
         waiting.units.iter().map(|(item, units)| format!("{units} units of item {item} of checkouts that broke off"));
     let overdue = waiting.overdue(at.clock.seconds());
-    let orders = overdue.iter().take(NAMED).map(|id| format!("order {id}"));
-    let mut parts: Vec<String> = units.take(NAMED).chain(orders).collect();
+    let orders = overdue.iter().take(DIFFERENCES_NAMED).map(|id| format!("order {id}"));
+    let mut parts: Vec<String> = units.take(DIFFERENCES_NAMED).chain(orders).collect();
     let all = waiting.units.len() + overdue.len();
     if parts.is_empty() {
         return None;
@@ -61,9 +61,9 @@ async fn repaired(at: &Deployment, audit: &Audit) -> Found {
 
 /// The first differences of an audit, for people.
 fn description(audit: &Audit) -> String {
-    let mut parts: Vec<String> = audit.differences.iter().take(NAMED).map(one).collect();
-    if audit.differences.len() > NAMED {
-        parts.push(format!("and {} more", audit.differences.len() - NAMED));
+    let mut parts: Vec<String> = audit.differences.iter().take(DIFFERENCES_NAMED).map(one).collect();
+    if audit.differences.len() > DIFFERENCES_NAMED {
+        parts.push(format!("and {} more", audit.differences.len() - DIFFERENCES_NAMED));
     }
     if audit.no_donations {
         parts.push("the row with goals and donators is missing".to_owned());
@@ -117,7 +117,11 @@ pub async fn open_subscriptions(at: &Deployment, repairs: bool) -> Found {
         return Ok(Finding::ok("the sweep finds each that has something left to do"));
     }
     let ids: Vec<&str> = differing.ids().into_iter().collect();
-    let said = format!("the sweep's rows of {} do not agree with them: {}", ids.len(), first(NAMED, ids.into_iter()));
+    let said = format!(
+        "the sweep's rows of {} do not agree with them: {}",
+        ids.len(),
+        first(DIFFERENCES_NAMED, ids.into_iter())
+    );
     if !repairs {
         return Ok(Finding::bad(said, "run `storectl doctor --repair`: it writes the rows again"));
     }
@@ -137,7 +141,7 @@ pub async fn subscriptions(at: &Deployment, repairs: bool) -> Found {
     if differing.is_empty() {
         return Ok(Finding::ok("the users' lists agree with them"));
     }
-    let named = first(NAMED, differing.iter().map(|(user, _)| format!("user {}", user.id)));
+    let named = first(DIFFERENCES_NAMED, differing.iter().map(|(user, _)| format!("user {}", user.id)));
     let said = format!("the lists of {} do not agree with them: {named}", differing.len());
     if !repairs {
         return Ok(Finding::bad(said, "run `storectl doctor --repair`: it writes the lists again"));

@@ -56,7 +56,7 @@ pub struct Connect {
 const SECRETS: usize = 2;
 
 /// More than any key has, so that a wrong file is not read whole.
-const LONGEST: u64 = 4_096;
+const LONGEST_KEY: u64 = 4_096;
 
 pub async fn connect(at: &Deployment, console: &Console, options: &Connect) -> Outcome {
     at.payments.must_be_writable()?;
@@ -69,10 +69,9 @@ pub async fn connect(at: &Deployment, console: &Console, options: &Connect) -> O
         return finish(at, &url, stored.ok_or_else(no_keys)?).await;
     }
     currency(at).await?;
-    let key =
-        SecretKey::parse(secret(options.stripe_key.as_deref(), LONGEST, "--stripe-key")?.trim()).map_err(|error| {
-            Failure::refused(format!("{error}."), "Copy it from Stripe's dashboard: Developers, API keys.")
-        })?;
+    let key = SecretKey::parse(secret(options.stripe_key.as_deref(), LONGEST_KEY, "--stripe-key")?.trim()).map_err(
+        |error| Failure::refused(format!("{error}."), "Copy it from Stripe's dashboard: Developers, API keys."),
+    )?;
     let (live, restricted) = (key.is_live(), key.is_restricted());
     let client = at.payments.client(key.clone()).await?;
     must_have_all(&client).await?;
@@ -263,7 +262,7 @@ async fn finish(at: &Deployment, url: &str, stored: StripeKeys) -> Outcome {
 }
 
 /// The most orders that are named.
-const NAMED: usize = 20;
+const ORDERS_NAMED: usize = 20;
 
 pub struct Known {
     pub id: String,
@@ -340,9 +339,9 @@ async fn open_in_another(at: &Deployment, account: &ProviderAccount) -> Result<S
         checkout.map_or_else(String::new, |checkout| format!(" (until {})", Time(checkout.expires_at)))
     };
     let mut names: Vec<String> =
-        open.iter().take(NAMED).map(|stored| format!("{}{}", stored.order.internal_id, until(stored))).collect();
-    if open.len() > NAMED {
-        names.push(format!("{} more", open.len() - NAMED));
+        open.iter().take(ORDERS_NAMED).map(|stored| format!("{}{}", stored.order.internal_id, until(stored))).collect();
+    if open.len() > ORDERS_NAMED {
+        names.push(format!("{} more", open.len() - ORDERS_NAMED));
     }
     let names = names.join(", ");
     Ok(if open.is_empty() { names } else { format!("{} orders are open there: {names}.", open.len()) })

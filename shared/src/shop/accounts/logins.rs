@@ -18,7 +18,7 @@ use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// How many pending logins a poll reads at once, and how often: of 2,500 it sees each one.
-const PAGE: i32 = 500;
+const PENDING_AT_ONCE: i32 = 500;
 const PAGES: usize = 6;
 /// How many of those that have ended it removes at once.
 const MOST_REMOVED: usize = 100;
@@ -90,7 +90,7 @@ pub async fn all_pending(db: &Db, now: i64) -> Result<Vec<PendingLogin>, StoreEr
     let mut found: BTreeMap<String, PendingLogin> = BTreeMap::new();
     let (mut start, mut pages) = (None, 0);
     loop {
-        let (rows, next) = db.query_descending(&keys::pending_logins(), PAGE, start).await?;
+        let (rows, next) = db.query_descending(&keys::pending_logins(), PENDING_AT_ONCE, start).await?;
         pages += 1;
         found.extend(readable::<PendingLogin>(rows).map(|login| (login.auth_id.as_str().to_owned(), login)));
         let anywhere = || random::bits().map(|bits| key_attributes(&keys::pending_login(&AuthId::new(bits))));

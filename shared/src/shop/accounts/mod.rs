@@ -17,7 +17,7 @@ use crate::table::{Db, StoreError, TURNS, in_turns, read_live, single};
 use names::{Created, NameRow, Renamed};
 
 /// How many ids are tried, if accounts have them already.
-const ROUNDS: u32 = 3;
+const IDS_TRIED: u32 = 3;
 
 /// Makes the account of a player at `now` (seconds since 1970 UTC). If another request made it in the meantime, that
 /// one is used; so is the account that a former name is held for. `None` if the name is banned. After an error nothing
@@ -50,7 +50,7 @@ pub enum Added {
 /// Stores a new account of this name under the next free id, which it gets. After an error, if the database did not
 /// respond, it may have been stored.
 pub async fn add(db: &Db, user: &mut User, name: &UserName) -> Result<Added, StoreError> {
-    for _ in 0..ROUNDS {
+    for _ in 0..IDS_TRIED {
         user.id = single::reserve(db, single::USERS, 1).await.map(UserId::new)?;
         match names::create(db, user, name).await? {
             Created::Written => return Ok(Added::Written),

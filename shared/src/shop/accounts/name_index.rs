@@ -11,7 +11,7 @@ use crate::table::{Db, StoreError};
 use std::collections::BTreeMap;
 
 /// How often rows are looked for again, if others are making accounts.
-const ROUNDS: usize = 3;
+const INDEX_ROUNDS: usize = 3;
 
 /// A row that is missing, or names another user than it should.
 #[derive(Debug, Clone)]
@@ -69,7 +69,7 @@ async fn lacking(db: &Db, progress: OnProgress<'_>) -> Result<Lacking, StoreErro
 /// the reason. Calls `progress` for what it reads and writes.
 pub async fn complete(db: &Db, progress: OnProgress<'_>) -> Result<(usize, Vec<String>), StoreError> {
     let mut written = 0;
-    for _ in 0..ROUNDS {
+    for _ in 0..INDEX_ROUNDS {
         let Lacking { claims, without } = lacking(db, progress).await?;
         let done = write(db, &claims, progress).await?;
         written += done;

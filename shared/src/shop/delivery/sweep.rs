@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 pub use crate::telemetry::{READY_TOO_LONG, SILENT_TOO_LONG};
 
 /// How many commands of a state are looked at in one sweep.
-const MOST: usize = 300;
+const MOST_COMMANDS_OF_A_STATE: usize = 300;
 /// A server that was seen within so many seconds polls: that it was seen is noted every five minutes.
 const POLLING: i64 = 600;
 
@@ -84,8 +84,8 @@ async fn read_lease(db: &Db, server: ServerId) -> Result<Lease, StoreError> {
 }
 
 async fn health(db: &Db, now: i64, server: ServerId, lease: &Lease) -> Result<ServerHealth, StoreError> {
-    let unknown = commands::open(db, server, CommandState::Unknown, now, MOST);
-    let refused = commands::open(db, server, CommandState::Refused, now, MOST);
+    let unknown = commands::open(db, server, CommandState::Unknown, now, MOST_COMMANDS_OF_A_STATE);
+    let refused = commands::open(db, server, CommandState::Refused, now, MOST_COMMANDS_OF_A_STATE);
     let (due, unknown, refused) = tokio::try_join!(commands::due(db, server, now, 1), unknown, refused)?;
     let oldest = due.iter().find_map(|queued| keys::due_second(&queued.key));
     Ok(ServerHealth {
@@ -98,7 +98,7 @@ async fn health(db: &Db, now: i64, server: ServerId, lease: &Lease) -> Result<Se
 
 /// Notes what was validated or served, and did not run in time. Returns the server's lease.
 async fn silence(db: &Db, now: i64, server: ServerId) -> Result<Lease, StoreError> {
-    let validated = commands::open(db, server, CommandState::Validated, now, MOST);
+    let validated = commands::open(db, server, CommandState::Validated, now, MOST_COMMANDS_OF_A_STATE);
     let (validated, lease) = tokio::try_join!(validated, read_lease(db, server))?;
     // A server that polls again is served them again, as far as that may be.
     let silent = lease.ids.iter().copied().filter(|_| !lease.over && lease.taken_at + LEASE <= now);

@@ -14,7 +14,7 @@ use futures_util::future::try_join_all;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// How often words about the same commands are read again: two of them may come together.
-const ROUNDS: u32 = 6;
+const WORDS_TURNS: u32 = 6;
 /// The most commands that a game server keeps of which one is noted as lost.
 const MOST_KEPT: usize = 10_000;
 
@@ -160,7 +160,7 @@ impl Call {
     ) -> Result<Vec<Answer>, CallError> {
         let Self { ids, mut found, key, asks, .. } = self;
         let mut answers = BTreeMap::new();
-        for round in 0..ROUNDS {
+        for round in 0..WORDS_TURNS {
             pause_before(round).await;
             if asks {
                 holding::refresh(db, found.values_mut()).await?;

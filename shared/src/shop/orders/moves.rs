@@ -23,7 +23,7 @@ use crate::table::{Db, StoreError, in_turns, keys};
 use std::collections::BTreeMap;
 
 /// How often an order is looked at while other processes change it.
-const ROUNDS: u32 = 8;
+const MOVE_TURNS: u32 = 8;
 
 /// The player to whom an order is moved: an account, or a name that has none yet.
 #[derive(Debug, Clone)]
@@ -101,7 +101,7 @@ async fn change(
     to: &NewPlayer,
     force: bool,
 ) -> Result<(StoredOrder, bool), MoveError> {
-    in_turns(ROUNDS, || async {
+    in_turns(MOVE_TURNS, || async {
         let stored = read(db, id).await?;
         let places = moved_lines(&stored.order, line)?;
         if let Some(known) = known(db, to).await?

@@ -22,7 +22,7 @@ use crate::table::{StoreError, pause_before};
 use std::collections::BTreeMap;
 
 /// How often a cart that keeps changing is read again.
-const ROUNDS: u32 = 8;
+const CART_ROUNDS: u32 = 8;
 
 /// The reason why there is no checkout. `E` is why the buyer could not be read.
 #[derive(Debug, thiserror::Error)]
@@ -55,7 +55,7 @@ where
     let mut first = Some(first);
     let mut paid = None;
     let mut is_looked_at_again = false;
-    for round in 0..ROUNDS {
+    for round in 0..CART_ROUNDS {
         let context = match first.take() {
             Some(context) => context,
             None => {

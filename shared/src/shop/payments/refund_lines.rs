@@ -19,7 +19,7 @@ use crate::table::transaction::{Write, send};
 use crate::table::{Db, StoreError, in_turns};
 
 /// How often an order is looked at while other processes change it.
-const ROUNDS: u32 = 8;
+const REFUND_TURNS: u32 = 8;
 
 /// The outcome of refunding units.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,7 +49,7 @@ impl<P: Provider> Desk<'_, Option<&P>> {
 
     /// Writes what is given back, unless it is already. Returns the order then, and whether this call wrote it.
     async fn give_back(&self, id: &InternalId, wanted: &[LineUnits]) -> Result<(StoredOrder, bool), OperatorError> {
-        in_turns(ROUNDS, || async {
+        in_turns(REFUND_TURNS, || async {
             let asked_at = self.clock.seconds();
             let first = read(self.db, id).await?;
             let is_charged = first.is_checkout() && first.order.price > Money::ZERO;

@@ -123,12 +123,15 @@ pub fn write_month_sum(month: &str, sum: &MonthSum, at: i64) -> Result<Write, St
 }
 
 /// The most paid orders that are read at once.
-const MOST: usize = 100_000;
+const MOST_PAID_ORDERS: usize = 100_000;
 
 /// The paid orders with an owner and an amount above zero that were made at `second` (since 1970 UTC) or later, oldest first.
 pub async fn paid_since(db: &Db, second: i64) -> Result<Vec<PaidOrder>, StoreError> {
     let first = keys::paid_from(second);
-    db.query_first(&keys::paid(), (&first, "~"), MOST, |row| Some(row.live_found())).await?.into_iter().collect()
+    db.query_first(&keys::paid(), (&first, "~"), MOST_PAID_ORDERS, |row| Some(row.live_found()))
+        .await?
+        .into_iter()
+        .collect()
 }
 
 /// The newest paid orders with an amount above zero whose owners still have an account, newest first, without those

@@ -19,7 +19,7 @@ const KIND: &str = "hold";
 /// The attribute with the entries.
 const OPEN: &str = "open";
 /// How often a request that finds the set full removes entries and tries again.
-const ROUNDS: u32 = 4;
+const FULL_ROUNDS: u32 = 4;
 /// How long an item is kept after its last entry counts, in seconds. Time to live only cleans up.
 const KEPT_SECONDS: i64 = 3_600;
 /// After how many seconds an order that is still not written never will be: a function ends before that.
@@ -51,7 +51,7 @@ pub enum Added {
 /// Repeating it has no second effect. If the database does not respond, the entry may be added or not.
 pub async fn add(db: &Db, address: &str, entry: &Entry) -> Result<Added, StoreError> {
     let mut retry_seconds = 1;
-    for _ in 0..ROUNDS {
+    for _ in 0..FULL_ROUNDS {
         let Some(old) = try_add(db, address, entry).await? else { return Ok(Added::Yes) };
         let entries: Vec<Entry> = texts(&old).filter_map(Entry::parse).collect();
         if entries.iter().any(|found| found.order == entry.order) {

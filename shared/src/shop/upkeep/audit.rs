@@ -26,7 +26,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The attribute of a patron's row that holds the sum.
 const AMOUNT: &str = "amount";
 /// How many numbers of one row are corrected by one write: its expression stays below 4 KB.
-const AT_ONCE: usize = 50;
+const NUMBERS_AT_ONCE: usize = 50;
 
 /// A number in the table that is not what the orders add up to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -90,7 +90,7 @@ pub async fn repair(db: &Db, audit: &Audit) -> Result<usize, StoreError> {
     }
     let mut left = 0;
     for (key, differences) in rows {
-        for (place, part) in (0..).zip(differences.chunks(AT_ONCE)) {
+        for (place, part) in (0..).zip(differences.chunks(NUMBERS_AT_ONCE)) {
             // The parts before this one were written.
             let writes =
                 if key.pk == keys::patrons() { patron(db, part).await? } else { vec![numbers(key, part, place)] };

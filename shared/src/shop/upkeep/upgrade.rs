@@ -15,7 +15,7 @@ pub const FIRST: u32 = 4;
 /// The last commit whose `storectl upgrade` reads data of before the first release.
 pub const READS_EARLIER: &str = "5ca4657418fcd1bcd3399d0e5267a76e5289b956";
 /// How often the table is looked at, if others are writing to it.
-const ROUNDS: usize = 3;
+const UPGRADE_ROUNDS: usize = 3;
 
 /// The steps since the first release, oldest first.
 pub const STEPS: &[Step] = &[];
@@ -100,7 +100,7 @@ pub fn newest(steps: &[Step]) -> u32 {
 /// others keep writing what an upgrade writes. What was written stays, and the next upgrade continues.
 pub async fn upgrade(db: &Db, steps: &[Step], progress: OnProgress<'_>) -> Result<Upgraded, UpgradeError> {
     let mut upgraded = Upgraded::default();
-    for round in 0..ROUNDS {
+    for round in 0..UPGRADE_ROUNDS {
         let lacking = Lacking::find(db, steps, progress).await?;
         if round == 0 {
             upgraded.from = lacking.schema;
