@@ -13,7 +13,7 @@ use local::options::{Options, repository};
 use local::payments::PaymentProvider;
 use local::ready::{Chat, Ready, Try, revoked, tokens};
 use local::reference::Reference;
-use local::site::{self, Images, Site};
+use local::site::{self, Beside, Images, Site};
 use local::store::Store;
 use local::{chat, data, game_server, players, server};
 use pictures::Picture;
@@ -127,8 +127,12 @@ async fn run(options: &Options) -> Result<(), StartError> {
     let stopped = stopped();
     announce(&ready, options, differs)?;
     let reference = reference_of(&ready, base_path);
-    let beside = server::Beside { api: ready.base_url.clone(), demo: shop, images, reference };
-    server::serve(listener, api, beside, stopped).await;
+    let beside = Arc::new(Beside { api: ready.base_url.clone(), demo: shop, images, reference });
+    let respond = move |request, peer| {
+        let (api, beside) = (Arc::clone(&api), Arc::clone(&beside));
+        async move { site::respond_of_api(&api, &beside, request, peer).await }
+    };
+    server::serve(listener, respond, stopped).await;
     Ok(())
 }
 

@@ -1,9 +1,6 @@
-//! The listener of the API: accepts HTTP/1.1 connections.
+//! Listeners: they accept HTTP/1.1 connections.
 
-use crate::api::Api;
 use crate::error::StartError;
-use crate::reference::Reference;
-use crate::site::{self, Images};
 use http::{Request, Response};
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
@@ -14,7 +11,6 @@ use std::convert::Infallible;
 use std::error::Error;
 use std::io::ErrorKind;
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpListener;
 
@@ -58,22 +54,15 @@ pub async fn serve_each<F, E>(
     }
 }
 
-/// Everything that the API's port serves besides the routes.
-#[derive(Debug)]
-pub struct Beside {
-    /// The URL of the API, for the page at `/`.
-    pub api: String,
-    /// The URL of the shop, for the same page.
-    pub demo: String,
-    /// The store's pictures, at `/img/`.
-    pub images: Images,
-    pub reference: Reference,
-}
-
-/// Serves until `stop` resolves, then waits for open requests.
-pub async fn serve(listener: TcpListener, api: Arc<Api>, beside: Beside, stop: impl Future<Output = ()>) {
+/// Responds to each request with `respond` until `stop` resolves, then waits for open requests.
+pub async fn serve<F>(
+    listener: TcpListener,
+    respond: impl Fn(Request<Incoming>, SocketAddr) -> F + Clone + Send + 'static,
+    stop: impl Future<Output = ()>,
+) where
+    F: Future<Output = Response<Full<Bytes>>> + Send + 'static,
+{
     let connections = hyper_util::server::graceful::GracefulShutdown::new();
-    let beside = Arc::new(beside);
     tokio::pin!(stop);
     loop {
         let accepted = tokio::select! {
@@ -85,10 +74,10 @@ pub async fn serve(listener: TcpListener, api: Arc<Api>, beside: Beside, stop: i
             tokio::time::sleep(Duration::from_millis(10)).await;
             continue;
         };
-        let (api, beside) = (Arc::clone(&api), Arc::clone(&beside));
+        let respond = respond.clone();
         let service = service_fn(move |request| {
-            let (api, beside) = (Arc::clone(&api), Arc::clone(&beside));
-            async move { Ok::<_, Infallible>(respond(&api, request, peer, &beside).await) }
+            let response = respond(request, peer);
+            async move { Ok::<_, Infallible>(response.await) }
         });
         let mut builder = http1::Builder::new();
         builder.timer(TokioTimer::new()).header_read_timeout(HEAD);
@@ -97,20 +86,4 @@ pub async fn serve(listener: TcpListener, api: Arc<Api>, beside: Beside, stop: i
         tokio::spawn(async move { _ = connection.await });
     }
     _ = tokio::time::timeout(GRACE, connections.shutdown()).await;
-}
-
-#[expect(clippy::disallowed_methods, reason = "the request line as the client sent it, before any gateway")]
-async fn respond(api: &Api, request: Request<Incoming>, peer: SocketAddr, beside: &Beside) -> Response<Full<Bytes>> {
-    let (head, path) = (request.method(), request.uri().path());
-    if path == "/" && head == http::Method::GET {
-        return site::landing(&beside.api, &beside.demo);
-    }
-    if let Some(image) = beside.images.respond(head, path).await {
-        return image;
-    }
-    if let Some(page) = beside.reference.respond(head, path) {
-        return page;
-    }
-    let path = path.to_owned();
-    api.pass(request, &path, peer).await
 }

@@ -6,6 +6,7 @@ use crate::event;
 use crate::options::repository;
 use crate::pictures::Pictures;
 use crate::ready::{RefusedCode, Try};
+use crate::reference::Reference;
 use crate::server::serve_each;
 use bytes::Bytes;
 use http::header::{
@@ -311,4 +312,38 @@ fn not_allowed() -> Page {
     let mut page = text(StatusCode::METHOD_NOT_ALLOWED, "Only GET is supported here.");
     page.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
     page
+}
+
+/// Everything that the API's port serves besides the routes.
+#[derive(Debug)]
+pub struct Beside {
+    /// The URL of the API, for the page at `/`.
+    pub api: String,
+    /// The URL of the shop, for the same page.
+    pub demo: String,
+    /// The store's pictures, at `/img/`.
+    pub images: Images,
+    pub reference: Reference,
+}
+
+/// The response of the API's port.
+#[expect(clippy::disallowed_methods, reason = "the request line as the client sent it, before any gateway")]
+pub async fn respond_of_api(
+    api: &Api,
+    beside: &Beside,
+    request: Request<Incoming>,
+    peer: SocketAddr,
+) -> Response<Full<Bytes>> {
+    let (head, path) = (request.method(), request.uri().path());
+    if path == "/" && head == Method::GET {
+        return landing(&beside.api, &beside.demo);
+    }
+    if let Some(image) = beside.images.respond(head, path).await {
+        return image;
+    }
+    if let Some(page) = beside.reference.respond(head, path) {
+        return page;
+    }
+    let path = path.to_owned();
+    api.pass(request, &path, peer).await
 }
