@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { cpSync, readFileSync, writeFileSync } from "node:fs";
+import { cpSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 
 const SERVER = new URL("../../target/debug/storefront", import.meta.url).pathname;
@@ -25,6 +25,8 @@ export async function start(...options) {
 /** Starts a server of its own for the sample store with changes in store.yaml: of each, what it was and what it is. */
 export async function startWith(changes) {
   const copy = COPIES + Object.values(changes).join().replaceAll(/\W+/g, "-");
+  // What an earlier run has left is of its own time.
+  rmSync(copy, { recursive: true, force: true });
   cpSync(STORE, copy, { recursive: true });
   let text = readFileSync(`${STORE}/store.yaml`, "utf8");
   for (const [was, is] of Object.entries(changes)) {
