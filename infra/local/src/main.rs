@@ -127,12 +127,8 @@ async fn run(options: &Options) -> Result<(), StartError> {
     let stopped = stopped();
     announce(&ready, options, differs)?;
     let reference = reference_of(&ready, base_path);
-    let beside = Arc::new(Beside { api: ready.base_url.clone(), demo: shop, images, reference });
-    let respond = move |request, peer| {
-        let (api, beside) = (Arc::clone(&api), Arc::clone(&beside));
-        async move { site::respond_of_api(&api, &beside, request, peer).await }
-    };
-    server::serve(listener, respond, stopped).await;
+    let beside = Beside { api: ready.base_url.clone(), demo: shop, images, reference };
+    server::serve(listener, beside.responder(api), stopped).await;
     Ok(())
 }
 

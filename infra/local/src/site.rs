@@ -9,6 +9,7 @@ use crate::ready::{RefusedCode, Try};
 use crate::reference::Reference;
 use crate::server::serve_each;
 use bytes::Bytes;
+use futures_util::future::BoxFuture;
 use http::header::{
     ACCESS_CONTROL_ALLOW_ORIGIN, ALLOW, AUTHORIZATION, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, COOKIE,
     HOST, LOCATION, ORIGIN, X_CONTENT_TYPE_OPTIONS,
@@ -326,9 +327,23 @@ pub struct Beside {
     pub reference: Reference,
 }
 
-/// The response of the API's port.
+impl Beside {
+    /// What responds to requests to the API's port.
+    pub fn responder(
+        self,
+        api: Arc<Api>,
+    ) -> impl Fn(Request<Incoming>, SocketAddr) -> BoxFuture<'static, Response<Full<Bytes>>> + Clone + Send + 'static
+    {
+        let beside = Arc::new(self);
+        move |request, peer| {
+            let (api, beside) = (Arc::clone(&api), Arc::clone(&beside));
+            Box::pin(async move { respond_of_api(&api, &beside, request, peer).await })
+        }
+    }
+}
+
 #[expect(clippy::disallowed_methods, reason = "the request line as the client sent it, before any gateway")]
-pub async fn respond_of_api(
+async fn respond_of_api(
     api: &Api,
     beside: &Beside,
     request: Request<Incoming>,
