@@ -346,7 +346,7 @@ async fn doubts_of(at: &Deployment, coupon: &Coupon, digits: u8) -> Result<Vec<S
 }
 
 /// The doubts about a coupon of a store with these items.
-pub fn doubts(coupon: &Coupon, items: &[PublishedItem], digits: u8, now: i64) -> Vec<String> {
+fn doubts(coupon: &Coupon, items: &[PublishedItem], digits: u8, now: i64) -> Vec<String> {
     let format = CurrencyFormat::new(digits);
     let mut found = Vec::new();
     match coupon.discount {
