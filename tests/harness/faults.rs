@@ -44,6 +44,12 @@ pub enum Fault {
 }
 
 impl Fault {
+    /// Whether a call of an operation can fail so.
+    fn is_of(self, operation: &str) -> bool {
+        // Only a transaction can conflict with another one.
+        self != Self::TransactionConflict || operation == "TransactWriteItems"
+    }
+
     /// Status and body in place of the database's response to a request; `None` if it sends none.
     fn response(self, request: &HttpRequest) -> Option<(u16, Value)> {
         let (status, code, message) = match self {
@@ -112,15 +118,8 @@ impl Faults {
     }
 
     /// A connection that fails after this many writes. Reads pass.
-    pub fn cut_after(mut passing: usize) -> Self {
-        Self::new(move |_, operation| {
-            if !writes(operation) {
-                return None;
-            }
-            let is_cut = passing == 0;
-            passing = passing.saturating_sub(1);
-            is_cut.then_some(Fault::Away)
-        })
+    pub fn cut_after(passing: usize) -> Self {
+        Self::new(cut_after(passing))
     }
 
     /// The numbers of writes after which a long command is cut off: every third, and all with `FAULTS=all`.
@@ -130,12 +129,48 @@ impl Faults {
 
     /// From now on `rule` returns the fault of an operation by its name, if it has one.
     pub fn inject(&self, mut rule: impl FnMut(&str) -> Option<Fault> + Send + 'static) {
-        self.rule.lock().expect("no rule panics").1 = Box::new(move |_, operation| rule(operation));
+        self.inject_by_place(move |_, operation| rule(operation));
+    }
+
+    /// From now on the call at this place fails, counted from 0, if it can fail so.
+    pub fn fail_at(&self, place: usize, fault: Fault) {
+        self.inject_by_place(move |at, operation| (at == place && fault.is_of(operation)).then_some(fault));
+    }
+
+    /// From now on the call at this place fails, counted from 0, and each after it.
+    pub fn fail_from(&self, place: usize, fault: Fault) {
+        self.inject_by_place(move |at, _| (at >= place).then_some(fault));
+    }
+
+    /// From now on every write after this many fails. Reads pass.
+    pub fn fail_writes_after(&self, passing: usize) {
+        self.inject_by_place(cut_after(passing));
+    }
+
+    /// How many calls there were since the faults were last changed.
+    pub fn calls(&self) -> usize {
+        self.rule.lock().expect("no rule panics").0
+    }
+
+    fn inject_by_place(&self, rule: impl FnMut(usize, &str) -> Option<Fault> + Send + 'static) {
+        *self.rule.lock().expect("no rule panics") = (0, Box::new(rule));
     }
 
     /// From now on no call fails.
     pub fn clear(&self) {
         self.inject(|_| None);
+    }
+}
+
+/// The rule of a connection that fails after this many writes.
+fn cut_after(mut passing: usize) -> impl FnMut(usize, &str) -> Option<Fault> + Send + 'static {
+    move |_, operation| {
+        if !writes(operation) {
+            return None;
+        }
+        let is_cut = passing == 0;
+        passing = passing.saturating_sub(1);
+        is_cut.then_some(Fault::Away)
     }
 }
 

@@ -5,8 +5,6 @@ use super::shop::{DAY, Shop, bought, on, online};
 use shared::model::{CommandEvent, CommandTemplate, ItemDelivery, RunName};
 use shared::shop::delivery::{extend_end, timed_ends};
 use shared::table::StoreError;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use tests::Fault;
 
 const THREE_DAYS: i64 = 3 * 86_400;
@@ -64,12 +62,10 @@ async fn a_run_that_is_cut_off_at_any_call_moves_an_end_once() {
     while is_cut {
         for fault in [Fault::Away, Fault::ResponseLost] {
             let run = format!("run-{place}-{fault:?}").to_lowercase();
-            let seen = Arc::new(AtomicUsize::new(0));
-            let count = Arc::clone(&seen);
-            shop.store.faults.inject(move |_| (count.fetch_add(1, Ordering::SeqCst) == place).then_some(fault));
+            shop.store.faults.fail_at(place, fault);
             drop(extend(&shop, &run).await);
+            is_cut = shop.store.faults.calls() > place;
             shop.store.faults.clear();
-            is_cut = seen.load(Ordering::SeqCst) > place;
             extend(&shop, &run).await.unwrap();
             days += 3;
         }

@@ -69,6 +69,13 @@ impl GameServer {
         self.work(shop, rows.into_iter().map(Row::from).collect(), trouble).await
     }
 
+    /// What ran since the last call.
+    pub fn take_ran(&mut self) -> Vec<String> {
+        let texts = self.texts().into_iter().map(ToOwned::to_owned).collect();
+        self.ran.clear();
+        texts
+    }
+
     async fn work(&mut self, shop: &Shop, rows: Vec<Row>, trouble: Trouble) -> usize {
         let all: Vec<CommandId> = rows.iter().map(|row| row.id).collect();
         self.served_again.extend(all.iter().filter(|id| self.told.contains(id)));

@@ -33,13 +33,6 @@ async fn days(shop: &Shop, server: &mut GameServer, days: u64) {
     round(shop, server).await;
 }
 
-/// What ran since the last call.
-fn ran(server: &mut GameServer) -> Vec<String> {
-    let texts = server.texts().into_iter().map(ToOwned::to_owned).collect();
-    server.ran.clear();
-    texts
-}
-
 #[tokio::test]
 async fn a_strangers_gift_that_is_disputed_takes_nothing_that_the_player_has_paid() {
     let (shop, mut server) = sells(hat()).await;
@@ -47,11 +40,11 @@ async fn a_strangers_gift_that_is_disputed_takes_nothing_that_the_player_has_pai
     // Written in another way, it is the same player.
     let gift = shop.give("gift", &["THORNWICK"]).await;
     round(&shop, &mut server).await;
-    assert_eq!(ran(&mut server), ["unlock Thornwick", "unlock THORNWICK"]);
+    assert_eq!(server.take_ran(), ["unlock Thornwick", "unlock THORNWICK"]);
     dispute(&shop, &mut server, &gift).await;
-    assert_eq!(ran(&mut server), [""; 0]);
+    assert_eq!(server.take_ran(), [""; 0]);
     refund(&shop, &mut server, &own).await;
-    assert_eq!(ran(&mut server), ["lock Thornwick"]);
+    assert_eq!(server.take_ran(), ["lock Thornwick"]);
 }
 
 #[tokio::test]
@@ -59,11 +52,11 @@ async fn of_two_purchases_the_refund_of_the_last_one_takes_back_once() {
     let (shop, mut server) = sells(hat()).await;
     let (first, second) = (shop.buy("a").await, shop.buy("b").await);
     round(&shop, &mut server).await;
-    ran(&mut server);
+    server.take_ran();
     refund(&shop, &mut server, &first).await;
-    assert_eq!(ran(&mut server), [""; 0]);
+    assert_eq!(server.take_ran(), [""; 0]);
     refund(&shop, &mut server, &second).await;
-    assert_eq!(ran(&mut server), ["lock Thornwick"]);
+    assert_eq!(server.take_ran(), ["lock Thornwick"]);
     assert_eq!(shop.texts(1).await, [], "nothing is left of it");
 }
 
@@ -79,7 +72,7 @@ async fn the_last_one_takes_back_what_an_earlier_one_gave_although_it_gave_nothi
     shop.refund(&second).await;
     shop.sweep_for(3).await;
     round(&shop, &mut server).await;
-    assert_eq!(ran(&mut server), ["unlock Thornwick", "lock Thornwick"]);
+    assert_eq!(server.take_ran(), ["unlock Thornwick", "lock Thornwick"]);
 }
 
 #[tokio::test]
@@ -90,7 +83,7 @@ async fn two_refunds_at_the_same_time_take_back_once() {
     tokio::join!(shop.refund(&first), shop.refund(&second));
     shop.sweep_for(3).await;
     round(&shop, &mut server).await;
-    assert_eq!(ran(&mut server)[2..], ["lock Thornwick"]);
+    assert_eq!(server.take_ran()[2..], ["lock Thornwick"]);
 }
 
 #[tokio::test]
@@ -100,9 +93,9 @@ async fn what_runs_at_a_dispute_runs_always() {
     let (shop, mut server) = sells(delivery).await;
     let (first, _) = (shop.buy("a").await, shop.buy("b").await);
     round(&shop, &mut server).await;
-    ran(&mut server);
+    server.take_ran();
     dispute(&shop, &mut server, &first).await;
-    assert_eq!(ran(&mut server), ["ban Thornwick"]);
+    assert_eq!(server.take_ran(), ["ban Thornwick"]);
 }
 
 #[tokio::test]
@@ -114,11 +107,11 @@ async fn an_order_that_is_delivered_again_after_a_dispute_gives_what_it_gave() {
     shop.note_dispute(&first, "won").await.unwrap();
     redeliver(&shop.store.db, shop.clock(), &first).await.unwrap();
     round(&shop, &mut server).await;
-    ran(&mut server);
+    server.take_ran();
     refund(&shop, &mut server, &second).await;
-    assert_eq!(ran(&mut server), [""; 0]);
+    assert_eq!(server.take_ran(), [""; 0]);
     refund(&shop, &mut server, &first).await;
-    assert_eq!(ran(&mut server), ["lock Thornwick"]);
+    assert_eq!(server.take_ran(), ["lock Thornwick"]);
 }
 
 /// A rank for thirty days, and the same rank for ever as another item.
@@ -140,11 +133,11 @@ async fn an_end_takes_nothing_that_another_order_gives_for_ever() {
     days(&shop, &mut server, 10).await;
     let permanent = shop.buy_lines("permanent", &[(OTHER, 1, "")]).await;
     round(&shop, &mut server).await;
-    ran(&mut server);
+    server.take_ran();
     days(&shop, &mut server, 30).await;
-    assert_eq!(ran(&mut server), [""; 0]);
+    assert_eq!(server.take_ran(), [""; 0]);
     refund(&shop, &mut server, &permanent).await;
-    assert_eq!(ran(&mut server), ["remove Thornwick vip"], "the thirty days are over");
+    assert_eq!(server.take_ran(), ["remove Thornwick vip"], "the thirty days are over");
 }
 
 #[tokio::test]
@@ -153,12 +146,12 @@ async fn a_refund_leaves_what_lasts_to_its_end() {
     let permanent = shop.buy_lines("permanent", &[(OTHER, 1, "")]).await;
     shop.buy("timed").await;
     round(&shop, &mut server).await;
-    ran(&mut server);
+    server.take_ran();
     refund(&shop, &mut server, &permanent).await;
     days(&shop, &mut server, 29).await;
-    assert_eq!(ran(&mut server), [""; 0]);
+    assert_eq!(server.take_ran(), [""; 0]);
     days(&shop, &mut server, 2).await;
-    assert_eq!(ran(&mut server), ["remove Thornwick vip"]);
+    assert_eq!(server.take_ran(), ["remove Thornwick vip"]);
 }
 
 #[tokio::test]
@@ -173,20 +166,20 @@ async fn what_depends_on_the_purchase_ends_and_is_taken_back_once_per_order() {
     days(&shop, &mut server, 10).await;
     shop.buy_many("b", 5).await;
     round(&shop, &mut server).await;
-    ran(&mut server);
+    server.take_ran();
     days(&shop, &mut server, 20).await;
-    assert_eq!(ran(&mut server), ["claims remove Thornwick 5 1"]);
+    assert_eq!(server.take_ran(), ["claims remove Thornwick 5 1"]);
     days(&shop, &mut server, 10).await;
-    assert_eq!(ran(&mut server), ["claims remove Thornwick 5 5"], "one period for all units");
+    assert_eq!(server.take_ran(), ["claims remove Thornwick 5 5"], "one period for all units");
     let (third, fourth) = (shop.buy("c").await, shop.buy_many("d", 5).await);
     round(&shop, &mut server).await;
-    ran(&mut server);
+    server.take_ran();
     dispute(&shop, &mut server, &fourth).await;
-    assert_eq!(ran(&mut server), ["claims remove Thornwick 5 5"]);
+    assert_eq!(server.take_ran(), ["claims remove Thornwick 5 5"]);
     dispute(&shop, &mut server, &third).await;
-    assert_eq!(ran(&mut server), ["claims remove Thornwick 5 1"]);
+    assert_eq!(server.take_ran(), ["claims remove Thornwick 5 1"]);
     days(&shop, &mut server, 40).await;
-    assert_eq!(ran(&mut server), [""; 0], "their ends are recalled");
+    assert_eq!(server.take_ran(), [""; 0], "their ends are recalled");
 }
 
 #[tokio::test]
@@ -196,9 +189,9 @@ async fn a_command_for_each_unit_runs_and_is_taken_back_so_often() {
     let (shop, mut server) = sells(keys).await;
     let (first, _) = (shop.buy_many("a", 2).await, shop.buy("b").await);
     round(&shop, &mut server).await;
-    assert_eq!(ran(&mut server), ["give Thornwick key 5"; 3]);
+    assert_eq!(server.take_ran(), ["give Thornwick key 5"; 3]);
     refund(&shop, &mut server, &first).await;
-    assert_eq!(ran(&mut server), ["take Thornwick key 5"; 2]);
+    assert_eq!(server.take_ran(), ["take Thornwick key 5"; 2]);
 }
 
 #[tokio::test]
@@ -207,11 +200,11 @@ async fn lines_with_other_variables_end_by_themselves() {
     let (shop, mut server) = sells(pet).await;
     shop.buy_lines("a", &[(ITEM, 1, "fox"), (ITEM, 1, "toad"), (ITEM, 1, "fox")]).await;
     round(&shop, &mut server).await;
-    ran(&mut server);
+    server.take_ran();
     days(&shop, &mut server, 30).await;
-    assert_eq!(ran(&mut server), ["unpet Thornwick toad"]);
+    assert_eq!(server.take_ran(), ["unpet Thornwick toad"]);
     days(&shop, &mut server, 30).await;
-    assert_eq!(ran(&mut server), ["unpet Thornwick fox"], "bought twice");
+    assert_eq!(server.take_ran(), ["unpet Thornwick fox"], "bought twice");
 }
 
 #[tokio::test]
@@ -222,11 +215,11 @@ async fn a_player_who_is_in_a_variable_has_what_was_bought_for_that_player() {
     days(&shop, &mut server, 10).await;
     shop.buy_lines("b", &[(ITEM, 1, "002")]).await;
     round(&shop, &mut server).await;
-    ran(&mut server);
+    server.take_ran();
     days(&shop, &mut server, 20).await;
-    assert_eq!(ran(&mut server), ["usergroup remove 001 vip"]);
+    assert_eq!(server.take_ran(), ["usergroup remove 001 vip"]);
     days(&shop, &mut server, 10).await;
-    assert_eq!(ran(&mut server), ["usergroup remove 002 vip"]);
+    assert_eq!(server.take_ran(), ["usergroup remove 002 vip"]);
 }
 
 #[tokio::test]
@@ -243,11 +236,11 @@ async fn a_purchase_replaces_what_waits_for_the_item_by_what_is_published_then()
     shop.publish(&[1], vip("hero", true)).await;
     shop.buy("b").await;
     round(&shop, &mut server).await;
-    ran(&mut server);
+    server.take_ran();
     days(&shop, &mut server, 49).await;
-    assert_eq!(ran(&mut server), [""; 0]);
+    assert_eq!(server.take_ran(), [""; 0]);
     days(&shop, &mut server, 1).await;
-    assert_eq!(ran(&mut server), ["remove Thornwick hero", "kit Thornwick off"]);
+    assert_eq!(server.take_ran(), ["remove Thornwick hero", "kit Thornwick off"]);
 }
 
 #[tokio::test]
@@ -262,7 +255,7 @@ async fn a_purchase_moves_what_ends_to_the_servers_that_are_published_then() {
     days(&shop, &mut first, 60).await;
     round(&shop, &mut second).await;
     assert_eq!(
-        (ran(&mut first), ran(&mut second)),
+        (first.take_ran(), second.take_ran()),
         (vec!["add Thornwick".to_owned()], vec!["remove Thornwick".to_owned()])
     );
 }
@@ -276,7 +269,7 @@ async fn what_is_bought_for_ever_does_not_end_with_what_was_bought_before() {
     shop.publish(&[1], permanent(vip(Vec::new()))).await;
     shop.buy("b").await;
     days(&shop, &mut server, 40).await;
-    assert_eq!(ran(&mut server), ["add Thornwick"; 2]);
+    assert_eq!(server.take_ran(), ["add Thornwick"; 2]);
 }
 
 #[tokio::test]
@@ -287,11 +280,11 @@ async fn an_end_that_is_replaced_waits_for_its_player_as_it_is_published_then() 
     shop.publish(&[1], vip(online(expired("remove {player}")))).await;
     shop.buy("b").await;
     round(&shop, &mut server).await;
-    ran(&mut server);
+    server.take_ran();
     days(&shop, &mut server, 61).await;
-    assert_eq!(ran(&mut server), [""; 0]);
+    assert_eq!(server.take_ran(), [""; 0]);
     server.join(&shop, BUYER.1).await;
-    assert_eq!(ran(&mut server), ["remove Thornwick"]);
+    assert_eq!(server.take_ran(), ["remove Thornwick"]);
 }
 
 /// Thirty days of claims, and of a rank that a further purchase prolongs, for players who are online.
@@ -325,9 +318,9 @@ async fn what_counts_units_is_given_until_its_own_end_although_what_it_is_bought
     shop.sweep_for(3).await;
     // The game server was away until the rank has ended, and the claims have not.
     days(&shop, &mut server, 25).await;
-    assert_eq!(ran(&mut server), ["claims 1", "rank remove Thornwick"]);
+    assert_eq!(server.take_ran(), ["claims 1", "rank remove Thornwick"]);
     days(&shop, &mut server, 5).await;
-    assert_eq!(ran(&mut server), ["claims -1"]);
+    assert_eq!(server.take_ran(), ["claims -1"]);
 }
 
 #[tokio::test]
@@ -337,14 +330,14 @@ async fn units_that_were_not_given_before_their_end_are_neither_given_nor_taken_
     let (shop, mut server) = sells(for_thirty_days([given, ends].concat())).await;
     let orders = [shop.buy("a").await, shop.buy("b").await];
     round(&shop, &mut server).await;
-    assert_eq!(ran(&mut server), ["rank add Thornwick"; 2]);
+    assert_eq!(server.take_ran(), ["rank add Thornwick"; 2]);
     days(&shop, &mut server, 35).await;
     server.join(&shop, BUYER.1).await;
-    assert_eq!(ran(&mut server), [""; 0], "the rank lasts for two periods, and the claims for one");
+    assert_eq!(server.take_ran(), [""; 0], "the rank lasts for two periods, and the claims for one");
     for order in orders {
         refund(&shop, &mut server, &order).await;
     }
-    let texts = ran(&mut server);
+    let texts = server.take_ran();
     assert!(!texts.iter().any(|text| text.starts_with("claims")), "{texts:?}");
 }
 

@@ -12,8 +12,6 @@ use shared::model::{
 use shared::shop::delivery::{HoldersAudit, give_season, season_orders};
 use shared::shop::orders::{NewPlayer, move_order};
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use tests::Fault;
 
 /// How many histories are tried; `DELIVERY_CASES` says otherwise.
@@ -294,12 +292,7 @@ impl World {
             self.settle().await;
         }
         if let Some((place, fault)) = broken {
-            let seen = Arc::new(AtomicUsize::new(0));
-            self.shop.store.faults.inject(move |operation| {
-                let hit = seen.fetch_add(1, Ordering::SeqCst) == place;
-                let fits = fault != Fault::TransactionConflict || operation == "TransactWriteItems";
-                (hit && fits).then_some(fault)
-            });
+            self.shop.store.faults.fail_at(place, fault);
         }
         match op {
             Op::Buy { for_friend, is_gift, item, count, fox } => {

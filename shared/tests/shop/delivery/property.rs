@@ -22,8 +22,6 @@ use shared::shop::delivery::{
 use shared::shop::orders;
 use shared::table::{StoreError, single};
 use std::collections::BTreeSet;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use tests::{Dump, Fault};
 
 /// How many histories are tried; `DELIVERY_CASES` says otherwise.
@@ -153,13 +151,7 @@ impl World {
 
     async fn run(&mut self, op: Op, broken: Broken) {
         if let Some((place, fault)) = broken {
-            let seen = Arc::new(AtomicUsize::new(0));
-            self.shop.store.faults.inject(move |operation| {
-                let hit = seen.fetch_add(1, Ordering::SeqCst) == place;
-                // Only a transaction can conflict with another one.
-                let fits = fault != Fault::TransactionConflict || operation == "TransactWriteItems";
-                (hit && fits).then_some(fault)
-            });
+            self.shop.store.faults.fail_at(place, fault);
         }
         let shop = &self.shop;
         match op {

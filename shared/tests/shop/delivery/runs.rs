@@ -8,13 +8,10 @@ use shared::model::{
 };
 use shared::providers::Stripe;
 use shared::shop::accounts::bans::ban;
-use shared::shop::delivery::run;
-use shared::shop::delivery::{LeftOut, OrderRun, done, orders_of, preview, run_again};
+use shared::shop::delivery::{LeftOut, OrderRun, done, orders_of, preview, run, run_again};
 use shared::shop::payments::Desk;
 use shared::table::transaction::{Write, send};
 use shared::table::{StoreError, keys};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use tests::Fault;
 
 fn hat() -> Vec<CommandTemplate> {
@@ -56,13 +53,6 @@ async fn round(shop: &Shop, server: &mut GameServer) {
     server.round(shop, Trouble::NONE).await;
 }
 
-/// What ran since the last call.
-fn ran(server: &mut GameServer) -> Vec<String> {
-    let texts = server.texts().into_iter().map(ToOwned::to_owned).collect();
-    server.ran.clear();
-    texts
-}
-
 /// A shop, its game server, and an order that has run a second ago.
 async fn sold(commands: Vec<CommandTemplate>, expires_after: Option<u32>) -> (Shop, GameServer, InternalId) {
     let shop = Shop::open(Vec::new()).await;
@@ -82,14 +72,14 @@ async fn what_a_server_ran_runs_again_once_for_each_name() {
     assert_eq!(reset(&shop, "first").await, (1, vec![]));
     assert_eq!(reset(&shop, "first").await, (0, vec![]));
     round(&shop, &mut server).await;
-    assert_eq!(ran(&mut server), ["unlock Thornwick", "unlock Thornwick"], "what had not run yet runs once");
+    assert_eq!(server.take_ran(), ["unlock Thornwick", "unlock Thornwick"], "what had not run yet runs once");
     assert_eq!(shop.states(&waiting).await, ["delivered"]);
     assert_eq!(reset(&shop, "first").await, (0, vec![]), "also after it has run");
     shop.wait(1);
     assert_eq!(reset(&shop, "first").await, (0, vec![]), "and what ran since the run began is not lost");
     assert_eq!(reset(&shop, "second").await, (2, vec![]));
     round(&shop, &mut server).await;
-    assert_eq!(ran(&mut server).len(), 2);
+    assert_eq!(server.take_ran().len(), 2);
     assert_eq!(reset(&shop, "first").await, (0, vec![]));
 }
 
@@ -106,22 +96,20 @@ async fn a_run_that_is_cut_off_at_any_call_is_repeated_and_gives_nothing_twice()
             let since = shop.clock().seconds();
             shop.buy(&named).await;
             round(&shop, &mut server).await;
-            assert_eq!(ran(&mut server).len(), 40);
+            assert_eq!(server.take_ran().len(), 40);
             shop.wait(1);
             let wanted = DeliveryRun { since, ..everything(&shop) };
-            let seen = Arc::new(AtomicUsize::new(0));
-            let count = Arc::clone(&seen);
-            shop.store.faults.inject(move |_| (count.fetch_add(1, Ordering::SeqCst) == place).then_some(fault));
+            shop.store.faults.fail_at(place, fault);
             let outcome = run(&shop, &named, &wanted).await;
+            is_cut = shop.store.faults.calls() > place;
             shop.store.faults.clear();
-            is_cut = seen.load(Ordering::SeqCst) > place;
             // What was lost may be found by the call itself.
             assert!(outcome.is_ok() || is_cut, "{outcome:?}");
             round(&shop, &mut server).await;
             shop.wait(1);
             assert_eq!(run(&shop, &named, &wanted).await.unwrap().1, []);
             round(&shop, &mut server).await;
-            let mut texts = ran(&mut server);
+            let mut texts = server.take_ran();
             texts.sort_unstable();
             assert_eq!(texts, expected, "{named}");
             shop.wait(1);
@@ -139,7 +127,7 @@ async fn two_calls_at_the_same_time_give_nothing_twice() {
     let (one, other) = tokio::join!(call(), call());
     assert_eq!(one.unwrap().again.len() + other.unwrap().again.len(), 1);
     round(&shop, &mut server).await;
-    assert_eq!(ran(&mut server), ["unlock Thornwick"]);
+    assert_eq!(server.take_ran(), ["unlock Thornwick"]);
 }
 
 #[tokio::test]
@@ -160,16 +148,16 @@ async fn a_refund_after_a_run_takes_back_what_the_run_gave_and_nothing_that_was_
         assert_eq!(reset(&shop, "reset").await.0, 1);
         if has_run {
             round(&shop, &mut server).await;
-            assert_eq!(ran(&mut server), ["pay Thornwick 1"]);
+            assert_eq!(server.take_ran(), ["pay Thornwick 1"]);
         }
         shop.refund(&order).await;
         shop.sweep_for(7).await;
         round(&shop, &mut server).await;
         let expected: &[&str] = if has_run { &["take Thornwick 1"] } else { &[] };
-        assert_eq!(ran(&mut server), expected);
+        assert_eq!(server.take_ran(), expected);
         assert_eq!(reset(&shop, "later").await.0, 0, "nothing of it runs again");
         round(&shop, &mut server).await;
-        assert_eq!(ran(&mut server), [""; 0]);
+        assert_eq!(server.take_ran(), [""; 0]);
     }
 }
 
@@ -206,17 +194,17 @@ async fn units_that_were_refunded_do_not_run_again() {
     let mut server = shop.game_server(1).await;
     let order = shop.buy_many("a", 3).await;
     round(&shop, &mut server).await;
-    assert_eq!(ran(&mut server).len(), 4);
+    assert_eq!(server.take_ran().len(), 4);
     Desk::new(shop.db(), shop.clock(), None::<&Stripe>).refund_lines(&order, &[(LineId::new(1), 1)]).await.unwrap();
     shop.sweep_for(2).await;
     round(&shop, &mut server).await;
-    assert_eq!(ran(&mut server), ["take 1"]);
+    assert_eq!(server.take_ran(), ["take 1"]);
     for (named, texts) in [("a", 3), ("a", 0), ("b", 3)] {
         shop.wait(1);
         assert_eq!(reset(&shop, named).await, (texts, vec![LeftOut::UnitsRefunded]), "{named}");
         round(&shop, &mut server).await;
         let left = ["crate Thornwick", "crate Thornwick", "pay Thornwick 2"];
-        let mut found = ran(&mut server);
+        let mut found = server.take_ran();
         found.sort_unstable();
         assert_eq!(found, left[..texts], "{named}");
     }
@@ -229,7 +217,7 @@ async fn a_player_with_another_name_now_gets_it_under_that() {
     send(&shop.store.db, vec![rename]).await.unwrap();
     assert_eq!(reset(&shop, "a").await, (1, vec![]));
     round(&shop, &mut server).await;
-    assert_eq!(ran(&mut server), ["unlock Nightshade"]);
+    assert_eq!(server.take_ran(), ["unlock Nightshade"]);
     shop.wait(1);
     assert_eq!(reset(&shop, "b").await, (1, vec![]), "a further run knows it too");
 }
@@ -243,13 +231,13 @@ async fn a_run_is_of_a_time_and_an_item() {
     let backup = shop.clock().seconds();
     shop.buy_lines("b", &[(OTHER, 1, ""), (ITEM, 1, "")]).await;
     round(&shop, &mut server).await;
-    ran(&mut server);
+    server.take_ran();
     shop.wait(1);
     let of = |item: Option<ItemId>| DeliveryRun { since: backup, item, ..everything(&shop) };
     assert_eq!(run(&shop, "other", &of(Some(OTHER))).await.unwrap(), (1, vec![]));
     assert_eq!(run(&shop, "all", &of(None)).await.unwrap(), (1, vec![]), "the other waits for the server");
     round(&shop, &mut server).await;
-    assert_eq!(ran(&mut server), ["other Thornwick", "unlock Thornwick"]);
+    assert_eq!(server.take_ran(), ["other Thornwick", "unlock Thornwick"]);
 }
 
 #[tokio::test]
@@ -265,10 +253,10 @@ async fn what_has_ended_is_not_given_again_and_what_lasts_ends_as_before() {
     shop.wait(10 * DAY);
     assert_eq!(reset(&shop, "a").await, (2, vec![]));
     round(&shop, &mut server).await;
-    assert_eq!(ran(&mut server), ["add Thornwick", "claims Thornwick 1"]);
+    assert_eq!(server.take_ran(), ["add Thornwick", "claims Thornwick 1"]);
     shop.wait(20 * DAY);
     round(&shop, &mut server).await;
-    assert_eq!(ran(&mut server), ["end Thornwick"]);
+    assert_eq!(server.take_ran(), ["end Thornwick"]);
     assert_eq!(reset(&shop, "b").await, (0, vec![LeftOut::Ended; 2]));
 }
 
@@ -282,7 +270,7 @@ async fn what_the_server_keeps_for_a_player_runs_once_although_it_was_sent_again
     round(&shop, &mut server).await;
     shop.wait(120);
     server.join(&shop, BUYER.1).await;
-    assert_eq!(ran(&mut server), ["give Thornwick"]);
+    assert_eq!(server.take_ran(), ["give Thornwick"]);
     round(&shop, &mut server).await;
     let states: Vec<CommandState> = shop.commands(&order).await.iter().map(|command| command.delivery.state).collect();
     assert_eq!(states, [CommandState::Retried, CommandState::Executed]);
@@ -296,5 +284,5 @@ async fn units_that_a_run_gave_again_are_taken_at_their_end() {
     round(&shop, &mut server).await;
     shop.wait(31 * DAY);
     round(&shop, &mut server).await;
-    assert_eq!(ran(&mut server), ["claims 1", "claims -1"]);
+    assert_eq!(server.take_ran(), ["claims 1", "claims -1"]);
 }

@@ -18,8 +18,6 @@ use shared::shop::orders::{NewPlayer, move_order};
 use shared::shop::payments::Desk;
 use shared::table::{Db, StoreError};
 use std::collections::BTreeSet;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use tests::{Fault, configure};
 
 /// The hat of the next season.
@@ -29,13 +27,6 @@ fn crown() -> ItemDelivery {
 
 async fn round(shop: &Shop, server: &mut GameServer) {
     server.round(shop, Trouble::NONE).await;
-}
-
-/// What ran since the last call.
-fn ran(server: &mut GameServer) -> Vec<String> {
-    let texts = server.texts().into_iter().map(ToOwned::to_owned).collect();
-    server.ran.clear();
-    texts
 }
 
 /// A new season of server 1 for all orders from a second on, as the tool does it; how many commands, and why others are left out.
@@ -66,7 +57,7 @@ async fn refund(shop: &Shop, server: &mut GameServer, order: &InternalId) -> Vec
     shop.refund(order).await;
     shop.sweep_for(7).await;
     round(shop, server).await;
-    ran(server)
+    server.take_ran()
 }
 
 #[tokio::test]
@@ -74,14 +65,14 @@ async fn a_new_season_gives_what_is_published_now_once_and_a_refund_takes_that_b
     let (shop, mut server) = sells(hat()).await;
     let (first, second) = (shop.buy("a").await, shop.buy("b").await);
     round(&shop, &mut server).await;
-    ran(&mut server);
+    server.take_ran();
     shop.publish(&[1], crown()).await;
     // What every sale runs is not run again.
     configure(&shop.store.db, |config| config.delivery.commands = vec![bought("say {player} has bought {item}")]).await;
     assert_eq!(season(&shop, "summer").await, (2, vec![]));
     assert_eq!(season(&shop, "summer").await, (0, vec![]));
     round(&shop, &mut server).await;
-    assert_eq!(ran(&mut server), ["crown Thornwick", "crown Thornwick"]);
+    assert_eq!(server.take_ran(), ["crown Thornwick", "crown Thornwick"]);
     shop.sweep_for(1).await;
     assert_eq!(shop.stored(&first).await.effects.due, None, "nothing is left to do");
     assert_eq!(refund(&shop, &mut server, &first).await, [""; 0], "the other one still gives it");
@@ -94,26 +85,27 @@ async fn another_season_gives_again() {
     let (shop, mut server) = sells(hat()).await;
     shop.buy("a").await;
     round(&shop, &mut server).await;
-    ran(&mut server);
+    server.take_ran();
     for run in ["summer", "winter"] {
         assert_eq!(season(&shop, run).await, (1, vec![]), "{run}");
         round(&shop, &mut server).await;
-        assert_eq!(ran(&mut server), ["unlock Thornwick"], "{run}");
+        assert_eq!(server.take_ran(), ["unlock Thornwick"], "{run}");
     }
     assert_eq!(shop.texts(1).await[0].1.holders.len(), 1, "the order holds its text once");
 }
 
 /// A run for orders from a second on, whose call at a place fails, and what follows it; whether there was one.
 async fn cut_off(shop: &Shop, run: &str, since: i64, (place, fault, is_rest): (usize, Fault, bool)) -> bool {
-    let seen = Arc::new(AtomicUsize::new(0));
-    let count = Arc::clone(&seen);
-    shop.store.faults.inject(move |_| {
-        let at = count.fetch_add(1, Ordering::SeqCst);
-        (at == place || is_rest && at > place).then_some(fault)
-    });
+    let faults = &shop.store.faults;
+    if is_rest {
+        faults.fail_from(place, fault);
+    } else {
+        faults.fail_at(place, fault);
+    }
     drop(begin((shop.db(), shop.clock()), run, since).await);
-    shop.store.faults.clear();
-    seen.load(Ordering::SeqCst) > place
+    let is_cut = faults.calls() > place;
+    faults.clear();
+    is_cut
 }
 
 #[tokio::test]
@@ -134,7 +126,7 @@ async fn a_season_that_is_cut_off_at_any_call_is_repeated_and_gives_nothing_twic
             shop.publish(&[1], for_thirty_days(timed("old"))).await;
             let order = shop.buy(&run).await;
             round(&shop, &mut server).await;
-            assert_eq!(ran(&mut server), ["old Thornwick"]);
+            assert_eq!(server.take_ran(), ["old Thornwick"]);
             shop.publish(&[1], for_thirty_days(new.clone())).await;
             is_cut = cut_off(&shop, &run, since, (place, fault, false)).await;
             for _ in 0..2 {
@@ -142,7 +134,7 @@ async fn a_season_that_is_cut_off_at_any_call_is_repeated_and_gives_nothing_twic
                 shop.sweep_for(1).await;
                 round(&shop, &mut server).await;
             }
-            let texts = ran(&mut server);
+            let texts = server.take_ran();
             assert_eq!((texts.len(), texts.iter().collect::<BTreeSet<_>>().len()), (41, 41), "{run}: {texts:?}");
             let is_end = |command: &Command| command.delivery.state == CommandState::Waiting;
             let waiting = shop.commands(&order).await.into_iter().filter(is_end);
@@ -177,13 +169,13 @@ async fn a_refund_in_the_middle_takes_back_what_was_given_and_leaves_nothing_beh
             let order = shop.buy("a").await;
             round(&shop, &mut first).await;
             round(&shop, &mut second).await;
-            (_, _) = (ran(&mut first), ran(&mut second));
+            (_, _) = (first.take_ran(), second.take_ran());
             shop.publish(&[1, 2], hat("crown")).await;
             is_cut = cut_off(&shop, "summer", 0, (place, Fault::Away, true)).await;
             if is_served {
                 round(&shop, &mut first).await;
             }
-            let has_new = ran(&mut first) == ["crown S1"];
+            let has_new = first.take_ran() == ["crown S1"];
             has_run |= has_new;
             let back = refund(&shop, &mut first, &order).await;
             round(&shop, &mut second).await;
@@ -191,12 +183,12 @@ async fn a_refund_in_the_middle_takes_back_what_was_given_and_leaves_nothing_beh
             let word = if begun > 0 { "crown" } else { "hat" };
             let expected = [format!("un{word} {order}"), format!("no{word} Thornwick")];
             assert_eq!(back, expected[..if has_new || begun == 0 { 2 } else { 0 }], "{place}");
-            assert_eq!(ran(&mut second), [format!("unhat {order}"), "nohat Thornwick".to_owned()], "{place}");
+            assert_eq!(second.take_ran(), [format!("unhat {order}"), "nohat Thornwick".to_owned()], "{place}");
             assert_eq!((shop.texts(1).await, shop.texts(2).await), (vec![], vec![]), "{place}");
             assert_eq!(season(&shop, "summer").await.0, 0, "{place}");
             shop.sweep_for(2).await;
             round(&shop, &mut first).await;
-            assert_eq!(ran(&mut first), [""; 0], "{place}");
+            assert_eq!(first.take_ran(), [""; 0], "{place}");
         }
         place += 1;
     }
@@ -208,7 +200,7 @@ async fn two_calls_at_the_same_time_give_it_once_and_a_dispute_takes_it_back() {
     let (shop, mut server) = sells(hat()).await;
     let order = shop.buy("a").await;
     round(&shop, &mut server).await;
-    ran(&mut server);
+    server.take_ran();
     shop.publish(&[1], crown()).await;
     let of = || (shop.db(), shop.clock());
     let (one, other) = tokio::join!(begin(of(), "summer", 0), begin(of(), "summer", 0));
@@ -218,12 +210,12 @@ async fn two_calls_at_the_same_time_give_it_once_and_a_dispute_takes_it_back() {
     shop.dispute(&order).await.unwrap();
     shop.sweep_for(7).await;
     round(&shop, &mut server).await;
-    assert_eq!(ran(&mut server), ["crown Thornwick", "uncrown Thornwick"]);
+    assert_eq!(server.take_ran(), ["crown Thornwick", "uncrown Thornwick"]);
     redeliver(shop.db(), shop.clock(), &order).await.unwrap_err();
     shop.note_dispute(&order, "won").await.unwrap();
     redeliver(shop.db(), shop.clock(), &order).await.unwrap();
     round(&shop, &mut server).await;
-    assert_eq!(ran(&mut server), ["crown Thornwick"], "an order that is given again has what it had");
+    assert_eq!(server.take_ran(), ["crown Thornwick"], "an order that is given again has what it had");
 }
 
 #[tokio::test]
@@ -238,7 +230,7 @@ async fn what_was_bought_later_runs_later_and_a_line_that_gave_nothing_gives_wha
     shop.publish(&[1], permanent(vec![bought("rank {order}")])).await;
     assert_eq!(season(&shop, "summer").await, (12, vec![]));
     round(&shop, &mut server).await;
-    assert_eq!(ran(&mut server), expected);
+    assert_eq!(server.take_ran(), expected);
 }
 
 #[tokio::test]
@@ -255,7 +247,7 @@ async fn what_was_just_sent_is_waited_for_and_what_has_not_run_never_does() {
     assert_eq!(again, (1, vec![LeftOut::OnItsWay]), "one season after the other");
     shop.sweep_for(7).await;
     round(&shop, &mut server).await;
-    assert_eq!(ran(&mut server), ["crown Thornwick", "crown Thornwick"]);
+    assert_eq!(server.take_ran(), ["crown Thornwick", "crown Thornwick"]);
     assert_eq!(audited(&shop).await, HoldersAudit::default());
 }
 
@@ -266,18 +258,18 @@ async fn a_timed_item_goes_on_as_long_as_it_was_paid() {
     shop.buy("a").await;
     shop.buy("b").await;
     round(&shop, &mut server).await;
-    ran(&mut server);
+    server.take_ran();
     shop.wait(10 * DAY);
     shop.publish(&[1], permanent(vec![bought("new {player}"), expired("end-new {player}")])).await;
     assert_eq!(season(&shop, "summer").await, (2, vec![]));
     round(&shop, &mut server).await;
-    assert_eq!(ran(&mut server), ["new Thornwick", "new Thornwick"]);
+    assert_eq!(server.take_ran(), ["new Thornwick", "new Thornwick"]);
     shop.wait(50 * DAY - 1);
     round(&shop, &mut server).await;
-    assert_eq!(ran(&mut server), [""; 0]);
+    assert_eq!(server.take_ran(), [""; 0]);
     shop.wait(1);
     round(&shop, &mut server).await;
-    assert_eq!(ran(&mut server), ["end-new Thornwick"], "the end of both, and nothing of what was");
+    assert_eq!(server.take_ran(), ["end-new Thornwick"], "the end of both, and nothing of what was");
     assert_eq!(season(&shop, "winter").await, (0, vec![LeftOut::Ended]));
 }
 
@@ -293,14 +285,14 @@ async fn what_the_owner_has_extended_ends_so_much_later() {
     }
     assert_eq!(season(&shop, "summer").await, (2, vec![]));
     round(&shop, &mut server).await;
-    ran(&mut server);
+    server.take_ran();
     for (days, text) in [(33, "unpack 2"), (30, "end Thornwick")] {
         shop.wait(days * DAY - 1);
         round(&shop, &mut server).await;
-        assert_eq!(ran(&mut server), [""; 0]);
+        assert_eq!(server.take_ran(), [""; 0]);
         shop.wait(1);
         round(&shop, &mut server).await;
-        assert_eq!(ran(&mut server), [text]);
+        assert_eq!(server.take_ran(), [text]);
     }
 }
 
@@ -312,7 +304,7 @@ async fn orders_that_give_nothing_now_are_left_out_with_the_reason() {
     shop.publish_item(OTHER, &[1], permanent(vec![bought("other {player}")])).await;
     shop.buy_lines("e", &[(OTHER, 1, "")]).await;
     round(&shop, &mut server).await;
-    ran(&mut server);
+    server.take_ran();
     shop.publish_item(OTHER, &[2], permanent(vec![bought("other {player}")])).await;
     shop.refund(&refunded).await;
     shop.dispute(&disputed).await.unwrap();
@@ -343,11 +335,11 @@ async fn units_that_are_left_are_given_again() {
         .unwrap();
     shop.sweep_for(7).await;
     round(&shop, &mut server).await;
-    ran(&mut server);
+    server.take_ran();
     shop.publish(&[1], delivery("gem")).await;
     assert_eq!(season(&shop, "summer").await, (1, vec![]));
     round(&shop, &mut server).await;
-    assert_eq!(ran(&mut server), ["gem Thornwick 2"]);
+    assert_eq!(server.take_ran(), ["gem Thornwick 2"]);
     assert_eq!(refund(&shop, &mut server, &order).await, ["ungem 2"]);
 }
 
@@ -357,18 +349,18 @@ async fn gifts_are_given_to_their_players_and_an_order_is_moved_with_what_the_se
     shop.give("gifts", &["Moss", "Fern"]).await;
     let own = shop.buy("own").await;
     round(&shop, &mut server).await;
-    ran(&mut server);
+    server.take_ran();
     shop.publish(&[1], crown()).await;
     assert_eq!(season(&shop, "summer").await, (3, vec![]));
     round(&shop, &mut server).await;
-    let mut texts = ran(&mut server);
+    let mut texts = server.take_ran();
     texts.sort_unstable();
     assert_eq!(texts, ["crown Fern", "crown Moss", "crown Thornwick"]);
     let to = NewPlayer { user: None, name: Some(PlayerName::parse("Reed").unwrap()) };
     move_order(shop.db(), shop.clock(), &own, None, &to, false).await.unwrap();
     shop.sweep_for(2).await;
     round(&shop, &mut server).await;
-    assert_eq!(ran(&mut server), ["uncrown Thornwick", "crown Reed"]);
+    assert_eq!(server.take_ran(), ["uncrown Thornwick", "crown Reed"]);
     assert_eq!(audited(&shop).await, HoldersAudit::default());
 }
 

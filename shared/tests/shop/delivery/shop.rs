@@ -9,10 +9,8 @@ use shared::model::{
     UserId,
 };
 use shared::providers::Stripe;
-use shared::shop::delivery::deliveries;
-use shared::shop::delivery::{add_key, commands_of};
-use shared::shop::orders::{self, StoredOrder};
-use shared::shop::orders::{NewOrder, record, set_status};
+use shared::shop::delivery::{add_key, commands_of, deliveries};
+use shared::shop::orders::{self, NewOrder, StoredOrder, record, set_status};
 use shared::shop::payments::{Desk, DisputeState, SettleError, note_dispute};
 use shared::table::published::read_active_version;
 use shared::table::{Db, codec, keys, read_published};

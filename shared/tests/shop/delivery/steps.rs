@@ -9,9 +9,6 @@ use shared::model::{
 use shared::rules::erase::ErasedPlayer;
 use shared::shop::delivery::{OwnerOutcome, RedeliverError, cancel, follow, redeliver, retry};
 use shared::shop::upkeep::erase::stop_commands;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use tests::Fault;
 
 fn many() -> Vec<CommandTemplate> {
     let bought = (0..100).map(|number| bought(&format!("give {{player}} {number}")));
@@ -26,17 +23,6 @@ async fn delivered(shop: &Shop) -> (GameServer, InternalId) {
     (server, order)
 }
 
-/// Lets `passing` writes of the functions pass, and fails every later one.
-fn cut_after(shop: &Shop, passing: usize) -> Arc<AtomicUsize> {
-    let seen = Arc::new(AtomicUsize::new(0));
-    let count = Arc::clone(&seen);
-    shop.store.faults.inject(move |operation| {
-        let writes = matches!(operation, "TransactWriteItems" | "UpdateItem");
-        (writes && count.fetch_add(1, Ordering::SeqCst) >= passing).then_some(Fault::Away)
-    });
-    seen
-}
-
 #[tokio::test]
 async fn a_payment_that_is_cut_off_after_any_write_is_finished_by_the_sweep() {
     let shop = Shop::open(many()).await;
@@ -44,7 +30,7 @@ async fn a_payment_that_is_cut_off_after_any_write_is_finished_by_the_sweep() {
     let expected: Vec<String> = (0..100).map(|number| format!("give Thornwick {number}")).collect();
     for passing in 0..8 {
         let order = shop.order(&format!("order{passing}")).await;
-        cut_after(&shop, passing);
+        shop.store.faults.fail_writes_after(passing);
         let is_paid = shop.set(&order, OrderStatus::Paid).await;
         shop.store.faults.clear();
         assert!(is_paid || passing == 0, "{passing}");
@@ -69,7 +55,7 @@ async fn a_refund_that_is_cut_off_after_any_write_is_finished_by_the_sweep() {
     for passing in 1..12 {
         let order = shop.buy(&format!("order{passing}")).await;
         server.round(&shop, Trouble::default()).await;
-        cut_after(&shop, passing);
+        shop.store.faults.fail_writes_after(passing);
         assert!(shop.set(&order, OrderStatus::Refunded).await, "{passing}");
         shop.store.faults.clear();
         shop.sweep_for(3).await;

@@ -8,7 +8,6 @@ use shared::model::{CommandTemplate, InternalId, ItemDelivery, LineId, OrderStat
 use shared::providers::Stripe;
 use shared::shop::delivery::HoldersAudit;
 use shared::shop::payments::{Desk, OperatorError};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use tests::Fault;
 
 const MONTH: u32 = 30 * 86_400;
@@ -98,8 +97,7 @@ async fn whatever_call_fails_the_repeated_refund_takes_the_units_once() {
     for place in 0..80 {
         let (shop, mut server, order) = of_five(claims(), Some(MONTH)).await;
         let fault = if place % 2 == 0 { Fault::Away } else { Fault::ResponseLost };
-        let calls = AtomicUsize::new(0);
-        shop.store.faults.inject(move |_| (calls.fetch_add(1, Ordering::SeqCst) >= place).then_some(fault));
+        shop.store.faults.fail_from(place, fault);
         let first = refund(&shop, &order, 2).await;
         shop.store.faults.clear();
         refund(&shop, &order, 2).await.unwrap();
