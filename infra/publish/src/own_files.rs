@@ -4,8 +4,7 @@
 use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
-use shared::shop::publishing;
-use shared::shop::publishing::read_record;
+use shared::shop::publishing::{self, read_record};
 use shared::table::{Db, StoreError, in_turns};
 use std::collections::BTreeMap;
 use std::fs;
@@ -24,7 +23,7 @@ pub struct OwnFiles(BTreeMap<String, String>);
 /// The reason for which a version's files cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum FilesError {
-    #[error("version {version} has no files: it was published before they were kept")]
+    #[error("version {version} has no files")]
     None { version: String },
     #[error("the files of version {version} are damaged")]
     Damaged { version: String },

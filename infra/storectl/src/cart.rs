@@ -7,9 +7,7 @@ use shared::money::CurrencyFormat;
 use shared::rules::cart::{PricedLine, sums};
 use shared::rules::code::{Applied, CodeRefusal};
 use shared::rules::missing::missing;
-use shared::shop::carts;
-use shared::shop::carts as usecase;
-use shared::shop::carts::{Attempt, CartContext, CartSources, EditError, LoadedCart};
+use shared::shop::carts::{self, Attempt, CartContext, CartSources, EditError, LoadedCart};
 use shared::shop::catalog::ItemCache;
 use shared::shop::stock::Counters;
 use shared::table::{StoreError, keys};
@@ -112,7 +110,7 @@ async fn clear(at: &Deployment, which: &WhichUser) -> Outcome {
         (cart.lines, cart.coupon, cart.gift_card, cart.referral) = (Vec::new(), None, None, None);
         Ok(Attempt::Write(Box::new(cart), Some(removed)))
     };
-    let removed = usecase::edit(&at.db, attempt).await.map_err(not_written)?;
+    let removed = carts::edit(&at.db, attempt).await.map_err(not_written)?;
     let text = match removed {
         Some(removed) => ok!("The cart of {} is empty; {removed} lines removed.", user.username),
         None => format!("Nothing to do: the cart of {} is empty.", user.username),

@@ -44,7 +44,7 @@ pub struct VersionRecord {
     pub removing_since: Option<i64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
-    /// The owner's own files; `None` of a version of before they were kept.
+    /// The owner's own files; `None` until its publish has written them, before which nothing is moved to it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub files: Option<FileSet>,
 }

@@ -310,7 +310,7 @@ pub async fn set_status(
 /// Clears the buyer's cart and delivers. The cart is left to the sweep if its buyer keeps changing it, the delivery if it fails,
 /// the statistics in any case. `stored` is the order before or after the change.
 pub(in crate::shop) async fn after(db: &Db, clock: &dyn Clock, stored: &StoredOrder) -> Result<(), StoreError> {
-    is_written(clear_cart(db, stored.clone()).await)?;
+    is_written(clear_cart(db, stored).await)?;
     if stored.effects.delivery.is_some() {
         follow_or_leave(db, clock, stored).await;
     }
@@ -327,22 +327,22 @@ pub(in crate::shop) async fn after_at_once(db: &Db, clock: &dyn Clock, stored: &
 
 /// Removes what was bought from the buyer's cart, if that is not done yet. After an error, and if the buyer kept changing the cart,
 /// the same call may be repeated.
-pub(in crate::shop) async fn clear_cart(db: &Db, stored: StoredOrder) -> Result<(), StoreError> {
-    if stored.effects.cart_cleared != Some(false) || sent(db, writes(db, &stored).await?).await? {
+pub(in crate::shop) async fn clear_cart(db: &Db, stored: &StoredOrder) -> Result<(), StoreError> {
+    if stored.effects.cart_cleared != Some(false) || sent(db, cart_cleared(db, stored).await?).await? {
         return Ok(());
     }
     in_turns(RETRIES, || async {
         let read = orders::get(db, &stored.order.internal_id).await?;
         match read.filter(|stored| stored.effects.cart_cleared == Some(false)) {
-            Some(stored) => send(db, writes(db, &stored).await?).await,
+            Some(stored) => send(db, cart_cleared(db, &stored).await?).await,
             None => Ok(()),
         }
     })
     .await
 }
 
-/// The mark, and the cart if it still remembers the order.
-async fn writes(db: &Db, stored: &StoredOrder) -> Result<Vec<Write>, StoreError> {
+/// The writes of a cleared cart: the mark, and the cart if it still remembers the order.
+async fn cart_cleared(db: &Db, stored: &StoredOrder) -> Result<Vec<Write>, StoreError> {
     let cart = match stored.order.owner {
         Some(owner) => read_live::<Cart>(db, &keys::cart(owner)).await?,
         None => None,

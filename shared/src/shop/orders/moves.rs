@@ -87,21 +87,8 @@ pub async fn move_order(
     to: &NewPlayer,
     force: bool,
 ) -> Result<Moved, MoveError> {
-    let (stored, is_new) = change(db, clock, id, line, to, force).await?;
-    after_at_once(db, clock, &stored).await;
-    Ok(Moved { stored: read(db, id).await?, is_new })
-}
-
-/// Writes the move, unless it is written. Returns the order then, and whether this call wrote it.
-async fn change(
-    db: &Db,
-    clock: &dyn Clock,
-    id: &InternalId,
-    line: Option<LineId>,
-    to: &NewPlayer,
-    force: bool,
-) -> Result<(StoredOrder, bool), MoveError> {
-    in_turns(MOVE_TURNS, || async {
+    // The order as it is moved, and whether this call has written it.
+    let (stored, is_new) = in_turns(MOVE_TURNS, || async {
         let stored = read(db, id).await?;
         let places = moved_lines(&stored.order, line)?;
         if let Some(known) = known(db, to).await?
@@ -129,7 +116,9 @@ async fn change(
         write(db, clock, &stored, &places, (&player, to.name.as_ref()), limits).await?;
         Ok((read(db, id).await?, true))
     })
-    .await
+    .await?;
+    after_at_once(db, clock, &stored).await;
+    Ok(Moved { stored: read(db, id).await?, is_new })
 }
 
 async fn read(db: &Db, id: &InternalId) -> Result<StoredOrder, MoveError> {

@@ -100,7 +100,7 @@ pub(super) async fn resume<P: Provider>(
             })
         }
         OrderStatus::Paid => {
-            is_written(clear_cart(desk.db, stored).await)?;
+            is_written(clear_cart(desk.db, &stored).await)?;
             Ok(Existing::Paid)
         }
         OrderStatus::Failed | OrderStatus::Cancelled | OrderStatus::Refunded => {

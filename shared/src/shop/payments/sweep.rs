@@ -13,11 +13,10 @@ use crate::clock::Clock;
 use crate::deadline::{self, Stop};
 use crate::model::{InternalId, Order, OrderStatus};
 use crate::shop::delivery::{follow, sweep_servers};
-use crate::shop::orders;
 use crate::shop::orders::change::clear_cart;
 use crate::shop::orders::unfinished::{self, Due, DueRow};
 use crate::shop::statistics::{AT_ONCE, catch_up_all};
-use crate::shop::subscriptions;
+use crate::shop::{orders, subscriptions};
 use crate::table::keys::Key;
 use crate::table::transaction::{Write, sent};
 use crate::table::{Db, StoreError, published};
@@ -243,7 +242,7 @@ async fn settle_due<P: Provider>(desk: &Desk<'_, Option<&P>>, row: &Key, id: &In
     };
     if stored.order.status != OrderStatus::Pending {
         let is_counted = !stored.statistics_due();
-        clear_cart(desk.db, stored.clone()).await?;
+        clear_cart(desk.db, &stored).await?;
         let is_delivered = !stored.delivery_due() || follow(desk.db, desk.clock, &stored).await?;
         let writes: Vec<Write> = if !is_delivered {
             stored.postpone(desk.clock.seconds().saturating_add(DELIVERY))?
