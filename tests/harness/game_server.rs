@@ -5,10 +5,9 @@ use crate::store::TestStore;
 use serde_json::{Value, json};
 use shared::clock::Clock as _;
 use shared::model::{Command, CommandEvent, CommandId, CommandState, Delivery, InternalId, ItemId, ServerId};
-use shared::shop::delivery::ServerKey;
-use shared::shop::delivery::commands;
 use shared::shop::delivery::leases::Lease;
 use shared::shop::delivery::servers::{self, StoredKey};
+use shared::shop::delivery::{ServerKey, commands};
 use shared::table::transaction::{Write, send};
 use shared::table::{Db, keys};
 

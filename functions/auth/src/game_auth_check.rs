@@ -8,8 +8,7 @@ use serde::Serialize;
 use shared::endpoint::{Endpoint, Error, ErrorBody, Json, PathParameterAndBody, RoundTrips, WithAddress};
 use shared::http::address::network_of;
 use shared::model::AuthType;
-use shared::shop::accounts::game_login;
-use shared::shop::accounts::{logins, names};
+use shared::shop::accounts::{game_login, logins, names};
 use shared::token::Via;
 use std::convert::Infallible;
 

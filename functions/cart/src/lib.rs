@@ -17,8 +17,7 @@ use shared::model::Promotions;
 use shared::shop::carts::CartSources;
 use shared::shop::catalog::ItemCache;
 use shared::shop::stock::Counters;
-use shared::table::caches::TRUSTED_FOR;
-use shared::table::caches::VersionedCache;
+use shared::table::caches::{TRUSTED_FOR, VersionedCache};
 
 pub static ENDPOINTS: &[Route<State>] = &[
     Route::to::<get_cart::GetCart>(),

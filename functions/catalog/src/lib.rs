@@ -14,11 +14,9 @@ use shared::base::Base;
 use shared::endpoint::{self, Route};
 use shared::http::reply::RenderedOnce;
 use shared::model::{Deals, PublishedItem, Settings, Staff, Tree};
-use shared::shop::catalog::CategoryPages;
-use shared::shop::catalog::ItemCache;
+use shared::shop::catalog::{CategoryPages, ItemCache};
 use shared::shop::stock::Counters;
-use shared::table::caches::TRUSTED_FOR;
-use shared::table::caches::VersionedCache;
+use shared::table::caches::{TRUSTED_FOR, VersionedCache};
 
 pub static ENDPOINTS: &[Route<State>] = &[
     Route::to::<list_categories::ListCategories>(),

@@ -16,8 +16,7 @@ use shared::http::reply::RenderedOnce;
 use shared::model::{Deals, Donations, Page, Patronage, PublishedItem, Settings, Staff, TopPatrons, Tree};
 use shared::shop::catalog::CategoryPages;
 use shared::shop::stock::Counters;
-use shared::table::caches::VersionedCache;
-use shared::table::caches::{TRUSTED_FOR, Timed};
+use shared::table::caches::{TRUSTED_FOR, Timed, VersionedCache};
 use std::sync::Arc;
 
 pub static ENDPOINTS: &[Route<State>] = &[

@@ -18,8 +18,7 @@ use shared::base::Base;
 use shared::endpoint::{self, Route};
 use shared::http::reply as http_reply;
 use shared::model::{Donations, Settings, TopPatrons};
-use shared::table::caches::VersionedCache;
-use shared::table::caches::{TRUSTED_FOR, Timed};
+use shared::table::caches::{TRUSTED_FOR, Timed, VersionedCache};
 
 /// The endpoints of this function. Their routes are below the gateway's [`ROUTES`].
 pub static ENDPOINTS: &[Route<State>] = &[

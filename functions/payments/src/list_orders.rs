@@ -8,9 +8,8 @@ use shared::endpoint::{Endpoint, Error, Json, JsonBody, Refusal, RoundTrips};
 use shared::model::{Items, Login, Order, OrderLine, OrderNumber, OrderStatus};
 use shared::money::{self, CurrencyFormat, Decimal};
 use shared::shop::accounts::users;
-use shared::shop::orders::StoredOrder;
-use shared::shop::orders::owned_orders;
 use shared::shop::orders::owned_orders::OwnedPage;
+use shared::shop::orders::{StoredOrder, owned_orders};
 use shared::table::keys;
 use shared::token::Claim;
 

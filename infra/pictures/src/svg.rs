@@ -1,10 +1,9 @@
 //! SVG: drawings that are text, and can have scripts. Nothing is removed from one: it is kept unchanged, or refused.
 
 use crate::Problem;
-use quick_xml::NsReader;
-use quick_xml::XmlVersion;
 use quick_xml::events::{BytesStart, Event};
 use quick_xml::name::{Namespace, ResolveResult};
+use quick_xml::{NsReader, XmlVersion};
 
 const SVG: &str = "http://www.w3.org/2000/svg";
 const XHTML: &str = "http://www.w3.org/1999/xhtml";

@@ -349,7 +349,7 @@ impl Command {
 }
 
 /// Lets every value be a negative number, so that the command says which value must not be one.
-pub fn with_negative_numbers(command: clap::Command) -> clap::Command {
+fn with_negative_numbers(command: clap::Command) -> clap::Command {
     let command = command.mut_args(|arg| {
         let takes_value = arg.get_action().takes_values();
         if takes_value { arg.allow_negative_numbers(true) } else { arg }
@@ -358,7 +358,7 @@ pub fn with_negative_numbers(command: clap::Command) -> clap::Command {
 }
 
 /// An error with the word that is right in this program.
-pub fn with_hint(mut error: clap::Error, line: &[OsString]) -> clap::Error {
+fn with_hint(mut error: clap::Error, line: &[OsString]) -> clap::Error {
     let wrong = [ContextKind::InvalidArg, ContextKind::InvalidSubcommand].into_iter().find_map(|kind| {
         let ContextValue::String(wrong) = error.get(kind)? else { return None };
         Some(wrong.split([' ', '=']).next().unwrap_or_default().to_owned())

@@ -100,7 +100,7 @@ const BRIEFLY: &str = "public, max-age=300";
 const PICTURE_ROUNDS: usize = 3;
 
 /// Uploads the files of this build's shop. Returns how many were missing.
-pub async fn upload_assets(bucket: &Bucket, console: &Console) -> Result<u64> {
+async fn upload_assets(bucket: &Bucket, console: &Console) -> Result<u64> {
     let prefix = format!("assets/{}/", shop::hash());
     let there = bucket.keys(&prefix).await?;
     let assets = shop::ASSETS.iter().map(|(path, bytes)| (format!("{prefix}{path}"), *bytes));
@@ -122,7 +122,7 @@ pub async fn upload_assets(bucket: &Bucket, console: &Console) -> Result<u64> {
 impl Shop {
     /// Uploads the pictures that are missing. First it says in the bucket which ones the version names, so that no other
     /// publisher removes them; then it looks until all are there.
-    pub async fn upload_pictures(&self, console: &Console, version: &str) -> Result<u64> {
+    async fn upload_pictures(&self, console: &Console, version: &str) -> Result<u64> {
         note(&self.bucket, version, &self.named).await?;
         let progress = console.progress("Uploading pictures", None);
         for _ in 0..PICTURE_ROUNDS {
@@ -148,7 +148,7 @@ impl Shop {
 
     /// Uploads the pictures that are served under their own name, if they are not there or others, and deletes those that the
     /// store has no more. Returns how many were uploaded.
-    pub async fn upload_by_name(&self) -> Result<u64> {
+    async fn upload_by_name(&self) -> Result<u64> {
         let Some(wanted) = &self.by_name else { return Ok(0) };
         let there = self.bucket.keys("img/").await?;
         let mut uploaded = 0;

@@ -4,8 +4,7 @@ use crate::plan::{Confirm, Plan, PlanFacts, To, code_of, guard, other_digits};
 use crate::prelude::*;
 use publish::{LoadError, PublishError, switch};
 use shared::model::ActiveVersion;
-use shared::shop::publishing::{History, Step, read_history};
-use shared::shop::publishing::{VersionRecord, list_versions};
+use shared::shop::publishing::{History, Step, VersionRecord, list_versions, read_history};
 use shared::table::published::read_active_version;
 
 #[derive(Debug, Clone, Args)]

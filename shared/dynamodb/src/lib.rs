@@ -24,7 +24,5 @@ mod table;
 
 pub use access::{Access, MissingVariable};
 pub use raw_item::Item;
-pub use row::Unreadable;
-pub use row::{Row, from_item, from_json, to_item};
-pub use table::backoff;
-pub use table::{BatchGetError, Middleware, Table};
+pub use row::{Row, Unreadable, from_item, from_json, to_item};
+pub use table::{BatchGetError, Middleware, Table, backoff};

@@ -22,8 +22,7 @@ pub use input::{
     Input, InputKind, JsonBody, PathId, PathIdAndBody, PathParameter, PathParameterAndBody, Received, Signed,
     TokenCookie, WithAddress,
 };
-pub use reply::Content;
-pub use reply::{Json, Reply, WithCookie};
+pub use reply::{Content, Json, Reply, WithCookie};
 pub use run::{handle, respond};
 
 use crate::base::Base;

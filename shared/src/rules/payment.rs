@@ -243,7 +243,7 @@ fn foreign(order: &Order, effects: &OrderEffects, state: &PaymentState) -> Optio
 }
 
 /// Whether the payment is not what the order asked for, and no operator has accepted that.
-pub fn disagreement(order: &Order, effects: &OrderEffects, state: &PaymentState) -> Option<&'static str> {
+fn disagreement(order: &Order, effects: &OrderEffects, state: &PaymentState) -> Option<&'static str> {
     if is_accepted(effects) {
         None
     } else if !state.currency.eq_ignore_ascii_case(&order.currency) {

@@ -4,8 +4,7 @@ use shared::model::{Code, CodeText, Donations, Donor, Goal, Money, Order, OrderS
 use shared::rules::order::without_refunded;
 use shared::rules::patrons::largest;
 use shared::rules::statistics::derive;
-use shared::shop::orders::StoredOrder;
-use shared::shop::orders::each_order;
+use shared::shop::orders::{StoredOrder, each_order};
 use shared::shop::upkeep::audit;
 use shared::shop::{codes, statistics};
 use shared::table::{Db, keys};

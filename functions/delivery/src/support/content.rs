@@ -2,17 +2,14 @@
 //! work without a key, as plugins send them whose keys are switched off; a key that is sent must be valid.
 
 use crate::State;
-use crate::support::key::SentKey;
-use crate::support::key::ServerKeyText;
+use crate::support::key::{SentKey, ServerKeyText};
 use crate::support::path;
 use crate::support::reply::UnknownKey;
 use lambda_http::RequestExt as _;
-use shared::endpoint::RequestSchemas;
-use shared::endpoint::{Error, Input, InputKind, Received};
+use shared::endpoint::{Error, Input, InputKind, Received, RequestSchemas};
 use shared::http::body::BodyFault;
 use shared::model::{ActiveVersion, Donations, Settings, TopPatrons};
-use shared::shop::delivery;
-use shared::shop::statistics;
+use shared::shop::{delivery, statistics};
 use shared::table::{StoreError, keys};
 use shared::telemetry;
 use std::sync::Arc;

@@ -1,14 +1,12 @@
 //! The input of the calls that name commands: a key, and a body of ids. The plugin sends the ids of logins as well.
 
 use crate::State;
-use crate::support::key::SentKey;
-use crate::support::key::ServerKeyText;
+use crate::support::key::{SentKey, ServerKeyText};
 use crate::support::path;
 use crate::support::reply::UnknownKey;
 use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer, Serialize};
-use shared::endpoint::RequestSchemas;
-use shared::endpoint::{Error, Input, InputKind, Received};
+use shared::endpoint::{Error, Input, InputKind, Received, RequestSchemas};
 use shared::http::body::{self, BodyFault};
 use shared::model::CommandId;
 use shared::shop::delivery::{self, Answer, ServerKey};

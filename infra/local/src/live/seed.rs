@@ -5,13 +5,11 @@ use shared::model::{Code, Donations, Money, MonthSum, Order, OrderStatus, PaidOr
 use shared::rules::patrons;
 use shared::shop::accounts::names;
 use shared::shop::orders::owned_orders::OwnedOrder;
-use shared::shop::stock::SOLD;
-use shared::shop::stock::ledgers;
+use shared::shop::stock::{SOLD, ledgers};
 use shared::table::bulk::write_each;
 use shared::table::codec::{self, Item};
-use shared::table::keys;
 use shared::table::single::{CODES, NEXT, ORDERS, USERS};
-use shared::table::{Db, StoreError};
+use shared::table::{Db, StoreError, keys};
 use std::collections::BTreeMap;
 
 /// Loads an empty table. What is there under the same keys is overwritten; nothing is removed. After an error, items

@@ -149,7 +149,7 @@ impl State {
         }
     }
 
-    pub(super) fn pay_invoice(&mut self, id: &str, now: i64) {
+    fn pay_invoice(&mut self, id: &str, now: i64) {
         self.charge_invoice(id, true, now);
         let Some(invoice) = self.billing.invoices.get(id).cloned() else { return };
         self.happen("invoice.paid", &invoice.json(), now);
@@ -176,13 +176,13 @@ impl State {
         self.subscription_happens(id, "customer.subscription.updated", now);
     }
 
-    pub(super) fn subscription_happens(&mut self, id: &str, kind: &'static str, now: i64) {
+    fn subscription_happens(&mut self, id: &str, kind: &'static str, now: i64) {
         let object = self.billing.subscriptions.get(id).map(Subscription::json).unwrap_or_default();
         self.happen(kind, &object, now);
     }
 
     /// Begins the next period, with an invoice that is not paid yet.
-    pub(super) fn next_period(&mut self, id: &str, now: i64) -> Result<String, String> {
+    fn next_period(&mut self, id: &str, now: i64) -> Result<String, String> {
         let found = self.subscription_in(id, &["active", "trialing"])?;
         if found.ends_with_period() {
             return Err("The subscription ends with its period.".to_owned());

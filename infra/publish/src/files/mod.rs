@@ -12,9 +12,7 @@ mod shop;
 mod store;
 
 pub use catalog::{CategoryFile, ComparisonRow, ItemFile, PromotionFile, VariableFile};
-pub use content::CommandFile;
-pub use content::LinkFile;
-pub use content::{PageFile, StaffEntry, StaffFile};
+pub use content::{CommandFile, LinkFile, PageFile, StaffEntry, StaffFile};
 pub use images::NamedImage;
 pub use interval::IntervalFile;
 pub use scalar::{At, Decimal};

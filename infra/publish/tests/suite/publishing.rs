@@ -3,8 +3,7 @@
 use crate::support::{STORE, store};
 use aws_sdk_dynamodb::types::AttributeValue;
 use publish::{Compiled, PublishError, Published, compile, damage, load, publish, publish_with, read};
-use shared::shop::publishing::read_history;
-use shared::shop::publishing::read_version;
+use shared::shop::publishing::{read_history, read_version};
 use shared::table::bulk::delete_each;
 use shared::table::published::read_active_version;
 use shared::table::{Db, codec, keys};

@@ -3,8 +3,7 @@
 use crate::support::{STORE, store};
 use publish::{Compiled, KEPT, PublishError, Published, compile, damage, publish, read, remove_outdated, switch};
 use shared::model::ActiveVersion;
-use shared::shop::publishing::Step;
-use shared::shop::publishing::{list_versions, read_record};
+use shared::shop::publishing::{Step, list_versions, read_record};
 use shared::table::published::read_active_version;
 use std::fmt::Write;
 use tests::{Calls, Faults, TestTable};

@@ -2,8 +2,7 @@
 
 use crate::prelude::*;
 use shared::model::{ActiveVersion, Command, CommandState, Server, ServerId};
-use shared::shop::delivery::commands;
-use shared::shop::delivery::{OwnerOutcome, cancel};
+use shared::shop::delivery::{OwnerOutcome, cancel, commands};
 use shared::table::StoreError;
 use shared::table::bulk::each;
 use shared::table::codec::key_of;

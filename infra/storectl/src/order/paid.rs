@@ -90,7 +90,7 @@ pub async fn give_back(
     Ok((refunded, text))
 }
 
-pub fn not_refunded(error: OperatorError, stored: &StoredOrder, format: CurrencyFormat) -> Failure {
+fn not_refunded(error: OperatorError, stored: &StoredOrder, format: CurrencyFormat) -> Failure {
     match error {
         OperatorError::Refund(refusal) => refused(refusal, stored, format),
         error => failed(error, NOT_REFUNDED),

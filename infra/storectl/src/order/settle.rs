@@ -8,8 +8,7 @@ use crate::prelude::*;
 use shared::model::{InternalId, OrderStatus};
 use shared::providers::Stripe;
 use shared::shop::orders as store;
-use shared::shop::orders::StoredOrder;
-use shared::shop::orders::{self, PaidCheckout, SetStatusError};
+use shared::shop::orders::{self, PaidCheckout, SetStatusError, StoredOrder};
 use shared::shop::payments::{self, Desk, NotPaid, OperatorError, SettleError, Settled};
 
 pub async fn settle(at: &Deployment, id: &str) -> Outcome {

@@ -391,7 +391,7 @@ fn attempt<'a, T: DeserializeOwned + 'a>(client: &'a Client, right: &'static str
 }
 
 /// Refuses a key that lacks a right.
-pub async fn must_have_all(client: &Client) -> Result<()> {
+async fn must_have_all(client: &Client) -> Result<()> {
     let missing = missing(client).await?;
     if missing.is_empty() {
         return Ok(());

@@ -271,7 +271,7 @@ impl PortalFacts {
 }
 
 /// The configuration that buyers' visits use, if the account has one.
-pub async fn default_portal(client: &Client) -> Result<Option<PortalConfiguration>> {
+async fn default_portal(client: &Client) -> Result<Option<PortalConfiguration>> {
     Ok(all_portals(client).await?.into_iter().find(|configuration| configuration.is_default))
 }
 

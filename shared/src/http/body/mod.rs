@@ -6,8 +6,7 @@
 
 mod values;
 
-pub use values::Text;
-pub use values::{Flag, Written, code, text};
+pub use values::{Flag, Text, Written, code, text};
 
 use lambda_http::{Body, Request};
 use serde::de::value::{MapAccessDeserializer, SeqDeserializer};

@@ -1,12 +1,10 @@
 //! Users, and whether a verified token is valid for one (rules.md, "Tokens").
 
 use crate::model::{Money, ProviderCustomer, User, UserId, UserSubscription};
-use crate::table::StoreError;
 use crate::table::client::{Db, Rows};
 use crate::table::codec::{Item, encode_live};
-use crate::table::keys;
-use crate::table::read_all_live;
 use crate::table::transaction::Write;
+use crate::table::{StoreError, keys, read_all_live};
 use crate::token::Claim;
 use serde::Serialize;
 use std::collections::BTreeMap;

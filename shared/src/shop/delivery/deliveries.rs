@@ -3,12 +3,11 @@
 use crate::model::{DeliveryStep, FrozenCommands, InternalId, ItemEnds, Lasting, OrderDelivery, OrderStatus};
 use crate::shop::orders::StoredOrder;
 use crate::shop::orders::unfinished::Unfinished;
-use crate::table::StoreError;
 use crate::table::client::{Db, Rows};
 use crate::table::codec::{Item, Row, encode_live, encode_published, noted};
 use crate::table::keys::{self, Key};
-use crate::table::read_published;
 use crate::table::transaction::Write;
+use crate::table::{StoreError, read_published};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::collections::{BTreeMap, BTreeSet};

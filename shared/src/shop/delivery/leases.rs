@@ -2,11 +2,10 @@
 //! time.
 
 use crate::model::{AgentId, CommandId, ServerId};
-use crate::table::StoreError;
 use crate::table::client::Rows;
 use crate::table::codec::Item;
-use crate::table::keys;
 use crate::table::transaction::{Guard, Guarded, Write};
+use crate::table::{StoreError, keys};
 use aws_sdk_dynamodb::types::AttributeValue;
 use serde::Deserialize;
 

@@ -20,8 +20,7 @@ use crate::model::{
 };
 use crate::rules::delivery::frozen::{Expanded, replaced, when_paid};
 use crate::rules::dispute::is_taken_back;
-use crate::shop::orders::each_order;
-use crate::shop::orders::{self, StoredOrder};
+use crate::shop::orders::{self, StoredOrder, each_order};
 use crate::table::transaction::send;
 use crate::table::{Db, StoreError, TURNS, in_turns};
 use std::collections::BTreeSet;

@@ -17,8 +17,7 @@ pub(in crate::shop) mod refusal;
 mod rows;
 pub mod unfinished;
 
-pub use change::SetStatusError;
-pub use change::{Changed, set_status};
+pub use change::{Changed, SetStatusError, set_status};
 pub use moves::{MoveError, Moved, NewPlayer, check as check_move, move_order, moved_lines, player_of};
 pub use order_request::{LineRequest, OrderRequest, RequestError, lines};
 pub use record::{NewOrder, PaidCheckout, RecordError, Recorded, record};

@@ -136,7 +136,7 @@ impl StoredOrder {
 
     /// The writes that change lines, and what `more` sets under its condition, on the condition that the order is PAID, and
     /// refunds and disputes are as they were read. `with` and `due` are those of [`StoredOrder::return_lines`].
-    pub(in crate::shop) fn set_lines(
+    fn set_lines(
         &self,
         lines: &[OrderLine],
         (more, only_if, mut values): (&str, &str, Item),

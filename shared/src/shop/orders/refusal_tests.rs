@@ -2,8 +2,7 @@
 
 use super::*;
 use crate::table::transaction::{Cancelled, judge};
-use aws_sdk_dynamodb::types::AttributeValue;
-use aws_sdk_dynamodb::types::CancellationReason;
+use aws_sdk_dynamodb::types::{AttributeValue, CancellationReason};
 
 const LEDGER: ItemId = ItemId::new(7);
 

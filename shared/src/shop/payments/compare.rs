@@ -4,8 +4,7 @@ use super::desk::SettleError;
 use super::provider::{Provider, ProviderError};
 use crate::model::{Cancellation, InternalId, Money, OrderStatus};
 use crate::rules::payment::{PaymentState, Progress, is_own};
-use crate::shop::orders::PaidCheckout;
-use crate::shop::orders::{self, StoredOrder};
+use crate::shop::orders::{self, PaidCheckout, StoredOrder};
 use crate::table::Db;
 use std::collections::{HashMap, HashSet};
 

@@ -21,11 +21,9 @@ pub(in crate::shop) mod sweep;
 pub mod webhook_events;
 
 pub use begin::Request;
-pub use compare::{Compared, Difference, compare, return_payment};
-pub use compare::{NotPaid, paid_checkout};
+pub use compare::{Compared, Difference, NotPaid, compare, paid_checkout, return_payment};
 pub use create::{CreateError, create};
-pub use desk::Desk;
-pub use desk::{SettleError, Settled};
+pub use desk::{Desk, SettleError, Settled};
 pub use dispute::note_dispute;
 pub use open::Checkout;
 pub use operator::{OperatorError, RefundKind, Refunded, open_orders};
@@ -35,5 +33,4 @@ pub use provider::{
 pub use refund_lines::LinesRefunded;
 pub use refunds::STRANDED;
 pub use reserve::{CHECKOUTS, forget_begun};
-pub use sweep::OVERDUE;
-pub use sweep::Swept;
+pub use sweep::{OVERDUE, Swept};

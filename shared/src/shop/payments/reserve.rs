@@ -135,12 +135,7 @@ const INTERRUPTED: i64 = 60;
 
 /// Reserves the units of an order that is about to be written. If other writes kept changing a counter, nothing is reserved; if the
 /// database does not respond, [`settle_reservation`] releases what was reserved.
-pub(super) async fn reserve_units(
-    db: &Db,
-    order: &StoredOrder,
-    inputs: &OrderInputs,
-    now: i64,
-) -> Result<Reservation, HoldError> {
+async fn reserve_units(db: &Db, order: &StoredOrder, inputs: &OrderInputs, now: i64) -> Result<Reservation, HoldError> {
     let units = by_item(&order.order).into_iter().map(|(item, (count, _))| Units { item, count });
     let reservation = Reservation::new(&order.order, units.collect(), now.saturating_add(INTERRUPTED));
     let put: Write = reservation.put()?;

@@ -9,8 +9,7 @@ use crate::model::{
 use crate::rules::donations::{Adjustment, apply_to_goals, rank, ranking, rename};
 use crate::rules::order::without_refunded;
 use crate::shop::accounts::users;
-use crate::shop::orders::StoredOrder;
-use crate::shop::orders::active_version;
+use crate::shop::orders::{StoredOrder, active_version};
 use crate::table::codec::encode_live;
 use crate::table::keys::{self, Key};
 use crate::table::transaction::{Write, send};

@@ -6,8 +6,7 @@ use crate::model::{Cart, Donor, InternalId, Money, MonthSum, Patron, TopPatrons,
 use crate::rules::donations::{self, Adjustment, ranking};
 use crate::rules::erase::ErasedPlayer;
 use crate::rules::patrons::{largest, set};
-use crate::shop::statistics;
-use crate::shop::{carts, orders};
+use crate::shop::{carts, orders, statistics};
 use crate::table::codec::encode_live;
 use crate::table::transaction::{Write, send};
 use crate::table::{Db, StoreError, TURNS, in_turns, keys, read_all_live, read_live};

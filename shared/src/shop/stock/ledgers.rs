@@ -5,11 +5,10 @@
 //! nothing has changed since it was read.
 
 use crate::model::{Holding, ItemId, Ledger, Money, Run, UserId};
-use crate::table::StoreError;
 use crate::table::client::Rows;
 use crate::table::codec::{Item, number, numbered};
-use crate::table::keys;
 use crate::table::transaction::{VERSION, Write};
+use crate::table::{StoreError, keys};
 use serde::de::{Deserialize, Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
 use std::collections::BTreeMap;
 use std::fmt;

@@ -5,12 +5,10 @@ use crate::model::{
     ProviderCheckout, PublishedItem, Subscription,
 };
 use crate::rules::payment::{PaidPeriod, PaymentState, Progress};
-use crate::shop::delivery::deliveries;
-use crate::shop::delivery::{freeze, withdraw};
-use crate::shop::orders::next_number;
+use crate::shop::delivery::{deliveries, freeze, withdraw};
 use crate::shop::orders::owned_orders::OwnedOrder;
 use crate::shop::orders::unfinished::Unfinished;
-use crate::shop::orders::{self, StoredOrder};
+use crate::shop::orders::{self, StoredOrder, next_number};
 use crate::shop::payments::desk::{Desk, SettleError};
 use crate::shop::payments::provider::Provider;
 use crate::shop::subscriptions;

@@ -2,8 +2,7 @@
 
 use crate::shop::{BALANCE, FIVE, PLAIN, Shop, TWO_EACH, code, id, paid};
 use shared::model::{GiftCardPayment, Money, OrderStatus};
-use shared::shop::orders::get as show;
-use shared::shop::orders::{NewOrder, RecordError, SetStatusError, record, set_status};
+use shared::shop::orders::{NewOrder, RecordError, SetStatusError, get as show, record, set_status};
 use shared::shop::statistics::Statistics;
 use shared::shop::upkeep::finish_statistics;
 use shared::table::{Db, StoreError};

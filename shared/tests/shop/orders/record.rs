@@ -3,8 +3,7 @@
 use crate::shop::{BALANCE, BOTH, DAY, FIVE, GONE, PLAIN, Shop, TWO_EACH, code, id, paid, published_item};
 use futures_util::future::join_all;
 use shared::model::{GiftCardPayment, ItemId, Money, OrderLine, OrderStatus, PaymentType, UserId};
-use shared::shop::orders::get as show;
-use shared::shop::orders::{NewOrder, OrderRefusal, RecordError, Recorded, record};
+use shared::shop::orders::{NewOrder, OrderRefusal, RecordError, Recorded, get as show, record};
 use shared::shop::statistics::Statistics;
 use shared::shop::upkeep::finish_statistics;
 use tests::NOW;
