@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 pub enum Content {
     /// Everything in a table.
     Backup,
-    /// What a demo store is loaded with.
+    /// The live data of a demo store.
     Demo,
 }
 
@@ -30,7 +30,7 @@ impl Content {
         }
     }
 
-    /// What is said of another file.
+    /// The problem of a file with another content.
     const fn otherwise(self) -> &'static str {
         match self {
             Self::Backup => "is not a backup of this tool",

@@ -328,7 +328,7 @@ pub struct Beside {
 }
 
 impl Beside {
-    /// What responds to requests to the API's port.
+    /// The service that responds to requests to the API's port.
     pub fn responder(
         self,
         api: Arc<Api>,

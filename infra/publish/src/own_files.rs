@@ -44,7 +44,7 @@ impl OwnFiles {
             .then(|| format!("the files have more than {most} MiB together, the most that is published"))
     }
 
-    /// How many files there are.
+    /// The number of files.
     pub fn count(&self) -> usize {
         self.0.len()
     }

@@ -1,4 +1,4 @@
-//! Who may log in, and which tokens are refused: `token`, `revoke`, `ban`, `ban list` and `unban`.
+//! Commands about logins and tokens: `token`, `revoke`, `ban`, `ban list` and `unban`.
 
 use crate::arguments::{seconds, short_text};
 use crate::prelude::*;

@@ -18,7 +18,7 @@ pub struct Printed {
     exit: Option<Exit>,
 }
 
-/// What a command comes to.
+/// The outcome of a command.
 pub type Outcome = Result<Printed, Failure>;
 
 /// Facts as JSON; it fails only for maps whose keys are not strings.

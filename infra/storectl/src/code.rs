@@ -1,4 +1,4 @@
-//! What codes have in common: `show`, `list`, `disable` and `enable` of coupons and gift cards, and the time in which a code may be
+//! Commands that coupons and gift cards have in common: `show`, `list`, `disable` and `enable`, and the time in which a code may be
 //! used; and `referral …`, of codes that credit a user for what others buy.
 
 use crate::arguments::{self, beginning, end};

@@ -38,7 +38,7 @@ mod user;
 mod versions;
 mod when;
 
-/// What almost every file of commands uses.
+/// Imports of almost every file of commands.
 mod prelude {
     pub use crate::answer::{BAD, GOOD, Outcome, Printed, STRONG, Time, WARN, columns, paint, value};
     pub(crate) use crate::answer::{facts, note, ok, warning};

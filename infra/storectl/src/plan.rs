@@ -19,7 +19,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// How many changes of one kind are listed for people; JSON has all of them.
 const LISTED: usize = 40;
 
-/// What is published now.
+/// The published store.
 pub struct Before {
     pub version: Option<String>,
     /// The store, if it could be read back.
@@ -64,7 +64,7 @@ pub struct PlanFacts {
     price_changes: PriceChanges,
     /// About what is published.
     warnings: Vec<String>,
-    /// What `check` warns of in the files.
+    /// Warnings of `check` about the files.
     #[serde(skip_serializing_if = "Option::is_none")]
     likely_mistakes: Option<Vec<FaultFacts>>,
 }

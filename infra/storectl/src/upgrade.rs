@@ -1,4 +1,4 @@
-//! What is done to a table as a whole: `upgrade` brings the data of an earlier version to today's format, `maintenance` closes and
+//! Commands on a table as a whole: `upgrade` brings the data of an earlier version to today's format, `maintenance` closes and
 //! opens the store, `delivery restored` is for a table that was restored to a point in time.
 
 use crate::code::UNKNOWN_SWITCH;

@@ -1,4 +1,4 @@
-//! What is published for sale, as requests read it: category pages, and the items of a cart.
+//! The published catalog, as requests read it: category pages, and the items of a cart.
 
 use crate::model::{CategoryPath, CategoryWithItems, ItemId, Items, PublishedItem};
 use crate::table::StoreError;

@@ -1,4 +1,4 @@
-//! What a process knows of the table: a value that is read again when it is older than a few seconds, and published things, whose keys
+//! Values of the table that a process keeps: one that is read again when it is older than a few seconds, and published things, whose keys
 //! contain their version and which never change.
 
 use super::StoreError;

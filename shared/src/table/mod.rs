@@ -1,4 +1,4 @@
-//! What is the same for every row of the table: keys, encodings, transactions, errors, limits, caches, and the active version. How the
+//! Parts that all rows of the table share: keys, encodings, transactions, errors, limits, caches, and the active version. How the
 //! table is reached is the crate `dynamodb`. Knows nothing of HTTP, and of no row what it is for.
 
 pub mod bulk;

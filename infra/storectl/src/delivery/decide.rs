@@ -1,4 +1,4 @@
-//! What the owner decides about commands: `delivery cancel`, `done` and `retry` of single ones, and `delivery retry --server`, a
+//! The owner's decisions about commands: `delivery cancel`, `done` and `retry` of single ones, and `delivery retry --server`, a
 //! named run of a server, or with `--today` a new season of it.
 
 use super::queue::find;
@@ -108,7 +108,7 @@ async fn decide_each(at: &Deployment, ids: &[CommandId], decision: Decision) -> 
     Ok(Printed::new(lines.join("\n"), &facts! { commands }))
 }
 
-/// What was done about a command, or why nothing was.
+/// The outcome of a decision about a command.
 fn outcome_of(id: CommandId, outcome: &OwnerOutcome) -> Result<(String, Value), String> {
     Err(match outcome {
         OwnerOutcome::Done(command) => {

@@ -1,4 +1,4 @@
-//! What AWS has of a deployment: the SDK's configuration (credentials and region as every AWS tool finds them, TLS by rustls with
+//! A deployment's parts in AWS: the SDK's configuration (credentials and region as every AWS tool finds them, TLS by rustls with
 //! ring), outputs and parameters of the stack, and the bucket of its shop.
 
 use super::DeploymentOptions;

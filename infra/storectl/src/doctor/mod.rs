@@ -62,7 +62,7 @@ impl State {
     }
 }
 
-/// What a check finds, before it has its name.
+/// The finding of a check, without its name.
 type Found = Result<Finding>;
 
 impl Finding {

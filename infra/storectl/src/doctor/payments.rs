@@ -44,7 +44,7 @@ pub async fn check(at: &Deployment) -> Vec<Finding> {
     findings
 }
 
-/// Where buyers' receipts come from, if anything can be paid. Stripe does not say whether it sends them.
+/// The sender of buyers' receipts, if anything can be paid. Stripe does not say whether it sends them.
 async fn receipts(at: &Deployment) -> Option<Finding> {
     let active = read_active_version(&at.db).await.ok()??;
     let next = "switch them on in its dashboard: Settings, Customer emails, \"Successful payments\" and \"Refunds\"";

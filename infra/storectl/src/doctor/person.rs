@@ -1,5 +1,5 @@
-//! What waits for a person: orders, subscriptions, game servers and their commands. Whether every command is where its game server
-//! finds it, and nothing of it is stuck; and whether paid orders hold the texts that take them back, and no others do (rules.md,
+//! Checks for work that waits for a person: orders, subscriptions, game servers and their commands. Whether every command is where its
+//! game server finds it, and nothing of it is stuck; and whether paid orders hold the texts that take them back, and no others do (rules.md,
 //! "Delivery").
 
 use super::{Finding, Found, named, payments};

@@ -1,4 +1,4 @@
-//! What is done about an order that is paid. `order refund` gives back a payment in full or up to a total, and with `--line` units
+//! Commands about a paid order. `order refund` gives back a payment in full or up to a total, and with `--line` units
 //! of single lines; `order move` gives an order, or a gift of it, to another player; `order redeliver` delivers it again.
 
 use super::record::player;
@@ -179,7 +179,7 @@ fn of_line(stored: &StoredOrder, wanted: LineId, units: u32) -> String {
     format!("line {wanted}, {name}: {units} of {} units{before}", line.count)
 }
 
-/// What was given back, by means of payment.
+/// Refunded amounts by means of payment.
 fn text(before: &StoredOrder, refunded: &LinesRefunded, id: &InternalId, format: CurrencyFormat) -> String {
     let (order, stored) = (&before.order, &refunded.stored);
     let mut lines = Vec::new();
@@ -275,7 +275,7 @@ async fn shown(at: &Deployment, to: &NewPlayer) -> Result<String> {
     ))
 }
 
-/// What the move does, before it is confirmed.
+/// The effects of the move, printed before it is confirmed.
 fn asked(
     stored: &StoredOrder,
     places: &[u16],

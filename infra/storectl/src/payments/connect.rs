@@ -126,7 +126,7 @@ async fn stay(at: &Deployment, own: &ProviderAccount) -> Result<()> {
     Ok(())
 }
 
-/// What is said about the account that was left, in which these orders are open.
+/// Lines about the account that was left, in which these orders are open.
 fn left(open: &str) -> Vec<String> {
     let mut lines = vec![ok!("No checkout begins until the deploy.")];
     if !open.is_empty() {

@@ -1,4 +1,4 @@
-//! What is sold and owned: units sold in total, units reserved for checkouts, and what each user has bought.
+//! Stock and ownership: units sold in total, units reserved for checkouts, and what each user has bought.
 
 pub mod ledgers;
 pub mod open_limited;

@@ -29,7 +29,7 @@ pub type Found<'a> = BoxFuture<'a, Result<Vec<Write>, StoreError>>;
 pub struct Step {
     /// The schema number of the data after it.
     pub to: u32,
-    /// What it writes, in words for people.
+    /// The rows that it writes, in words for people.
     pub rows: &'static str,
     pub find: for<'a> fn(&'a Db, OnProgress<'a>) -> Found<'a>,
 }

@@ -69,7 +69,7 @@ impl GameServer {
         self.work(shop, rows.into_iter().map(Row::from).collect(), trouble).await
     }
 
-    /// What ran since the last call.
+    /// The commands that ran since the last call.
     pub fn take_ran(&mut self) -> Vec<String> {
         let texts = self.texts().into_iter().map(ToOwned::to_owned).collect();
         self.ran.clear();
