@@ -10,7 +10,7 @@ import { DELIVERY } from "./delivery.mjs";
 import { FAILURES } from "./failures.mjs";
 import { PAGES } from "./pages.mjs";
 import { REFUSALS, tooManyLookUps } from "./refusals.mjs";
-import { PHONE, agree, close, inspect, login, open, refused, axeFindings, settled, shop, visitor } from "./visitor.mjs";
+import { PHONE, agree, close, inspect, login, open, refused, axeFindings, settled, shop, visitor, shownNow } from "./visitor.mjs";
 
 /** Every link of the menu and the footer that stays in the shop leads to a page. */
 async function everyLinkLeadsSomewhere() {
@@ -298,6 +298,7 @@ try {
       await test();
     } catch (error) {
       console.error(`${test.name}: ${error.stack}`);
+      for (const shown of await shownNow()) console.error(shown);
       process.exitCode = 1;
       // A step may have left the shop in any state: the next ones count only for who looks for everything that fails.
       if (!process.argv.includes("--keep-going")) break;

@@ -47,6 +47,12 @@ export async function visitor(options = DESK) {
 
 const profiles = [];
 
+/** The address and the beginning of the text of each page that is open: what a visitor sees where a test fails. */
+export async function shownNow() {
+  const pages = browser.contexts().flatMap((context) => context.pages());
+  return Promise.all(pages.map(async (page) => `${page.url()}: ${(await page.innerText("body").catch(String)).replaceAll(/\s+/g, " ").slice(0, 600)}`));
+}
+
 /** Closes what was opened. */
 export async function close() {
   for (const context of profiles) await context.close();
