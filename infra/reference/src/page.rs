@@ -17,6 +17,8 @@ pub enum Page {
     Readme,
     /// `infra/docs/rules.md`.
     Rules,
+    /// `infra/docs/migration.md`.
+    Migration,
     /// `Cargo.toml`.
     Manifest,
 }
@@ -41,7 +43,7 @@ const ROUTER: &str = "[workspace.metadata.lambda.watch.router]\n";
 
 impl Page {
     /// Every page with generated parts.
-    pub const ALL: [Self; 4] = [Self::Api, Self::Readme, Self::Rules, Self::Manifest];
+    pub const ALL: [Self; 5] = [Self::Api, Self::Readme, Self::Rules, Self::Migration, Self::Manifest];
 
     /// The page's path in the repository.
     pub const fn name(self) -> &'static str {
@@ -49,6 +51,7 @@ impl Page {
             Self::Api => "infra/docs/api.md",
             Self::Readme => "README.md",
             Self::Rules => "infra/docs/rules.md",
+            Self::Migration => "infra/docs/migration.md",
             Self::Manifest => "Cargo.toml",
         }
     }
@@ -63,6 +66,7 @@ impl Page {
         match self {
             Self::Readme => with_table(text, &render::overview(reference)),
             Self::Rules => with_table(text, &render::round_trips(reference)),
+            Self::Migration => with_table(text, &render::additions(reference)),
             Self::Manifest => {
                 let (before, rest) = text.split_once(ROUTER).ok_or(PageError::NoMarker { marker: ROUTER })?;
                 let after = rest.find("\n\n").map_or("", |end| &rest[end + 1..]);

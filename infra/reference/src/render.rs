@@ -20,6 +20,21 @@ pub fn overview(reference: &Reference) -> String {
     text
 }
 
+/// The table of calls beyond the documented interface in migration.md.
+pub fn additions(reference: &Reference) -> String {
+    let mut text = String::from("| Call | Description |\n|---|---|\n");
+    for endpoint in &reference.endpoints {
+        // The first route of an endpoint with a number is the documented one.
+        let documented = usize::from(endpoint.declaration.number.is_some());
+        let calls: Vec<String> =
+            endpoint.routes().skip(documented).map(|(method, path)| format!("{method} {path}")).collect();
+        if !calls.is_empty() {
+            _ = writeln!(text, "| {} | {} |", calls.join(", "), endpoint.summary());
+        }
+    }
+    text
+}
+
 /// The most round trips of every endpoint; those with the same numbers in one row.
 pub fn round_trips(reference: &Reference) -> String {
     let mut rows: BTreeMap<(usize, usize), BTreeSet<String>> = BTreeMap::new();
