@@ -10,7 +10,7 @@ import { DELIVERY } from "./delivery.mjs";
 import { FAILURES } from "./failures.mjs";
 import { PAGES } from "./pages.mjs";
 import { REFUSALS, tooManyLookUps } from "./refusals.mjs";
-import { PHONE, agree, close, inspect, login, open, refused, axeFindings, settled, shop, visitor, shownNow } from "./visitor.mjs";
+import { PHONE, agree, close, inspect, login, open, refused, axeFindings, settled, shop, shownNow, visitor } from "./visitor.mjs";
 
 /** Every link of the menu and the footer that stays in the shop leads to a page. */
 async function everyLinkLeadsSomewhere() {

@@ -24,6 +24,11 @@ impl Documented {
         routes.map(|(method, path)| (method, path.replace("+}", "}")))
     }
 
+    /// Whether a route is beyond the documented interface: of an endpoint with a number there, all but its first.
+    pub const fn is_added(&self, is_first: bool) -> bool {
+        self.declaration.number.is_none() || !is_first
+    }
+
     /// The declared summary, with the rate limit.
     pub fn summary(&self) -> String {
         let Declaration { summary, rate_limit, .. } = *self.declaration;

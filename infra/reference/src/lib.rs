@@ -1,5 +1,5 @@
 //! Documentation from the declarations of the endpoints: their types, statuses and doc comments. Renders the generated
-//! parts of `infra/docs/api.md` and `README.md`, and `infra/openapi.json`.
+//! parts of `README.md`, `Cargo.toml` and the pages of `infra/docs`, and `infra/openapi.json`.
 
 mod endpoints;
 mod example;

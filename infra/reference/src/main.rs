@@ -1,4 +1,4 @@
-//! Rewrites the generated parts of `infra/docs/api.md` and `README.md`, and `infra/openapi.json`.
+//! Rewrites the generated parts of `README.md`, `Cargo.toml` and the pages of `infra/docs`, and `infra/openapi.json`.
 
 use reference::page::{Page, PageError};
 use reference::{Reference, openapi, samples};

@@ -24,10 +24,8 @@ pub fn overview(reference: &Reference) -> String {
 pub fn additions(reference: &Reference) -> String {
     let mut text = String::from("| Call | Description |\n|---|---|\n");
     for endpoint in &reference.endpoints {
-        // The first route of an endpoint with a number is the documented one.
-        let documented = usize::from(endpoint.declaration.number.is_some());
-        let calls: Vec<String> =
-            endpoint.routes().skip(documented).map(|(method, path)| format!("{method} {path}")).collect();
+        let added = endpoint.routes().enumerate().filter(|(place, _)| endpoint.is_added(*place == 0));
+        let calls: Vec<String> = added.map(|(_, (method, path))| format!("{method} {path}")).collect();
         if !calls.is_empty() {
             _ = writeln!(text, "| {} | {} |", calls.join(", "), endpoint.summary());
         }

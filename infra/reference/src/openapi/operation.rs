@@ -45,7 +45,6 @@ pub fn id(endpoint: &Documented) -> String {
 impl Operation<'_> {
     /// The operation as the document writes it.
     pub fn document(self, components: &Components, samples: &[Sample]) -> Value {
-        let declaration = self.endpoint.declaration;
         let samples: Vec<&Sample> = samples.iter().filter(|sample| sample.route == self.route).collect();
         let id = id(self.endpoint);
         let mut operation = Map::new();
@@ -54,7 +53,7 @@ impl Operation<'_> {
         set("tags", json!([self.endpoint.function]));
         set("summary", json!(sentence(&self.endpoint.summary())));
         set("description", json!(self.description()));
-        if declaration.number.is_none() || !self.is_first {
+        if self.endpoint.is_added(self.is_first) {
             set("x-beyond-contract", json!(true));
         }
         set("security", self.security());

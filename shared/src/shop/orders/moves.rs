@@ -87,7 +87,7 @@ pub async fn move_order(
     to: &NewPlayer,
     force: bool,
 ) -> Result<Moved, MoveError> {
-    // The order as it is moved, and whether this call has written it.
+    // The moved order, and whether this call has written it.
     let (stored, is_new) = in_turns(MOVE_TURNS, || async {
         let stored = read(db, id).await?;
         let places = moved_lines(&stored.order, line)?;
