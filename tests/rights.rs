@@ -2,7 +2,6 @@
 
 use crate::payments::support;
 use crate::support::configure;
-use local::stripe::Action;
 use serde_json::Value;
 use shared::model::{AuthType, ServerId, User};
 use shared::shop::delivery::leases::Lease;
@@ -12,6 +11,7 @@ use shared::table::{keys, read_live};
 use shared::token::Via;
 use std::collections::BTreeSet;
 use std::time::Duration;
+use stripe_stand_in::Action;
 use tests::{Call, NOW, Need, TestStore, event_names, template};
 
 #[tokio::test]

@@ -111,7 +111,9 @@ fn no_function_uses_the_sdks_client() {
 /// The local server makes its table, with the client.
 #[test]
 fn tools_build_no_transactions_and_use_no_client() {
-    let mut files = [sources("../infra/storectl/src"), sources("../infra/local/src")].concat();
+    let mut files =
+        [sources("../infra/storectl/src"), sources("../infra/local/src"), sources("../infra/stripe-stand-in/src")]
+            .concat();
     files.retain(|path| !path.ends_with("local/src/engine.rs"));
     must_not_know(&files, &[".client()", "table::transaction"]);
 }
@@ -122,6 +124,7 @@ fn what_speaks_to_other_services_knows_nothing_of_this_store() {
     let foreign = ["shared", "dynamodb", "hyper", "rustls", "tokio", "aws_", "lambda_", "jiff"];
     must_not_depend(&shared("stripe"), &foreign);
     must_not_know(&sources("stripe/src"), &["SystemTime", "Instant::now"]);
+    must_not_depend(&shared("../infra/stripe-stand-in"), &["stripe", "local", "dynamodb", "aws_", "lambda_"]);
 }
 
 #[test]
@@ -134,9 +137,9 @@ fn the_agent_knows_the_store_only_by_its_calls() {
 }
 
 #[test]
-fn nothing_that_is_deployed_links_the_local_server() {
+fn nothing_that_is_deployed_links_the_local_server_or_its_stand_ins() {
     for package in functions().chain(["", "dynamodb", "outgoing", "stripe"].map(shared)) {
-        must_not_depend(&package, &["local"]);
+        must_not_depend(&package, &["local", "stripe_stand_in"]);
     }
 }
 

@@ -2,9 +2,9 @@
 
 use super::world::{Pacing, World, undisturbed};
 use crate::payments::support::begin;
-use local::stripe::Action;
 use serde_json::json;
 use std::time::Duration;
+use stripe_stand_in::Action;
 use tests::{Call, TestStore};
 
 const OFF: Duration = Duration::from_mins(6);

@@ -3,10 +3,10 @@
 
 use super::{QUICK, figures};
 use crate::payments::support::{add, agreed, login};
-use local::stripe::Action;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
+use stripe_stand_in::Action;
 use tests::{Call, Dump, Proxy, Reply, TestStore, WireFault, with_all_faults};
 use tokio::sync::OnceCell;
 use tokio::task::JoinSet;

@@ -119,7 +119,7 @@ pub fn events(function: &str, store: &TestStore) -> impl Strategy<Value = (Value
     let seeds: Vec<Value> = names.map(|name| event(&name)).collect();
     let mut authorizations: Vec<String> = PLAYERS.iter().map(|name| format!("Bearer {}", store.token(name))).collect();
     authorizations.extend(["Bearer undefined", "Bearer ", "Bearer a.b.c", "Basic YTpi"].map(str::to_owned));
-    let keys: Value = serde_json::from_str(&local::stripe::payment_keys()).unwrap();
+    let keys: Value = serde_json::from_str(&stripe_stand_in::payment_keys()).unwrap();
     let secret = keys["stripe"]["webhook"][0].as_str().unwrap().to_owned();
     let parts = move |seed: Value| {
         let body = seed["body"].as_str().and_then(|body| body.parse().ok()).unwrap_or_else(|| json!({}));

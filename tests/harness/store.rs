@@ -17,7 +17,6 @@ use local::engine::ensure_table;
 use local::functions::{Functions, Secrets};
 use local::gateway::Gateway;
 use local::store::Store;
-use local::stripe::{self, StandIn};
 use publish::files::{ItemFile, StoreFiles};
 use serde_json::{Value, json};
 use shared::clock::Clock;
@@ -28,6 +27,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::Duration;
+use stripe_stand_in::{Options, StandIn};
 use template::Template;
 use tokio::net::TcpListener;
 
@@ -209,13 +209,13 @@ impl TestStore {
         let keys = TokenKeys::parse(&KEYS).expect("usable keys");
         let as_clock: Arc<dyn Clock> = Arc::clone(&clock) as Arc<dyn Clock>;
         // Webhooks are not sent by themselves: a test passes them on.
-        let options = stripe::Options { clock: Arc::clone(&as_clock), ..stripe::Options::default() };
-        let payments = stripe::start(options).await.expect("a free port");
+        let options = Options { clock: Arc::clone(&as_clock), ..Options::default() };
+        let payments = stripe_stand_in::start(options).await.expect("a free port");
         let surroundings = Surroundings {
             outgoing: outgoing::TOTAL,
             token_keys: KEYS.clone(),
             chat_secret: chat::secret(),
-            payment_keys: stripe::payment_keys(),
+            payment_keys: stripe_stand_in::payment_keys(),
             origin_keys: json!({"current": ORIGIN_KEY, "previous": FORMER_ORIGIN_KEY}).to_string(),
             stripe: Some(payments.base_url()),
             connect: connector::plain_client,

@@ -2,7 +2,6 @@
 //! and caches, over one table whose calls fail now and then.
 
 use super::shop::{AMOUNT, BALANCE, COMPILED, ITEMS, LIMITED, MONTHLY, THREE_USES};
-use local::stripe::Action;
 use serde_json::{Value, json};
 use shared::clock::Clock;
 use shared::config::PaymentKeys;
@@ -14,6 +13,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use stripe::ApiBase;
+use stripe_stand_in::Action;
 use tests::{Call, Fault, Instance, Reply, TestStore, repository};
 
 /// How many instances of each function there are.
@@ -38,7 +38,7 @@ impl Bench {
         let instances = store.instances(INSTANCES);
         let path = repository().join("infra/local/src/sweep.json");
         let sweep = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
-        let keys = PaymentKeys::parse(&local::stripe::payment_keys()).unwrap().stripe.unwrap();
+        let keys = PaymentKeys::parse(&stripe_stand_in::payment_keys()).unwrap().stripe.unwrap();
         let stripe = Stripe::new(keys, ApiBase::parse(&store.payments.base_url()).unwrap());
         let bench = Self { store, instances, faults: Arc::default(), addresses: AtomicU32::new(0), sweep, stripe };
         // The first sweep notes from when on it asks for webhook events.

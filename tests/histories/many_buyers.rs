@@ -9,7 +9,6 @@ use super::model::Status;
 use super::one_buyer::{runner, wanted};
 use super::resource::{Resource, Use};
 use super::shop::{BALANCE, CARD, ITEMS, LIMITED, TENTH, VERSIONS};
-use local::stripe::Action;
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
 use serde_json::{Value, json};
@@ -18,6 +17,7 @@ use std::io::Write as _;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
+use stripe_stand_in::Action;
 use tests::{Call, Reply};
 use tokio::sync::Barrier;
 

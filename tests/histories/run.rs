@@ -8,7 +8,6 @@ use super::model::{Buyer, Done, NoOrder, Step};
 use super::ops::{CartOp, Op, Planned, Shown};
 use super::record::{Recorder, What, events, timeline};
 use super::shop::{OPTIONS, TENTH_USES};
-use local::stripe::{Action, Fault, FaultKind};
 use serde_json::{Value, json};
 use shared::model::{InternalId, Money};
 use shared::shop::payments::{Desk, OperatorError};
@@ -16,6 +15,7 @@ use std::collections::{HashSet, VecDeque};
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
+use stripe_stand_in::{Action, Fault, FaultKind};
 use tests::{Call, Instance, Reply};
 
 struct Run {

@@ -2,7 +2,6 @@
 //! paid.
 
 use crate::schedule;
-use local::stripe::{Action, Fault, FaultKind, TEST_MODE};
 use serde_json::{Value, json};
 use shared::clock::Clock;
 use shared::config::PaymentKeys;
@@ -18,6 +17,7 @@ use shared::table::keys;
 use shared::table::transaction::{Write, send};
 use std::time::{Duration, Instant};
 use stripe::ApiBase;
+use stripe_stand_in::{Action, Fault, FaultKind, TEST_MODE};
 use tests::TestStore;
 
 /// The time of a call to the provider.
@@ -70,7 +70,7 @@ async fn open_paid(store: &TestStore, stripe: &Stripe, stored: &StoredOrder) -> 
 }
 
 async fn fill(store: &TestStore, backlog: Backlog) {
-    let keys = PaymentKeys::parse(&local::stripe::payment_keys()).unwrap().stripe.unwrap();
+    let keys = PaymentKeys::parse(&stripe_stand_in::payment_keys()).unwrap().stripe.unwrap();
     let stripe = Stripe::new(keys, ApiBase::parse(&store.payments.base_url()).unwrap());
     for number in 0..backlog.orders {
         let mut stored = pending(number, store.clock.seconds());

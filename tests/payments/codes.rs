@@ -1,11 +1,11 @@
 //! A coupon and a gift card on one cart (rules.md, "Coupons and gift cards").
 
 use super::support::{act, add, cart, create, enter, login, refused, status, stored};
-use local::stripe::Action;
 use serde_json::json;
 use shared::model::{Code, CodeText};
 use shared::shop::codes;
 use shared::table::{codec, keys};
+use stripe_stand_in::Action;
 use tests::{NOW, TestStore};
 
 fn text(code: &str) -> CodeText {

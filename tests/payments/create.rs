@@ -2,7 +2,6 @@
 
 use super::support::{act, add, agreed, begin, call, cart, create, login, refused, status, stored};
 use crate::support::{STALE, fill_cart, item, republish, run_for_each_unit, run_on_fifty_servers};
-use local::stripe::Action;
 use publish::files::Decimal;
 use serde_json::{Value, json};
 use shared::model::{ChatId, InternalId, LoginKind, UserId};
@@ -10,6 +9,7 @@ use shared::shop::orders;
 use shared::table::codec::encode_live;
 use shared::table::keys;
 use std::time::Duration;
+use stripe_stand_in::Action;
 use tests::{Dump, NOW, Stable, TestStore};
 
 const PATH: &str = "/payments/create";

@@ -2,11 +2,11 @@
 
 use super::support::{act, add, begin, call, create, enter, login};
 use crate::support::{fields, item, republish};
-use local::stripe::Action;
 use serde_json::{Value, json};
 use shared::model::CommandId;
 use shared::shop::delivery::done;
 use std::time::Duration;
+use stripe_stand_in::Action;
 use tests::{Call, TestStore};
 
 const PATH: &str = "/payments/delivery";

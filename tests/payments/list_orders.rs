@@ -1,13 +1,13 @@
 //! POST /payments/orders: the orders of the caller's account.
 
 use super::support::{act, add, call, create, login};
-use local::stripe::Action;
 use serde_json::{Value, json};
 use shared::shop::orders;
 use shared::shop::orders::owned_orders::{OwnedOrder, PAGE};
 use shared::table::keys;
 use shared::table::transaction::send;
 use std::time::Duration;
+use stripe_stand_in::Action;
 use tests::{Reply, TestStore};
 
 const PATH: &str = "/payments/orders";

@@ -3,10 +3,10 @@
 
 use super::support::{Begun, act, add, agreed, call, cart, create, enter, login, refused, status, stored};
 use crate::attacks::tokens::without_login_id;
-use local::stripe::Action;
 use serde_json::json;
 use shared::model::{Login, UserId};
 use shared::table::keys;
+use stripe_stand_in::Action;
 use tests::{Call, NOW, TestStore};
 
 const CARD: &str = "GLOW-7QXM-2K4D";

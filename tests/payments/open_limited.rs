@@ -2,9 +2,9 @@
 //! "Checkout").
 
 use super::support::{Begun, act, add, agreed, create, login};
-use local::stripe::Action;
 use serde_json::{Value, json};
 use std::time::Duration;
+use stripe_stand_in::Action;
 use tests::{Call, Reply, TestStore};
 
 /// An item with a global limit, and one without.

@@ -2,11 +2,11 @@
 
 use super::support::{act, add, agreed, begin, call, login, status};
 use crate::support::STALE;
-use local::stripe::{ACCOUNT, Action};
 use serde_json::{Value, json};
 use shared::model::ProviderAccount;
 use shared::table::published::set_leaving;
 use std::time::Duration;
+use stripe_stand_in::{ACCOUNT, Action};
 use tests::TestStore;
 
 /// The message to a buyer with a line in the cart, and the methods that are listed.

@@ -1,12 +1,12 @@
 //! POST /payments/portal: the provider's page of the buyer's subscriptions.
 
 use super::support::{act, call, create, login};
-use local::stripe::{ACCOUNT, Action, Fault, FaultKind};
 use serde_json::json;
 use shared::model::{ProviderAccount, ProviderCustomer, User, UserId};
 use shared::shop::accounts::users;
 use shared::table::transaction::{Write, send};
 use shared::table::{keys, read_live};
+use stripe_stand_in::{ACCOUNT, Action, Fault, FaultKind};
 use tests::{Call, Reply, TestStore};
 
 const PATH: &str = "/payments/portal";

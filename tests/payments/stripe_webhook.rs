@@ -1,10 +1,10 @@
 //! POST /payments/webhook/stripe: a webhook event says only where to look.
 
 use super::support::{act, add, begin, call, create, login, status, stored};
-use local::stripe::{Action, Fault, FaultKind};
 use serde_json::{Value, json};
 use shared::model::{InternalId, OrderStatus};
 use shared::table::keys;
+use stripe_stand_in::{Action, Fault, FaultKind};
 use tests::{Call, Reply, TWO_CHAINS, TestStore, needs_embedded_engine};
 
 const PATH: &str = "/payments/webhook/stripe";

@@ -1,9 +1,9 @@
 //! Checkouts through the gateway, paid at the stand-in.
 
-use local::stripe::Action;
 use serde_json::{Value, json};
 use shared::model::InternalId;
 use shared::shop::orders::{self, StoredOrder};
+use stripe_stand_in::Action;
 use tests::{Call, Reply, TestStore};
 
 /// The body that the storefront sends.

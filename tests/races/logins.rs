@@ -82,6 +82,6 @@ async fn a_login_is_given_only_checkouts_that_it_began_itself() {
         .payments
         .sessions()
         .into_iter()
-        .filter(|session| store.payments.act(session, &local::stripe::Action::Pay).is_ok());
+        .filter(|session| store.payments.act(session, &stripe_stand_in::Action::Pay).is_ok());
     assert!(payable.count() <= 1, "at most one can be paid");
 }

@@ -2,6 +2,8 @@
 //! writes it, and the last line says how many there are and what everything before it hashes to. A backup is compressed;
 //! the live data of a demo store have the same format and are not, so that their changes can be read.
 
+pub mod private;
+
 use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
@@ -9,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use sha2::{Digest, Sha256};
 use shared::table::codec::Item;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
@@ -85,11 +87,7 @@ pub struct Writer {
 impl Writer {
     /// Begins a new file that only its owner reads: there are gift cards in it.
     pub fn create(path: &Path, content: Content, taken_at: &str) -> io::Result<Self> {
-        let mut options = OpenOptions::new();
-        options.write(true).create_new(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let file = BufWriter::new(options.open(path)?);
+        let file = BufWriter::new(private::options().create_new(true).open(path)?);
         let out = match content {
             Content::Backup => Out::Compressed(GzEncoder::new(file, Compression::default())),
             Content::Demo => Out::Plain(file),

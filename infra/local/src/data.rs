@@ -2,14 +2,16 @@
 //! restarts. One process at a time has it open.
 
 use crate::error::StartError;
+use archive::private::{self, write_whole};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use shared::model::ServerId;
 use shared::token::TokenKeys;
 use std::collections::BTreeMap;
-use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{ErrorKind, Write as _};
+use std::fs::{self, File, TryLockError};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use stripe_stand_in::MovableClock;
 
 /// Bytes of a generated secret.
 const SECRET: usize = 32;
@@ -62,7 +64,7 @@ pub fn lock(dir: &Path) -> Result<DataLock, StartError> {
     prepare(dir)?;
     let path = dir.join("lock");
     let failed = |source| StartError::Data { path: path.clone(), source };
-    let file = private().truncate(false).open(&path).map_err(failed)?;
+    let file = private::options().create(true).truncate(false).open(&path).map_err(failed)?;
     match file.try_lock() {
         Ok(()) => match fs::remove_file(running_file(dir)) {
             Err(source) if source.kind() != ErrorKind::NotFound => Err(failed(source)),
@@ -94,14 +96,15 @@ pub fn payments_file(dir: &Path) -> PathBuf {
     dir.join("stripe.json")
 }
 
+/// The clock, as far ahead as at the end of an earlier start with the same data directory.
+pub fn clock(dir: Option<&Path>) -> Result<MovableClock, StartError> {
+    let file = dir.map(clock_file);
+    MovableClock::of(file.clone()).map_err(|source| StartError::Data { path: file.unwrap_or_default(), source })
+}
+
 /// The file of how many seconds the clock is ahead.
 pub fn clock_file(dir: &Path) -> PathBuf {
     dir.join("clock.json")
-}
-
-/// How many seconds the clock of a data directory is ahead.
-pub fn clock_ahead(dir: &Path) -> Result<u64, StartError> {
-    read_json(clock_file(dir))
 }
 
 /// The file of the token keys: a JSON object of key ids and secrets, as in `TOKEN_KEYS`.
@@ -160,29 +163,6 @@ pub fn new_token_keys() -> Result<String, StartError> {
     let mut secret = [0_u8; SECRET];
     getrandom::fill(&mut secret).map_err(|error| StartError::Entropy(error.to_string()))?;
     Ok(serde_json::json!({ "local": hex::encode(secret) }).to_string())
-}
-
-/// Writes a file that only its owner can read. If the process is killed, the file is as before or as wanted.
-pub fn write_whole(path: &Path, content: &[u8]) -> std::io::Result<()> {
-    let unfinished = unfinished(path);
-    private().truncate(true).open(&unfinished)?.write_all(content)?;
-    fs::rename(&unfinished, path)
-}
-
-/// The name of a file until it is complete.
-pub fn unfinished(path: &Path) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(".new");
-    name.into()
-}
-
-/// How files are created that only their owner can read.
-fn private() -> OpenOptions {
-    let mut options = OpenOptions::new();
-    options.write(true).create(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options
 }
 
 #[cfg(test)]

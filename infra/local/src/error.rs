@@ -26,8 +26,8 @@ pub enum StartError {
         "{0} is in use by another process, a server or a tool; stop it, or use the endpoint that the server printed"
     )]
     DataInUse(PathBuf),
-    #[error("{path} cannot be read: {reason}; without the file, the stand-in for Stripe starts with no payments")]
-    StandIn { path: PathBuf, reason: String },
+    #[error("the stand-in for Stripe does not start: {0}")]
+    StandIn(std::io::Error),
     #[error("the token keys in {path} cannot be used: {source}")]
     Keys { path: PathBuf, source: shared::token::KeysError },
     #[error("the payment keys in {path} cannot be used: {reason}")]

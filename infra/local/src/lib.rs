@@ -6,7 +6,6 @@
 pub mod api;
 pub mod auth_by_host;
 pub mod chat;
-pub mod clock;
 mod cors;
 pub mod data;
 pub mod engine;
@@ -25,4 +24,3 @@ pub mod reference;
 pub mod server;
 pub mod site;
 pub mod store;
-pub mod stripe;

@@ -2,7 +2,6 @@
 
 use clap::Parser;
 use local::api::Api;
-use local::clock::MovableClock;
 use local::data::DataLock;
 use local::engine::{self, Engine, ensure_table};
 use local::error::StartError;
@@ -27,6 +26,7 @@ use std::io::Write as _;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
+use stripe_stand_in::MovableClock;
 use template::Template;
 use tokio::net::TcpListener;
 use tracing::level_filters::LevelFilter;
@@ -70,7 +70,7 @@ struct Database {
 }
 
 async fn run(options: &Options) -> Result<(), StartError> {
-    let movable = Arc::new(MovableClock::of(options.data.as_deref())?);
+    let movable = Arc::new(data::clock(options.data.as_deref())?);
     let (clock, now) = (Arc::clone(&movable) as Arc<dyn Clock>, movable.seconds());
     let Listeners { api: listener, demo: demo_listener, chat: chat_listener } = listen(options).await?;
     let shop = server::url_of(&demo_listener)?;

@@ -1,11 +1,11 @@
 //! How buyers pay: at the stand-in for Stripe, or at your own Stripe account in test mode.
 
-use crate::clock::MovableClock;
 use crate::error::StartError;
-use crate::stripe::{self, StandIn};
 use shared::config::PaymentKeys;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use stripe_stand_in::{MovableClock, Options, StandIn};
 
 /// The payment provider of a running server.
 #[derive(Debug)]
@@ -28,10 +28,13 @@ impl PaymentProvider {
         clock: Arc<MovableClock>,
     ) -> Result<Self, StartError> {
         let (movable, webhook_url) = (Some(Arc::clone(&clock)), Some(webhook_url));
-        let options = stripe::Options { port, webhook_url, kept, clock, movable, ..stripe::Options::default() };
-        let stand_in = stripe::start(options).await?;
+        let options = Options { port, webhook_url, kept, clock, movable, ..Options::default() };
+        let stand_in = stripe_stand_in::start(options).await.map_err(|error| match error.kind() {
+            ErrorKind::AddrInUse => StartError::PortTaken { port, option: "--stripe-port" },
+            _ => StartError::StandIn(error),
+        })?;
         stand_in.set_up_portal();
-        let (keys, base_url) = (stripe::payment_keys(), Some(stand_in.base_url()));
+        let (keys, base_url) = (stripe_stand_in::payment_keys(), Some(stand_in.base_url()));
         Ok(Self { keys, base_url, stand_in: Some(stand_in) })
     }
 

@@ -2,7 +2,6 @@
 
 use crate::market::{Instance, line, request};
 use crate::till::Till;
-use local::stripe::Action;
 use serde_json::json;
 use shared::model::{
     ActiveVersion, CommandId, InternalId, Line, Order, PaymentType, Payments, Server, ServerId, StoreConfig,
@@ -16,6 +15,7 @@ use shared::shop::subscriptions;
 use shared::table::published::read_active_version;
 use shared::table::{Db, bulk, keys, read_live};
 use std::time::Duration;
+use stripe_stand_in::Action;
 
 /// The subscription of the shop: a month, three days of grace.
 pub const MONTHLY: u64 = 30;

@@ -2,7 +2,6 @@
 
 use crate::market::{Market, request};
 use crate::shop::{FIVE, PLAIN, paid};
-use local::stripe::{Action, Fault, FaultKind, Options, StandIn, payment_keys, start};
 use shared::config::PaymentKeys;
 use shared::model::{InternalId, Money};
 use shared::providers::Stripe;
@@ -13,6 +12,7 @@ use shared::table::Db;
 use std::sync::Arc;
 use std::time::Duration;
 use stripe::ApiBase;
+use stripe_stand_in::{Action, Fault, FaultKind, Options, StandIn, payment_keys, start};
 use tests::TestClock;
 
 /// Total of every order.

@@ -2,7 +2,6 @@
 //! with a few sample accounts, a token endpoint and a user endpoint, on a loopback port of their own. It checks what a
 //! platform checks: client, secret, redirect URL, PKCE, and that a code is used once. No function knows of it.
 
-pub(crate) mod form;
 mod pages;
 mod platform;
 

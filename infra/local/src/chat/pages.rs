@@ -1,7 +1,15 @@
 //! The stand-in's pages: the authorize page, and what is wrong with a request for it.
 
-use super::form::{ACCOUNTS, CARRIED, Parameters, in_html};
 use std::fmt::Write as _;
+use stripe_stand_in::fields::{Parameters, in_html};
+
+pub(super) const ACCOUNTS: [(&str, &str); 3] = [
+    ("418203377561042101", "thornwick"),
+    ("418203377561042102", "quillfeather"),
+    ("418203377561042103", "Pebble <& Sons>"),
+];
+const CARRIED: [&str; 7] =
+    ["response_type", "client_id", "redirect_uri", "scope", "state", "code_challenge", "code_challenge_method"];
 
 fn page(title: &str, content: &str) -> String {
     format!(

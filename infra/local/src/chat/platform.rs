@@ -1,7 +1,6 @@
 //! The endpoints of the stand-in.
 
-use super::form::{ACCOUNTS, Parameters};
-use super::pages;
+use super::pages::{self, ACCOUNTS};
 use crate::auth_by_host::is_here;
 use base64::Engine as _;
 use base64::prelude::{BASE64_STANDARD, BASE64_URL_SAFE_NO_PAD};
@@ -12,6 +11,7 @@ use sha2::{Digest as _, Sha256};
 use shared::random;
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
+use stripe_stand_in::fields::Parameters;
 use url::Url;
 
 /// The secret that the stand-in expects of every client. It protects nothing.

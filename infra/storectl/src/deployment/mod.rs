@@ -8,7 +8,6 @@ pub use aws::{Bucket, Stack};
 use crate::error::{Exit, Failure};
 use aws_config::SdkConfig;
 use clap::Args;
-use local::clock::MovableClock;
 use local::error::StartError;
 use secrets::{ChatSecret, KeySource, Local, PaymentSource};
 use shared::clock::Clock;
@@ -17,6 +16,7 @@ use shared::table::published::read_active_version;
 use shared::table::{Db, StoreError, shape};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use stripe_stand_in::MovableClock;
 use template::Template;
 
 /// The template that the table is deployed with: the one definition there is.
@@ -231,11 +231,11 @@ pub fn definition() -> Result<template::TableDefinition, Failure> {
 
 /// The clock of a local server, which its owner may have moved ahead, as far as it is now.
 fn moved(dir: &Path) -> Result<Arc<dyn Clock>, Failure> {
-    let clock = MovableClock::of(Some(dir)).map_err(|error| unusable(&error))?;
+    let clock = MovableClock::of(Some(local::data::clock_file(dir))).map_err(|error| unusable(&error))?;
     Ok(Arc::new(clock))
 }
 
-fn unusable(error: &StartError) -> Failure {
+fn unusable(error: &dyn std::fmt::Display) -> Failure {
     let what = format!("The local store cannot be opened: {error}.");
     let next = "Check the path. If a server is starting or another command works on it, run it again in a moment.";
     Failure::new(Exit::Local, what, next)

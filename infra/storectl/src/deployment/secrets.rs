@@ -3,7 +3,6 @@
 use super::Deployment;
 use crate::error::{Exit, Failure, of_service};
 use aws_config::SdkConfig;
-use local::stripe::{Options, StandIn, start};
 use shared::clock::Clock;
 use shared::config::PaymentKeys;
 use shared::providers::Stripe;
@@ -13,6 +12,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use stripe::{ApiBase, Client, SecretKey};
+use stripe_stand_in::{Options, StandIn, start};
 use tokio::sync::OnceCell;
 
 /// The variables that hold the keys, as the functions have them.
@@ -145,7 +145,7 @@ impl PaymentSource {
             return Ok(Some((text, format!("the variable {PAYMENT_KEYS}"))));
         }
         if self.local.is_some() {
-            return Ok(Some((local::stripe::payment_keys(), "the local server".to_owned())));
+            return Ok(Some((stripe_stand_in::payment_keys(), "the local server".to_owned())));
         }
         let Some(secret) = &self.secret else { return Ok(None) };
         read_secret(secret).await
@@ -153,7 +153,8 @@ impl PaymentSource {
 
     pub async fn write(&self, keys: &PaymentKeys) -> Result<String, Failure> {
         if let Some(path) = &self.file {
-            local::data::write_whole(path, keys.expose().as_bytes()).map_err(|error| Failure::file(path, &error))?;
+            archive::private::write_whole(path, keys.expose().as_bytes())
+                .map_err(|error| Failure::file(path, &error))?;
             return Ok(path.display().to_string());
         }
         let Some((config, arn)) = &self.secret else { return Err(no_place()) };

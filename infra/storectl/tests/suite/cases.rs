@@ -14,7 +14,6 @@ use crate::bench::{Bench, ask, copy, sample, words};
 use crate::payments::{Paying, stand_in};
 use crate::subscriptions::{put, subscription};
 use http::Method;
-use local::stripe::{Action, Fault, FaultKind};
 use serde_json::{Map, Value};
 use shared::clock::{Clock as _, SystemClock};
 use shared::model::{CommandId, InternalId};
@@ -23,6 +22,7 @@ use shared::table::keys::Key;
 use std::fmt::Write as _;
 use storectl::console::Console;
 use storectl::error::Failure;
+use stripe_stand_in::{Action, Fault, FaultKind};
 
 struct Session {
     paying: Paying,

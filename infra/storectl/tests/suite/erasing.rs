@@ -1,11 +1,11 @@
 //! `user erase`: what is removed of a player, and what stays.
 
 use crate::payments::Paying;
-use local::stripe::Action;
 use serde_json::{Value, json};
 use shared::model::{ChatId, InternalId, Login, LoginId};
 use shared::shop::orders;
 use storectl::error::Exit;
+use stripe_stand_in::Action;
 use tests::Faults;
 
 async fn order(paying: &Paying, id: &str) -> Value {

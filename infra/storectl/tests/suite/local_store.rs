@@ -3,10 +3,8 @@
 use crate::bench::sample;
 use crate::payments::{ITEM, begin_checkout};
 use clap::Parser;
-use local::clock::MovableClock;
 use local::data::{Running, lock, payments_file, table_file};
 use local::engine::Engine;
-use local::stripe::{Action, Options, payment_keys, start};
 use serde_json::Value;
 use shared::clock::{Clock, SystemClock};
 use shared::config::PaymentKeys;
@@ -20,6 +18,7 @@ use storectl::Cli;
 use storectl::answer::Printed;
 use storectl::console::Console;
 use stripe::ApiBase;
+use stripe_stand_in::{Action, MovableClock, Options, payment_keys, start};
 use tests::template;
 
 /// Runs a command on a data directory; it must succeed.
@@ -85,7 +84,7 @@ async fn commands_have_the_clock_of_the_local_server_which_may_be_moved_ahead() 
     let dir = tempfile::tempdir().unwrap();
     let data = dir.path().join("data");
     ok(&data, &["publish", &sample(), "--yes"]).await;
-    MovableClock::of(Some(&data)).unwrap().move_ahead(40).unwrap();
+    MovableClock::of(Some(data.join("clock.json"))).unwrap().move_ahead(40).unwrap();
     let second = |text: &Value| text.as_str().unwrap().parse::<jiff::Timestamp>().unwrap().as_second();
     let moved = SystemClock.seconds() + 40 * 86_400;
     let now = second(&ok(&data, &["status"]).await["now"]);

@@ -2,9 +2,9 @@
 
 use crate::bench::Bench;
 use crate::payments::Paying;
-use local::stripe::Action;
 use shared::model::InternalId;
 use storectl::error::Exit;
+use stripe_stand_in::Action;
 use tests::Faults;
 
 /// A paid checkout of two units without its order; its session and the order's id.

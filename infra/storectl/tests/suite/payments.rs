@@ -2,7 +2,6 @@
 //! stand-in.
 
 use crate::bench::Bench;
-use local::stripe::{ACCOUNT, Account, Action, KEY, Options, Received, StandIn, start};
 use serde_json::{Value, json};
 use shared::clock::Clock;
 use shared::config::PaymentKeys;
@@ -25,6 +24,7 @@ use std::time::Duration;
 use storectl::answer::Printed;
 use storectl::error::Failure;
 use stripe::{ApiBase, Client, SecretKey};
+use stripe_stand_in::{ACCOUNT, Account, Action, KEY, Options, Received, StandIn, start};
 
 /// The address of an API.
 pub const API: &str = "https://api.shop.example";

@@ -1,13 +1,13 @@
 //! `payments connect` with another account or mode, and again with the same.
 
 use crate::payments::{API, Paying};
-use local::stripe::{Fault, FaultKind, KEY};
 use serde_json::{Value, json};
 use shared::model::{InternalId, OrderStatus, ProviderAccount};
 use shared::shop::orders;
 use shared::table::published::{read_active_version, set_leaving};
 use storectl::error::Exit;
 use stripe::{EventKind, WebhookEndpoint};
+use stripe_stand_in::{Fault, FaultKind, KEY};
 
 const OTHER: &str = "rk_test_other";
 

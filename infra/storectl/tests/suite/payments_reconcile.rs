@@ -1,7 +1,6 @@
 //! `payments reconcile`, and what the doctor says of the sweep.
 
 use crate::payments::{ITEM, Paying};
-use local::stripe::{Action, Fault, FaultKind};
 use serde_json::{Value, json};
 use shared::model::{InternalId, Money};
 use shared::providers::Stripe;
@@ -14,6 +13,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 use storectl::error::Exit;
 use stripe::ApiBase;
+use stripe_stand_in::{Action, Fault, FaultKind};
 
 impl Paying {
     /// Pays a checkout of two more units. The order and the provider's session.

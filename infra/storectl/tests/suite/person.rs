@@ -3,7 +3,6 @@
 use crate::bench::Bench;
 use crate::payments::Paying;
 use crate::subscriptions::{put, subscription};
-use local::stripe::Action;
 use serde_json::{Value, json};
 use shared::clock::Clock as _;
 use shared::model::{InternalId, ServerId, Subscription, SubscriptionStatus};
@@ -13,6 +12,7 @@ use shared::shop::payments::{DisputeState, note_dispute};
 use shared::table::keys;
 use shared::table::transaction::{Write, send};
 use storectl::error::Exit;
+use stripe_stand_in::Action;
 
 /// What a check says, and what is to be done; `None` if it finds nothing.
 async fn todo(paying: &Paying, check: &str) -> Option<(String, String)> {

@@ -3,13 +3,13 @@
 
 use crate::till::{PRICE, Till, money};
 use futures_util::future::join_all;
-use local::stripe::{Action, Fault, FaultKind};
 use shared::model::{InternalId, OrderStatus, RefundOutcome};
 use shared::rules::refund::RefundRefusal;
 use shared::shop::payments::{Desk, OperatorError, RefundKind, Settled};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
+use stripe_stand_in::{Action, Fault, FaultKind};
 use tests::{Fault as DatabaseFault, writes};
 
 /// Longer than the provider remembers an idempotency key.

@@ -4,7 +4,6 @@ use crate::market::VIRTUAL;
 use crate::shop::PLAIN;
 use crate::sums::assert_audit;
 use crate::till::{PRICE, Till, money};
-use local::stripe::Action;
 use shared::model::{ActiveVersion, InternalId, OrderStatus, Refunds, StoreConfig, User, UserId, UserName};
 use shared::rules::dispute::FRAUD_WARNING;
 use shared::shop::orders::StoredOrder;
@@ -14,6 +13,7 @@ use shared::table::transaction::{Write, sent};
 use shared::table::{Db, keys};
 use std::collections::BTreeMap;
 use std::time::Duration;
+use stripe_stand_in::Action;
 use tests::NOW;
 
 /// Acts on the provider's newest event.

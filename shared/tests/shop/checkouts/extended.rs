@@ -1,11 +1,11 @@
 //! Subscriptions that the owner lets last longer than what is paid.
 
 use crate::subscribers::{DAY, GRACE, Subscribers};
-use local::stripe::Action;
 use shared::model::RunName;
 use shared::rules::subscription::access_until;
 use shared::shop::delivery::timed_ends;
 use shared::shop::subscriptions::extend_subscription;
+use stripe_stand_in::Action;
 use tests::Fault;
 
 const THREE_DAYS: i64 = 3 * DAY;

@@ -5,13 +5,13 @@ use crate::market::{Market, TWENTY, gift, line};
 use crate::shop::{FIVE, PLAIN, USERS, user};
 use crate::sums::{Facts, assert_sums};
 use crate::till::{PRICE, Till, money};
-use local::stripe::Action;
 use proptest::prelude::*;
 use shared::model::{InternalId, OrderStatus, RefundOutcome, UserId};
 use shared::rules::payment::PaymentState;
 use shared::shop::payments::RefundKind;
 use shared::table::keys;
 use std::sync::Mutex;
+use stripe_stand_in::Action;
 use tests::count;
 
 async fn paid_by_patron(till: &Till) -> i64 {

@@ -5,13 +5,13 @@ use crate::market::{PRICE, STEPS};
 use crate::shop::PLAIN;
 use crate::sums::assert_audit;
 use crate::till::{Till, money};
-use local::stripe::{Action, Fault, FaultKind};
 use shared::model::{InternalId, LineId, OrderStatus, UserId};
 use shared::rules::line_refund::LineRefusal;
 use shared::shop::payments::{Desk, LinesRefunded, OperatorError, RefundKind};
 use shared::shop::statistics::catch_up;
 use shared::table::{Db, keys};
 use std::time::Duration;
+use stripe_stand_in::{Action, Fault, FaultKind};
 use tests::Fault as DatabaseFault;
 
 const DAY: Duration = Duration::from_hours(25);

@@ -2,10 +2,10 @@
 
 use crate::subscribers::{BUYER, MONTHLY, Subscribers};
 use crate::sums::assert_audit;
-use local::stripe::Action;
 use shared::model::{InternalId, User, UserId, UserSubscription};
 use shared::shop::orders::{MoveError, Moved, NewPlayer, move_order};
 use shared::table::{keys, read_live};
+use stripe_stand_in::Action;
 
 const FRIEND: UserId = UserId::new(2);
 

@@ -3,13 +3,13 @@
 use super::faults::Database;
 use crate::market::Instance;
 use crate::subscribers::{MONTHLY, Subscribers};
-use local::stripe::{Action, Fault, FaultKind};
 use shared::model::{Cancellation, InternalId, OrderStatus, SubscriptionStatus};
 use shared::rules::subscription::access_until;
 use shared::shop::payments::{Desk, Provider as _, WebhookEvent};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+use stripe_stand_in::{Action, Fault, FaultKind};
 use tests::with_all_faults;
 
 /// A part of a subscription's life.

@@ -2,7 +2,6 @@
 //! in grace, with nothing renewed after the end, and with the money that the provider says.
 
 use crate::subscribers::{BUYER, DAY, GRACE, Subscribers};
-use local::stripe::Action;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use shared::model::{
@@ -15,6 +14,7 @@ use shared::shop::payments::{Provider as _, WebhookEvent};
 use shared::shop::upkeep::erase::erase_account;
 use shared::table::{bulk, keys};
 use std::collections::BTreeSet;
+use stripe_stand_in::Action;
 
 /// How many histories are tried; `SUBSCRIPTION_CASES` says otherwise.
 const CASES: u32 = 64;

@@ -1,7 +1,6 @@
 //! Subscriptions in every state that the provider has: what each gives, what it is called, and what its buyer can do.
 
 use crate::subscribers::{BUYER, DAY, GRACE, MONTHLY, OTHER, PRICE, Subscribers};
-use local::stripe::Action;
 use serde_json::json;
 use shared::model::{
     InternalId, ItemId, Money, OrderStatus, SubscriptionState, SubscriptionStatus, User, UserSubscription,
@@ -13,6 +12,7 @@ use shared::shop::payments::Provider as _;
 use shared::shop::subscriptions;
 use shared::shop::upkeep::subscription_lists::DueRows;
 use shared::table::keys;
+use stripe_stand_in::Action;
 
 /// A subscription whose renewal failed so many days ago, its first order and its session; it was asked about since.
 async fn unpaid_for(days: i64) -> (Subscribers, InternalId, String) {

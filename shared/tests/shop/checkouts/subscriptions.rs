@@ -2,7 +2,6 @@
 
 use crate::subscribers::{DAY, GRACE, MONTHLY, PRICE, Subscribers};
 use crate::sums::assert_audit;
-use local::stripe::Action;
 use shared::model::{Cancellation, InternalId, ItemId, Money, OrderStatus, Owned, SubscriptionStatus, UserId};
 use shared::rules::dispute::FRAUD_WARNING;
 use shared::rules::subscription::access_until;
@@ -10,6 +9,7 @@ use shared::shop::payments::{Desk, Provider as _, WebhookEvent};
 use shared::shop::stock::ledgers;
 use shared::table::keys;
 use std::time::Duration;
+use stripe_stand_in::Action;
 
 /// A subscription that was renewed after thirty days: its first order, and the session of its checkout.
 async fn renewed() -> (Subscribers, InternalId, String) {
@@ -193,7 +193,7 @@ async fn the_sweep_asks_about_a_subscription_whose_period_has_ended_without_a_wo
         // Its hourly look at events is not what finds it.
         let seen = stripe.received().len();
         shop.till.sweep().await;
-        let asked = |received: &local::stripe::Received| received.route.contains("/v1/subscriptions/");
+        let asked = |received: &stripe_stand_in::Received| received.route.contains("/v1/subscriptions/");
         calls += stripe.received()[seen..].iter().filter(|received| asked(received)).count().min(1);
         assert!(calls >= expected, "{wait}");
     }

@@ -2,7 +2,6 @@
 
 use crate::market::Refused;
 use crate::subscribers::{DAY, GRACE, PRICE, Subscribers};
-use local::stripe::Action;
 use shared::model::{InternalId, Money, OrderStatus, ProviderAccount, Subscription, SubscriptionStatus};
 use shared::rules::subscription::access_until;
 use shared::shop::delivery::redeliver;
@@ -13,6 +12,7 @@ use shared::shop::subscriptions;
 use shared::table::transaction::{Write, send};
 use shared::table::{bulk, keys};
 use shared::telemetry::payment_events;
+use stripe_stand_in::Action;
 
 /// Stores a subscription otherwise than it was read.
 async fn change(shop: &Subscribers, read: &Subscription, next: Subscription) {

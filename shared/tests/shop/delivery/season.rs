@@ -4,7 +4,6 @@ use super::game_server::{GameServer, Trouble};
 use super::holders::audited;
 use super::shop::{BUYER, DAY, ITEM, OTHER, Shop, bought, expired, for_thirty_days, hat, permanent, refunded, sells};
 use crate::subscribers::Subscribers;
-use local::stripe::Action;
 use shared::clock::Clock;
 use shared::model::{
     Command, CommandState, CommandTemplate, DeliveryRun, InternalId, ItemDelivery, LineId, PlayerName, RunName,
@@ -18,6 +17,7 @@ use shared::shop::orders::{NewPlayer, move_order};
 use shared::shop::payments::Desk;
 use shared::table::{Db, StoreError};
 use std::collections::BTreeSet;
+use stripe_stand_in::Action;
 use tests::{Fault, configure};
 
 /// The hat of the next season.

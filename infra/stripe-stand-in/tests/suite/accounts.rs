@@ -1,10 +1,10 @@
 //! Several accounts and modes at one stand-in: a key sees only what is its own.
 
 use crate::support::{NOW, client, key, refused, session_of};
-use local::stripe::{Account as Known, Action, KEY, Options, start};
 use stripe::{
     Account, Balance, Event, EventKind, NewRefund, NewWebhookEndpoint, Refund, RefusalKind, Session, WebhookEndpoint,
 };
+use stripe_stand_in::{Account as Known, Action, KEY, Options, start};
 
 const OTHER: &str = "rk_test_other";
 const LIVE: &str = "rk_live_standin";

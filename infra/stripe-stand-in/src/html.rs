@@ -1,8 +1,8 @@
 //! Parts of the pages, and their responses.
 
+use super::fields::in_html;
 use super::objects::Line;
 use super::state::State;
-use crate::chat::form::in_html;
 use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, LOCATION};
 use http::{HeaderValue, Response, StatusCode};

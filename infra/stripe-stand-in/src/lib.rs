@@ -1,17 +1,19 @@
 //! A stand-in for Stripe: a loopback server that speaks the calls that a checkout needs, with a page to pay on.
 //!
-//! No money moves, and everything is in memory unless the options name a file that keeps it. Its responses have the shapes of API version [`API_VERSION`]; the official
-//! Python package checks them in CI (`.ci/provider`). It does not use the crate `stripe`, so that a mistake of one
-//! cannot be hidden by the other. No function links it.
+//! No money moves, and everything is in memory unless the options name a file that keeps it. Its responses have the shapes of
+//! API version [`API_VERSION`]; the official Python package checks them in CI (`.ci/provider`). It does not use the crate
+//! `stripe`, so that a mistake of one cannot be hidden by the other. No function links it.
 
 mod accounts;
 mod api;
 mod billing;
 mod billing_calls;
 mod calls;
+mod clock;
 mod deliver;
 mod error;
 mod faults;
+pub mod fields;
 mod form;
 mod give_back;
 mod html;
@@ -33,16 +35,16 @@ mod states;
 mod subscription_pages;
 mod webhooks;
 
+pub use clock::MovableClock;
 pub use deliver::Signed;
 pub use faults::{Fault, FaultKind};
 pub use state::{Account, Action, Switches};
 
-use crate::clock::MovableClock;
-use crate::error::StartError;
 use kept::Keeper;
 use running::Shared;
 use shared::clock::{Clock, SystemClock};
 use state::State;
+use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -51,6 +53,7 @@ use tokio::net::TcpListener;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
+const HOST: &str = "127.0.0.1";
 /// The only version of the API that is spoken here.
 pub const API_VERSION: &str = "2025-02-24.acacia";
 /// The key that is accepted unless the options say otherwise.
@@ -134,10 +137,10 @@ pub struct StandIn {
 }
 
 /// Starts a stand-in. Fails if the port is in use or not allowed, or the file cannot be read.
-pub async fn start(options: Options) -> Result<StandIn, StartError> {
+pub async fn start(options: Options) -> io::Result<StandIn> {
     let remembered = options.kept.as_deref().map(kept::read).transpose()?.flatten();
     let listener = listen(options.port, remembered.as_ref().map(|found| found.port)).await?;
-    let address = listener.local_addr().map_err(|source| StartError::Listen { port: options.port, source })?;
+    let address = listener.local_addr()?;
     let (sender, receiver) = mpsc::unbounded_channel();
     let mut state = State::new(&options, format!("http://{address}"), sender);
     if let Some(found) = remembered {
@@ -152,13 +155,14 @@ pub async fn start(options: Options) -> Result<StandIn, StartError> {
 }
 
 /// Listens on a port; on the earlier one, where the pages of open sessions are, if any will do.
-async fn listen(port: u16, earlier: Option<u16>) -> Result<TcpListener, StartError> {
+async fn listen(port: u16, earlier: Option<u16>) -> io::Result<TcpListener> {
     if let (0, Some(earlier)) = (port, earlier)
-        && let Ok(listener) = crate::server::listen(earlier, "--stripe-port").await
+        && let Ok(listener) = TcpListener::bind((HOST, earlier)).await
     {
         return Ok(listener);
     }
-    crate::server::listen(port, "--stripe-port").await
+    let failed = |error: io::Error| io::Error::new(error.kind(), format!("cannot listen on {HOST}:{port}: {error}"));
+    TcpListener::bind((HOST, port)).await.map_err(failed)
 }
 
 impl StandIn {

@@ -1,10 +1,10 @@
 //! The options and limits of a session. Every state and object is compared by Stripe's own package (`.ci/provider`).
 
 use crate::support::{NOW, Store, intent, refused, session_of};
-use local::stripe::{Action, TEST_MODE};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 use stripe::{Balance, EventKind, IntentStatus, Line, PaymentStatus, RefusalKind, SessionStatus};
+use stripe_stand_in::{Action, TEST_MODE};
 
 #[tokio::test]
 async fn a_session_with_nothing_to_pay_is_complete_without_a_payment() {

@@ -1,10 +1,10 @@
 //! Runs only the stand-in for Stripe.
 
 use clap::Parser;
-use local::stripe::{self, Account, Options};
 use std::io::Write as _;
 use std::process::ExitCode;
 use std::time::Duration;
+use stripe_stand_in::{Account, Options};
 
 /// Runs a stand-in for Stripe on this machine, with a page to pay on. No money moves, and all is forgotten on exit.
 #[derive(Debug, Parser)]
@@ -14,7 +14,7 @@ struct Arguments {
     #[arg(long, default_value_t = 0)]
     port: u16,
     /// Key that requests must have.
-    #[arg(long, default_value = stripe::KEY)]
+    #[arg(long, default_value = stripe_stand_in::KEY)]
     key: String,
     /// Another account, or the other mode of one, with the key to it; live if the key is. May be repeated.
     #[arg(long, value_name = "KEY=ACCOUNT", value_parser = account)]
@@ -23,7 +23,7 @@ struct Arguments {
     #[arg(long, value_name = "URL")]
     webhook: Option<String>,
     /// Secret that webhooks to this address are signed with.
-    #[arg(long, default_value = stripe::WEBHOOK_SECRET)]
+    #[arg(long, default_value = stripe_stand_in::WEBHOOK_SECRET)]
     webhook_secret: String,
     /// Milliseconds after which a late webhook is sent.
     #[arg(long, default_value_t = 15_000)]
@@ -56,7 +56,7 @@ async fn main() -> ExitCode {
         delay: Duration::from_millis(arguments.delay),
         ..Options::default()
     };
-    let stand_in = match stripe::start(options).await {
+    let stand_in = match stripe_stand_in::start(options).await {
         Ok(stand_in) => stand_in,
         Err(error) => {
             _ = writeln!(std::io::stderr(), "error: {error}");

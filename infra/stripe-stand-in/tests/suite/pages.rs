@@ -3,11 +3,12 @@
 use bytes::Bytes;
 use http::{Request, Response, StatusCode};
 use http_body_util::{BodyExt as _, Full};
-use local::server::serve_each;
-use local::stripe::{Action, Options, StandIn, Switches, start};
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
 use rustls::RootCertStore;
 use shared::clock::{Clock as _, SystemClock};
-use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -16,6 +17,7 @@ use stripe::{
     PaymentStatus, PortalConfiguration, PortalSession, SecretKey, Session, SessionStatus, Subscription,
     SubscriptionStatus, WebhookEndpoint, WebhookSecret, webhook,
 };
+use stripe_stand_in::{Action, Options, StandIn, Switches, start};
 use tokio::net::TcpListener;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
@@ -35,15 +37,20 @@ struct Store {
 async fn endpoint(sender: UnboundedSender<(String, Bytes)>, status: Arc<AtomicU16>) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
-    tokio::spawn(serve_each(listener, move |request, _| {
+    let service = service_fn(move |request: Request<Incoming>| {
         let (sender, status) = (sender.clone(), status.load(Ordering::SeqCst));
         async move {
             let header = request.headers()["stripe-signature"].to_str().unwrap().to_owned();
             let body = request.into_body().collect().await.unwrap().to_bytes();
             _ = sender.send((header, body));
-            Ok::<_, Infallible>(Response::builder().status(status).body(Full::new(Bytes::new())).unwrap())
+            Response::builder().status(status).body(Full::new(Bytes::new()))
         }
-    }));
+    });
+    tokio::spawn(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            tokio::spawn(http1::Builder::new().serve_connection(TokioIo::new(stream), service.clone()));
+        }
+    });
     format!("http://{address}/hook")
 }
 
@@ -54,7 +61,7 @@ impl Store {
         let stand_in = start(options).await.unwrap();
         let http = outgoing::Client::new(RootCertStore::empty());
         let base = ApiBase::parse(&stand_in.base_url()).unwrap();
-        let client = Client::new(http.clone(), base, SecretKey::parse(local::stripe::KEY).unwrap());
+        let client = Client::new(http.clone(), base, SecretKey::parse(stripe_stand_in::KEY).unwrap());
         let (sender, webhooks) = unbounded_channel();
         let status = Arc::new(AtomicU16::new(200));
         let url = endpoint(sender, Arc::clone(&status)).await;

@@ -1,9 +1,10 @@
-//! The local server's clock. Its owner can move it ahead, to see what time brings about, such as the end of a subscription.
+//! The clock of the stand-in and of the store around it. Its owner can move it ahead, to see what time brings about, such as
+//! the end of a subscription.
 
-use crate::data;
-use crate::error::StartError;
+use archive::private::write_whole;
 use shared::clock::{Clock, SystemClock};
-use std::path::{Path, PathBuf};
+use std::io::{self, ErrorKind};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -20,10 +21,14 @@ pub struct MovableClock {
 }
 
 impl MovableClock {
-    /// A clock that is where that of an earlier start with the same data directory was.
-    pub fn of(dir: Option<&Path>) -> Result<Self, StartError> {
-        let ahead = dir.map(data::clock_ahead).transpose()?.unwrap_or_default();
-        Ok(Self { ahead: AtomicU64::new(ahead), file: dir.map(data::clock_file) })
+    /// A clock that is where the last one with the same file was.
+    pub fn of(file: Option<PathBuf>) -> io::Result<Self> {
+        let ahead = match file.as_ref().map(std::fs::read) {
+            Some(Ok(text)) => serde_json::from_slice(&text)?,
+            Some(Err(error)) if error.kind() != ErrorKind::NotFound => return Err(error),
+            _ => 0,
+        };
+        Ok(Self { ahead: AtomicU64::new(ahead), file })
     }
 
     /// How many whole days it is ahead of the system's clock.
@@ -38,7 +43,7 @@ impl MovableClock {
         let ahead = ahead.filter(|ahead| *ahead <= MOST_DAYS * DAY);
         let ahead = ahead.ok_or_else(|| format!("The clock can be {MOST_DAYS} days ahead at most."))?;
         if let Some(file) = &self.file {
-            let kept = data::write_whole(file, ahead.to_string().as_bytes());
+            let kept = write_whole(file, ahead.to_string().as_bytes());
             kept.map_err(|error| format!("The clock cannot be kept: {error}."))?;
         }
         self.ahead.store(ahead, Ordering::SeqCst);
@@ -59,17 +64,18 @@ mod tests {
     #[test]
     fn a_clock_moves_ahead_within_its_limit_and_stays_there_after_a_restart() {
         let dir = tempfile::tempdir().unwrap();
-        let clock = MovableClock::of(Some(dir.path())).unwrap();
+        let file = dir.path().join("clock.json");
+        let clock = MovableClock::of(Some(file.clone())).unwrap();
         assert_eq!(clock.days_ahead(), 0);
         clock.move_ahead(3_000).unwrap();
         clock.move_ahead(650).unwrap();
         for days in [1, u64::MAX] {
             assert!(clock.move_ahead(days).unwrap_err().contains("3650 days"));
         }
-        let again = MovableClock::of(Some(dir.path())).unwrap();
+        let again = MovableClock::of(Some(file.clone())).unwrap();
         assert_eq!((again.days_ahead(), MovableClock::of(None).unwrap().days_ahead()), (3_650, 0));
         assert!(again.now() >= SystemClock.now() + Duration::from_secs(3_649 * DAY));
-        std::fs::write(data::clock_file(dir.path()), "soon").unwrap();
-        assert!(MovableClock::of(Some(dir.path())).is_err());
+        std::fs::write(&file, "soon").unwrap();
+        assert!(MovableClock::of(Some(file)).is_err());
     }
 }

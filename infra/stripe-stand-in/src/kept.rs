@@ -5,11 +5,10 @@ use super::idempotency::Responses;
 use super::objects::{Charge, Dispute, Intent, Refund, Session};
 use super::state::State;
 use super::webhooks::{Endpoint, Event};
-use crate::data;
-use crate::error::StartError;
+use archive::private::write_whole;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -41,8 +40,11 @@ pub(super) struct Remembered {
 }
 
 /// Reads a file; `None` if there is none.
-pub(super) fn read(path: &Path) -> Result<Option<Remembered>, StartError> {
-    let failed = |reason: String| StartError::StandIn { path: path.to_owned(), reason };
+pub(super) fn read(path: &Path) -> io::Result<Option<Remembered>> {
+    let failed = |reason: String| {
+        let path = path.display();
+        io::Error::other(format!("{path} cannot be read: {reason}; without the file it starts with no payments"))
+    };
     let text = match std::fs::read_to_string(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         text => text.map_err(|error| failed(error.to_string()))?,
@@ -127,8 +129,7 @@ impl Keeper {
             let state = lock(state);
             (state.written(self.port, own_secret), state.changes)
         };
-        let written =
-            content.map_err(std::io::Error::other).and_then(|content| data::write_whole(&self.file, &content));
+        let written = content.map_err(std::io::Error::other).and_then(|content| write_whole(&self.file, &content));
         match written {
             Ok(()) => *kept = last,
             Err(error) => tracing::error!(%error, file = %self.file.display(), "payments could not be kept"),

@@ -1,12 +1,12 @@
 //! Subscriptions: time, limits, accounts and a restart. Every state is compared by Stripe's own package (`.ci/provider`).
 
 use crate::support::{NOW, Store, client, key, refused, subscription_of};
-use local::stripe::{Account as Known, Action, KEY, Options, start};
 use std::sync::atomic::Ordering;
 use stripe::{
     Invoice, InvoiceStatus, Line, NewSubscription, PaymentStatus, RefusalKind, Session, Subscription,
     SubscriptionStatus,
 };
+use stripe_stand_in::{Account as Known, Action, KEY, Options, start};
 
 const DAY: i64 = 24 * 60 * 60;
 /// [`NOW`] is on 15 January.

@@ -1,6 +1,5 @@
 //! A stand-in with a client.
 
-use local::stripe::{Action, Options, StandIn, start};
 use rustls::RootCertStore;
 use shared::clock::Clock;
 use std::sync::Arc;
@@ -10,6 +9,7 @@ use stripe::{
     ApiBase, Client, Error, Event, EventKind, IdempotencyKey, Line, NewRefund, NewSession, NewSubscription,
     PaymentIntent, Refund, RefusalKind, SecretKey, Session,
 };
+use stripe_stand_in::{Action, Options, StandIn, start};
 
 pub const NOW: i64 = 1_800_000_000;
 pub const ORDER: &str = "ska237syhxydekce";
@@ -33,7 +33,7 @@ impl Store {
     pub async fn open() -> Self {
         let clock = Arc::new(Set(AtomicI64::new(NOW)));
         let stand_in = start(Options { clock: Arc::clone(&clock) as _, ..Options::default() }).await.unwrap();
-        let client = client(&stand_in, local::stripe::KEY);
+        let client = client(&stand_in, stripe_stand_in::KEY);
         Self { stand_in, client, clock }
     }
 

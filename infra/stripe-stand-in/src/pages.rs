@@ -1,12 +1,12 @@
 //! The pages: one to pay a session on, and an overview with events and switches. They need no scripts.
 
 use super::faults::Fault;
+use super::fields::{Parameters, in_html};
 use super::html::{button, buttons_to_give_back, html, lines, money, redirect, text};
 use super::objects::Session;
 use super::running::Shared;
 use super::state::{Action, State, Switches};
 use super::subscription_pages;
-use crate::chat::form::{Parameters, in_html};
 use bytes::Bytes;
 use http::header::{HOST, ORIGIN};
 use http::request::Parts;
