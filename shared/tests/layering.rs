@@ -137,8 +137,8 @@ fn the_agent_knows_the_store_only_by_its_calls() {
 }
 
 #[test]
-fn nothing_that_is_deployed_links_the_local_server_or_its_stand_ins() {
-    for package in functions().chain(["", "dynamodb", "outgoing", "stripe"].map(shared)) {
+fn neither_what_is_deployed_nor_the_operations_tool_links_the_local_server() {
+    for package in functions().chain(["", "dynamodb", "outgoing", "stripe", "../infra/storectl"].map(shared)) {
         must_not_depend(&package, &["local", "stripe_stand_in"]);
     }
 }

@@ -1,8 +1,12 @@
 //! The format of a backup: lines of JSON. The first line says what it is, then one item per line as DynamoDB itself
 //! writes it, and the last line says how many there are and what everything before it hashes to. A backup is compressed;
 //! the live data of a demo store have the same format and are not, so that their changes can be read.
+//!
+//! Beside it are what a local server leaves for the operations tool ([`running`]), and how files are written that only their
+//! owner reads ([`private`]).
 
 pub mod private;
+pub mod running;
 
 use flate2::Compression;
 use flate2::read::GzDecoder;

@@ -12,7 +12,7 @@ use shared::model::LocalAddresses;
 use shared::table::Db;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
-use url::{Host, Url};
+use url::Url;
 
 /// The most names; a server has two, and a proxy in front of it another.
 const NAMES: usize = 8;
@@ -72,14 +72,8 @@ fn callback_at(callback: &str, headers: &HeaderMap) -> Option<String> {
 }
 
 /// Whether a URL names this machine.
-/// Whether a URL names this machine.
-pub fn is_here(url: &Url) -> bool {
-    match url.host() {
-        Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
-        Some(Host::Ipv4(address)) => address.is_loopback(),
-        Some(Host::Ipv6(address)) => address.is_loopback(),
-        None => false,
-    }
+pub(crate) fn is_here(url: &Url) -> bool {
+    url.host_str().is_some_and(|host| host.ends_with(".localhost") || outgoing::is_here(host))
 }
 
 #[cfg(test)]

@@ -3,8 +3,7 @@
 
 use crate::error::StartError;
 use archive::private::{self, write_whole};
-use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
+use archive::running::{clock_file, keys_file, lock_file, running_file};
 use shared::model::ServerId;
 use shared::token::TokenKeys;
 use std::collections::BTreeMap;
@@ -28,41 +27,12 @@ impl Drop for DataLock {
     }
 }
 
-/// The addresses of a running server, which it leaves in its data directory for the operations tool.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Running {
-    pub endpoint: String,
-    pub table: String,
-    /// The URL of the stand-in for Stripe; `None` if payments go elsewhere.
-    pub payments: Option<String>,
-}
-
-impl Running {
-    /// Leaves the addresses in a data directory that this process has open.
-    pub fn leave(&self, dir: &Path) -> Result<(), StartError> {
-        let path = running_file(dir);
-        let written =
-            serde_json::to_vec(self).map_err(std::io::Error::other).and_then(|text| write_whole(&path, &text));
-        written.map_err(|source| StartError::Data { path, source })
-    }
-
-    /// The addresses of the server that has a data directory open; `None` if it is not ready, or another program has it
-    /// open.
-    pub fn find(dir: &Path) -> Option<Self> {
-        serde_json::from_slice(&fs::read(running_file(dir)).ok()?).ok()
-    }
-}
-
-fn running_file(dir: &Path) -> PathBuf {
-    dir.join("running.json")
-}
-
 /// Creates the directory if it does not exist, and keeps other processes out of it. Addresses of an earlier server are
 /// removed. Fails with [`StartError::DataInUse`] if another process has it open, [`StartError::Data`] if it cannot be
 /// created or locked.
 pub fn lock(dir: &Path) -> Result<DataLock, StartError> {
     prepare(dir)?;
-    let path = dir.join("lock");
+    let path = lock_file(dir);
     let failed = |source| StartError::Data { path: path.clone(), source };
     let file = private::options().create(true).truncate(false).open(&path).map_err(failed)?;
     match file.try_lock() {
@@ -102,16 +72,6 @@ pub fn clock(dir: Option<&Path>) -> Result<MovableClock, StartError> {
     MovableClock::of(file.clone()).map_err(|source| StartError::Data { path: file.unwrap_or_default(), source })
 }
 
-/// The file of how many seconds the clock is ahead.
-pub fn clock_file(dir: &Path) -> PathBuf {
-    dir.join("clock.json")
-}
-
-/// The file of the token keys: a JSON object of key ids and secrets, as in `TOKEN_KEYS`.
-pub fn keys_file(dir: &Path) -> PathBuf {
-    dir.join("token-keys.json")
-}
-
 /// The token keys of a data directory. The first start creates them in a file that only its owner can read (mode 0600).
 pub fn token_keys(dir: &Path) -> Result<String, StartError> {
     let path = keys_file(dir);
@@ -130,14 +90,10 @@ pub fn token_keys(dir: &Path) -> Result<String, StartError> {
 
 /// The keys of the demo's game servers by the servers' ids, as the last start left them.
 pub fn game_server_keys(dir: &Path) -> Result<BTreeMap<u64, String>, StartError> {
-    read_json(game_servers_file(dir))
-}
-
-/// The content of a file; the default if there is none.
-fn read_json<T: Default + DeserializeOwned>(path: PathBuf) -> Result<T, StartError> {
+    let path = game_servers_file(dir);
     match fs::read(&path) {
         Ok(text) => serde_json::from_slice(&text).map_err(|error| StartError::Data { path, source: error.into() }),
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(T::default()),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(BTreeMap::new()),
         Err(source) => Err(StartError::Data { path, source }),
     }
 }

@@ -3,8 +3,6 @@
 use crate::live::LiveError;
 use publish::Fault;
 use shared::fault::chain;
-use shared::model::SCHEMA;
-use shared::shop::upkeep::upgrade::{FIRST, UpgradeError};
 use std::path::PathBuf;
 
 #[derive(Debug, thiserror::Error)]
@@ -22,9 +20,7 @@ pub enum StartError {
     #[error("cannot use {path} in the data directory: {source}")]
     Data { path: PathBuf, source: std::io::Error },
     /// Another process has the data directory open.
-    #[error(
-        "{0} is in use by another process, a server or a tool; stop it, or use the endpoint that the server printed"
-    )]
+    #[error("{0} is in use by another process; stop it, or use the addresses that it printed")]
     DataInUse(PathBuf),
     #[error("the stand-in for Stripe does not start: {0}")]
     StandIn(std::io::Error),
@@ -43,14 +39,6 @@ pub enum StartError {
     Access(#[source] shared::config::ConfigError),
     #[error("the table cannot be {action}: {reason}")]
     Table { action: &'static str, reason: String },
-    #[error("{}", outdated(*found, target))]
-    Outdated {
-        found: u32,
-        /// The option of the tool that names the table.
-        target: String,
-    },
-    #[error("a restore into these data was begun and is not done; complete it with the same `storectl restore` first")]
-    Restoring,
     #[error("the store cannot be published: {}", chain(.0))]
     Publish(#[from] publish::PublishError),
     #[error("the function {function} cannot start: {}", chain(.source))]
@@ -72,14 +60,4 @@ pub enum StartError {
 
 fn list(faults: &[Fault]) -> String {
     faults.iter().map(|fault| format!("  {fault}")).collect::<Vec<_>>().join("\n")
-}
-
-fn outdated(found: u32, target: &str) -> String {
-    if found < FIRST {
-        return UpgradeError::Before(found).to_string() + "; begin anew with another --data directory";
-    }
-    format!(
-        "the data are of an earlier version (schema number {found}, {SCHEMA} is needed); keep a copy of them, then run \
-         `cargo run -p storectl -- upgrade {target}`"
-    )
 }

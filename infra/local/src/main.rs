@@ -1,5 +1,6 @@
 //! `cargo run`: the whole store on one port.
 
+use archive::running::{Payments, Running, running_file};
 use clap::Parser;
 use local::api::Api;
 use local::data::DataLock;
@@ -8,6 +9,7 @@ use local::error::StartError;
 use local::functions::{Functions, Secrets};
 use local::game_server::GameServers;
 use local::gateway::Gateway;
+use local::live::Live;
 use local::options::{Options, repository};
 use local::payments::PaymentProvider;
 use local::ready::{Chat, Ready, Try, revoked, tokens};
@@ -17,8 +19,9 @@ use local::store::Store;
 use local::{chat, data, game_server, players, server};
 use pictures::Picture;
 use shared::clock::Clock;
-use shared::model::{ActiveVersion, LocalAddresses};
+use shared::model::{ActiveVersion, LocalAddresses, SCHEMA};
 use shared::shop::payments::forget_begun;
+use shared::shop::upkeep::upgrade::{FIRST, UpgradeError};
 use shared::table::published::read_active_version;
 use shared::table::{Access, Db, restoring};
 use shared::token::TokenKeys;
@@ -80,10 +83,9 @@ async fn run(options: &Options) -> Result<(), StartError> {
     let database = open(options, &template).await?;
     let token_keys = token_keys(options)?;
     let db = Db::new(database.access.clone(), &database.table);
-    fill(options, &template, &store, &database, &db, now).await?;
-    let live = store.in_table(&db).await?;
-    let published = read_active_version(&db).await.map_err(publish::PublishError::Store)?.unwrap_or_default();
-    let differs = !published.is_empty() && publish::store_of(&published.version) != store.compiled.version;
+    let published = fill(options, &template, &store, &database, &db, now).await?;
+    let live = if published.is_empty() { Live::default() } else { store.in_table(&db).await? };
+    let differs = publish::store_of(&published.version) != store.compiled.version;
     let to_try = Try::pick(&store.compiled, &live, now).of_published(differs);
     let base_path = options.base_path.as_deref().unwrap_or_default();
     let origin = server::url_of(&listener)?;
@@ -124,7 +126,7 @@ async fn run(options: &Options) -> Result<(), StartError> {
     };
     // Signals are handled before the ready line is printed: its reader may stop the server at once.
     let stopped = stopped();
-    announce(&ready, options, differs)?;
+    announce(&ready, options, differs && !published.is_empty())?;
     let reference = reference_of(&ready, base_path);
     let beside = Beside { api: ready.base_url.clone(), demo: shop, images, reference };
     server::serve(listener, beside.responder(api), stopped).await;
@@ -135,7 +137,7 @@ async fn run(options: &Options) -> Result<(), StartError> {
 fn read_store(options: &Options, now: i64) -> Result<(Store, Vec<Picture>), StartError> {
     let (store, pictures, refused) = Store::read_with_pictures(&options.store, now)?;
     for fault in refused {
-        _ = writeln!(std::io::stderr(), "note: {fault}; a deployed shop refuses it");
+        note(&format!("{fault}; a deployed shop refuses it"));
     }
     Ok((store, pictures))
 }
@@ -158,11 +160,6 @@ fn reference_of(ready: &Ready, base_path: &str) -> Reference {
     let others = ready.tokens.iter().filter(|(name, _)| shown != Some(name));
     let tokens = shown.and_then(|name| ready.tokens.get_key_value(name)).into_iter().chain(others);
     Reference::new(base_path, tokens.map(|(name, token)| (name.as_str(), token.as_str())))
-}
-
-fn note_difference(options: &Options) {
-    let dir = options.store.display();
-    _ = writeln!(std::io::stderr(), "note: {dir} differs from the published store; --republish publishes it");
 }
 
 /// The keys that tokens are signed with: those of the data directory, else new ones.
@@ -211,7 +208,8 @@ fn origins(options: &Options, shop: &str) -> String {
     given.unwrap_or_else(|| format!("{shop},http://localhost:3000,http://127.0.0.1:3000"))
 }
 
-/// Publishes and loads the store into a database on this machine. Any other must have a store already.
+/// Publishes and loads the store into a database on this machine. Any other must have a store already. Returns the active
+/// version, which is empty if nothing can be served yet: a note says why, and `storectl` works on the data.
 async fn fill(
     options: &Options,
     template: &Template,
@@ -219,38 +217,54 @@ async fn fill(
     database: &Database,
     db: &Db,
     now: i64,
-) -> Result<(), StartError> {
+) -> Result<ActiveVersion, StartError> {
     let endpoint = &database.access.endpoint;
     if is_here(endpoint) {
         ensure_table(db, &template.table()?).await?;
     }
     // What is half restored has no store yet, and nothing may be written into it.
     if restoring::read(db).await.map_err(publish::PublishError::Store)?.is_some() {
-        return Err(StartError::Restoring);
+        note("a restore into these data was begun and is not done; complete it with the same `storectl restore`");
+        return Ok(ActiveVersion::default());
     }
-    refuse_outdated(options, endpoint, db).await?;
+    let active = read_active_version(db).await.map_err(publish::PublishError::Store)?;
+    if let Some(active) = active.filter(|active| !active.is_current()) {
+        note(&outdated(active.schema, options, endpoint));
+        return Ok(ActiveVersion::default());
+    }
     if is_here(endpoint) {
-        store.load_into_empty(db, now).await?;
+        if !options.empty {
+            store.load_into_empty(db, now).await?;
+        }
         if options.republish {
             store.republish(db, now).await?;
         }
     } else if options.republish {
         return Err(StartError::RepublishRemote(endpoint.clone()));
-    } else if read_active_version(db).await.map_err(publish::PublishError::Store)?.is_none() {
-        return Err(StartError::EmptyRemote(endpoint.clone()));
     }
-    Ok(())
+    match read_active_version(db).await.map_err(publish::PublishError::Store)? {
+        None if !is_here(endpoint) => Err(StartError::EmptyRemote(endpoint.clone())),
+        active => Ok(active.unwrap_or_default()),
+    }
 }
 
-/// Refuses data of an earlier version: the functions would respond 503 to everything.
-async fn refuse_outdated(options: &Options, endpoint: &str, db: &Db) -> Result<(), StartError> {
-    let active = read_active_version(db).await.map_err(publish::PublishError::Store)?;
-    let Some(found) = active.filter(|active| !active.is_current()).map(|active| active.schema) else { return Ok(()) };
+/// What to do about data of an earlier version: the functions respond 503 to everything.
+fn outdated(found: u32, options: &Options, endpoint: &str) -> String {
+    if found < FIRST {
+        return UpgradeError::Before(found).to_string() + "; begin anew with another --data directory";
+    }
     let target = match &options.data {
         Some(dir) => format!("--local {}", dir.display()),
         None => format!("--endpoint-url {endpoint}"),
     };
-    Err(StartError::Outdated { found, target })
+    format!(
+        "the data are of an earlier version (schema number {found}, {SCHEMA} is needed); keep a copy of them, then run \
+         `cargo run -p storectl -- upgrade {target}`"
+    )
+}
+
+fn note(text: &str) {
+    _ = writeln!(std::io::stderr(), "note: {text}");
 }
 
 /// Starts the stand-in for the chat platform. A store in a database elsewhere keeps its own platform.
@@ -322,7 +336,7 @@ async fn sweep(functions: Arc<Functions>, here: Option<Db>) {
     }
 }
 
-/// Starts the demo's game servers. A store in a database elsewhere has its own.
+/// Starts the demo's game servers, if a store is served. One in a database elsewhere has its own.
 async fn game_servers(
     options: &Options,
     database: &Database,
@@ -331,7 +345,7 @@ async fn game_servers(
     published: &ActiveVersion,
     addresses: (&str, &str),
 ) -> Result<Option<GameServers>, StartError> {
-    if !is_here(&database.access.endpoint) {
+    if published.is_empty() || !is_here(&database.access.endpoint) {
         return Ok(None);
     }
     GameServers::start(db, clock, published, options.data.as_deref(), addresses).await.map(Some)
@@ -361,13 +375,15 @@ async fn open(options: &Options, template: &Template) -> Result<Database, StartE
 
 /// Whether a database is on this machine. Only such a database is filled automatically.
 fn is_here(endpoint: &str) -> bool {
-    url::Url::parse(endpoint).is_ok_and(|url| local::auth_by_host::is_here(&url))
+    url::Url::parse(endpoint).is_ok_and(|url| url.host_str().is_some_and(outgoing::is_here))
 }
 
 fn announce(ready: &Ready, options: &Options, differs: bool) -> Result<(), StartError> {
     if let Some(dir) = &options.data {
+        let payments = ready.payments.clone().map(|url| Payments { url, keys: stripe_stand_in::payment_keys() });
         let (endpoint, table) = (ready.dynamodb_endpoint.clone(), ready.table.clone());
-        data::Running { endpoint, table, payments: ready.payments.clone() }.leave(dir)?;
+        let left = Running { endpoint, table, payments }.leave(dir);
+        left.map_err(|source| StartError::Data { path: running_file(dir), source })?;
     }
     let text = match options {
         Options { json: true, .. } => serde_json::to_string(ready).unwrap_or_default(),
@@ -378,7 +394,7 @@ fn announce(ready: &Ready, options: &Options, differs: bool) -> Result<(), Start
     // Standard output may be closed.
     _ = writeln!(out, "{text}").and_then(|()| out.flush());
     if differs {
-        note_difference(options);
+        note(&format!("{} differs from the published store; --republish publishes it", options.store.display()));
     }
     Ok(())
 }

@@ -16,6 +16,7 @@ const REPOSITORY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
     after_help = "Examples:\n  cargo run                              a shop on http://127.0.0.1:4011, its API on 4010, gone on exit\n  \
                   cargo run -- --port 0 --json           any free port; one line of JSON for scripts\n  \
                   cargo run -- --data ./data             keep the table and the token key across restarts\n  \
+                  cargo run -- --data ./data --empty     a table to restore a backup into\n  \
                   cargo run -- --store ./my-store        another store, see infra/docs/store-format.md\n  \
                   cargo run -- --data ./data --store ./my-store --republish   publish the files again after an edit\n  \
                   cargo run -- --base-path /api          for storefronts that add /api to their base URL\n  \
@@ -48,6 +49,9 @@ pub struct Options {
     /// Directory of the store that is published on the first start; default: the sample store.
     #[arg(long, value_name = "DIR", default_value_os_t = repository().join("infra/sample-store"), hide_default_value = true)]
     pub store: PathBuf,
+    /// Begin with an empty table, for `storectl restore`: the store is not published.
+    #[arg(long, conflicts_with = "republish")]
+    pub empty: bool,
     /// Publish the store if it differs from the published one; carts, users, codes and orders do not change.
     #[arg(long)]
     pub republish: bool,

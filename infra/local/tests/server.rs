@@ -258,7 +258,7 @@ fn write_store(dir: &Path, user: &str, price: &str) {
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, text).unwrap();
     }
-    let live = dir.join(local::live::FILE);
+    let live = dir.join(publish::LIVE);
     _ = std::fs::remove_file(&live);
     let (id, name) = (UserId::new(1), PlayerName::parse(user).unwrap());
     let account = User::of_player(id, &name, String::new(), "4b5f8c1e-0d7a-4c5e-9a57-3f2b6d1c8e90".to_owned(), 0);

@@ -36,7 +36,7 @@ pub use fault::{Fault, nearest};
 pub use load::{LoadError, damage, load, load_version};
 pub use own_files::{FilesError, OwnFiles, files_differ, keep_files, own_files};
 pub use publish::{PublishError, Published, publish, publish_with, switch};
-pub use read::read;
+pub use read::{LIVE, read};
 pub use remove::{KEPT, outdated, remove_outdated};
 pub use slips::{
     Moved, PriceChanges, Reassigned, Removals, changed_subscriptions, moved, price_changes, reassigned, removals,

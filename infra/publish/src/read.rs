@@ -15,7 +15,9 @@ use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
-const STORE: [&str; 6] = ["store.yaml", "staff.yaml", "categories", "pages", "live.jsonl", "img"];
+/// The live data of a demo store, which are not published. A store without the file has none.
+pub const LIVE: &str = "live.jsonl";
+const STORE: [&str; 6] = ["store.yaml", "staff.yaml", "categories", "pages", LIVE, "img"];
 /// The largest file, in bytes: several times what may be published of it.
 const LARGEST_FILE: u64 = 16 * 1024 * 1024;
 

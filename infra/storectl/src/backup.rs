@@ -2,10 +2,9 @@
 
 use crate::prelude::*;
 use archive::{Content, Writer};
-use local::live::is_demo;
 use shared::table::bulk::each;
 use shared::table::codec::key_of;
-use shared::table::keys;
+use shared::table::keys::{self, Key, prefix};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -60,4 +59,11 @@ async fn write_all(at: &Deployment, console: &Console, part: &Path, demo: bool) 
     // In an order that does not change, so that a change of the file can be read.
     sorted.values().try_for_each(|item| writer.item(item)).map_err(local)?;
     writer.finish().map_err(local)
+}
+
+/// Whether a row is live data of a demo store. What belongs to a payment provider or to game servers is not, because a
+/// demo has others, nor is what follows from other rows.
+fn is_demo(key: &Key) -> bool {
+    const KINDS: [&str; 6] = [prefix::USER, prefix::BAN, prefix::CART, prefix::CODE, prefix::USE, prefix::REFERRAL];
+    KINDS.iter().any(|kind| key.pk.starts_with(kind)) || keys::is_order(key)
 }

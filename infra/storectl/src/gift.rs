@@ -8,12 +8,12 @@ use crate::arguments::{key, positive, short_text};
 use crate::code::{self, OneCode, PeriodOptions, edited, missing, period};
 use crate::prelude::*;
 use crate::user::AddedFacts;
+use archive::private;
 use shared::model::{Code, CodeKind, CodeText, GiftCard};
 use shared::money::CurrencyFormat;
 use shared::shop::codes::{self, Added, Addition, Batch, Card, missing_cards, new_cards, write_cards};
 use shared::table::{StoreError, keys};
 use std::fmt::Write as _;
-use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -186,12 +186,8 @@ fn write_file(path: &Path, options: &AddGift, batch: &Batch, digits: u8, cards: 
         _ = writeln!(text, "{id},{code},{balance}");
     }
     text.push_str("# end\n");
-    let mut open = OpenOptions::new();
-    open.write(true).create_new(true);
     // Who reads the file can spend the cards.
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut open, 0o600);
-    let written = open.open(path).and_then(|mut file| {
+    let written = private::options().create_new(true).open(path).and_then(|mut file| {
         file.write_all(text.as_bytes())?;
         file.sync_all()
     });

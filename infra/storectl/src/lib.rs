@@ -119,12 +119,7 @@ impl Cli {
             Command::Publish(options) => Some(publishing::read(&options.dir)?),
             _ => None,
         };
-        let creates = match &self.command {
-            Command::Publish(options) => !options.dry_run,
-            Command::Restore(_) => true,
-            _ => false,
-        };
-        let at = Deployment::resolve(&self.deployment, clock, creates).await?;
+        let at = Deployment::resolve(&self.deployment, clock).await?;
         self.command.run_with(&at, console, files).await
     }
 
@@ -191,7 +186,9 @@ pub enum Command {
                             storectl backup my-store/live.jsonl --demo --local ./data")]
     Backup(backup::Backup),
     /// Fill an empty table from a backup; if it was interrupted, the same command continues.
-    #[command(after_help = "Examples:\n  storectl restore store.jsonl.gz --table other --region eu-central-1")]
+    #[command(after_help = "Examples:\n  storectl restore store.jsonl.gz --table other --region eu-central-1\n  \
+                            storectl restore store.jsonl.gz --local ./other\n\n\
+                            A local server begins with an empty table with `cargo run -- --data ./other --empty`.")]
     Restore(restore::Restore),
     /// Bring the data of an earlier version to today's format; the functions of that version go on meanwhile.
     #[command(after_help = "Examples:\n  storectl upgrade --dry-run --stack storefront\n  \

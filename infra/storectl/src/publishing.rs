@@ -7,9 +7,8 @@ use crate::plan::{Before, Confirm, Plan, other_digits};
 use crate::prelude::*;
 use crate::shop::Shop;
 use crate::upgrade;
-use local::live::FILE;
 use publish::files::StoreFiles;
-use publish::{Compiled, Fault, PublishError, Published};
+use publish::{Compiled, Fault, LIVE, PublishError, Published};
 use shared::shop::publishing::set_label;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -195,8 +194,8 @@ async fn label(at: &Deployment, version: &str, options: &Publish) -> Result<Stri
 
 /// Says that live data are not published, if there are any.
 fn not_published(dir: &Path) -> String {
-    if dir.join(FILE).exists() {
-        format!("\n{}", note!("{FILE} is not published: only the local server loads it."))
+    if dir.join(LIVE).exists() {
+        format!("\n{}", note!("{LIVE} is not published: only the local server loads it."))
     } else {
         String::new()
     }

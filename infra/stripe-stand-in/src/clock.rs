@@ -2,8 +2,9 @@
 //! the end of a subscription.
 
 use archive::private::write_whole;
+use archive::running::ahead;
 use shared::clock::{Clock, SystemClock};
-use std::io::{self, ErrorKind};
+use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -23,11 +24,7 @@ pub struct MovableClock {
 impl MovableClock {
     /// A clock that is where the last one with the same file was.
     pub fn of(file: Option<PathBuf>) -> io::Result<Self> {
-        let ahead = match file.as_ref().map(std::fs::read) {
-            Some(Ok(text)) => serde_json::from_slice(&text)?,
-            Some(Err(error)) if error.kind() != ErrorKind::NotFound => return Err(error),
-            _ => 0,
-        };
+        let ahead = file.as_deref().map(ahead).transpose()?.unwrap_or_default();
         Ok(Self { ahead: AtomicU64::new(ahead), file })
     }
 

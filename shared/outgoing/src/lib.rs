@@ -141,10 +141,13 @@ pub fn is_allowed(url: &Uri) -> bool {
     let Some(host) = url.host() else { return false };
     match url.scheme_str() {
         Some("https") => true,
-        Some("http") => {
-            let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
-            host.eq_ignore_ascii_case("localhost") || address.is_ok_and(|address| address.is_loopback())
-        }
+        Some("http") => is_here(host),
         _ => false,
     }
+}
+
+/// Whether the host of a URL is this machine.
+pub fn is_here(host: &str) -> bool {
+    let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
+    host.eq_ignore_ascii_case("localhost") || address.is_ok_and(|address| address.is_loopback())
 }

@@ -1,5 +1,5 @@
 //! The live data of a demo store: accounts, bans, carts, codes, referral codes and orders. `storectl backup --demo` writes
-//! them to [`FILE`] in the store's folder; they are loaded into an empty table, for `cargo run` and the tests, with their
+//! them to [`LIVE`] in the store's folder; they are loaded into an empty table, for `cargo run` and the tests, with their
 //! times moved to the day of loading. What follows from them is computed again, and a publish never touches them.
 
 mod seed;
@@ -9,18 +9,16 @@ pub use seed::seed;
 use archive::{ArchiveError, Content};
 use aws_sdk_dynamodb::types::AttributeValue;
 use jiff::Timestamp;
+use publish::LIVE;
 use shared::model::{Cart, Code, Goal, Order, OrderStatus, Referral, User, UserId};
 use shared::rules::order::without_refunded;
 use shared::rules::statistics::{Derived, derive};
 use shared::shop::orders::StoredOrder;
 use shared::table::StoreError;
 use shared::table::codec::{Item, Row, decode_live, key_of};
-use shared::table::keys::{self, Key, prefix};
+use shared::table::keys::{self, prefix};
 use std::collections::BTreeMap;
 use std::path::Path;
-
-/// The file in a store's folder. A store without it has no live data.
-pub const FILE: &str = "live.jsonl";
 
 /// The attributes with a second since 1970 UTC, in the rows of a demo store and what is nested in them.
 const TIMES: [&str; 7] = ["created_at", "updated_at", "tokens_valid_after", "starts_at", "ends_at", "since", "begun"];
@@ -34,13 +32,6 @@ pub enum LiveError {
     Time(String),
     #[error("{}", shared::fault::chain(.0))]
     Row(#[from] StoreError),
-}
-
-/// Whether a row is live data of a demo store. What belongs to a payment provider or to game servers is not, because a
-/// demo has others, nor is what follows from other rows.
-pub fn is_demo(key: &Key) -> bool {
-    const KINDS: [&str; 6] = [prefix::USER, prefix::BAN, prefix::CART, prefix::CODE, prefix::USE, prefix::REFERRAL];
-    KINDS.iter().any(|kind| key.pk.starts_with(kind)) || keys::is_order(key)
 }
 
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -59,7 +50,7 @@ pub struct Live {
 /// Reads the live data in a store's folder, whose times were meant at the time of the backup, for `now`, in seconds since
 /// 1970 UTC. Its month is that of the top donators, and `goals` are those that every paid order counts towards.
 pub fn read(dir: &Path, goals: &[Goal], now: i64) -> Result<Live, LiveError> {
-    let (path, mut live) = (dir.join(FILE), Live::default());
+    let (path, mut live) = (dir.join(LIVE), Live::default());
     if path.exists() {
         let seal = archive::verify(&path, Content::Demo)?;
         let taken_at: Timestamp = seal.taken_at.parse().map_err(|_| LiveError::Time(seal.taken_at.clone()))?;
@@ -92,7 +83,7 @@ impl Live {
             self.referrals.push(decode_live(&key, item)?);
         } else if keys::is_order(&key) {
             self.orders.push(order(StoredOrder::decode(&key, Row::from(item))?));
-        } else if is_demo(&key) {
+        } else {
             self.rows.push(item);
         }
         Ok(())
@@ -167,9 +158,9 @@ mod tests {
 
     #[test]
     fn every_time_of_the_sample_store_moves_with_the_day_of_loading() {
-        let seal = archive::verify(&sample().join(FILE), Content::Demo).unwrap();
+        let seal = archive::verify(&sample().join(LIVE), Content::Demo).unwrap();
         let mut times = 0;
-        for item in archive::items(&sample().join(FILE), &seal).unwrap() {
+        for item in archive::items(&sample().join(LIVE), &seal).unwrap() {
             let before = item.unwrap();
             let mut after = before.clone();
             shift(&mut after, DAY);
@@ -206,7 +197,7 @@ mod tests {
     fn a_store_without_live_data_has_none() {
         let dir = tempfile::tempdir().unwrap();
         assert!(read(dir.path(), &[], 0).unwrap().users.is_empty());
-        std::fs::write(dir.path().join(FILE), "{}\n").unwrap();
-        assert!(read(dir.path(), &[], 0).unwrap_err().to_string().contains(FILE));
+        std::fs::write(dir.path().join(LIVE), "{}\n").unwrap();
+        assert!(read(dir.path(), &[], 0).unwrap_err().to_string().contains(LIVE));
     }
 }

@@ -129,7 +129,9 @@ fn a_directory_that_is_open_is_refused_to_another_process() {
     let addresses = std::fs::read(Path::new(path).join("running.json")).unwrap();
     let addresses: Value = serde_json::from_slice(&addresses).unwrap();
     let expected = json!({
-        "endpoint": server.said("/dynamodb_endpoint"), "table": server.said("/table"), "payments": server.said("/payments"),
+        "endpoint": server.said("/dynamodb_endpoint"),
+        "table": server.said("/table"),
+        "payments": {"url": server.said("/payments"), "keys": stripe_stand_in::payment_keys()},
     });
     assert_eq!(addresses, expected, "the operations tool finds the server there");
     assert!(text.contains("in use by another process") && text.contains(path), "{text}");

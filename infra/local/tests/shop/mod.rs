@@ -91,7 +91,7 @@ fn every_picture_of_the_sample_store_is_there() {
     let store = Path::new(env!("CARGO_MANIFEST_DIR")).join("../sample-store");
     let mut named = vec!["/img/avatars/Somebody-New.svg".to_owned()];
     let categories = std::fs::read_dir(store.join("categories")).unwrap().map(|file| file.unwrap().path());
-    for file in categories.chain([store.join(local::live::FILE)]) {
+    for file in categories.chain([store.join(publish::LIVE)]) {
         let text = std::fs::read_to_string(file).unwrap();
         let paths = text.split([' ', '\n', '"']).filter(|word| word.starts_with("/img/"));
         named.extend(paths.map(str::to_owned));

@@ -1,8 +1,10 @@
 //! The start of the local server: its options, and its errors.
 
 use super::process::{End, Process, Server};
+use archive::running::Running;
 use local::data::table_file;
 use local::engine::Engine;
+use serde_json::Value;
 use shared::table::codec::key_attributes;
 use shared::table::{Db, keys};
 use std::path::Path;
@@ -20,6 +22,7 @@ fn help_explains_every_option() {
         "--chat-port",
         "--data",
         "--store",
+        "--empty",
         "--republish",
         "--quiet",
         "--json",
@@ -83,7 +86,7 @@ fn a_store_that_cannot_be_read_is_named_with_file_and_line() {
     let text = refusal(&["--store", path]);
     assert!(text.contains("store.yaml, line 4") && text.contains("colour"), "{text}");
     std::fs::write(dir.path().join("store.yaml"), "format: 1\nname: Test\ncurrency: {code: EUR}\n").unwrap();
-    let live = dir.path().join(local::live::FILE);
+    let live = dir.path().join(publish::LIVE);
     std::fs::write(&live, "[]").unwrap();
     assert!(sentence(&["--store", path]).contains("live.jsonl does not have the live data of a demo store"));
     std::fs::remove_file(live).unwrap();
@@ -135,14 +138,27 @@ fn take_number(data: &Path) {
 }
 
 #[test]
-fn data_of_before_the_first_release_are_refused() {
+fn data_of_an_earlier_version_are_not_served_but_the_tool_reaches_them() {
     let dir = tempfile::tempdir().unwrap();
     let data = dir.path().to_str().unwrap();
     Server::start(&["--data", data]).stop();
     take_number(dir.path());
     for more in [&[][..], &["--republish"]] {
-        let text = sentence(&[&["--data", data], more].concat());
-        assert!(text.contains("schema number 1"), "{text}");
-        assert!(text.contains("another --data directory"), "{text}");
+        let server = Server::start(&[&["--data", data], more].concat());
+        let said = server.process.error_line();
+        assert!(said.contains("schema number 1") && said.contains("another --data directory"), "{said}");
+        assert_eq!(server.get("/categories/get").status, 503);
+        assert_eq!(server.ready["tokens"], serde_json::json!({}));
+        assert!(Running::find(dir.path()).is_some());
     }
+}
+
+#[test]
+fn a_server_can_begin_with_an_empty_table() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = ["--data", dir.path().to_str().unwrap()];
+    let server = Server::start(&[&data[..], &["--empty"]].concat());
+    assert_eq!((server.get("/categories/get").text.as_str(), &server.ready["console"]), ("[]", &Value::Null));
+    server.stop();
+    assert_ne!(Server::start(&data).get("/categories/get").text, "[]");
 }

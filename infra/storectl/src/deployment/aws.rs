@@ -12,12 +12,11 @@ use aws_sdk_dynamodb::config::{Credentials, SharedHttpClient};
 use aws_sdk_s3::Client;
 use aws_smithy_http_client::tls;
 use aws_types::service_config::ServiceConfigKey;
-use local::auth_by_host::is_here;
+use http::Uri;
 use shared::table::Access;
 use std::collections::BTreeSet;
 use std::error::Error;
 use std::time::Duration;
-use url::Url;
 
 /// How often a call is tried: an ops tool may wait longer than a buyer.
 const ATTEMPTS: u32 = 6;
@@ -58,7 +57,7 @@ fn unknown(error: &dyn Error) -> Failure {
 /// The access to another database. One on this machine takes any credentials, so that none have to be set up for it.
 pub async fn endpoint(options: &DeploymentOptions, url: &str) -> Result<Access, Failure> {
     let mut loader = loader(options).endpoint_url(url);
-    if Url::parse(url).is_ok_and(|url| is_here(&url)) {
+    if url.parse::<Uri>().is_ok_and(|url| url.host().is_some_and(outgoing::is_here)) {
         let region = options.region.clone().unwrap_or_else(|| "local".to_owned());
         loader = loader
             .region(Region::new(region))

@@ -6,17 +6,17 @@ mod secrets;
 pub use aws::{Bucket, Stack};
 
 use crate::error::{Exit, Failure};
+use archive::running::{Running, ahead, clock_file, keys_file};
 use aws_config::SdkConfig;
 use clap::Args;
-use local::error::StartError;
-use secrets::{ChatSecret, KeySource, Local, PaymentSource};
-use shared::clock::Clock;
+use secrets::{ChatSecret, KeySource, PaymentSource};
+use shared::clock::{Clock, SystemClock};
 use shared::model::ActiveVersion;
 use shared::table::published::read_active_version;
 use shared::table::{Db, StoreError, shape};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use stripe_stand_in::MovableClock;
+use std::time::Duration;
 use template::Template;
 
 /// The template that the table is deployed with: the one definition there is.
@@ -50,7 +50,7 @@ pub struct DeploymentOptions {
     /// A server on this machine that is called instead of Stripe; else STRIPE_API_BASE.
     #[arg(long, global = true, value_name = "URL", hide = true)]
     pub stripe_api_base: Option<String>,
-    /// Data directory of the local server, whether the server is running or not; with its stand-in for Stripe.
+    /// Data directory of the local server, which must be running; with its stand-in for Stripe.
     #[arg(long, global = true, value_name = "DIR", conflicts_with = "table")]
     pub local: Option<PathBuf>,
 }
@@ -70,15 +70,13 @@ pub struct Deployment {
     pub(crate) keys: KeySource,
     pub(crate) payments: PaymentSource,
     chat_secret: Option<ChatSecret>,
-    /// Keeps other processes out of a `--local` directory.
-    _lock: Option<Arc<local::data::DataLock>>,
 }
 
 impl Deployment {
-    /// Finds the table. `create` says whether a `--local` directory that is not there is made.
-    pub async fn resolve(options: &DeploymentOptions, clock: &Arc<dyn Clock>, create: bool) -> Result<Self, Failure> {
+    /// Finds the table.
+    pub async fn resolve(options: &DeploymentOptions, clock: &Arc<dyn Clock>) -> Result<Self, Failure> {
         if let Some(dir) = &options.local {
-            return Self::local(options, dir, create).await;
+            return Self::local(options, dir).await;
         }
         if let Some(url) = &options.endpoint_url {
             let table = options.table.clone().unwrap_or(definition()?.logical_id);
@@ -128,61 +126,30 @@ impl Deployment {
             keys: KeySource::new(key_file, None),
             chat_secret: None,
             payments: PaymentSource::new(None, None, None),
-            _lock: None,
         }
     }
 
-    async fn local(options: &DeploymentOptions, dir: &Path, create: bool) -> Result<Self, Failure> {
-        if !create && !local::data::table_file(dir).is_file() {
-            let what =
-                format!("{} is not a data directory of the local server: there is no table in it.", dir.display());
-            let next = "Check the path, or fill it with `storectl publish --local`.";
-            return Err(Failure::new(Exit::Denied, what, next));
-        }
-        if !local::data::table_file(dir).is_file() && dir.join("store.yaml").is_file() {
-            let what = format!("{} holds a store's files, and a data directory is another one.", dir.display());
-            return Err(Failure::new(Exit::Denied, what, "Name a directory of its own, such as --local ./data."));
-        }
-        let clock = &moved(dir)?;
-        let lock = match local::data::lock(dir) {
-            Ok(lock) => lock,
-            Err(error @ StartError::DataInUse(_)) => {
-                return Self::served(options, dir, clock).await?.ok_or_else(|| unusable(&error));
-            }
-            Err(error) => return Err(unusable(&error)),
-        };
-        if !local::data::keys_file(dir).exists() {
-            // They are read when a command needs them: a broken file stops no other.
-            local::data::token_keys(dir).map_err(|error| unusable(&error))?;
-        }
-        let file = local::data::table_file(dir);
-        let definition = definition()?;
-        local::engine::create_file(&file, &definition).map_err(|error| unusable(&error))?;
-        let engine = local::engine::Engine::start(Some(&file)).await.map_err(|error| unusable(&error))?;
-        let db = Db::new(engine.access(), &definition.logical_id);
-        local::engine::ensure_table(&db, &definition).await.map_err(|error| unusable(&error))?;
-        let key_file = options.key_file.clone().unwrap_or_else(|| local::data::keys_file(dir));
-        let kept = Some(local::data::payments_file(dir)).filter(|file| file.is_file());
+    /// The store of the local server that has a data directory open.
+    async fn local(options: &DeploymentOptions, dir: &Path) -> Result<Self, Failure> {
+        let Running { endpoint, table, payments } = Running::find(dir).ok_or_else(|| {
+            let dir = dir.display();
+            let next = format!(
+                "Start one: `cargo run -- --data {dir}`, with `--store DIR` for a store of your own. If one is starting, run \
+                 this again in a moment."
+            );
+            Failure::new(Exit::Denied, format!("No server on this machine has {dir} open."), next)
+        })?;
+        let clock = clock_file(dir);
+        let ahead = ahead(&clock).map_err(|error| Failure::file(&clock, &error))?;
+        let clock: Arc<dyn Clock> = Arc::new(Ahead(Duration::from_secs(ahead)));
+        let db = Db::new(aws::endpoint(options, &endpoint).await?, &table);
+        let key_file = options.key_file.clone().unwrap_or_else(|| keys_file(dir));
         Ok(Self {
             name: format!("the local store in {}", dir.display()),
-            payments: options.payments(None).or_local(kept.map(|file| Local::kept(file, clock))),
+            payments: options.payments(None).or_local(payments),
             is_local: true,
-            _lock: Some(Arc::new(lock)),
-            ..Self::of(db, clock, Some(&key_file))
+            ..Self::of(db, &clock, Some(&key_file))
         })
-    }
-
-    /// The store of a server that has a data directory open; `None` if no server has.
-    async fn served(options: &DeploymentOptions, dir: &Path, clock: &Arc<dyn Clock>) -> Result<Option<Self>, Failure> {
-        let Some(running) = local::data::Running::find(dir) else { return Ok(None) };
-        let access = aws::endpoint(options, &running.endpoint).await?;
-        let key_file = options.key_file.clone().unwrap_or_else(|| local::data::keys_file(dir));
-        Ok(Some(Self {
-            name: format!("the local store in {}, which is served", dir.display()),
-            payments: options.payments(None).or_local(running.payments.map(Local::Running)),
-            is_local: true,
-            ..Self::of(Db::new(access, &running.table), clock, Some(&key_file))
-        }))
     }
 }
 
@@ -229,14 +196,12 @@ pub fn definition() -> Result<template::TableDefinition, Failure> {
     })
 }
 
-/// The clock of a local server, which its owner may have moved ahead, as far as it is now.
-fn moved(dir: &Path) -> Result<Arc<dyn Clock>, Failure> {
-    let clock = MovableClock::of(Some(local::data::clock_file(dir))).map_err(|error| unusable(&error))?;
-    Ok(Arc::new(clock))
-}
+/// The clock of a local server, which its owner may have moved ahead.
+#[derive(Debug)]
+struct Ahead(Duration);
 
-fn unusable(error: &dyn std::fmt::Display) -> Failure {
-    let what = format!("The local store cannot be opened: {error}.");
-    let next = "Check the path. If a server is starting or another command works on it, run it again in a moment.";
-    Failure::new(Exit::Local, what, next)
+impl Clock for Ahead {
+    fn now(&self) -> Duration {
+        SystemClock.now() + self.0
+    }
 }

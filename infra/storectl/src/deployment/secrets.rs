@@ -2,18 +2,16 @@
 
 use super::Deployment;
 use crate::error::{Exit, Failure, of_service};
+use archive::private::write_whole;
+use archive::running::Payments;
 use aws_config::SdkConfig;
-use shared::clock::Clock;
 use shared::config::PaymentKeys;
 use shared::providers::Stripe;
 use shared::table::connector;
 use shared::token::TokenKeys;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use stripe::{ApiBase, Client, SecretKey};
-use stripe_stand_in::{Options, StandIn, start};
-use tokio::sync::OnceCell;
 
 /// The variables that hold the keys, as the functions have them.
 const TOKEN_KEYS: &str = "TOKEN_KEYS";
@@ -79,32 +77,8 @@ pub struct PaymentSource {
     file: Option<PathBuf>,
     secret: Option<(SdkConfig, String)>,
     base: Option<String>,
-    local: Option<Local>,
-}
-
-/// The stand-in for Stripe of a local server.
-#[derive(Debug, Clone)]
-pub enum Local {
-    /// It runs, at this URL.
-    Running(String),
-    /// It is started from the file in which it keeps what it remembers, when it is first needed.
-    Kept { file: PathBuf, clock: Arc<dyn Clock>, started: Arc<OnceCell<StandIn>> },
-}
-
-impl Local {
-    pub fn kept(file: PathBuf, clock: &Arc<dyn Clock>) -> Self {
-        Self::Kept { file, clock: Arc::clone(clock), started: Arc::default() }
-    }
-
-    async fn url(&self) -> Result<String, Failure> {
-        let (file, clock, started) = match self {
-            Self::Running(url) => return Ok(url.clone()),
-            Self::Kept { file, clock, started } => (file, clock, started),
-        };
-        let options = Options { kept: Some(file.clone()), clock: Arc::clone(clock), ..Options::default() };
-        let stand_in = started.get_or_try_init(|| start(options)).await.map_err(|error| super::unusable(&error))?;
-        Ok(stand_in.base_url())
-    }
+    /// The stand-in for Stripe of a local server.
+    local: Option<Payments>,
 }
 
 impl PaymentSource {
@@ -113,7 +87,7 @@ impl PaymentSource {
     }
 
     /// The same, with the stand-in of a local server if no other keys are named.
-    pub fn or_local(self, local: Option<Local>) -> Self {
+    pub fn or_local(self, local: Option<Payments>) -> Self {
         let is_named = self.file.is_some() || variable(PAYMENT_KEYS).is_some();
         Self { local: local.filter(|_| !is_named), ..self }
     }
@@ -144,8 +118,8 @@ impl PaymentSource {
         if let Some(text) = variable(PAYMENT_KEYS) {
             return Ok(Some((text, format!("the variable {PAYMENT_KEYS}"))));
         }
-        if self.local.is_some() {
-            return Ok(Some((stripe_stand_in::payment_keys(), "the local server".to_owned())));
+        if let Some(local) = &self.local {
+            return Ok(Some((local.keys.clone(), "the local server".to_owned())));
         }
         let Some(secret) = &self.secret else { return Ok(None) };
         read_secret(secret).await
@@ -153,8 +127,7 @@ impl PaymentSource {
 
     pub async fn write(&self, keys: &PaymentKeys) -> Result<String, Failure> {
         if let Some(path) = &self.file {
-            archive::private::write_whole(path, keys.expose().as_bytes())
-                .map_err(|error| Failure::file(path, &error))?;
+            write_whole(path, keys.expose().as_bytes()).map_err(|error| Failure::file(path, &error))?;
             return Ok(path.display().to_string());
         }
         let Some((config, arn)) = &self.secret else { return Err(no_place()) };
@@ -167,28 +140,24 @@ impl PaymentSource {
     }
 
     /// A client of Stripe with a key; of another server if one is named.
-    pub async fn client(&self, key: SecretKey) -> Result<Client, Failure> {
-        Ok(Client::new(outgoing::Client::new(connector::roots()), self.base().await?, key))
+    pub fn client(&self, key: SecretKey) -> Result<Client, Failure> {
+        Ok(Client::new(outgoing::Client::new(connector::roots()), self.base()?, key))
     }
 
     /// Stripe with the keys; `None` if there are none.
     pub async fn stripe(&self) -> Result<Option<Stripe>, Failure> {
-        let base = self.base().await?;
+        let base = self.base()?;
         Ok(self.read().await?.stripe.map(|keys| Stripe::new(keys, base)))
     }
 
-    async fn base(&self) -> Result<ApiBase, Failure> {
-        if let Some(local) = &self.local {
-            return parsed(&local.url().await?);
-        }
-        let Some(text) = self.base.clone().or_else(|| variable(BASE)) else { return Ok(ApiBase::default()) };
-        parsed(&text)
+    fn base(&self) -> Result<ApiBase, Failure> {
+        let local = self.local.as_ref().map(|local| local.url.clone());
+        let Some(base) = local.or_else(|| self.base.clone()).or_else(|| variable(BASE)) else {
+            return Ok(ApiBase::default());
+        };
+        ApiBase::parse(&base)
+            .map_err(|error| Failure::new(Exit::Denied, format!("{error}."), "Correct it, or leave it out."))
     }
-}
-
-fn parsed(base: &str) -> Result<ApiBase, Failure> {
-    ApiBase::parse(base)
-        .map_err(|error| Failure::new(Exit::Denied, format!("{error}."), "Correct it, or leave it out."))
 }
 
 fn variable(name: &str) -> Option<String> {

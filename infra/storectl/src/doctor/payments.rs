@@ -128,7 +128,7 @@ async fn at_stripe(at: &Deployment, keys: &StripeKeys) -> Found {
         return Ok(Finding::note("there are keys, but the parameter Payments is false", next));
     }
     let mode = if keys.key.is_live() { "real" } else { "test" };
-    let client = at.payments.client(keys.key.clone()).await?;
+    let client = at.payments.client(keys.key.clone())?;
     let all = client.send(&WebhookEndpoint::list()).await?;
     let Some(url) = webhook_url(at, None) else {
         return Ok(Finding::ok(format!("Stripe accepts the key, for {mode} money")));
@@ -154,7 +154,7 @@ async fn at_stripe(at: &Deployment, keys: &StripeKeys) -> Found {
 
 /// Whether a restricted key has every right that it needs.
 async fn rights(at: &Deployment, keys: &StripeKeys) -> Found {
-    let missing = missing_rights(&at.payments.client(keys.key.clone()).await?).await?;
+    let missing = missing_rights(&at.payments.client(keys.key.clone())?).await?;
     if missing.is_empty() {
         return Ok(Finding::ok("it has every right that it needs"));
     }

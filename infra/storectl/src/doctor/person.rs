@@ -145,7 +145,7 @@ async fn deadlines(at: &Deployment, disputes: &[StoredOrder]) -> BTreeMap<Intern
         return until;
     }
     let Some(keys) = at.payments.read().await.ok().and_then(|keys| keys.stripe) else { return until };
-    let Ok(client) = at.payments.client(keys.key).await else { return until };
+    let Ok(client) = at.payments.client(keys.key) else { return until };
     for stored in disputes.iter().take(ASKED) {
         let intent = stored.intent();
         let Some(Ok(intent)) = intent.map(ObjectId::parse) else { continue };

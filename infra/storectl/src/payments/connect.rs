@@ -73,7 +73,7 @@ pub async fn connect(at: &Deployment, console: &Console, options: &Connect) -> O
         |error| Failure::refused(format!("{error}."), "Copy it from Stripe's dashboard: Developers, API keys."),
     )?;
     let (live, restricted) = (key.is_live(), key.is_restricted());
-    let client = at.payments.client(key.clone()).await?;
+    let client = at.payments.client(key.clone())?;
     must_have_all(&client).await?;
     let account = of_key(&client, options.account.as_deref()).await?;
     let own = ProviderAccount { id: Some(account.id), live };
@@ -184,7 +184,7 @@ async fn is_of(
     if stored.account.is_some() {
         return Ok(stored.account == account.id);
     }
-    let before = at.payments.client(stored.key.clone()).await?;
+    let before = at.payments.client(stored.key.clone())?;
     if let Ok(before) = before.send(&Account::retrieve()).await {
         return Ok(account.id.as_deref() == Some(before.id.as_str()));
     }
@@ -243,7 +243,7 @@ async fn create(client: &Client, url: &str) -> Result<(String, WebhookSecret)> {
 
 /// Deletes the older endpoints of the address, and forgets their secrets.
 async fn finish(at: &Deployment, url: &str, stored: StripeKeys) -> Outcome {
-    let client = at.payments.client(stored.key.clone()).await?;
+    let client = at.payments.client(stored.key.clone())?;
     let mut deleted = Vec::new();
     for endpoint in list(&client, url).await?.iter().skip(1) {
         client.send(&WebhookEndpoint::delete(&endpoint.id)).await?;

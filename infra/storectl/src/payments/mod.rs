@@ -203,7 +203,7 @@ pub async fn show(at: &Deployment) -> Outcome {
 
 /// A key and the endpoints of an address, as Stripe reports them.
 async fn ask(at: &Deployment, keys: &StripeKeys) -> Result<(Vec<String>, impl Serialize + use<>)> {
-    let client = at.payments.client(keys.key.clone()).await?;
+    let client = at.payments.client(keys.key.clone())?;
     let all = client.send(&WebhookEndpoint::list()).await?;
     // A restricted key may have no right to its account.
     let known = client.send(&Account::retrieve()).await.ok();

@@ -1,6 +1,6 @@
 //! Whatever goes wrong: one sentence what happened, what was done and not done, what to do next, and no secret.
 
-use crate::bench::{Bench, sample};
+use crate::bench::Bench;
 use clap::Parser;
 use shared::clock::{Clock, SystemClock};
 use std::sync::Arc;
@@ -75,45 +75,6 @@ async fn a_command_without_a_table_asks_for_one_and_faults_of_files_come_first()
     assert!(failure.next.contains("--stack"), "{failure}");
     let failure = run(&["storectl", "publish", "/nowhere", "--region", "eu-central-1"]).await;
     assert_eq!(failure.exit, Exit::Local, "{failure}");
-}
-
-#[tokio::test]
-async fn a_local_directory_is_used_where_no_server_runs_and_never_made_by_mistake() {
-    let dir = tempfile::tempdir().unwrap();
-    let data = dir.path().join("data").display().to_string();
-    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-    let run = |line: &[&str]| {
-        let mut line = line.to_vec();
-        line.extend(["--local", &data]);
-        let cli = Cli::try_parse_from(std::iter::once("storectl").chain(line)).unwrap();
-        let clock = Arc::clone(&clock);
-        async move { cli.run(&Console::without_terminal(), &clock).await }
-    };
-    assert_eq!(run(&["versions"]).await.unwrap_err().exit, Exit::Denied);
-    assert!(!dir.path().join("data").exists());
-    run(&["publish", &sample(), "--yes"]).await.unwrap();
-    run(&["user", "add", "Newt"]).await.unwrap();
-    let token = run(&["token", "1"]).await.unwrap();
-    assert_eq!(token.json()["username"], "Newt");
-    assert_eq!(run(&["doctor"]).await.unwrap().trouble(), None);
-    // Broken token keys stop only what needs them.
-    std::fs::write(dir.path().join("data/token-keys.json"), "{").unwrap();
-    assert_eq!(run(&["token", "1"]).await.unwrap_err().exit, Exit::Denied);
-    run(&["user", "show", "Newt"]).await.unwrap();
-    run(&["publish", &sample(), "--yes"]).await.unwrap();
-    assert_eq!(run(&["doctor"]).await.unwrap().trouble(), Some(Exit::Faults));
-}
-
-#[tokio::test]
-async fn the_folder_of_a_store_is_no_data_directory() {
-    let dir = tempfile::tempdir().unwrap();
-    std::fs::write(dir.path().join("store.yaml"), "format: 1\nname: X\ncurrency: {code: EUR}\n").unwrap();
-    let store = dir.path().display().to_string();
-    let cli = Cli::try_parse_from(["storectl", "publish", &store, "--local", &store, "--yes"]).unwrap();
-    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-    let failure = cli.run(&Console::without_terminal(), &clock).await.unwrap_err();
-    assert!(failure.exit == Exit::Denied && failure.next.contains("./data"), "{failure}");
-    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1, "nothing is written there");
 }
 
 /// The program's standard error and exit code.
