@@ -1,7 +1,5 @@
-// The game servers of the demo: who plays, which commands they have, and what can go wrong. They are a process of their own,
-// which speaks with the store as the plugin of a real game server does.
-
-const { console: address } = await (await fetch("/local/demo.json")).json();
+// The game servers of the demo: who plays, which commands they have, and what can go wrong. They speak with the store as the
+// plugin of a real game server does.
 
 /** Makes an element. Properties that begin with "on" are listeners. */
 function h(tag, properties = {}, ...children) {
@@ -31,7 +29,7 @@ const FATES = {
 };
 
 async function ask(body) {
-  const response = await fetch(address, body && { method: "POST", body: JSON.stringify(body) });
+  const response = await fetch("/local/servers.json", body && { method: "POST", body: JSON.stringify(body) });
   return (await response.json()).servers;
 }
 
@@ -68,8 +66,7 @@ function gameServers() {
     }
     setTimeout(look, PAUSE);
   };
-  if (address) look();
-  else panel.append(h("p", { class: "note" }, "With a database elsewhere there are no game servers here."));
+  look();
   const main = document.getElementById("main");
   main.replaceChildren(view);
   main.ariaBusy = "false";

@@ -16,7 +16,7 @@ use local::ready::{Chat, Ready, Try, revoked, tokens};
 use local::reference::Reference;
 use local::site::{self, Beside, Images, Site};
 use local::store::Store;
-use local::{chat, data, game_server, players, server};
+use local::{chat, data, players, server};
 use pictures::Picture;
 use shared::clock::Clock;
 use shared::model::{ActiveVersion, LocalAddresses, SCHEMA};
@@ -48,9 +48,6 @@ const OWN_ADDRESS: &str = "127.0.0.1";
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    if std::env::args().nth(1).as_deref() == Some(game_server::COMMAND) {
-        return game_server::run().await;
-    }
     let options = Options::parse();
     // The server logs requests itself; of the functions' lines only errors are printed.
     let lines = tracing_subscriber::fmt().with_writer(std::io::stderr).with_max_level(LevelFilter::ERROR);
@@ -76,7 +73,7 @@ async fn run(options: &Options) -> Result<(), StartError> {
     let movable = Arc::new(data::clock(options.data.as_deref())?);
     let (clock, now) = (Arc::clone(&movable) as Arc<dyn Clock>, movable.seconds());
     let Listeners { api: listener, demo: demo_listener, chat: chat_listener } = listen(options).await?;
-    let shop = server::url_of(&demo_listener)?;
+    let (origin, shop) = (server::url_of(&listener)?, server::url_of(&demo_listener)?);
     let origins = origins(options, &shop);
     let template = template(options, &origins)?;
     let (store, pictures) = read_store(options, now)?;
@@ -88,7 +85,6 @@ async fn run(options: &Options) -> Result<(), StartError> {
     let differs = publish::store_of(&published.version) != store.compiled.version;
     let to_try = Try::pick(&store.compiled, &live, now).of_published(differs);
     let base_path = options.base_path.as_deref().unwrap_or_default();
-    let origin = server::url_of(&listener)?;
     let base_url = format!("{origin}{base_path}");
     let chat = chat_login(&published, &database.access.endpoint, chat_listener, &base_url, origins)?;
     let images = Images::of(&options.store, &pictures);
@@ -107,10 +103,11 @@ async fn run(options: &Options) -> Result<(), StartError> {
     let gateway = Gateway::new(&template, functions, Arc::clone(&clock))?.below(base_path);
     let api = Arc::new(Api { gateway, clock: Arc::clone(&clock), quiet: options.quiet });
     let tokens = tokens(&live, &parsed(&token_keys)?, now).map_err(|error| StartError::Engine(error.to_string()))?;
-    let game_servers = game_servers(options, &database, &db, clock.as_ref(), &published, (&base_url, &shop)).await?;
-    let console = game_servers.as_ref().map(|servers| servers.url.as_str());
-    let demo = site::Demo::new(console, players::suggested(&store.compiled, &live, now), &to_try);
-    tokio::spawn(site::serve(demo_listener, Site::new(Arc::clone(&api), &base_url, &shop, images.clone(), &demo)));
+    let game_servers = game_servers(options, &database, &db, clock.as_ref(), &published, &base_url).await?;
+    let console = game_servers.is_some().then(|| format!("{shop}/console"));
+    let demo = site::Demo::new(console.is_some(), players::suggested(&store.compiled, &live, now), &to_try);
+    let site = Site::new(Arc::clone(&api), (&base_url, &shop), images.clone(), &demo, game_servers);
+    tokio::spawn(site::serve(demo_listener, site));
     let ready = Ready {
         shop: shop.clone(),
         base_url,
@@ -119,7 +116,7 @@ async fn run(options: &Options) -> Result<(), StartError> {
         tokens,
         r#try: to_try,
         chat,
-        console: console.map(|_| format!("{shop}/console")),
+        console,
         payments: payments.stand_in.as_ref().and(payments.base_url.clone()),
         shown_user: live.users.first().map(|user| user.username.clone()),
         revoked: revoked(&live, now),
@@ -343,12 +340,13 @@ async fn game_servers(
     db: &Db,
     clock: &dyn Clock,
     published: &ActiveVersion,
-    addresses: (&str, &str),
+    api: &str,
 ) -> Result<Option<GameServers>, StartError> {
     if published.is_empty() || !is_here(&database.access.endpoint) {
         return Ok(None);
     }
-    GameServers::start(db, clock, published, options.data.as_deref(), addresses).await.map(Some)
+    let servers = &published.config.delivery.servers;
+    GameServers::start(db, clock, servers, options.data.as_deref(), api).await.map(Some)
 }
 
 /// The client secret for a store in a database elsewhere.

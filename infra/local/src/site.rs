@@ -3,6 +3,7 @@
 
 use crate::api::Api;
 use crate::event;
+use crate::game_server::GameServers;
 use crate::options::repository;
 use crate::pictures::Pictures;
 use crate::ready::{RefusedCode, Try};
@@ -16,7 +17,7 @@ use http::header::{
 };
 use http::uri::PathAndQuery;
 use http::{HeaderValue, Method, Request, Response, StatusCode};
-use http_body_util::{BodyExt as _, Full};
+use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::body::Incoming;
 use pictures::Picture;
 use serde::Serialize;
@@ -36,6 +37,10 @@ const ANY_AVATAR: &str = "avatars/player.svg";
 const API: &str = "/api/";
 /// The demo's script, in front of the end of a page's head.
 const DEMO: &str = "<script type=\"module\" src=\"/local/demo.js\"></script>\n</head>";
+/// The path at which the console's page finds the game servers.
+const GAME_SERVERS: &str = "/local/servers.json";
+/// The largest body of an action at the console, in bytes.
+const LARGEST_ACTION: usize = 4_096;
 /// The policy of the console's page, which is the demo's own.
 const CONSOLE_POLICY: HeaderValue = HeaderValue::from_static(
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; \
@@ -47,8 +52,8 @@ const IMAGE_POLICY: HeaderValue = HeaderValue::from_static("default-src 'none'; 
 /// The data that the demo adds to the shop's pages, as `/local/demo.json`.
 #[derive(Debug, Serialize)]
 pub struct Demo<'a> {
-    /// The address of the game servers' console; `None` with a database elsewhere.
-    console: Option<&'a str>,
+    /// Whether there are game servers, which is not so with a database elsewhere.
+    console: bool,
     players: Vec<String>,
     coupon: &'a str,
     gift: &'a str,
@@ -58,7 +63,7 @@ pub struct Demo<'a> {
 }
 
 impl<'a> Demo<'a> {
-    pub fn new(console: Option<&'a str>, players: Vec<String>, to_try: &'a Try) -> Self {
+    pub fn new(console: bool, players: Vec<String>, to_try: &'a Try) -> Self {
         let Try { coupon, gift, referral, refused, .. } = to_try;
         Self { console, players, coupon, gift, referral, refused }
     }
@@ -115,13 +120,19 @@ pub struct Site {
     demo: PathBuf,
     /// `/local/demo.json`.
     config: String,
-    /// The origin of the game servers' console, which only the demo's pages may call.
-    console: String,
+    /// The game servers of the console; `None` with a database elsewhere.
+    servers: Option<GameServers>,
     url: String,
 }
 
 impl Site {
-    pub fn new(api: Arc<Api>, base_url: &str, url: &str, images: Images, demo: &Demo<'_>) -> Self {
+    pub fn new(
+        api: Arc<Api>,
+        (base_url, url): (&str, &str),
+        images: Images,
+        demo: &Demo<'_>,
+        servers: Option<GameServers>,
+    ) -> Self {
         let (host, base_path) = url::Url::parse(base_url)
             .map(|url| (url.authority().to_owned(), url.path().to_owned()))
             .unwrap_or_default();
@@ -133,7 +144,7 @@ impl Site {
             assets: repository().join("infra/shop/assets"),
             demo: repository().join("infra/local/demo"),
             config: serde_json::to_string(demo).unwrap_or_default(),
-            console: demo.console.unwrap_or_default().to_owned(),
+            servers,
             url: url.to_owned(),
         }
     }
@@ -167,13 +178,16 @@ impl Site {
         if let Some(image) = self.images.respond(request.method(), &path).await {
             return image;
         }
+        if path == GAME_SERVERS {
+            return self.game_servers(request).await;
+        }
         if !is_read(request.method()) {
             return not_allowed();
         }
-        if let Some(file) = self.file(&path).await {
-            return self.allowing_console(file);
+        match self.file(&path).await {
+            Some(file) => file,
+            None => with_demo(self.page(request, &path, peer).await).await,
         }
-        self.allowing_console(with_demo(self.page(request, &path, peer).await).await)
     }
 
     /// A static file; `None` for the path of a page. Every hash is right, so that an edited file is seen at once.
@@ -191,6 +205,7 @@ impl Site {
     }
 
     async fn console_page(&self) -> Option<Page> {
+        self.servers.as_ref()?;
         let html = tokio::fs::read_to_string(self.demo.join("console.html")).await.ok()?;
         let html = html.replace("{assets}", &format!("/assets/{}", shop::hash()));
         let mut page = file(html.into(), "text/html; charset=utf-8");
@@ -216,15 +231,25 @@ impl Site {
         self.api.pass(request, &page, peer).await
     }
 
-    /// Lets the pages call the console as well.
-    fn allowing_console(&self, mut page: Page) -> Page {
-        if let Some(policy) = page.headers().get(CONTENT_SECURITY_POLICY).and_then(|policy| policy.to_str().ok()) {
-            let policy = policy.replace("connect-src 'self'", &format!("connect-src 'self' {}", self.console));
-            if let Ok(policy) = HeaderValue::from_str(&policy) {
-                page.headers_mut().insert(CONTENT_SECURITY_POLICY, policy);
+    /// The game servers, after what a POST asks for.
+    async fn game_servers(&self, request: Request<Incoming>) -> Page {
+        let Some(servers) = &self.servers else {
+            return text(StatusCode::NOT_FOUND, "There are no game servers.");
+        };
+        let (head, body) = request.into_parts();
+        if head.method == Method::POST {
+            // Any page can send a request here; only the console's has this origin.
+            if head.headers.get(ORIGIN).is_none_or(|origin| origin != self.url.as_str()) {
+                return text(StatusCode::FORBIDDEN, "Only the page at /console acts on the game servers.");
+            }
+            let Ok(body) = Limited::new(body, LARGEST_ACTION).collect().await else {
+                return text(StatusCode::PAYLOAD_TOO_LARGE, "That is too large.");
+            };
+            if !servers.act(&body.to_bytes()) {
+                return text(StatusCode::BAD_REQUEST, "There is no such server or action.");
             }
         }
-        page
+        file(servers.shown().to_string().into(), "application/json")
     }
 }
 

@@ -1,12 +1,13 @@
 //! A running game server: its start, its loop of polls, and what is done to it at the console.
 
-use super::Server;
+use super::SHOWN;
 use super::calls::{Calls, QueueRow};
-use super::plugin::{Place, Plugin, Served};
+use super::plugin::{Place, Plugin};
 use super::rcon::Switch;
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 use shared::clock::{Clock, SystemClock};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -26,13 +27,10 @@ const PACKAGES: u32 = 15;
 const SETTINGS: u32 = 3;
 /// How many seconds a login can be confirmed.
 const LOGIN: i64 = 300;
-/// The most rows that the console shows.
-const SHOWN: usize = 100;
 
 #[derive(Debug)]
 pub(super) struct GameServer {
-    id: u64,
-    name: String,
+    /// The file of what waits for players; `None` for memory only.
     disk: Option<PathBuf>,
     calls: Calls,
     state: Mutex<State>,
@@ -97,61 +95,42 @@ pub(super) enum Action {
     },
 }
 
-/// A server as the console shows it.
-#[derive(Debug, Serialize)]
-pub(super) struct Shown {
-    id: u64,
-    name: String,
-    power: Power,
-    note: String,
-    loses_next: bool,
-    is_silent: bool,
-    players: BTreeSet<String>,
-    /// Players who are asked to confirm a login.
-    logins: Vec<String>,
-    /// The newest first.
-    commands: Vec<Served>,
-}
-
 impl GameServer {
-    pub(super) fn new(api: &str, server: Server) -> Arc<Self> {
-        let found = server.disk.as_ref().and_then(|file| std::fs::read(file).ok());
-        let disk = found.and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default();
+    /// Starts a game server, which finds on its disk what it kept for players.
+    pub(super) fn start(api: &str, key: &str, disk: Option<PathBuf>) -> Arc<Self> {
+        let found = disk.as_ref().and_then(|file| std::fs::read(file).ok());
+        let found = found.and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default();
         let state = State {
-            plugin: Plugin::with_disk(disk),
+            plugin: Plugin::with_disk(found),
             power: Power::Starting,
             loses_next: false,
             note: String::new(),
             logins: BTreeMap::new(),
             tasks: JoinSet::new(),
         };
-        let calls = Calls::new(api, &server.key);
-        Arc::new(Self { id: server.id, name: server.name, disk: server.disk, calls, state: Mutex::new(state) })
-    }
-
-    pub(super) const fn id(&self) -> u64 {
-        self.id
+        let server = Arc::new(Self { disk, calls: Calls::new(api, key), state: Mutex::new(state) });
+        server.turn_on();
+        server
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn shown(&self) -> Shown {
+    /// The server as the console shows it: with the players who are asked to confirm a login, and the newest commands first.
+    pub(super) fn shown(&self) -> Value {
         let state = self.state();
         let now = SystemClock.seconds();
-        let logins = state.logins.values().filter(|login| now < login.until).map(|login| login.player.clone());
-        Shown {
-            id: self.id,
-            name: self.name.clone(),
-            power: state.power,
-            note: state.note.clone(),
-            loses_next: state.loses_next,
-            is_silent: self.calls.is_silent(),
-            players: state.plugin.online().clone(),
-            logins: logins.collect(),
-            commands: state.plugin.served().iter().rev().take(SHOWN).cloned().collect(),
-        }
+        let logins = state.logins.values().filter(|login| now < login.until).map(|login| login.player.as_str());
+        json!({
+            "power": state.power,
+            "note": state.note,
+            "loses_next": state.loses_next,
+            "is_silent": self.calls.is_silent(),
+            "players": state.plugin.online(),
+            "logins": logins.collect::<Vec<_>>(),
+            "commands": state.plugin.served().iter().rev().take(SHOWN).collect::<Vec<_>>(),
+        })
     }
 
     /// Does what was asked for at the console.
@@ -168,7 +147,7 @@ impl GameServer {
                 state.logins.clear();
                 (state.power, state.note) = (Power::Crashed, String::new());
             }
-            Action::Start if matches!(self.state().power, Power::Crashed | Power::Stopped) => self.start(),
+            Action::Start if matches!(self.state().power, Power::Crashed | Power::Stopped) => self.turn_on(),
             Action::Start | Action::Switch { .. } => {}
             Action::Confirm { player } => self.confirm(&player),
         }
@@ -180,7 +159,7 @@ impl GameServer {
         state.tasks.spawn(task);
     }
 
-    pub(super) fn start(self: &Arc<Self>) {
+    fn turn_on(self: &Arc<Self>) {
         let server = Arc::clone(self);
         self.state().power = Power::Starting;
         self.spawn(async move { server.live().await });

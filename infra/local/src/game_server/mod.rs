@@ -1,43 +1,114 @@
-//! Game servers for the demo, in a process of their own: each speaks the protocol of the vendor's plugin with the API, but one
-//! has RCON and an agent beside it. The page `/console` of the demo shows them. No deployment has any of this.
-//!
-//! `local game-server` reads its [`Settings`] as a line of JSON, prints the address of its console, and ends when its standard
-//! input does, which is with the process that started it.
+//! Game servers for the demo: each speaks the protocol of the vendor's plugin with the API, but the last one has RCON and an
+//! agent beside it. The page `/console` of the demo shows them. No deployment has any of this.
 
 mod calls;
-mod console;
 mod live;
 pub mod plugin;
-mod process;
 pub mod rcon;
 mod with_agent;
 
-pub use console::run;
-pub use process::GameServers;
+use crate::data;
+use crate::error::StartError;
+use live::{Action, GameServer};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use shared::clock::Clock;
+use shared::model::{Server, ServerId};
+use shared::shop::delivery::{ServerKey, add_key, server_of};
+use shared::table::Db;
+use std::path::Path;
+use std::sync::Arc;
+use tempfile::TempDir;
+use with_agent::WithAgent;
 
-use serde::{Deserialize, Serialize};
-use std::path::PathBuf;
+/// The most commands of a server that the console shows.
+const SHOWN: usize = 100;
 
-/// The argument of `local` for this process.
-pub const COMMAND: &str = "game-server";
-
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Settings {
-    /// The URL of the API.
-    pub api: String,
-    /// The origin of the page that may look at the console.
-    pub page: String,
-    pub servers: Vec<Server>,
+/// The running game servers of a store. They end with the runtime.
+#[derive(Debug)]
+pub struct GameServers {
+    servers: Vec<(Server, Running)>,
+    /// The folder of the agent, without a data directory.
+    _folder: Option<TempDir>,
 }
 
-/// A game server with its key.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Server {
-    pub id: u64,
-    pub name: String,
-    pub key: String,
-    /// The file of what waits for players; `None` for memory only.
-    pub disk: Option<PathBuf>,
-    /// The folder of its agent; `None` if it has the plugin.
-    pub agent: Option<PathBuf>,
+#[derive(Debug)]
+enum Running {
+    Plugin(Arc<GameServer>),
+    Agent(WithAgent),
+}
+
+/// An action on one of the servers.
+#[derive(Debug, Deserialize)]
+struct Act {
+    server: ServerId,
+    act: Action,
+}
+
+impl GameServers {
+    /// Starts a game server for each of these, with a key for the API at a URL; the last one has an agent. With a data directory,
+    /// keys, disks and the agent's journal are kept there.
+    pub async fn start(
+        db: &Db,
+        clock: &dyn Clock,
+        servers: &[Server],
+        dir: Option<&Path>,
+        api: &str,
+    ) -> Result<Self, StartError> {
+        let folder = dir.is_none().then(tempfile::tempdir).transpose().map_err(StartError::GameServers)?;
+        let agents = dir.or(folder.as_ref().map(TempDir::path)).map(|dir| dir.join("agents"));
+        let agents = agents.unwrap_or_default();
+        let mut keys = dir.map(data::game_server_keys).transpose()?.unwrap_or_default();
+        let mut running = Vec::new();
+        for server in servers {
+            let key = valid_key(db, clock, server.id, keys.remove(&server.id.get())).await?;
+            keys.insert(server.id.get(), key.clone());
+            if let Some(dir) = dir {
+                data::keep_game_server_keys(dir, &keys)?;
+            }
+            let runs = if servers.last() == Some(server) {
+                Running::Agent(WithAgent::start(api, key, &agents.join(server.id.to_string())).await?)
+            } else {
+                Running::Plugin(GameServer::start(api, &key, dir.map(|dir| data::game_server_disk(dir, server.id))))
+            };
+            running.push((server.clone(), runs));
+        }
+        Ok(Self { servers: running, _folder: folder })
+    }
+
+    /// The servers as the console shows them.
+    #[must_use]
+    pub fn shown(&self) -> Value {
+        let shown = |(server, runs): &(Server, Running)| {
+            let mut shown = match runs {
+                Running::Plugin(server) => server.shown(),
+                Running::Agent(server) => server.shown(),
+            };
+            (shown["id"], shown["name"]) = (json!(server.id), json!(server.name));
+            shown
+        };
+        json!({ "servers": self.servers.iter().map(shown).collect::<Vec<_>>() })
+    }
+
+    /// Does what the console asks for in a body of JSON. Returns whether that is an action on one of the servers.
+    pub fn act(&self, body: &[u8]) -> bool {
+        let Ok(Act { server, act }) = serde_json::from_slice(body) else { return false };
+        match self.servers.iter().find(|(known, _)| known.id == server) {
+            Some((_, Running::Plugin(server))) => server.act(act),
+            Some((_, Running::Agent(server))) => server.act(act),
+            None => return false,
+        }
+        true
+    }
+}
+
+/// The known key of a server if it is valid, else a new one.
+async fn valid_key(db: &Db, clock: &dyn Clock, id: ServerId, known: Option<String>) -> Result<String, StartError> {
+    let failed = |error| StartError::Publish(publish::PublishError::Store(error));
+    if let Some(key) = known.as_deref().and_then(ServerKey::parse)
+        && server_of(db, &key).await.map_err(failed)? == Some(id)
+    {
+        return Ok(known.unwrap_or_default());
+    }
+    Ok(add_key(db, clock, id).await.map_err(failed)?.0)
 }

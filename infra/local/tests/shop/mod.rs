@@ -23,9 +23,8 @@ fn the_shop_is_the_content_functions_pages_with_the_api_and_the_files_on_one_ori
     assert_ne!(page.text, function.text);
     let policy = header(&page, "content-security-policy");
     assert!(policy.contains("script-src 'self';") && !policy.contains("unsafe-inline"), "{policy}");
-    let config = demo(&server, "/local/demo.json").json();
-    assert!(policy.contains(&format!("connect-src 'self' {};", config["console"].as_str().unwrap())), "{policy}");
-    assert_eq!(config["players"][0], "Burdock");
+    assert!(policy.contains("connect-src 'self';"), "{policy}");
+    assert_eq!(demo(&server, "/local/demo.json").json()["players"][0], "Burdock");
     for path in
         ["/cart", "/category/ranks/player", "/payment/flow?order_id=a&checkout_id=b", "/pages/help/linking", "/console"]
     {
