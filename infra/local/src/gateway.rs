@@ -1,21 +1,31 @@
-//! API Gateway's part: routes, limits, preflights, and its own responses.
+//! API Gateway's part: routes, limits, CORS, the access log, and its own responses.
 
-use crate::cors;
+use crate::engine::CALL;
 use crate::error::StartError;
-use crate::event::{self, Incoming};
+use crate::event;
 use crate::functions::Functions;
-use http::{HeaderMap, Method, Response, StatusCode};
+use http::header::{
+    ACCESS_CONTROL_ALLOW_CREDENTIALS, ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS,
+    ACCESS_CONTROL_ALLOW_ORIGIN, ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ORIGIN,
+};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode};
+use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
+use hyper::body::{Bytes, Incoming};
 use jiff::Timestamp;
 use lambda_http::Body;
 use shared::clock::Clock;
+use shared::deadline;
 use shared::http::reply;
+use std::io::Write as _;
+use std::net::SocketAddr;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 use template::{Cors, Route, Template, match_route};
 
 /// The largest payload of an HTTP API, in bytes.
-pub const LARGEST_BODY: usize = 10 * 1024 * 1024;
+const LARGEST_BODY: usize = 10 * 1024 * 1024;
 
 const BAD_REQUEST: &str = "Bad Request";
 const TOO_LARGE: &str = "Request Entity Too Large";
@@ -30,6 +40,8 @@ pub struct Gateway {
     requests: AtomicU64,
     /// Empty, or a path that begins with a slash.
     base_path: String,
+    /// Whether a line is printed for each request.
+    has_access_log: bool,
 }
 
 impl Gateway {
@@ -51,6 +63,7 @@ impl Gateway {
             clock,
             requests: AtomicU64::new(1),
             base_path: String::new(),
+            has_access_log: false,
         })
     }
 
@@ -58,6 +71,42 @@ impl Gateway {
     #[must_use]
     pub fn below(self, base_path: &str) -> Self {
         Self { base_path: base_path.to_owned(), ..self }
+    }
+
+    /// The same gateway, which prints a line for each request that is not a poll of a game server, or none.
+    #[must_use]
+    pub fn with_access_log(self, has_access_log: bool) -> Self {
+        Self { has_access_log, ..self }
+    }
+
+    /// Responds to a request to the server as to one for `path`.
+    pub(crate) async fn pass(&self, request: Request<Incoming>, path: &str, peer: SocketAddr) -> Response<Full<Bytes>> {
+        let started = self.clock.now();
+        let (head, body) = request.into_parts();
+        let response = match read(body).await {
+            Ok(body) => {
+                let source_ip = peer.ip().to_string();
+                let path_and_query = (path, head.uri.query().unwrap_or_default());
+                let response = self.respond(&head.method, path_and_query, &head.headers, &body, &source_ip);
+                // The embedded engine runs one call after another: many buyers at once wait for each other.
+                deadline::scope(CALL, response).await
+            }
+            Err(status) => self.refuse(status, &head.headers),
+        };
+        let elapsed = self.clock.now().saturating_sub(started);
+        // The path of a game server's call has its key.
+        let call = delivery::without_key(head.method.as_str(), path);
+        let is_poll = call.is_some() && head.method == Method::GET && response.status() == StatusCode::OK;
+        if self.has_access_log && !is_poll {
+            log(&head.method, call.as_deref().unwrap_or(path), response.status(), elapsed);
+        }
+        let (head, body) = response.into_parts();
+        let bytes = match body {
+            Body::Text(text) => Bytes::from(text),
+            Body::Binary(bytes) => Bytes::from(bytes),
+            _ => Bytes::new(),
+        };
+        Response::from_parts(head, Full::new(bytes))
     }
 
     /// Responds to a request as the deployed API does. `path` is as sent; `source_ip` is the caller's address.
@@ -72,22 +121,22 @@ impl Gateway {
         if let (&Method::OPTIONS, Some(cors)) = (method, &self.cors) {
             let mut response = Response::new(Body::Empty);
             *response.status_mut() = StatusCode::NO_CONTENT;
-            *response.headers_mut() = cors::preflight(cors, headers);
+            *response.headers_mut() = preflight(cors, headers);
             return response;
         }
         let mut response = self.route(method, path_and_query, headers, body, source_ip).await;
         if let Some(cors) = &self.cors {
-            cors::decorate(cors, headers, response.headers_mut());
+            decorate(cors, headers, response.headers_mut());
         }
         response
     }
 
     /// Refuses a request whose body could not be received.
-    pub fn refuse(&self, status: StatusCode, headers: &HeaderMap) -> Response<Body> {
+    fn refuse(&self, status: StatusCode, headers: &HeaderMap) -> Response<Body> {
         let message = if status == StatusCode::PAYLOAD_TOO_LARGE { TOO_LARGE } else { BAD_REQUEST };
         let mut response = own_response(status, message);
         if let Some(cors) = &self.cors {
-            cors::decorate(cors, headers, response.headers_mut());
+            decorate(cors, headers, response.headers_mut());
         }
         response
     }
@@ -114,7 +163,7 @@ impl Gateway {
         };
         let request_id = format!("local-{}", self.requests.fetch_add(1, Ordering::Relaxed));
         let millis = i64::try_from(self.clock.millis()).unwrap_or(i64::MAX);
-        let incoming = Incoming {
+        let incoming = event::Incoming {
             method: method.as_str(),
             path: &path,
             query,
@@ -146,4 +195,63 @@ fn own_response(status: StatusCode, message: &str) -> Response<Body> {
     let mut response = reply::message(status, message);
     response.headers_mut().remove(http::header::CACHE_CONTROL);
     response
+}
+
+/// The header for an allowed origin (rules.md, "Browsers and CORS"); `None` for every other caller.
+fn allowed(cors: &Cors, request: &HeaderMap) -> Option<HeaderValue> {
+    let origin = request.get(ORIGIN)?;
+    if cors.allow_origins.iter().any(|allowed| allowed == "*") {
+        return Some(HeaderValue::from_static("*"));
+    }
+    let text = origin.to_str().ok()?;
+    cors.allow_origins.iter().any(|allowed| allowed == text).then(|| origin.clone())
+}
+
+/// Adds the headers that let a browser's page read a response.
+fn decorate(cors: &Cors, request: &HeaderMap, response: &mut HeaderMap) {
+    let Some(origin) = allowed(cors, request) else { return };
+    response.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin);
+    set_list(response, ACCESS_CONTROL_EXPOSE_HEADERS, &cors.expose_headers);
+    if cors.allow_credentials {
+        response.insert(ACCESS_CONTROL_ALLOW_CREDENTIALS, HeaderValue::from_static("true"));
+    }
+}
+
+/// The headers of the response to a preflight; empty for an origin that is not allowed.
+fn preflight(cors: &Cors, request: &HeaderMap) -> HeaderMap {
+    let mut response = HeaderMap::new();
+    let Some(origin) = allowed(cors, request) else { return response };
+    response.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin);
+    set_list(&mut response, ACCESS_CONTROL_ALLOW_METHODS, &cors.allow_methods);
+    set_list(&mut response, ACCESS_CONTROL_ALLOW_HEADERS, &cors.allow_headers);
+    if let Some(seconds) = cors.max_age {
+        response.insert(ACCESS_CONTROL_MAX_AGE, HeaderValue::from(seconds));
+    }
+    if cors.allow_credentials {
+        response.insert(ACCESS_CONTROL_ALLOW_CREDENTIALS, HeaderValue::from_static("true"));
+    }
+    response
+}
+
+fn set_list(headers: &mut HeaderMap, name: HeaderName, values: &[String]) {
+    if let Ok(value) = HeaderValue::from_str(&values.join(",")) {
+        headers.insert(name, value);
+    }
+}
+
+async fn read(body: Incoming) -> Result<Bytes, StatusCode> {
+    match Limited::new(body, LARGEST_BODY).collect().await {
+        Ok(body) => Ok(body.to_bytes()),
+        Err(error) if error.is::<LengthLimitError>() => Err(StatusCode::PAYLOAD_TOO_LARGE),
+        Err(_) => Err(StatusCode::BAD_REQUEST),
+    }
+}
+
+/// Prints one line to standard error: method, path, status and milliseconds; no token, query or body. The path is as
+/// sent, percent-encoded, so that it cannot break the line.
+fn log(method: &Method, path: &str, status: StatusCode, elapsed: Duration) {
+    let (whole, tenths) = (elapsed.as_millis(), elapsed.subsec_micros() / 100 % 10);
+    let line = format!("{method} {path} {} {whole}.{tenths} ms\n", status.as_u16());
+    // Standard error may be closed.
+    _ = std::io::stderr().write_all(line.as_bytes());
 }

@@ -1,12 +1,10 @@
-//! The whole store on one port: an embedded DynamoDB, the six functions, and API Gateway's part in front of them.
+//! The whole store on one machine: an embedded DynamoDB, the six functions, and API Gateway's part in front of them.
 //!
 //! Nothing is defined twice. Table, routes, CORS and environment are read from template.yaml. Every request becomes the
 //! event that AWS would send, and is handled by the code that is deployed.
 
-pub mod api;
 pub mod auth_by_host;
 pub mod chat;
-mod cors;
 pub mod data;
 pub mod engine;
 pub mod error;
@@ -14,11 +12,10 @@ mod event;
 pub mod functions;
 pub mod game_server;
 pub mod gateway;
+pub mod images;
 pub mod live;
 pub mod options;
 pub mod payments;
-pub mod pictures;
-pub mod players;
 pub mod ready;
 pub mod reference;
 pub mod server;

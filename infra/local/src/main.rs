@@ -1,37 +1,38 @@
-//! `cargo run`: the whole store on one port.
+//! `cargo run`: the whole store on this machine.
 
 use archive::running::{Payments, Running, running_file};
 use clap::Parser;
-use local::api::Api;
 use local::data::DataLock;
 use local::engine::{self, Engine, ensure_table};
 use local::error::StartError;
 use local::functions::{Functions, Secrets};
 use local::game_server::GameServers;
 use local::gateway::Gateway;
+use local::images::Images;
 use local::live::Live;
 use local::options::{Options, repository};
 use local::payments::PaymentProvider;
-use local::ready::{Chat, Ready, Try, revoked, tokens};
+use local::ready::{Chat, Ready, Try, revoked, suggested, tokens};
 use local::reference::Reference;
-use local::site::{self, Beside, Images, Site};
+use local::site::{Beside, Site};
 use local::store::Store;
-use local::{chat, data, players, server};
+use local::{chat, data, server};
 use pictures::Picture;
+use publish::PublishError;
 use shared::clock::Clock;
 use shared::model::{ActiveVersion, LocalAddresses, SCHEMA};
 use shared::shop::payments::forget_begun;
 use shared::shop::upkeep::upgrade::{FIRST, UpgradeError};
 use shared::table::published::read_active_version;
 use shared::table::{Access, Db, restoring};
-use shared::token::TokenKeys;
 use std::io::Write as _;
 use std::process::ExitCode;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use stripe_stand_in::MovableClock;
 use template::Template;
 use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
 use tracing::level_filters::LevelFilter;
 
 const ENDPOINT: &str = "AWS_ENDPOINT_URL_DYNAMODB";
@@ -45,6 +46,8 @@ const SWEEP: Duration = Duration::from_secs(5);
 const SWEEP_EVENT: &str = include_str!("sweep.json");
 /// The address of every caller: the server listens on it alone.
 const OWN_ADDRESS: &str = "127.0.0.1";
+/// Keeps other processes out of the data directory until every task of this one has ended.
+static LOCK: OnceLock<DataLock> = OnceLock::new();
 
 #[tokio::main]
 async fn main() -> ExitCode {
@@ -61,124 +64,66 @@ async fn main() -> ExitCode {
     }
 }
 
-/// A database with its table.
-struct Database {
-    access: Access,
-    table: String,
-    /// Keeps other processes out of the data directory.
-    _lock: Option<DataLock>,
-}
-
 async fn run(options: &Options) -> Result<(), StartError> {
     let movable = Arc::new(data::clock(options.data.as_deref())?);
     let (clock, now) = (Arc::clone(&movable) as Arc<dyn Clock>, movable.seconds());
-    let Listeners { api: listener, demo: demo_listener, chat: chat_listener } = listen(options).await?;
-    let (origin, shop) = (server::url_of(&listener)?, server::url_of(&demo_listener)?);
-    let origins = origins(options, &shop);
-    let template = template(options, &origins)?;
-    let (store, pictures) = read_store(options, now)?;
-    let database = open(options, &template).await?;
-    let token_keys = token_keys(options)?;
-    let db = Db::new(database.access.clone(), &database.table);
-    let published = fill(options, &template, &store, &database, &db, now).await?;
-    let live = if published.is_empty() { Live::default() } else { store.in_table(&db).await? };
-    let differs = publish::store_of(&published.version) != store.compiled.version;
-    let to_try = Try::pick(&store.compiled, &live, now).of_published(differs);
+    let listener = server::listen(options.port, "--port").await?;
+    let shop_listener = listen_after(options, 1, options.demo_port, "--demo-port").await?;
+    let chat_listener = listen_after(options, 2, options.chat_port, "--chat-port").await?;
+    let (origin, shop) = (server::url_of(&listener)?, server::url_of(&shop_listener)?);
     let base_path = options.base_path.as_deref().unwrap_or_default();
     let base_url = format!("{origin}{base_path}");
-    let chat = chat_login(&published, &database.access.endpoint, chat_listener, &base_url, origins)?;
-    let images = Images::of(&options.store, &pictures);
+    let (template, origins) = template(options, &shop)?;
+    let (store, pictures) = read_store(options, now)?;
+    let Database { db, endpoint, is_here } = open(options, &template).await?;
+    let token_keys = options.data.as_deref().map_or_else(data::new_token_keys, data::token_keys)?;
+    if is_here {
+        ensure_table(&db, &template.table()?).await?;
+    }
+    let active = fill(options, &store, &db, (&endpoint, is_here), now).await?;
+    let live = if active.is_empty() { Live::default() } else { store.in_table(&db).await? };
+    let images = Arc::new(Images::of(&options.store, &pictures));
+
+    let chat = is_here.then(|| chat_login(&active, chat_listener, &base_url, origins)).transpose()?;
     let addresses = chat.as_ref().map(|chat| addresses(chat, &base_url, &shop, images.is_there()));
-    let chat_secret = chat.as_ref().map_or_else(environments_secret, |chat| chat.chat_secret.clone());
-    let payments = payment_provider(options, &database.access.endpoint, &base_url, movable).await?;
+    let payments = payment_provider(options, is_here, &base_url, movable).await?;
     let secrets = Secrets {
-        chat: &chat_secret,
+        chat: &chat.as_ref().map_or_else(environments_secret, |chat| chat.chat_secret.clone()),
         payments: &payments.keys,
         stripe: payments.base_url.as_deref(),
         addresses: addresses.as_ref(),
         ..Secrets::new(&token_keys)
     };
     let functions = Arc::new(Functions::with_secrets(&template, &db, secrets, &clock)?);
-    tokio::spawn(sweep(Arc::clone(&functions), is_here(&database.access.endpoint).then(|| db.clone())));
-    let gateway = Gateway::new(&template, functions, Arc::clone(&clock))?.below(base_path);
-    let api = Arc::new(Api { gateway, clock: Arc::clone(&clock), quiet: options.quiet });
-    let tokens = tokens(&live, &parsed(&token_keys)?, now).map_err(|error| StartError::Engine(error.to_string()))?;
-    let game_servers = game_servers(options, &database, &db, clock.as_ref(), &published, &base_url).await?;
-    let console = game_servers.is_some().then(|| format!("{shop}/console"));
-    let demo = site::Demo::new(console.is_some(), players::suggested(&store.compiled, &live, now), &to_try);
-    let site = Site::new(Arc::clone(&api), (&base_url, &shop), images.clone(), &demo, game_servers);
-    tokio::spawn(site::serve(demo_listener, site));
+    tokio::spawn(sweep(Arc::clone(&functions), is_here.then(|| db.clone())));
+    let gateway = Gateway::new(&template, functions, Arc::clone(&clock))?;
+    let gateway = Arc::new(gateway.below(base_path).with_access_log(!options.quiet));
+    let game_servers = game_servers(options, is_here, &db, clock.as_ref(), &active, &base_url).await?;
+
+    let differs = publish::store_of(&active.version) != store.compiled.version;
     let ready = Ready {
-        shop: shop.clone(),
+        console: game_servers.is_some().then(|| format!("{shop}/console")),
+        shop,
         base_url,
-        dynamodb_endpoint: database.access.endpoint,
-        table: database.table,
-        tokens,
-        r#try: to_try,
+        dynamodb_endpoint: endpoint,
+        table: db.table().to_owned(),
+        tokens: tokens(&live, &token_keys, now)?,
+        r#try: Try::pick(&store.compiled, &live, now).of_published(differs),
         chat,
-        console,
         payments: payments.stand_in.as_ref().and(payments.base_url.clone()),
         shown_user: live.users.first().map(|user| user.username.clone()),
         revoked: revoked(&live, now),
+        players: suggested(&store.compiled, &live, now),
     };
+    let site = Site::new(Arc::clone(&gateway), &ready, Arc::clone(&images), game_servers);
+    tokio::spawn(site.serve(shop_listener));
     // Signals are handled before the ready line is printed: its reader may stop the server at once.
     let stopped = stopped();
-    announce(&ready, options, differs && !published.is_empty())?;
-    let reference = reference_of(&ready, base_path);
-    let beside = Beside { api: ready.base_url.clone(), demo: shop, images, reference };
-    server::serve(listener, beside.responder(api), stopped).await;
+    announce(&ready, options, differs && !active.is_empty())?;
+    let reference = Reference::new(base_path, ready.tokens_to_try());
+    let beside = Beside { gateway, api: ready.base_url, demo: ready.shop, images, reference };
+    beside.serve(listener, stopped).await;
     Ok(())
-}
-
-/// The store with its pictures. Those that a deployed shop refuses are noted, and served as they are.
-fn read_store(options: &Options, now: i64) -> Result<(Store, Vec<Picture>), StartError> {
-    let (store, pictures, refused) = Store::read_with_pictures(&options.store, now)?;
-    for fault in refused {
-        note(&format!("{fault}; a deployed shop refuses it"));
-    }
-    Ok((store, pictures))
-}
-
-fn parsed(token_keys: &str) -> Result<TokenKeys, StartError> {
-    TokenKeys::parse(token_keys).map_err(|source| StartError::Keys { path: "memory".into(), source })
-}
-
-/// The template, with payments switched on and the shop's origin allowed, unless the options say otherwise.
-fn template(options: &Options, origins: &str) -> Result<Template, StartError> {
-    let mut parameters = options.parameter_map();
-    parameters.entry(PAYMENTS.to_owned()).or_insert_with(|| "true".to_owned());
-    parameters.insert(ORIGINS.to_owned(), origins.to_owned());
-    Ok(Template::read(&repository().join("template.yaml"), &parameters)?)
-}
-
-/// The reference with every token; the first user's is filled in.
-fn reference_of(ready: &Ready, base_path: &str) -> Reference {
-    let shown = ready.shown_user.as_ref();
-    let others = ready.tokens.iter().filter(|(name, _)| shown != Some(name));
-    let tokens = shown.and_then(|name| ready.tokens.get_key_value(name)).into_iter().chain(others);
-    Reference::new(base_path, tokens.map(|(name, token)| (name.as_str(), token.as_str())))
-}
-
-/// The keys that tokens are signed with: those of the data directory, else new ones.
-fn token_keys(options: &Options) -> Result<String, StartError> {
-    match &options.data {
-        Some(dir) => data::token_keys(dir),
-        None => data::new_token_keys(),
-    }
-}
-
-/// The listeners that a browser reaches, besides that of the payment provider.
-struct Listeners {
-    api: TcpListener,
-    demo: TcpListener,
-    chat: TcpListener,
-}
-
-async fn listen(options: &Options) -> Result<Listeners, StartError> {
-    let api = server::listen(options.port, "--port").await?;
-    let demo = listen_after(options, 1, options.demo_port, "--demo-port").await?;
-    let chat = listen_after(options, 2, options.chat_port, "--chat-port").await?;
-    Ok(Listeners { api, demo, chat })
 }
 
 /// Listens on the port that an option names, else on the one `after` the API's, else on any free one.
@@ -198,50 +143,86 @@ async fn listen_after(
     }
 }
 
-/// The origins whose pages may call the API: those of the command line, else the shop and the usual port of a
-/// storefront in development.
-fn origins(options: &Options, shop: &str) -> String {
-    let given = options.parameter_map().remove(ORIGINS);
-    given.unwrap_or_else(|| format!("{shop},http://localhost:3000,http://127.0.0.1:3000"))
+/// The template, with payments switched on, and the origins whose pages may call the API: those of the command line, else the shop
+/// and the usual port of a storefront in development.
+fn template(options: &Options, shop: &str) -> Result<(Template, String), StartError> {
+    let mut parameters = options.parameter_map();
+    parameters.entry(PAYMENTS.to_owned()).or_insert_with(|| "true".to_owned());
+    let origins = parameters.entry(ORIGINS.to_owned());
+    let origins = origins.or_insert_with(|| format!("{shop},http://localhost:3000,http://127.0.0.1:3000")).clone();
+    Ok((Template::read(&repository().join("template.yaml"), &parameters)?, origins))
 }
 
-/// Publishes and loads the store into a database on this machine. Any other must have a store already. Returns the active
-/// version, which is empty if nothing can be served yet: a note says why, and `storectl` works on the data.
+/// The store with its pictures. Those that a deployed shop refuses are noted, and served as they are.
+fn read_store(options: &Options, now: i64) -> Result<(Store, Vec<Picture>), StartError> {
+    let (store, pictures, refused) = Store::read_with_pictures(&options.store, now)?;
+    for fault in refused {
+        note(&format!("{fault}; a deployed shop refuses it"));
+    }
+    Ok((store, pictures))
+}
+
+struct Database {
+    db: Db,
+    endpoint: String,
+    /// Whether it is on this machine. Only such a database is filled automatically; any other keeps its own platform, payment
+    /// provider and game servers.
+    is_here: bool,
+}
+
+/// The embedded database, or the one that the environment names.
+async fn open(options: &Options, template: &Template) -> Result<Database, StartError> {
+    let definition = template.table()?;
+    if let Some(dir) = &options.data {
+        _ = LOCK.set(data::lock(dir)?);
+    }
+    let (access, table) = if std::env::var_os(ENDPOINT).is_some_and(|endpoint| !endpoint.is_empty()) {
+        let access = Access::from_env().map_err(|error| StartError::Access(error.into()))?;
+        (access, std::env::var("TABLE_NAME").unwrap_or(definition.logical_id))
+    } else {
+        let file = options.data.as_deref().map(data::table_file);
+        if let Some(file) = &file {
+            engine::create_file(file, &definition)?;
+        }
+        (Engine::start(file.as_deref()).await?.access(), definition.logical_id)
+    };
+    let endpoint = access.endpoint.clone();
+    let is_here = url::Url::parse(&endpoint).is_ok_and(|url| url.host_str().is_some_and(outgoing::is_here));
+    Ok(Database { db: Db::new(access, &table), endpoint, is_here })
+}
+
+/// Publishes and loads the store into a database on this machine; any other must have a store already. Returns the active version,
+/// which is empty if nothing can be served yet: a note says why, and `storectl` works on the data.
 async fn fill(
     options: &Options,
-    template: &Template,
     store: &Store,
-    database: &Database,
     db: &Db,
+    (endpoint, is_here): (&str, bool),
     now: i64,
 ) -> Result<ActiveVersion, StartError> {
-    let endpoint = &database.access.endpoint;
-    if is_here(endpoint) {
-        ensure_table(db, &template.table()?).await?;
-    }
     // What is half restored has no store yet, and nothing may be written into it.
-    if restoring::read(db).await.map_err(publish::PublishError::Store)?.is_some() {
+    if restoring::read(db).await.map_err(PublishError::Store)?.is_some() {
         note("a restore into these data was begun and is not done; complete it with the same `storectl restore`");
         return Ok(ActiveVersion::default());
     }
-    let active = read_active_version(db).await.map_err(publish::PublishError::Store)?;
-    if let Some(active) = active.filter(|active| !active.is_current()) {
+    let active = read_active_version(db).await.map_err(PublishError::Store)?;
+    if let Some(active) = active.as_ref().filter(|active| !active.is_current()) {
         note(&outdated(active.schema, options, endpoint));
         return Ok(ActiveVersion::default());
     }
-    if is_here(endpoint) {
-        if !options.empty {
-            store.load_into_empty(db, now).await?;
+    match active {
+        _ if !is_here && options.republish => Err(StartError::RepublishRemote(endpoint.to_owned())),
+        None if !is_here => Err(StartError::EmptyRemote(endpoint.to_owned())),
+        Some(active) if !options.republish => Ok(active),
+        _ => {
+            if !options.empty {
+                store.load_into_empty(db, now).await?;
+            }
+            if options.republish {
+                store.republish(db, now).await?;
+            }
+            Ok(read_active_version(db).await.map_err(PublishError::Store)?.unwrap_or_default())
         }
-        if options.republish {
-            store.republish(db, now).await?;
-        }
-    } else if options.republish {
-        return Err(StartError::RepublishRemote(endpoint.clone()));
-    }
-    match read_active_version(db).await.map_err(publish::PublishError::Store)? {
-        None if !is_here(endpoint) => Err(StartError::EmptyRemote(endpoint.clone())),
-        active => Ok(active.unwrap_or_default()),
     }
 }
 
@@ -250,10 +231,8 @@ fn outdated(found: u32, options: &Options, endpoint: &str) -> String {
     if found < FIRST {
         return UpgradeError::Before(found).to_string() + "; begin anew with another --data directory";
     }
-    let target = match &options.data {
-        Some(dir) => format!("--local {}", dir.display()),
-        None => format!("--endpoint-url {endpoint}"),
-    };
+    let target = options.data.as_ref().map(|dir| format!("--local {}", dir.display()));
+    let target = target.unwrap_or_else(|| format!("--endpoint-url {endpoint}"));
     format!(
         "the data are of an earlier version (schema number {found}, {SCHEMA} is needed); keep a copy of them, then run \
          `cargo run -p storectl -- upgrade {target}`"
@@ -264,21 +243,22 @@ fn note(text: &str) {
     _ = writeln!(std::io::stderr(), "note: {text}");
 }
 
-/// Starts the stand-in for the chat platform. A store in a database elsewhere keeps its own platform.
+/// Starts the stand-in for the chat platform.
 fn chat_login(
-    published: &ActiveVersion,
-    endpoint: &str,
+    active: &ActiveVersion,
     listener: TcpListener,
     base_url: &str,
     origins: String,
-) -> Result<Option<Chat>, StartError> {
-    if !is_here(endpoint) {
-        return Ok(None);
-    }
-    let url = chat::url_of(&listener)?;
-    let client = chat::Client { id: published.config.chat.client_id.clone(), redirect_url: callback(base_url) };
+) -> Result<Chat, StartError> {
+    let url = server::url_of(&listener)?;
+    let client = chat::Client { id: active.config.chat.client_id.clone(), redirect_url: callback(base_url) };
     tokio::spawn(chat::serve(listener, chat::ChatPlatform::new(client)));
-    Ok(Some(Chat { url, allowed_origins: origins, chat_secret: chat::secret() }))
+    Ok(Chat { url, allowed_origins: origins, chat_secret: chat::secret() })
+}
+
+/// The client secret for a store in a database elsewhere.
+fn environments_secret() -> String {
+    std::env::var("CHAT_SECRET").unwrap_or_default()
 }
 
 /// The addresses of this server, in place of those of the published store.
@@ -301,13 +281,13 @@ fn callback(base_url: &str) -> String {
 /// environment has its keys.
 async fn payment_provider(
     options: &Options,
-    endpoint: &str,
+    is_here: bool,
     base_url: &str,
     clock: Arc<MovableClock>,
 ) -> Result<PaymentProvider, StartError> {
     match &options.payment_keys {
         Some(file) => PaymentProvider::account(file),
-        None if is_here(endpoint) => {
+        None if is_here => {
             let kept = options.data.as_deref().map(data::payments_file);
             let webhook_url = format!("{base_url}/payments/webhook/stripe");
             PaymentProvider::stand_in(options.stripe_port, webhook_url, kept, clock).await
@@ -336,44 +316,16 @@ async fn sweep(functions: Arc<Functions>, here: Option<Db>) {
 /// Starts the demo's game servers, if a store is served. One in a database elsewhere has its own.
 async fn game_servers(
     options: &Options,
-    database: &Database,
+    is_here: bool,
     db: &Db,
     clock: &dyn Clock,
-    published: &ActiveVersion,
+    active: &ActiveVersion,
     api: &str,
 ) -> Result<Option<GameServers>, StartError> {
-    if published.is_empty() || !is_here(&database.access.endpoint) {
+    if !is_here || active.is_empty() {
         return Ok(None);
     }
-    let servers = &published.config.delivery.servers;
-    GameServers::start(db, clock, servers, options.data.as_deref(), api).await.map(Some)
-}
-
-/// The client secret for a store in a database elsewhere.
-fn environments_secret() -> String {
-    std::env::var("CHAT_SECRET").unwrap_or_default()
-}
-
-/// The embedded database, or the one that the environment names.
-async fn open(options: &Options, template: &Template) -> Result<Database, StartError> {
-    let definition = template.table()?;
-    let lock = options.data.as_deref().map(data::lock).transpose()?;
-    if std::env::var_os(ENDPOINT).is_some_and(|endpoint| !endpoint.is_empty()) {
-        let table = std::env::var("TABLE_NAME").unwrap_or(definition.logical_id);
-        let access = Access::from_env().map_err(|error| StartError::Access(error.into()))?;
-        return Ok(Database { access, table, _lock: lock });
-    }
-    let file = options.data.as_deref().map(data::table_file);
-    if let Some(file) = &file {
-        engine::create_file(file, &definition)?;
-    }
-    let engine = Engine::start(file.as_deref()).await?;
-    Ok(Database { access: engine.access(), table: definition.logical_id, _lock: lock })
-}
-
-/// Whether a database is on this machine. Only such a database is filled automatically.
-fn is_here(endpoint: &str) -> bool {
-    url::Url::parse(endpoint).is_ok_and(|url| url.host_str().is_some_and(outgoing::is_here))
+    GameServers::start(db, clock, &active.config.delivery.servers, options.data.as_deref(), api).await.map(Some)
 }
 
 fn announce(ready: &Ready, options: &Options, differs: bool) -> Result<(), StartError> {
@@ -397,23 +349,15 @@ fn announce(ready: &Ready, options: &Options, differs: bool) -> Result<(), Start
     Ok(())
 }
 
-/// Starts to listen for Ctrl-C, and for SIGTERM where it exists; resolves when one arrives.
-#[cfg(unix)]
+/// Starts to listen for Ctrl-C and SIGTERM; resolves when one arrives.
 fn stopped() -> impl Future<Output = ()> {
-    use tokio::signal::unix::{SignalKind, signal};
-    let listen = |kind| signal(kind).ok();
-    let (interrupted, terminated) = (listen(SignalKind::interrupt()), listen(SignalKind::terminate()));
-    async {
-        let received = async |signal: Option<tokio::signal::unix::Signal>| match signal {
-            Some(mut signal) => _ = signal.recv().await,
-            // The signal cannot be handled, and ends the process as usual.
-            None => std::future::pending().await,
-        };
+    let (interrupted, terminated) = (signal(SignalKind::interrupt()), signal(SignalKind::terminate()));
+    let received = async |signal| match signal {
+        Ok::<tokio::signal::unix::Signal, std::io::Error>(mut signal) => _ = signal.recv().await,
+        // The signal cannot be handled, and ends the process as usual.
+        Err(_) => std::future::pending().await,
+    };
+    async move {
         tokio::select! { () = received(interrupted) => {}, () = received(terminated) => {} }
     }
-}
-
-#[cfg(not(unix))]
-async fn stopped() {
-    _ = tokio::signal::ctrl_c().await;
 }

@@ -1,15 +1,19 @@
 //! The ready line: the server's address, tokens to log in with, and values to try.
 
+use crate::error::StartError;
 use crate::live::Live;
 use publish::Compiled;
 use serde::Serialize;
-use shared::model::{Code, CodeKind, Discount, LEEWAY, User, UserId};
-use shared::token::{SignError, TokenKeys};
+use shared::model::{Code, CodeKind, Discount, LEEWAY, Line, User, UserId};
+use shared::rules::missing::missing;
+use shared::token::TokenKeys;
 use std::collections::BTreeMap;
 use std::fmt;
 
 /// How long the printed tokens are valid, in seconds.
 const TOKEN_SECONDS: i64 = 7 * 24 * 60 * 60;
+/// The most players that the demo's login suggests.
+const MOST_SUGGESTED: usize = 8;
 
 #[derive(Debug, Clone, Serialize)]
 pub struct Ready {
@@ -32,6 +36,9 @@ pub struct Ready {
     /// The users whose tokens are refused, because they were revoked or the name is banned.
     #[serde(skip)]
     pub revoked: Vec<String>,
+    /// The players whom the demo's login suggests.
+    #[serde(skip)]
+    pub players: Vec<String>,
 }
 
 /// The chat login, with the stand-in for the chat platform.
@@ -72,11 +79,13 @@ pub struct TryOrder {
 }
 
 /// A token for each user in the table, valid for a week from `now` (seconds since 1970 UTC).
-pub fn tokens(live: &Live, keys: &TokenKeys, now: i64) -> Result<BTreeMap<String, String>, SignError> {
+pub fn tokens(live: &Live, keys: &str, now: i64) -> Result<BTreeMap<String, String>, StartError> {
+    let keys = TokenKeys::parse(keys).map_err(|source| StartError::Keys { path: "memory".into(), source })?;
     let token = |user: &User| {
         // Issued after a revocation of the same second, but not after one that is in the future.
         let issued = user.next_issue(now).min(now + LEEWAY);
-        Ok((user.username.clone(), keys.sign(user.id, issued, TOKEN_SECONDS)?))
+        let signed = keys.sign(user.id, issued, TOKEN_SECONDS);
+        Ok((user.username.clone(), signed.map_err(|error| StartError::Engine(error.to_string()))?))
     };
     live.users.iter().map(token).collect()
 }
@@ -87,11 +96,37 @@ pub fn revoked(live: &Live, now: i64) -> Vec<String> {
     users.map(|user| user.username.clone()).collect()
 }
 
-impl Ready {
-    /// The server's address without the path before the routes.
-    fn origin(&self) -> String {
-        url::Url::parse(&self.base_url).map(|url| url.origin().ascii_serialization()).unwrap_or_default()
-    }
+/// The players whom the demo's login suggests at `now`: first those who can pay at once.
+pub fn suggested(compiled: &Compiled, live: &Live, now: i64) -> Vec<String> {
+    let refused = revoked(live, now);
+    let place = |user: &&User| {
+        let cart = live.carts.iter().find(|cart| cart.user == user.id).filter(|cart| !cart.lines.is_empty());
+        match cart {
+            _ if refused.contains(&user.username) => 3,
+            None => 1,
+            // A code may have ended.
+            Some(cart)
+                if cart.coupon.is_none()
+                    && cart.gift_card.is_none()
+                    && cart.lines.iter().all(|line| can_be_paid(compiled, line)) =>
+            {
+                0
+            }
+            Some(_) => 2,
+        }
+    };
+    let mut users: Vec<&User> = live.users.iter().collect();
+    users.sort_by_key(place);
+    users.into_iter().take(MOST_SUGGESTED).map(|user| user.username.clone()).collect()
+}
+
+/// Whether a line can be paid with money after a login by name, as far as the files say.
+fn can_be_paid(compiled: &Compiled, line: &Line) -> bool {
+    let found = compiled.items.iter().map(|published| &published.item).find(|item| item.id == line.item);
+    found.is_some_and(|item| {
+        let needs_more = item.virtual_only || item.needs_chat;
+        item.active && !needs_more && missing(line, item).is_empty()
+    })
 }
 
 impl Try {
@@ -163,6 +198,19 @@ fn conditions(code: &Code) -> usize {
 }
 
 impl Ready {
+    /// The server's address without the path before the routes.
+    fn origin(&self) -> String {
+        url::Url::parse(&self.base_url).map(|url| url.origin().ascii_serialization()).unwrap_or_default()
+    }
+
+    /// The names with their tokens, first that of the curl lines.
+    pub fn tokens_to_try(&self) -> impl Iterator<Item = (&str, &str)> {
+        let shown = self.shown_user.as_ref();
+        let first = shown.and_then(|name| self.tokens.get_key_value(name));
+        let others = self.tokens.iter().filter(move |(name, _)| shown != Some(name));
+        first.into_iter().chain(others).map(|(name, token)| (name.as_str(), token.as_str()))
+    }
+
     /// The tokens, and calls to try with them, for who writes a storefront.
     pub fn tokens_text(&self) -> String {
         let mut lines = vec!["Tokens, valid for a week:".to_owned()];

@@ -7,7 +7,6 @@ use hyper::body::{Bytes, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use std::convert::Infallible;
 use std::error::Error;
 use std::io::ErrorKind;
 use std::net::SocketAddr;
@@ -41,26 +40,17 @@ pub async fn serve_each<F, E>(
     F: Future<Output = Result<Response<Full<Bytes>>, E>> + Send + 'static,
     E: Into<Box<dyn Error + Send + Sync>> + 'static,
 {
-    loop {
-        // Out of file descriptors, or the caller has gone: the next connection may succeed.
-        let Ok((stream, peer)) = listener.accept().await else {
-            tokio::time::sleep(Duration::from_millis(10)).await;
-            continue;
-        };
-        let respond = respond.clone();
-        let service = service_fn(move |request| respond(request, peer));
-        // A broken connection concerns only its client.
-        tokio::spawn(async move { _ = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await });
-    }
+    serve(listener, respond, std::future::pending()).await;
 }
 
-/// Responds to each request with `respond` until `stop` resolves, then waits for open requests.
-pub async fn serve<F>(
+/// As [`serve_each`] until `stop` resolves, then waits for open requests.
+pub async fn serve<F, E>(
     listener: TcpListener,
     respond: impl Fn(Request<Incoming>, SocketAddr) -> F + Clone + Send + 'static,
     stop: impl Future<Output = ()>,
 ) where
-    F: Future<Output = Response<Full<Bytes>>> + Send + 'static,
+    F: Future<Output = Result<Response<Full<Bytes>>, E>> + Send + 'static,
+    E: Into<Box<dyn Error + Send + Sync>> + 'static,
 {
     let connections = hyper_util::server::graceful::GracefulShutdown::new();
     tokio::pin!(stop);
@@ -75,10 +65,7 @@ pub async fn serve<F>(
             continue;
         };
         let respond = respond.clone();
-        let service = service_fn(move |request| {
-            let response = respond(request, peer);
-            async move { Ok::<_, Infallible>(response.await) }
-        });
+        let service = service_fn(move |request| respond(request, peer));
         let mut builder = http1::Builder::new();
         builder.timer(TokioTimer::new()).header_read_timeout(HEAD);
         let connection = connections.watch(builder.serve_connection(TokioIo::new(stream), service));

@@ -1,26 +1,24 @@
 //! The shop's address: what the edge does in a deployment. It serves the pages of the content function, the shop's static
 //! files, the store's pictures and the API on one origin, and adds the demo's script to the pages. No deployment has that.
 
-use crate::api::Api;
 use crate::event;
 use crate::game_server::GameServers;
+use crate::gateway::Gateway;
+use crate::images::Images;
 use crate::options::repository;
-use crate::pictures::Pictures;
-use crate::ready::{RefusedCode, Try};
+use crate::ready::{Ready, Try};
 use crate::reference::Reference;
-use crate::server::serve_each;
+use crate::server::{serve, serve_each};
 use bytes::Bytes;
-use futures_util::future::BoxFuture;
 use http::header::{
-    ACCESS_CONTROL_ALLOW_ORIGIN, ALLOW, AUTHORIZATION, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, COOKIE,
-    HOST, LOCATION, ORIGIN, X_CONTENT_TYPE_OPTIONS,
+    ALLOW, AUTHORIZATION, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, COOKIE, HOST, LOCATION, ORIGIN,
+    X_CONTENT_TYPE_OPTIONS,
 };
 use http::uri::PathAndQuery;
 use http::{HeaderValue, Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::body::Incoming;
-use pictures::Picture;
-use serde::Serialize;
+use serde_json::json;
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -29,10 +27,6 @@ use tokio::net::TcpListener;
 
 pub type Page = Response<Full<Bytes>>;
 
-/// The folder of the pictures, both in the store's directory and in a URL.
-const IMAGES: &str = "img";
-/// The picture of a player who has none of their own.
-const ANY_AVATAR: &str = "avatars/player.svg";
 /// The path below which the shop's scripts call the API.
 const API: &str = "/api/";
 /// The demo's script, in front of the end of a page's head.
@@ -46,79 +40,19 @@ const CONSOLE_POLICY: HeaderValue = HeaderValue::from_static(
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; \
      form-action 'none'; frame-ancestors 'none'",
 );
-/// Pictures can hold neither scripts nor links to other sites, also if one is opened as a page.
-const IMAGE_POLICY: HeaderValue = HeaderValue::from_static("default-src 'none'; style-src 'unsafe-inline'; sandbox");
-
-/// The data that the demo adds to the shop's pages, as `/local/demo.json`.
-#[derive(Debug, Serialize)]
-pub struct Demo<'a> {
-    /// Whether there are game servers, which is not so with a database elsewhere.
-    console: bool,
-    players: Vec<String>,
-    coupon: &'a str,
-    gift: &'a str,
-    referral: &'a str,
-    /// Codes that cannot be used, one for each reason.
-    refused: &'a [RefusedCode],
-}
-
-impl<'a> Demo<'a> {
-    pub fn new(console: bool, players: Vec<String>, to_try: &'a Try) -> Self {
-        let Try { coupon, gift, referral, refused, .. } = to_try;
-        Self { console, players, coupon, gift, referral, refused }
-    }
-}
-
-/// The pictures of a store: those that its files name, under their hash, and all files in the directory `img`.
-#[derive(Debug, Clone)]
-pub struct Images {
-    folder: PathBuf,
-    named: Arc<Pictures>,
-}
-
-impl Images {
-    /// The pictures of the store in a directory.
-    pub fn of(store: &Path, named: &[Picture]) -> Self {
-        Self { folder: store.join(IMAGES), named: Arc::new(Pictures::of(store, named)) }
-    }
-
-    #[must_use]
-    pub fn is_there(&self) -> bool {
-        self.folder.is_dir()
-    }
-
-    /// The response to GET of a path below `/img/`; `None` for any other path.
-    pub async fn respond(&self, method: &Method, path: &str) -> Option<Page> {
-        let name = path.strip_prefix("/img/")?;
-        if !is_read(method) {
-            return Some(not_allowed());
-        }
-        let mut found = match self.named.get(path.trim_start_matches('/')).await {
-            Some((bytes, media_type)) => Some(immutable(file(bytes, media_type))),
-            None => read(&self.folder, name).await,
-        };
-        if found.is_none() && name.starts_with("avatars/") {
-            found = read(&self.folder, ANY_AVATAR).await;
-        }
-        let Some(mut page) = found else { return Some(text(StatusCode::NOT_FOUND, "There is no such picture.")) };
-        page.headers_mut().insert(CONTENT_SECURITY_POLICY, IMAGE_POLICY);
-        page.headers_mut().insert(ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
-        Some(page)
-    }
-}
 
 /// The shop's address: what a deployment has the edge for.
 #[derive(Debug)]
 pub struct Site {
-    api: Arc<Api>,
+    gateway: Arc<Gateway>,
     base_path: String,
     /// The name by which the API is called, as the edge calls it.
     host: HeaderValue,
-    images: Images,
+    images: Arc<Images>,
     /// The static files of the shop, and those of the demo.
     assets: PathBuf,
     demo: PathBuf,
-    /// `/local/demo.json`.
+    /// The data that the demo adds to the shop's pages, as `/local/demo.json`.
     config: String,
     /// The game servers of the console; `None` with a database elsewhere.
     servers: Option<GameServers>,
@@ -126,27 +60,36 @@ pub struct Site {
 }
 
 impl Site {
-    pub fn new(
-        api: Arc<Api>,
-        (base_url, url): (&str, &str),
-        images: Images,
-        demo: &Demo<'_>,
-        servers: Option<GameServers>,
-    ) -> Self {
-        let (host, base_path) = url::Url::parse(base_url)
+    pub fn new(gateway: Arc<Gateway>, ready: &Ready, images: Arc<Images>, servers: Option<GameServers>) -> Self {
+        let Try { coupon, gift, referral, refused, .. } = &ready.r#try;
+        let (host, base_path) = url::Url::parse(&ready.base_url)
             .map(|url| (url.authority().to_owned(), url.path().to_owned()))
             .unwrap_or_default();
         Self {
-            api,
+            gateway,
             base_path: base_path.trim_end_matches('/').to_owned(),
             host: HeaderValue::try_from(host).unwrap_or(HeaderValue::from_static("127.0.0.1")),
             images,
             assets: repository().join("infra/shop/assets"),
             demo: repository().join("infra/local/demo"),
-            config: serde_json::to_string(demo).unwrap_or_default(),
+            config: json!({
+                "console": servers.is_some(), "players": ready.players,
+                "coupon": coupon, "gift": gift, "referral": referral, "refused": refused,
+            })
+            .to_string(),
             servers,
-            url: url.to_owned(),
+            url: ready.shop.clone(),
         }
+    }
+
+    /// Serves the shop until the runtime ends.
+    pub async fn serve(self, listener: TcpListener) {
+        let site = Arc::new(self);
+        let respond = move |request, peer| {
+            let site = Arc::clone(&site);
+            async move { Ok::<_, Infallible>(site.respond(request, peer).await) }
+        };
+        serve_each(listener, respond).await;
     }
 
     /// Sends a browser on `localhost` to the address by which the API knows the shop: what it keeps there, such as the
@@ -170,7 +113,7 @@ impl Site {
         let path = request.uri().path().to_owned();
         if let Some(call) = path.strip_prefix(API) {
             request.headers_mut().insert(HOST, self.host.clone());
-            return self.api.pass(request, &format!("{}/{call}", self.base_path), peer).await;
+            return self.gateway.pass(request, &format!("{}/{call}", self.base_path), peer).await;
         }
         if let Some(page) = self.at_own_address(&request) {
             return page;
@@ -228,7 +171,7 @@ impl Site {
             request.headers_mut().remove(header);
         }
         request.headers_mut().insert(HOST, self.host.clone());
-        self.api.pass(request, &page, peer).await
+        self.gateway.pass(request, &page, peer).await
     }
 
     /// The game servers, after what a POST asks for.
@@ -265,18 +208,8 @@ async fn with_demo(page: Page) -> Page {
     Response::from_parts(head, Full::new(html.into()))
 }
 
-/// Serves the shop until the runtime ends.
-pub async fn serve(listener: TcpListener, site: Site) {
-    let site = Arc::new(site);
-    let respond = move |request, peer| {
-        let site = Arc::clone(&site);
-        async move { Ok::<_, Infallible>(site.respond(request, peer).await) }
-    };
-    serve_each(listener, respond).await;
-}
-
 /// The page at the API's own address, which no deployment has: it says where to go.
-pub fn landing(api: &str, demo: &str) -> Page {
+fn landing(api: &str, demo: &str) -> Page {
     let html = format!(
         "<!doctype html>\n<html lang=\"en\">\n<head><meta charset=\"utf-8\"><meta name=\"viewport\" \
          content=\"width=device-width\"><title>Storefront API</title>\n<style>:root {{ color-scheme: light dark }} body \
@@ -292,12 +225,12 @@ pub fn landing(api: &str, demo: &str) -> Page {
     page
 }
 
-fn is_read(method: &Method) -> bool {
+pub(crate) fn is_read(method: &Method) -> bool {
     matches!(*method, Method::GET | Method::HEAD)
 }
 
 /// A file below `root`. A name with any part but plain ones is not looked up, so that no request leaves the directory.
-async fn read(root: &Path, name: &str) -> Option<Page> {
+pub(crate) async fn read(root: &Path, name: &str) -> Option<Page> {
     let name = percent_encoding::percent_decode_str(name).decode_utf8().ok()?;
     let is_plain = |part: &str| {
         !part.starts_with('.') && !part.is_empty() && part.chars().all(|c| c.is_alphanumeric() || "._- *".contains(c))
@@ -310,7 +243,7 @@ async fn read(root: &Path, name: &str) -> Option<Page> {
     Some(file(Bytes::from(bytes), media_type))
 }
 
-fn file(bytes: Bytes, media_type: &'static str) -> Page {
+pub(crate) fn file(bytes: Bytes, media_type: &'static str) -> Page {
     let mut page = Response::new(Full::new(bytes));
     let headers = [
         (CONTENT_TYPE, HeaderValue::from_static(media_type)),
@@ -322,68 +255,55 @@ fn file(bytes: Bytes, media_type: &'static str) -> Page {
     page
 }
 
-/// A file whose name says what is in it.
-fn immutable(mut page: Page) -> Page {
-    page.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("public, max-age=31536000, immutable"));
-    page
-}
-
-fn text(status: StatusCode, text: &'static str) -> Page {
+pub(crate) fn text(status: StatusCode, text: &'static str) -> Page {
     let mut page = file(Bytes::from_static(text.as_bytes()), "text/plain; charset=utf-8");
     *page.status_mut() = status;
     page
 }
 
-fn not_allowed() -> Page {
+pub(crate) fn not_allowed() -> Page {
     let mut page = text(StatusCode::METHOD_NOT_ALLOWED, "Only GET is supported here.");
     page.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
     page
 }
 
-/// Everything that the API's port serves besides the routes.
+/// What the API's port serves.
 #[derive(Debug)]
 pub struct Beside {
+    pub gateway: Arc<Gateway>,
     /// The URL of the API, for the page at `/`.
     pub api: String,
     /// The URL of the shop, for the same page.
     pub demo: String,
     /// The store's pictures, at `/img/`.
-    pub images: Images,
+    pub images: Arc<Images>,
     pub reference: Reference,
 }
 
 impl Beside {
-    /// The service that responds to requests to the API's port.
-    pub fn responder(
-        self,
-        api: Arc<Api>,
-    ) -> impl Fn(Request<Incoming>, SocketAddr) -> BoxFuture<'static, Response<Full<Bytes>>> + Clone + Send + 'static
-    {
+    /// Serves the API until `stop` resolves, then waits for open requests.
+    pub async fn serve(self, listener: TcpListener, stop: impl Future<Output = ()>) {
         let beside = Arc::new(self);
-        move |request, peer| {
-            let (api, beside) = (Arc::clone(&api), Arc::clone(&beside));
-            Box::pin(async move { respond_of_api(&api, &beside, request, peer).await })
-        }
+        let respond = move |request, peer| {
+            let beside = Arc::clone(&beside);
+            async move { Ok::<_, Infallible>(beside.respond(request, peer).await) }
+        };
+        serve(listener, respond, stop).await;
     }
-}
 
-#[expect(clippy::disallowed_methods, reason = "the request line as the client sent it, before any gateway")]
-async fn respond_of_api(
-    api: &Api,
-    beside: &Beside,
-    request: Request<Incoming>,
-    peer: SocketAddr,
-) -> Response<Full<Bytes>> {
-    let (head, path) = (request.method(), request.uri().path());
-    if path == "/" && head == Method::GET {
-        return landing(&beside.api, &beside.demo);
+    #[expect(clippy::disallowed_methods, reason = "the request line as the client sent it, before any gateway")]
+    async fn respond(&self, request: Request<Incoming>, peer: SocketAddr) -> Page {
+        let (method, path) = (request.method(), request.uri().path());
+        if path == "/" && method == Method::GET {
+            return landing(&self.api, &self.demo);
+        }
+        if let Some(image) = self.images.respond(method, path).await {
+            return image;
+        }
+        if let Some(page) = self.reference.respond(method, path) {
+            return page;
+        }
+        let path = path.to_owned();
+        self.gateway.pass(request, &path, peer).await
     }
-    if let Some(image) = beside.images.respond(head, path).await {
-        return image;
-    }
-    if let Some(page) = beside.reference.respond(head, path) {
-        return page;
-    }
-    let path = path.to_owned();
-    api.pass(request, &path, peer).await
 }

@@ -2,10 +2,8 @@
 //! with a few sample accounts, a token endpoint and a user endpoint, on a loopback port of their own. It checks what a
 //! platform checks: client, secret, redirect URL, PKCE, and that a code is used once. No function knows of it.
 
-mod pages;
 mod platform;
 
-pub use crate::server::url_of;
 pub use platform::{CLIENT_SECRET, ChatPlatform, Client};
 
 use crate::server::serve_each;

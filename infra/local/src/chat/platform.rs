@@ -1,6 +1,5 @@
-//! The endpoints of the stand-in.
+//! The endpoints and pages of the stand-in.
 
-use super::pages::{self, ACCOUNTS};
 use crate::auth_by_host::is_here;
 use base64::Engine as _;
 use base64::prelude::{BASE64_STANDARD, BASE64_URL_SAFE_NO_PAD};
@@ -10,8 +9,9 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use shared::random;
 use std::collections::HashMap;
+use std::fmt::Write as _;
 use std::sync::{Mutex, PoisonError};
-use stripe_stand_in::fields::Parameters;
+use stripe_stand_in::fields::{Parameters, in_html};
 use url::Url;
 
 /// The secret that the stand-in expects of every client. It protects nothing.
@@ -19,6 +19,16 @@ pub const CLIENT_SECRET: &str = "stand-in-client-secret";
 /// The code of `events/auth/chat_callback.json`, with the challenge that belongs to the state in this file. It is known
 /// from the start and can be used more than once.
 const SAMPLE: (&str, &str) = ("sample-code", "WMMi-xx-KvRfMLh_D_r6OQSAcTmxRigonLrDXrHrBjo");
+
+/// The accounts to log in as, with their names.
+const ACCOUNTS: [(&str, &str); 3] = [
+    ("418203377561042101", "thornwick"),
+    ("418203377561042102", "quillfeather"),
+    ("418203377561042103", "Pebble <& Sons>"),
+];
+/// What the authorize page carries from its URL to its form.
+const CARRIED: [&str; 7] =
+    ["response_type", "client_id", "redirect_uri", "scope", "state", "code_challenge", "code_challenge_method"];
 
 /// A client that is registered with the stand-in.
 #[derive(Debug, Clone)]
@@ -66,8 +76,8 @@ impl ChatPlatform {
             (&Method::GET, "/authorize") => {
                 let query = Parameters::parse(head.uri.query().unwrap_or_default().as_bytes());
                 match self.problem(&query) {
-                    None => html(StatusCode::OK, pages::authorize(&query)),
-                    Some(problem) => html(StatusCode::BAD_REQUEST, pages::problem(problem)),
+                    None => html(StatusCode::OK, authorize_page(&query)),
+                    Some(problem) => html(StatusCode::BAD_REQUEST, problem_page(problem)),
                 }
             }
             (&Method::POST, "/authorize") => self.decide(&Parameters::parse(body)),
@@ -97,7 +107,7 @@ impl ChatPlatform {
     /// The buyer has chosen: they are sent back with a code, or with a refusal.
     fn decide(&self, form: &Parameters) -> Response<String> {
         if let Some(problem) = self.problem(form) {
-            return html(StatusCode::BAD_REQUEST, pages::problem(problem));
+            return html(StatusCode::BAD_REQUEST, problem_page(problem));
         }
         let chosen = ACCOUNTS.iter().find(|(id, _)| *id == form.get("account")).map(|(id, _)| *id);
         let code = chosen.and_then(|account| {
@@ -114,7 +124,7 @@ impl ChatPlatform {
         };
         let query = query.append_pair("state", form.get("state")).finish();
         let target = HeaderValue::try_from(format!("{}?{query}", form.get("redirect_uri")));
-        let Ok(target) = target else { return html(StatusCode::BAD_REQUEST, pages::problem("No such redirect_uri.")) };
+        let Ok(target) = target else { return html(StatusCode::BAD_REQUEST, problem_page("No such redirect_uri.")) };
         let mut response = Response::new(String::new());
         *response.status_mut() = StatusCode::SEE_OTHER;
         response.headers_mut().insert(LOCATION, target);
@@ -185,6 +195,34 @@ fn reply(status: StatusCode, kind: &'static str, body: String) -> Response<Strin
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
     response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     response
+}
+
+fn page(title: &str, content: &str) -> String {
+    format!(
+        "<!doctype html>\n<html lang=\"en\">\n<head><meta charset=\"utf-8\"><title>{title}</title>\n\
+         <style>body {{ font: 16px sans-serif; margin: 3em auto; max-width: 36em }} button {{ margin: 0.25em 0; \
+         padding: 0.5em 1em }}</style></head>\n<body>\n<h1>{title}</h1>\n{content}</body>\n</html>\n"
+    )
+}
+
+/// The page on which the buyer chooses an account, or refuses.
+fn authorize_page(query: &Parameters) -> String {
+    let mut form = String::from("<form method=\"post\" action=\"/authorize\">\n");
+    for name in CARRIED {
+        _ = writeln!(form, "<input type=\"hidden\" name=\"{name}\" value=\"{}\">", in_html(query.get(name)));
+    }
+    for (id, name) in ACCOUNTS {
+        _ = writeln!(form, "<p><button name=\"account\" value=\"{id}\">Log in as {}</button></p>", in_html(name));
+    }
+    form.push_str("<p><button name=\"account\" value=\"\">Refuse</button></p>\n</form>\n");
+    let scope = in_html(query.get("scope"));
+    let content = format!("<p>A store asks who you are ({scope}). This is a stand-in for a chat platform.</p>\n{form}");
+    page("Chat platform", &content)
+}
+
+/// The page for an authorize request that is refused. The browser is not sent back: the redirect URL may be wrong too.
+fn problem_page(text: &str) -> String {
+    page("Chat platform", &format!("<p>{}</p>\n", in_html(text)))
 }
 
 #[cfg(test)]

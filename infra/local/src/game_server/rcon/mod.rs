@@ -8,6 +8,7 @@ pub use console::{Console, Ran};
 pub use server::{Moment, Options, RconServer};
 
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 use std::time::Duration;
 
 /// The command at the console that turns a switch, for example `stand-in hang`.
@@ -57,23 +58,12 @@ impl Switch {
 
     /// A switch by the words of the console: [`WORDS`](Self::WORDS).
     pub fn parse(words: &[&str]) -> Option<Self> {
-        Some(match words {
-            ["none"] => Self::None,
-            ["drop"] => Self::Drop,
-            ["refuse"] => Self::Refuse,
-            ["hang"] => Self::Hang,
-            ["late", milliseconds] => Self::Late(milliseconds.parse().ok()?),
-            ["pieces"] => Self::Pieces,
-            ["crash"] => Self::Crash,
-            ["down"] => Self::Down,
-            ["zero-ids"] => Self::ZeroIds,
-            ["one-packet"] => Self::OnePacket,
-            ["split"] => Self::Split,
-            ["unmarked"] => Self::Unmarked,
-            ["ends-at-marker"] => Self::EndsAtMarker,
-            ["no-list"] => Self::NoList,
+        let switch = match words {
+            ["late", milliseconds] => json!({ "late": milliseconds.parse::<u64>().ok()? }),
+            [word] => json!(word.replace('-', "_")),
             _ => return None,
-        })
+        };
+        serde_json::from_value(switch).ok()
     }
 
     /// The most characters of a packet.
