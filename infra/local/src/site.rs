@@ -97,7 +97,7 @@ impl Site {
     #[expect(clippy::disallowed_methods, reason = "the request line as the client sent it, before any gateway")]
     fn at_own_address(&self, request: &Request<Incoming>) -> Option<Page> {
         let host = request.headers().get(HOST)?.to_str().ok()?;
-        if !host.starts_with("localhost") || self.url.is_empty() || request.uri().path().starts_with(API) {
+        if !host.starts_with("localhost") || request.uri().path().starts_with(API) {
             return None;
         }
         let target = request.uri().path_and_query().map_or("/", PathAndQuery::as_str);

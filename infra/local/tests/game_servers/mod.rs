@@ -14,21 +14,20 @@ fn look(server: &Server) -> Value {
     server.get_with(&console(server), "accept", "*/*").json()["servers"].clone()
 }
 
-fn act(server: &Server, act: &Value) -> HttpReply {
-    act_at(server, 1, act)
-}
-
-fn act_at(server: &Server, id: u64, act: &Value) -> HttpReply {
+fn act(server: &Server, id: u64, act: &Value) -> HttpReply {
     let body = json!({ "server": id, "act": act }).to_string();
     server.send(&console(server), &[("origin", server.said("/shop"))], body.as_bytes())
 }
 
-/// Looks until the first server is as it should be.
-fn wait_for(server: &Server, is_so: impl Fn(&Value) -> bool) -> Value {
-    wait_for_at(server, 0, is_so)
+/// Buys an item for a player; returns the page on which it was paid.
+fn buy(server: &Server, player: &str, item: u64) -> String {
+    let (.., page) = begin(server, player, item);
+    assert_eq!(server.send_without_redirects(&page, "action=pay").status, 303);
+    page
 }
 
-fn wait_for_at(server: &Server, place: usize, is_so: impl Fn(&Value) -> bool) -> Value {
+/// Looks until the server in this place is as it should be.
+fn wait_for(server: &Server, place: usize, is_so: impl Fn(&Value) -> bool) -> Value {
     let began = Instant::now();
     loop {
         let shown = look(server)[place].clone();
@@ -45,14 +44,14 @@ fn every_server_of_the_store_starts_and_one_that_crashes_starts_again_by_hand() 
     let server = Server::start(&[]);
     let names: Vec<Value> = look(&server).as_array().unwrap().iter().map(|one| one["name"].clone()).collect();
     assert_eq!(names, ["Hearth", "Ashlands", "Skyforge", "The Pit"]);
-    wait_for(&server, |shown| shown["power"] == "running");
-    act(&server, &json!({ "action": "join", "player": "Bramble" }));
+    wait_for(&server, 0, |shown| shown["power"] == "running");
+    act(&server, 1, &json!({ "action": "join", "player": "Bramble" }));
     assert_eq!(look(&server)[0]["players"], json!(["Bramble"]));
-    act(&server, &json!({ "action": "crash" }));
+    act(&server, 1, &json!({ "action": "crash" }));
     let shown = look(&server)[0].clone();
     assert_eq!((&shown["power"], &shown["players"]), (&json!("crashed"), &json!([])));
-    act(&server, &json!({ "action": "start" }));
-    wait_for(&server, |shown| shown["power"] == "running");
+    act(&server, 1, &json!({ "action": "start" }));
+    wait_for(&server, 0, |shown| shown["power"] == "running");
 }
 
 #[test]
@@ -86,30 +85,54 @@ fn a_data_directory_keeps_their_keys() {
     let first = keys(dir.path());
     let server = Server::start(&data);
     assert_eq!(keys(dir.path()), first);
-    wait_for(&server, |shown| shown["power"] == "running");
+    wait_for(&server, 0, |shown| shown["power"] == "running");
+}
+
+#[test]
+fn a_kill_keeps_what_waits_for_a_player_and_nothing_runs_again_that_an_agent_ran() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = ["--data", dir.path().to_str().unwrap()];
+    let restart = |server: Server| {
+        server.process.signal("KILL");
+        server.process.end();
+        Server::start(&data)
+    };
+    let has = |shown: &Value, text: &str, fates: &[&str]| {
+        let is_it = |one: &Value| one["text"] == text && fates.contains(&one["fate"].as_str().unwrap_or_default());
+        shown["commands"].as_array().unwrap().iter().any(is_it)
+    };
+    let (waits, ran) = ("crate key give Bramble frost 1", "drums announce Clover");
+    let server = Server::start(&data);
+    buy(&server, "Bramble", 211);
+    let server = restart(server);
+    wait_for(&server, 0, |shown| has(shown, waits, &["kept"]));
+    buy(&server, "Clover", 405);
+    wait_for(&server, 3, |shown| shown["commands"][0]["text"] == ran);
+    let server = restart(server);
+    wait_for(&server, 0, |shown| has(shown, waits, &["kept"]));
+    act(&server, 1, &json!({ "action": "join", "player": "Bramble" }));
+    wait_for(&server, 0, |shown| has(shown, waits, &["ran", "told"]));
+    buy(&server, "Newt", 405);
+    let shown = wait_for(&server, 3, |shown| shown["commands"][0]["text"] == "drums announce Newt");
+    assert_eq!(shown["commands"].as_array().unwrap().len(), 1, "{shown}");
 }
 
 #[test]
 fn an_agent_runs_what_is_bought_by_rcon_and_a_refund_while_that_is_away_recalls_it() {
     let server = Server::start(&[]);
-    let buy = |player: &str| {
-        let (.., page) = begin(&server, player, 405);
-        assert_eq!(server.send_without_redirects(&page, "action=pay").status, 303);
-        page
-    };
     let ran = |player: &str| {
         let text = format!("drums announce {player}");
-        wait_for_at(&server, 3, |shown| shown["commands"][0]["text"] == text.as_str())["commands"].clone()
+        wait_for(&server, 3, |shown| shown["commands"][0]["text"] == text.as_str())["commands"].clone()
     };
-    let switch = |to: &str| assert_eq!(act_at(&server, 4, &json!({ "action": "switch", "to": to })).status, 200);
-    buy("Bramble");
+    let switch = |to: &str| assert_eq!(act(&server, 4, &json!({ "action": "switch", "to": to })).status, 200);
+    buy(&server, "Bramble", 405);
     let response = ran("Bramble")[0]["response"].clone();
     assert!(response.as_str().unwrap().starts_with("Unknown or incomplete command"), "{response}");
     switch("refuse");
-    let page = buy("Clover");
+    let page = buy(&server, "Clover", 405);
     assert_eq!(server.send_without_redirects(&page, "action=refund").status, 303);
     switch("none");
-    buy("Newt");
+    buy(&server, "Newt", 405);
     let commands = ran("Newt");
     assert_eq!(commands.as_array().unwrap().len(), 2, "nothing of what was refunded ran: {commands}");
     // What the console responded is kept with each command that ran.

@@ -1,7 +1,6 @@
 //! The stand-in refuses what a chat platform refuses.
 
 use super::*;
-use http::Request;
 
 const REDIRECT: &str = "http://127.0.0.1:4010/auth/chat/callback";
 const VERIFIER: &str = "a-verifier-of-forty-three-characters-or-more";
