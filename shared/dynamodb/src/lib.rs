@@ -25,4 +25,4 @@ mod table;
 pub use access::{Access, MissingVariable};
 pub use raw_item::Item;
 pub use row::{Row, Unreadable, from_item, from_json, to_item};
-pub use table::{BatchGetError, Middleware, Table, backoff};
+pub use table::{BatchGetError, Middleware, Table, Turns};

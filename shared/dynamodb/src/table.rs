@@ -128,10 +128,8 @@ impl<M: Middleware> Table<M> {
         let plugins = batch_get_item
             .get_or_init(|| for_operation_read_by::<_, BatchGetItemError>(common, &BatchGetItem::new(), Batch::read));
         let mut found = Vec::with_capacity(wanted.len());
-        for round in 0..UNPROCESSED_ROUNDS {
-            if let Some(earlier) = round.checked_sub(1) {
-                tokio::time::sleep(backoff(earlier)).await;
-            }
+        let mut turns = Turns::of(UNPROCESSED_ROUNDS);
+        while turns.next().await {
             let keys = KeysAndAttributes::builder().set_keys(Some(wanted)).consistent_read(true).build();
             let input = keys.and_then(|keys| BatchGetItemInput::builder().request_items(self.name(), keys).build());
             let Batch { rows, unprocessed } = self.call("BatchGetItem", plugins, input).await?;
@@ -223,10 +221,39 @@ fn random_token() -> Result<String, getrandom::Error> {
     Ok(format!("{:032x}", u128::from_le_bytes(bytes)))
 }
 
-/// How long to wait before round `round + 2`: up to 20 ms, doubled each round, with full jitter, so that writers that
+/// The turns of something that others may keep from being done.
+#[derive(Debug)]
+pub struct Turns {
+    taken: u32,
+    most: u32,
+}
+
+impl Turns {
+    pub const fn of(most: u32) -> Self {
+        Self { taken: 0, most }
+    }
+
+    /// Begins the next turn; `false` if there is none left. It waits before every turn but the first.
+    pub async fn next(&mut self) -> bool {
+        if self.is_last() {
+            return false;
+        }
+        if let Some(earlier) = self.taken.checked_sub(1) {
+            tokio::time::sleep(backoff(earlier)).await;
+        }
+        self.taken += 1;
+        true
+    }
+
+    pub const fn is_last(&self) -> bool {
+        self.taken >= self.most
+    }
+}
+
+/// How long to wait after turn `turn + 1`: up to 20 ms, doubled each turn, with full jitter, so that writers that
 /// collided once do not collide again.
-pub fn backoff(round: u32) -> Duration {
-    let ceiling = 20_u64 << round.min(6);
+fn backoff(turn: u32) -> Duration {
+    let ceiling = 20_u64 << turn.min(6);
     let mut noise = [0_u8; 8];
     // Without entropy every writer waits the full time: slower, but never wrong.
     let share = getrandom::fill(&mut noise).map_or(ceiling, |()| u64::from_le_bytes(noise) % (ceiling + 1));

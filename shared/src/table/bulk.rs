@@ -2,7 +2,7 @@
 
 use super::codec::{Item, decode_live, key_attributes, key_of};
 use super::keys::{self, Key, PK, prefix};
-use super::{Db, StoreError, pause_before};
+use super::{Db, StoreError, Turns};
 use aws_sdk_dynamodb::error::BuildError;
 use aws_sdk_dynamodb::types::{AttributeValue, DeleteRequest, PutRequest, WriteRequest};
 use futures_util::stream::{self, StreamExt, TryStreamExt};
@@ -113,9 +113,8 @@ pub fn batches<T, E>(mut things: impl Iterator<Item = Result<T, E>>) -> impl Ite
 }
 
 async fn write_batch(db: &Db, mut requests: Vec<WriteRequest>) -> Result<(), StoreError> {
-    let mut round = 0;
-    while round < UNPROCESSED_ROUNDS {
-        pause_before(round).await;
+    let mut turns = Turns::of(UNPROCESSED_ROUNDS);
+    while turns.next().await {
         let sent = requests.len();
         let answer = db.client().batch_write_item().request_items(db.table(), requests).send().await;
         let answer = answer.map_err(|error| StoreError::from_sdk(OPERATION, error))?;
@@ -123,7 +122,10 @@ async fn write_batch(db: &Db, mut requests: Vec<WriteRequest>) -> Result<(), Sto
         if requests.is_empty() {
             return Ok(());
         }
-        round = if requests.len() < sent { 1 } else { round + 1 };
+        if requests.len() < sent {
+            turns = Turns::of(UNPROCESSED_ROUNDS);
+            turns.next().await;
+        }
     }
     Err(StoreError::unavailable(OPERATION))
 }

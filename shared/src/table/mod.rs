@@ -16,7 +16,7 @@ pub mod transaction;
 
 pub use client::{Db, Rows};
 pub use codec::Row;
-pub use dynamodb::{Access, connector};
+pub use dynamodb::{Access, Turns, connector};
 pub(crate) use error::lost_race;
 pub use error::{LostRace, StoreError};
 
@@ -30,25 +30,17 @@ pub const RETRIES: u32 = 3;
 /// How often such a write is tried.
 pub const TURNS: u32 = RETRIES + 1;
 
-/// Waits before every round but the first: longer each time, so that writers that collided do not collide again.
-pub async fn pause_before(round: u32) {
-    if let Some(earlier) = round.checked_sub(1) {
-        tokio::time::sleep(dynamodb::backoff(earlier)).await;
-    }
-}
-
 /// Changes what others change too: `turn` reads, decides and writes, and is repeated while what it has read changes in between.
-/// Fails with that after so many turns.
-pub async fn in_turns<T, E: LostRace, F>(turns: u32, mut turn: impl FnMut() -> F) -> Result<T, E>
+/// Fails with that after so many turns. What is kept from one turn to the next needs [`Turns`].
+pub async fn in_turns<T, E: LostRace, F>(most: u32, mut turn: impl FnMut() -> F) -> Result<T, E>
 where
     F: Future<Output = Result<T, E>>,
 {
-    let mut round = 0;
+    let mut turns = Turns::of(most);
     loop {
-        pause_before(round).await;
-        round += 1;
+        turns.next().await;
         match turn().await {
-            Err(error) if error.is_contended() && round < turns => {}
+            Err(error) if error.is_contended() && !turns.is_last() => {}
             ended => return ended,
         }
     }

@@ -3,11 +3,11 @@
 
 mod token;
 
+use super::Turns;
 use super::client::Db;
 use super::codec::{Item, key_attributes};
 use super::error::StoreError;
 use super::keys::{Key, PK};
-use super::pause_before;
 use crate::random;
 use aws_sdk_dynamodb::error::BuildError;
 use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
@@ -16,6 +16,7 @@ use aws_sdk_dynamodb::types::{
     TransactWriteItem, Update,
 };
 use std::collections::HashMap;
+use std::error::Error;
 use std::fmt::Display;
 
 const OPERATION: &str = "TransactWriteItems";
@@ -319,8 +320,8 @@ async fn send_while<G: Guard>(
     (rounds, goes_on): (u32, impl Fn(&[CancellationReason]) -> bool),
 ) -> Result<Result<(), G::Refusal>, StoreError> {
     let mut not_now = StoreError::Contended;
-    for round in 0..rounds {
-        pause_before(round).await;
+    let mut turns = Turns::of(rounds);
+    while turns.next().await {
         not_now = match attempt(db, writes.clone(), &guards, token).await? {
             Attempt::Written => return Ok(Ok(())),
             Attempt::Refused(refusal) => return Ok(Err(refusal)),
@@ -381,54 +382,46 @@ async fn attempt<G: Guard>(
         }
         _ => return Err(StoreError::from_sdk(OPERATION, error)),
     };
-    Ok(match judge(guards, cancelled.cancellation_reasons()) {
-        Cancelled::Conflict => Attempt::Lost(cancelled.cancellation_reasons().to_vec()),
-        Cancelled::Refused(refusal) => Attempt::Refused(refusal),
-        Cancelled::Throttled => {
-            Attempt::NotNow(StoreError::Unavailable { operation: OPERATION, source: Some(Box::new(error)) })
-        }
-        Cancelled::Invalid => return Err(StoreError::Refused { operation: OPERATION, source: Box::new(error) }),
-    })
+    let reasons = cancelled.cancellation_reasons().to_vec();
+    match judge(guards, &reasons, error) {
+        Ok(refusal) => Ok(Attempt::Refused(refusal)),
+        Err(StoreError::Contended) => Ok(Attempt::Lost(reasons)),
+        Err(error @ StoreError::Unavailable { .. }) => Ok(Attempt::NotNow(error)),
+        Err(error) => Err(error),
+    }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Cancelled<R> {
-    /// A row that was read has changed, or another transaction is on the same items: read again and try again.
-    Conflict,
-    /// A limit does not allow it.
-    Refused(R),
-    /// The database has too little capacity.
-    Throttled,
-    /// The database refuses the transaction as invalid: a bug.
-    Invalid,
-}
-
-/// Reads a cancelled transaction whose writes had these guards. The order is:
+/// Reads a cancelled transaction whose writes had these guards: the limit that does not allow it, or `error` as one of the store.
+/// The order is:
 ///
-/// 1. A row that was read has changed. This comes first because no other reason can be trusted then: the very same order may
-///    have taken the last unit when it was recorded a moment ago.
+/// 1. A row that was read has changed: a lost race. This comes first because no other reason can be trusted then: the very same
+///    order may have taken the last unit when it was recorded a moment ago.
 /// 2. A refusal, the first by position.
-/// 3. Contention.
-/// 4. A fault: first too little capacity, then every other reason.
-pub fn judge<G: Guard>(guards: &[Option<G>], reasons: &[CancellationReason]) -> Cancelled<G::Refusal> {
+/// 3. Another transaction is on the same items: a lost race as well.
+/// 4. A fault: first too little capacity, then every other reason, which is a bug.
+pub fn judge<G: Guard>(
+    guards: &[Option<G>],
+    reasons: &[CancellationReason],
+    error: impl Error + Send + Sync + 'static,
+) -> Result<G::Refusal, StoreError> {
     let has_code = |reason: &CancellationReason, code: &str| reason.code() == Some(code);
     let failed = guards.iter().zip(reasons).filter(|(_, reason)| has_changed(reason));
     let mut first = None;
     for (guard, reason) in failed {
         match guard.as_ref().and_then(|guard| guard.refusal(reason.item())) {
             Some(refusal) => first = first.or(Some(refusal)),
-            None => return Cancelled::Conflict,
+            None => return Err(StoreError::Contended),
         }
     }
     if let Some(refusal) = first {
-        return Cancelled::Refused(refusal);
+        return Ok(refusal);
     }
     if reasons.iter().any(|reason| has_code(reason, "TransactionConflict")) {
-        return Cancelled::Conflict;
+        return Err(StoreError::Contended);
     }
     let throttled = ["ProvisionedThroughputExceeded", "ThrottlingError", "RequestLimitExceeded"];
     if reasons.iter().any(|reason| throttled.iter().any(|code| has_code(reason, code))) {
-        return Cancelled::Throttled;
+        return Err(StoreError::Unavailable { operation: OPERATION, source: Some(Box::new(error)) });
     }
-    Cancelled::Invalid
+    Err(StoreError::Refused { operation: OPERATION, source: Box::new(error) })
 }

@@ -5,7 +5,7 @@ use crate::model::{AuthId, CallerHash, GameLogin, LoginSecret, PendingLogin, Pla
 use crate::random;
 use crate::rules::game_login as rule;
 use crate::rules::game_login::Begun;
-use crate::table::{Db, RETRIES, StoreError, TURNS, in_turns, pause_before, single};
+use crate::table::{Db, StoreError, TURNS, Turns, in_turns, single};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -180,12 +180,8 @@ pub async fn take(
     due: Vec<PendingLogin>,
     now: i64,
 ) -> Result<Vec<PendingLogin>, StoreError> {
-    let mut left = due;
-    for round in 0..=RETRIES {
-        pause_before(round).await;
-        if left.is_empty() {
-            return Ok(left);
-        }
+    let (mut left, mut turns) = (due, Turns::of(TURNS));
+    while !left.is_empty() && turns.next().await {
         let Err(changed) = logins::mark_served(db, server, &left, now, now - rule::EVERY).await? else {
             return Ok(left);
         };

@@ -19,7 +19,7 @@ use crate::shop::orders::{self, StoredOrder};
 use crate::shop::subscriptions;
 use crate::table::published::read_active_version;
 use crate::table::transaction::{Write, send};
-use crate::table::{Db, RETRIES, StoreError, pause_before};
+use crate::table::{Db, StoreError, TURNS, Turns};
 use crate::telemetry;
 use std::collections::BTreeSet;
 
@@ -44,8 +44,8 @@ pub async fn follow(db: &Db, clock: &dyn Clock, known: &StoredOrder) -> Result<b
     let id = &known.order.internal_id;
     let mut known = known.delivery_due().then(|| known.clone());
     let mut read: Option<FrozenCommands> = None;
-    let mut conflicts = 0;
-    for _ in 0..MOST_STEPS {
+    let (mut steps, mut turns) = (0..MOST_STEPS, Turns::of(TURNS));
+    while steps.next().is_some() && turns.next().await {
         let stored = match known.take() {
             Some(stored) => Some(stored),
             None => orders::get(db, id).await?,
@@ -67,16 +67,12 @@ pub async fn follow(db: &Db, clock: &dyn Clock, known: &StoredOrder) -> Result<b
         }
         match step {
             Ok(Step::Marked(next)) => {
-                conflicts = 0;
+                turns = Turns::of(TURNS);
                 stored.effects.delivery = Some(*next);
                 known = Some(stored);
             }
             Ok(Step::Waits) => return Ok(false),
-            Err(StoreError::Contended) if conflicts < RETRIES => {
-                telemetry::conflict();
-                conflicts += 1;
-                pause_before(conflicts).await;
-            }
+            Err(StoreError::Contended) => telemetry::conflict(),
             Err(error) => return Err(error),
         }
     }

@@ -15,7 +15,7 @@ use crate::table::bulk::each;
 use crate::table::codec::{decode_live, key_of, noted};
 use crate::table::keys::{Key, prefix};
 use crate::table::transaction::{Write, send, sent};
-use crate::table::{Db, RETRIES, StoreError, TURNS, in_turns, pause_before};
+use crate::table::{Db, StoreError, TURNS, Turns, in_turns};
 use std::collections::BTreeSet;
 
 /// Commands that were read one by one.
@@ -278,9 +278,8 @@ pub enum StopReason {
 
 /// Stops commands that have not run. Returns how many it stopped. The same call may be repeated.
 pub async fn stop(db: &Db, clock: &dyn Clock, ids: &[CommandId], reason: StopReason) -> Result<usize, StoreError> {
-    let (mut left, mut stopped) = (ids.to_vec(), 0);
-    for round in 0..=RETRIES {
-        pause_before(round).await;
+    let (mut left, mut stopped, mut turns) = (ids.to_vec(), 0, Turns::of(TURNS));
+    while turns.next().await {
         let mut parts = Vec::new();
         for command in commands::read(db, left.iter().copied()).await?.into_values() {
             let stops = matches!(command.event, CommandEvent::Bought | CommandEvent::Renewed);

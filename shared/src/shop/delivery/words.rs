@@ -8,7 +8,7 @@ use crate::clock::Clock;
 use crate::model::{Command, CommandId, CommandState};
 use crate::rules::delivery::{FRESH, Word, is_fresh, is_on_disk};
 use crate::table::transaction::{Write, is_written, sent};
-use crate::table::{Db, StoreError, keys, pause_before};
+use crate::table::{Db, StoreError, Turns, keys};
 use crate::telemetry;
 use futures_util::future::try_join_all;
 use std::collections::{BTreeMap, BTreeSet};
@@ -159,9 +159,8 @@ impl Call {
         decide: impl Fn(Command, i64) -> Decided,
     ) -> Result<Vec<Answer>, CallError> {
         let Self { ids, mut found, key, asks, .. } = self;
-        let mut answers = BTreeMap::new();
-        for round in 0..WORDS_TURNS {
-            pause_before(round).await;
+        let (mut answers, mut turns) = (BTreeMap::new(), Turns::of(WORDS_TURNS));
+        while turns.next().await {
             if asks {
                 holding::refresh(db, found.values_mut()).await?;
             }

@@ -17,7 +17,7 @@ use crate::shop::orders::refusal::{Guarded, OrderRefusal};
 use crate::shop::orders::{StoredOrder, next_number};
 use crate::shop::stock::reservations::Reservation;
 use crate::table::transaction::send;
-use crate::table::{StoreError, pause_before};
+use crate::table::{StoreError, Turns};
 use std::collections::BTreeMap;
 
 /// How often a cart that keeps changing is read again.
@@ -54,13 +54,11 @@ where
     let mut first = Some(first);
     let mut paid = None;
     let mut is_looked_at_again = false;
-    for round in 0..CART_ROUNDS {
+    let mut turns = Turns::of(CART_ROUNDS);
+    while turns.next().await {
         let context = match first.take() {
             Some(context) => context,
-            None => {
-                pause_before(round).await;
-                reload().await.map_err(CreateError::Load)?
-            }
+            None => reload().await.map_err(CreateError::Load)?,
         };
         if let Some(open) = &context.cart.checkout {
             match resume(&desk, open, &context.cart, request.login).await? {

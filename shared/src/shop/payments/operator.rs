@@ -13,7 +13,7 @@ use crate::shop::orders::unfinished::{self, Due};
 use crate::shop::orders::{self, StoredOrder};
 use crate::shop::statistics::follow;
 use crate::table::transaction::is_written;
-use crate::table::{Db, LostRace, RETRIES, StoreError, TURNS, in_turns, pause_before};
+use crate::table::{Db, LostRace, StoreError, TURNS, Turns, in_turns};
 
 /// How often an order is looked at while other processes change it.
 const ORDER_ROUNDS: u32 = 12;
@@ -137,9 +137,8 @@ impl<P: Provider> Desk<'_, &P> {
     /// error the same call may be repeated at any time, and refunds the same amount once.
     pub async fn refund(&self, id: &InternalId, total: Option<Money>) -> Result<Refunded, OperatorError> {
         let begun = read(self.db, id).await?.effects.refund.filter(RefundAttempt::is_open);
-        let (mut sent, mut lost) = (None, 0);
-        for round in 0..ORDER_ROUNDS {
-            pause_before(round.min(RETRIES)).await;
+        let (mut sent, mut lost, mut turns) = (None, 0, Turns::of(ORDER_ROUNDS));
+        while turns.next().await {
             // The time before the provider is asked: it may have made a refund since it has responded.
             let asked_at = self.clock.seconds();
             let (stored, state) = self.settle_and_fetch(id).await?;

@@ -11,7 +11,7 @@ use crate::table::client::Db;
 use crate::table::codec::{Item, Row, encode_live, key_attributes};
 use crate::table::keys::{self, Key, PK};
 use crate::table::transaction::{VERSION, Write};
-use crate::table::{StoreError, in_turns, pause_before};
+use crate::table::{StoreError, Turns, in_turns};
 use aws_sdk_dynamodb::operation::update_item::builders::UpdateItemInputBuilder;
 use aws_sdk_dynamodb::operation::update_item::{UpdateItemError, UpdateItemInput};
 use aws_sdk_dynamodb::types::{AttributeValue, ReturnValuesOnConditionCheckFailure};
@@ -116,8 +116,8 @@ pub async fn reserve(db: &Db, order: &InternalId, units: Units, limit: Option<u3
             request.condition_expression(condition).expression_attribute_values(":before", number(before))
         }
     };
-    for round in 0..COUNTER_ROUNDS {
-        pause_before(round).await;
+    let mut turns = Turns::of(COUNTER_ROUNDS);
+    while turns.next().await {
         match update(db, request.clone()).await? {
             Updated::Written => return Ok(Reserved::Yes),
             Updated::Failed(Some(old)) if is_reserved(&old, order) => return Ok(Reserved::Yes),

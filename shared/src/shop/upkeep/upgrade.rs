@@ -6,7 +6,7 @@ use crate::model::ActiveVersion;
 use crate::table::bulk::OnProgress;
 use crate::table::published::{raise_schema, read_active_version};
 use crate::table::transaction::{Write, sent};
-use crate::table::{Db, StoreError};
+use crate::table::{Db, StoreError, Turns};
 use futures_util::future::BoxFuture;
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ pub const FIRST: u32 = 4;
 /// The last commit whose `storectl upgrade` reads data of before the first release.
 pub const READS_EARLIER: &str = "5ca4657418fcd1bcd3399d0e5267a76e5289b956";
 /// How often the table is looked at, if others are writing to it.
-const UPGRADE_ROUNDS: usize = 3;
+const UPGRADE_ROUNDS: u32 = 3;
 
 /// The steps since the first release, oldest first.
 pub const STEPS: &[Step] = &[];
@@ -99,12 +99,10 @@ pub fn newest(steps: &[Step]) -> u32 {
 /// Upgrades a table. Calls `progress` for what it reads and writes. Fails with [`UpgradeError`] if the database does not respond, or if
 /// others keep writing what an upgrade writes. What was written stays, and the next upgrade continues.
 pub async fn upgrade(db: &Db, steps: &[Step], progress: OnProgress<'_>) -> Result<Upgraded, UpgradeError> {
-    let mut upgraded = Upgraded::default();
-    for round in 0..UPGRADE_ROUNDS {
+    let (mut upgraded, mut turns) = (Upgraded::default(), Turns::of(UPGRADE_ROUNDS));
+    while turns.next().await {
         let lacking = Lacking::find(db, steps, progress).await?;
-        if round == 0 {
-            upgraded.from = lacking.schema;
-        }
+        upgraded.from = upgraded.from.or(lacking.schema);
         let rows = lacking.rows();
         if rows.is_empty() {
             if upgraded.from.is_some_and(|from| from < newest(steps)) {
