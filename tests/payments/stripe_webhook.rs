@@ -1,6 +1,6 @@
 //! POST /payments/webhook/stripe: a webhook event says only where to look.
 
-use super::support::{act, add, begin, call, create, login, status, stored};
+use super::support::{act, add, begin, call, create, login, status, stored, sweep};
 use serde_json::{Value, json};
 use shared::model::{InternalId, OrderStatus};
 use shared::table::keys;
@@ -154,6 +154,20 @@ async fn a_paid_webhook_reads_its_order_once_and_tries_nothing_again() {
     store.calls.clear();
     assert_eq!(send(&store, &signed.header, signed.body.as_bytes()).await.status, 200);
     assert_eq!(store.calls.operations(), ["GetItem"], "the webhook event again");
+}
+
+#[tokio::test]
+async fn a_paid_order_is_read_three_times_until_nothing_is_left_to_do() {
+    let store = TestStore::open().await;
+    let (_, begun) = begin(&store).await;
+    let order = InternalId::new(&begun.order);
+    store.payments.act(&begun.session, &Action::Pay).unwrap();
+    assert_eq!(reads(&store, "checkout.session.completed", &order).await, 1, "the webhook event");
+    store.calls.clear();
+    sweep(&store).await;
+    assert_eq!(store.calls.reads_of(&keys::order(&order)), 2, "what is due, and the statistics");
+    let stored = stored(&store, &begun.order).await;
+    assert!(!stored.statistics_due() && stored.unfinished().is_none());
 }
 
 /// Passes the newest webhook event of a type on. Returns how often that reads the order's row.

@@ -1,7 +1,6 @@
 //! Disputes, by their states in the provider's words (rules.md, "Disputes").
 
-use crate::model::{Money, Order, OrderEffects};
-use crate::rules::order::without_refunded;
+use crate::model::OrderEffects;
 
 /// The state of an order whose payment the bank warns of: a person other than the owner of the card may have paid.
 pub const FRAUD_WARNING: &str = "early_fraud_warning";
@@ -17,16 +16,6 @@ pub fn takes_back(state: &str) -> bool {
 /// Whether a dispute takes an order back, or has.
 pub fn is_taken_back(effects: &OrderEffects) -> bool {
     effects.dispute.as_deref().is_some_and(takes_back)
-}
-
-/// The part of an order's total that ledgers do not call paid: what was refunded, and all of it while a dispute takes it back.
-pub fn returned(order: &Order, effects: &OrderEffects) -> Money {
-    if is_taken_back(effects) { order.total() } else { effects.refunded }
-}
-
-/// The order less what was [`returned`] of it.
-pub fn less_returned(order: &Order, effects: &OrderEffects) -> Order {
-    without_refunded(order, returned(order, effects))
 }
 
 /// The state that decides of those of all disputes of a payment: what is open before what is lost, that before an inquiry,

@@ -1,6 +1,7 @@
 //! Which status an order may change to (rules.md, "Who may see an order"), what its lines count for, and its currency.
 
-use crate::model::{GiftCardPayment, ItemId, Money, Order, OrderLine, OrderStatus, Settings, UserId};
+use crate::model::{GiftCardPayment, ItemId, Money, Order, OrderEffects, OrderLine, OrderStatus, Settings, UserId};
+use crate::rules::dispute::is_taken_back;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Whether an order may change from one status to another. Keeping a status is not a change.
@@ -56,6 +57,16 @@ pub fn without_refunded(order: &Order, refunded: Money) -> Order {
         line.total = line.total.less(part);
     }
     order
+}
+
+/// The part of an order's total that ledgers do not call paid: what was refunded, and all of it while a dispute takes it back.
+pub fn returned(order: &Order, effects: &OrderEffects) -> Money {
+    if is_taken_back(effects) { order.total() } else { effects.refunded }
+}
+
+/// The order less what was [`returned`] of it.
+pub fn less_returned(order: &Order, effects: &OrderEffects) -> Order {
+    without_refunded(order, returned(order, effects))
 }
 
 /// A currency in which no order of the store can be.

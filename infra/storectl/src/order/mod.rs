@@ -17,7 +17,6 @@ use record::RecordOrder;
 use shared::model::{InternalId, ItemId, OrderStatus};
 use shared::shop::orders as store;
 use shared::shop::orders::{self, SetStatusError, StoredOrder};
-use shared::shop::statistics::Statistics;
 use shared::table::StoreError;
 use show::facts;
 use std::fmt::Write as _;
@@ -191,8 +190,8 @@ async fn set_status(at: &Deployment, console: &Console, options: &SetStatus) -> 
         let warning = "Only what is stored has changed: nothing was charged or refunded at a payment provider.";
         format!("{}\n{}", ok!("Order {id} was {from} and is {to}."), warning!("{warning}"))
     };
-    notes(&mut text, &changed.unguarded, changed.statistics);
-    let (order, statistics) = (facts(&changed.stored, digits, None), word(changed.statistics));
+    let statistics = notes(&mut text, &changed.unguarded, &changed.stored);
+    let order = facts(&changed.stored, digits, None);
     Ok(Printed::new(text, &facts! { #[serde(flatten)] order, from, statistics }))
 }
 
@@ -226,21 +225,17 @@ fn leaves_the_provider_right(stored: &StoredOrder, console: &Console, options: &
     }
 }
 
-fn notes(text: &mut String, unguarded: &[ItemId], statistics: Statistics) {
+/// Adds what an operator should know of a changed order. Returns whether the statistics show it, as a fact.
+fn notes(text: &mut String, unguarded: &[ItemId], stored: &StoredOrder) -> &'static str {
     if !unguarded.is_empty() {
         let items: Vec<String> = unguarded.iter().map(ToString::to_string).collect();
         let items = items.join(", ");
         _ = write!(text, "\n{}", note!("No longer published, so without a limit: {items}"));
     }
-    if statistics == Statistics::Behind {
-        let note = "Goals and donators do not show it yet; `storectl doctor` updates them.";
-        _ = write!(text, "\n{}", note!("{note}"));
+    if !stored.statistics_due() {
+        return "current";
     }
-}
-
-const fn word(statistics: Statistics) -> &'static str {
-    match statistics {
-        Statistics::Current => "current",
-        Statistics::Behind => "behind",
-    }
+    let note = "Goals and donators do not show it yet; `storectl doctor` updates them.";
+    _ = write!(text, "\n{}", note!("{note}"));
+    "behind"
 }

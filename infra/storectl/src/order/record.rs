@@ -2,7 +2,7 @@
 
 use super::settle::{paid_checkout, settle_recorded};
 use super::show::facts;
-use super::{notes, status, unknown, word};
+use super::{notes, status, unknown};
 use crate::arguments::{beginning, money};
 use crate::prelude::*;
 use crate::user::{find, near_user};
@@ -233,7 +233,7 @@ async fn record_and_render(at: &Deployment, new: NewOrder, id: &InternalId, sett
     let order = &recorded.stored.order;
     let state = if recorded.already { "was recorded already; nothing was taken again" } else { "is recorded" };
     let mut text = ok!("Order {} {state}: {}.", order.internal_id, order.status.as_str());
-    notes(&mut text, &recorded.unguarded, recorded.statistics);
+    let statistics = notes(&mut text, &recorded.unguarded, &recorded.stored);
     let cost =
         order_rules::charged(settings, &order.currency, &order.lines, recorded.stored.effects.gift_card.as_ref());
     if let Some(cost) = cost.filter(|cost| order.status == OrderStatus::Paid && *cost != order.price) {
@@ -242,8 +242,7 @@ async fn record_and_render(at: &Deployment, new: NewOrder, id: &InternalId, sett
         let note = "Goals and donators count the price, upgrades the lines. `order set-status ID REFUNDED` takes an order back.";
         _ = write!(text, "\n{}", note!("Its lines cost {cost}, and {price} was paid. {note}"));
     }
-    let (already, statistics) = (recorded.already, word(recorded.statistics));
-    let order = facts(&recorded.stored, digits, None);
+    let (order, already) = (facts(&recorded.stored, digits, None), recorded.already);
     Ok(Printed::new(text, &facts! { #[serde(flatten)] order, already, unguarded: recorded.unguarded, statistics }))
 }
 

@@ -2,7 +2,6 @@
 
 use crate::model::{DeliveryStep, FrozenCommands, InternalId, ItemEnds, Lasting, OrderDelivery, OrderStatus};
 use crate::shop::orders::StoredOrder;
-use crate::shop::orders::unfinished::Unfinished;
 use crate::table::client::{Db, Rows};
 use crate::table::codec::{Item, Row, encode_live, encode_published, noted};
 use crate::table::keys::{self, Key};
@@ -53,9 +52,7 @@ impl StoredOrder {
     /// sweep look at it at `now` (seconds since 1970 UTC).
     pub fn begin_delivery(&self, next: OrderDelivery, now: i64) -> Result<(Write, Vec<Write>), StoreError> {
         let (own, _) = self.write_delivery(next, "SET delivery = :delivery, due = :due")?;
-        let own = own.number(":due", now);
-        let last = self.unfinished().filter(|_| self.effects.due != Some(now)).map(Write::delete);
-        Ok((own, last.into_iter().chain([Unfinished::put(&self.order, now)?]).collect()))
+        Ok((own.number(":due", now), self.due_rows(Some(now))?))
     }
 }
 

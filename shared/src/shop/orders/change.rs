@@ -2,91 +2,22 @@
 //! (the buyer's cart without what was bought, the delivery, the statistics). Every change goes through [`plan`]: what it takes and gives
 //! back is decided there.
 
-use super::effects::{
-    Limits, Taken, add_to_ledgers, give_back_stock, spent, take_from_ledgers, take_stock, users_exist,
-};
+use super::effects::{Limits, OrderInputs, Taken, changes};
 use super::refusal::{Guarded, OrderRefusal};
-use super::unfinished::Unfinished;
-use super::{Payment, StoredOrder, active_version};
+use super::{Payment, StoredOrder};
 use crate::clock::Clock;
-use crate::model::{
-    ActiveVersion, Cart, Code, CodeText, InternalId, ItemId, Ledger, Order, OrderLine, OrderStatus, PlayerName,
-    PublishedItem, Reviewed, StoreDelivery, UserId,
-};
+use crate::model::{Cart, CodeText, InternalId, ItemId, Order, OrderLine, OrderStatus, PlayerName, Reviewed, UserId};
 use crate::rules::checkout::without_bought;
-use crate::rules::order::{may_become, users};
+use crate::rules::order::may_become;
 use crate::rules::ownership::with_terms;
 use crate::rules::payment::PaidPeriod;
 use crate::shop::accounts::{self, names};
 use crate::shop::delivery::follow_or_leave;
-use crate::shop::statistics::{Statistics, follow as count};
-use crate::shop::stock::{self, ledgers};
+use crate::shop::statistics::catch_up;
 use crate::shop::subscriptions::of_orders;
-use crate::shop::{carts, codes, orders};
-use crate::table::transaction::{Write, is_written, send, send_guarded, sent};
-use crate::table::{Db, RETRIES, StoreError, TURNS, in_turns, keys, published, read_live};
-use std::collections::{BTreeMap, BTreeSet};
-
-#[derive(Debug)]
-pub(in crate::shop) struct OrderInputs {
-    /// The order's users, owner and recipients, who have an account.
-    pub(in crate::shop) users: BTreeSet<UserId>,
-    /// The ledgers of those who have one.
-    pub(in crate::shop) ledgers: BTreeMap<UserId, Ledger>,
-    pub(in crate::shop) items: BTreeMap<ItemId, PublishedItem>,
-    /// Units sold of the order's items that have a counter.
-    pub(in crate::shop) counted: BTreeMap<ItemId, i64>,
-    pub(in crate::shop) coupon: Option<Code>,
-    pub(in crate::shop) has_use: bool,
-    pub(in crate::shop) gift_card: Option<Code>,
-    /// The order that the owner's cart remembers as its checkout; read only for the order of a checkout.
-    pub(in crate::shop) checkout: Option<InternalId>,
-    /// The game servers, and the commands of every sale.
-    pub(in crate::shop) delivery: StoreDelivery,
-}
-
-impl OrderInputs {
-    pub(in crate::shop) async fn read(db: &Db, order: &StoredOrder) -> Result<Self, StoreError> {
-        let ActiveVersion { version, config, .. } = active_version(db).await?;
-        let ids: BTreeSet<ItemId> = order.order.lines.iter().map(|line| line.item).collect();
-        let (owner, of_order) = (order.order.owner, users(&order.order));
-        let (coupon, gift) = (order.effects.coupon.as_ref(), order.effects.gift_card.as_ref());
-        let of_item = |id: &ItemId| [keys::item(&version, *id), keys::count(*id)];
-        let mut wanted: Vec<_> = ids.iter().flat_map(of_item).collect();
-        wanted.extend(of_order.iter().flat_map(|user| [keys::user(*user), keys::ledger(*user)]));
-        wanted.extend(coupon.map(keys::code));
-        wanted.extend(coupon.zip(owner).map(|(code, user)| keys::code_use(code, user)));
-        wanted.extend(gift.map(|gift| keys::code(&gift.code)));
-        let cart = owner.filter(|_| order.is_checkout());
-        wanted.extend(cart.map(keys::cart));
-        let mut rows = db.batch_get(wanted).await?;
-        let mut items = BTreeMap::new();
-        let mut counted = BTreeMap::new();
-        for id in ids {
-            let key = keys::item(&version, id);
-            if let Some(row) = rows.take(&key) {
-                items.insert(id, row.published(&key)?.0);
-            }
-            counted.extend(stock::take(&mut rows, id)?.map(|sold| (id, sold)));
-        }
-        let cart = cart.map(|user| carts::take(&mut rows, user)).transpose()?;
-        let uses = match coupon.zip(owner) {
-            Some((code, user)) => codes::take_uses(&mut rows, code, user)?,
-            None => 0,
-        };
-        Ok(Self {
-            users: of_order.iter().copied().filter(|user| rows.take(&keys::user(*user)).is_some()).collect(),
-            ledgers: ledgers::take_existing(&mut rows, of_order.iter().copied())?,
-            items,
-            counted,
-            has_use: uses > 0,
-            checkout: cart.and_then(|cart| cart.checkout).map(|checkout| checkout.order),
-            delivery: config.delivery,
-            coupon: coupon.map_or(Ok(None), |code| codes::take(&mut rows, code))?,
-            gift_card: gift.map_or(Ok(None), |gift| codes::take(&mut rows, &gift.code))?,
-        })
-    }
-}
+use crate::shop::{carts, orders};
+use crate::table::transaction::{Write, send_guarded, send_patiently, sent};
+use crate::table::{Db, StoreError, TURNS, Turns, in_turns, keys, published, read_live};
 
 /// The lines with the accounts of all recipients; `None` if they are all known. A recipient who is banned by now has
 /// none.
@@ -170,49 +101,48 @@ pub(in crate::shop) struct Planned {
 
 /// Reads what a change of status depends on, and plans its writes.
 pub(in crate::shop) async fn plan(db: &Db, before: &StoredOrder, step: &Step<'_>) -> Result<Planned, SetStatusError> {
-    let from = before.order.status;
+    let (from, becomes_paid) = (before.order.status, step.to == OrderStatus::Paid);
     if !may_become(from, step.to) {
         return Err(SetStatusError::Forbidden { from, to: step.to });
     }
     let mut order = before.clone();
-    if step.to == OrderStatus::Paid {
-        order.order.moved_to = of_orders::moved_to(db, before).await?;
-    }
     if let Some(lines) = step.lines {
         order.order.lines = lines.to_vec();
     }
+    if becomes_paid {
+        order.order.moved_to = of_orders::moved_to(db, before).await?;
+    }
+    let ended = if from == OrderStatus::Paid { of_orders::end(db, before, false, step.now).await? } else { Vec::new() };
     let inputs = OrderInputs::read(db, &order).await?;
-    let begun = match step.to {
-        OrderStatus::Paid => of_orders::begin(db, &order, &inputs.items, step.period, step.now).await?,
-        _ => None,
-    };
-    if step.to == OrderStatus::Paid {
+    let mut begun = None;
+    if becomes_paid {
+        begun = of_orders::begin(db, &order, &inputs.items, step.period, step.now).await?;
         let period = begun.as_ref().map(|begun| &begun.period);
         order.order.lines = with_terms(&order.order, &inputs.ledgers, period, step.now);
     }
-    let Taken { mut writes, unguarded } = effects(&order, &inputs, step, begun.as_ref().and_then(|begun| begun.user))?;
-    if from == OrderStatus::Paid {
-        let ended = of_orders::end(db, &order, false, step.now).await?;
-        writes.extend(ended.into_iter().map(Guarded::from));
-    }
-    let due = take_step(&mut order, step);
+    let written = begun.as_ref().and_then(|begun| begun.user);
+    let Taken { mut writes, unguarded } = changes(&order, &inputs, step, written)?;
+    // The cart of a paid order forgets the checkout when its lines leave it.
+    let is_remembered = inputs.checkout.as_ref() == Some(&order.order.internal_id);
+    let forgets = is_remembered && from == OrderStatus::Pending && !becomes_paid;
+    let cart = order.order.owner.filter(|_| forgets);
+    let cart = cart.map(|owner| carts::forget_checkout(owner, &order.order.internal_id));
+    take_step(&mut order, step);
+    let mut others = ended;
     if let Some(begun) = begun {
         order.effects.subscription = Some(begun.period);
-        writes.extend(begun.writes.into_iter().map(Guarded::from));
+        others.extend(begun.writes);
     }
+    others.extend(before.due_rows(order.effects.due)?);
+    others.extend(step.intent.map(|intent| Payment::put(&order.order, intent)).transpose()?);
+    others.extend(cart);
     writes.insert(0, before.change_to(&order)?.into());
-    // The same row may be due at the same second again: then it is replaced, not removed.
-    let next = due.map(|due| Unfinished::put(&order.order, due)).transpose()?;
-    let last = before.unfinished().filter(|_| before.effects.due != due).map(Write::delete);
-    let payment = step.intent.map(|intent| Payment::put(&order.order, intent)).transpose()?;
-    let user = cart_of(before, &inputs).filter(|_| ends_checkout(before, step.to));
-    let cart = user.map(|user| carts::forget_checkout(user, &order.order.internal_id));
-    writes.extend([last, next, payment, cart].into_iter().flatten().map(Guarded::from));
+    writes.extend(others.into_iter().map(Guarded::from));
     Ok(Planned { writes, after: order, unguarded })
 }
 
-/// Gives the order its new status, and what is written with it. Returns when the sweep looks at it next.
-fn take_step(order: &mut StoredOrder, step: &Step<'_>) -> Option<i64> {
+/// Gives the order its new status, and what is written with it.
+fn take_step(order: &mut StoredOrder, step: &Step<'_>) {
     let (from, is_checkout) = (order.order.status, order.is_checkout());
     let effects = &mut order.effects;
     if from == OrderStatus::Pending && step.to == OrderStatus::Paid && is_checkout {
@@ -231,45 +161,6 @@ fn take_step(order: &mut StoredOrder, step: &Step<'_>) -> Option<i64> {
     }
     effects.held = false;
     order.order.status = step.to;
-    effects.due
-}
-
-/// Whether the buyer's cart must forget the checkout now. A paid one is forgotten when its lines leave the cart.
-fn ends_checkout(before: &StoredOrder, to: OrderStatus) -> bool {
-    before.order.status == OrderStatus::Pending && to != OrderStatus::Paid
-}
-
-/// `changed` is a user whose account another write changes, and checks.
-fn effects(
-    order: &StoredOrder,
-    inputs: &OrderInputs,
-    step: &Step<'_>,
-    changed: Option<UserId>,
-) -> Result<Taken, OrderRefusal> {
-    let mut taken = Taken { writes: Vec::new(), unguarded: Vec::new() };
-    match (order.order.status, step.to) {
-        (_, OrderStatus::Paid) => {
-            let mut written = changed;
-            if !order.effects.held {
-                taken = take_stock(order, inputs)?;
-                written = changed.or_else(|| order.order.owner.filter(|_| spent(order).is_some()));
-            }
-            taken.writes.extend(users_exist(inputs, written));
-            taken.writes.extend(add_to_ledgers(order, inputs, step.limits, step.now)?);
-        }
-        (OrderStatus::Paid, _) => {
-            taken.writes = give_back_stock(order, inputs);
-            taken.writes.extend(take_from_ledgers(order, inputs, step.now));
-        }
-        _ if order.effects.held => taken.writes = give_back_stock(order, inputs),
-        _ => {}
-    }
-    Ok(taken)
-}
-
-/// The order's owner, if their cart remembers the order as its checkout.
-fn cart_of(order: &StoredOrder, inputs: &OrderInputs) -> Option<UserId> {
-    order.order.owner.filter(|_| inputs.checkout.as_ref() == Some(&order.order.internal_id))
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -279,7 +170,6 @@ pub struct Changed {
     pub from: OrderStatus,
     /// Items that are no longer published: counted, but not guarded by a limit.
     pub unguarded: Vec<ItemId>,
-    pub statistics: Statistics,
 }
 
 /// Changes an order's status. A payment takes what the order takes, and a refund gives it back, each once: the write is
@@ -295,65 +185,124 @@ pub async fn set_status(
         let before = orders::get(db, id).await?.ok_or_else(|| SetStatusError::Unknown(id.clone()))?;
         let from = before.order.status;
         if from == to {
-            let statistics = after_at_once(db, clock, &before).await;
-            return Ok(Changed { stored: before, from, unguarded: Vec::new(), statistics });
+            return Ok(Changed { stored: after_at_once(db, clock, before).await, from, unguarded: Vec::new() });
         }
         let Planned { writes, after, unguarded } = plan(db, &before, &Step::to(to, clock.seconds())).await?;
         send_guarded(db, writes).await??;
-        let statistics = after_at_once(db, clock, &after).await;
-        let stored = orders::get(db, id).await?.ok_or_else(|| SetStatusError::Unknown(id.clone()))?;
-        Ok(Changed { stored, from, unguarded, statistics })
+        Ok(Changed { stored: after_at_once(db, clock, after).await, from, unguarded })
     })
     .await
 }
 
-/// Clears the buyer's cart and delivers. The cart is left to the sweep if its buyer keeps changing it, the delivery if it fails,
-/// the statistics in any case. `stored` is the order before or after the change.
+/// Writes a change of status; `false` if a limit does not allow it. Once it is written, `stored` is the order after it, as far as
+/// its cart and delivery need it.
+async fn change(db: &Db, stored: &mut StoredOrder, step: &Step<'_>) -> Result<bool, StoreError> {
+    let Planned { writes, after, .. } = match plan(db, stored, step).await {
+        Ok(planned) => planned,
+        Err(SetStatusError::Refused(_)) => return Ok(false),
+        Err(SetStatusError::Store(error)) => return Err(error),
+        Err(SetStatusError::Forbidden { .. } | SetStatusError::Unknown(_)) => return Err(StoreError::Contended),
+    };
+    let is_written = send_patiently(db, writes).await?.is_ok();
+    if is_written {
+        *stored = after;
+    }
+    Ok(is_written)
+}
+
+/// [`change`] to a status that no limit can refuse.
+pub(in crate::shop) async fn must_change(db: &Db, stored: &mut StoredOrder, step: &Step<'_>) -> Result<(), StoreError> {
+    if change(db, stored, step).await? { Ok(()) } else { Err(StoreError::Contended) }
+}
+
+/// Writes that an order is paid, as [`change`] does. Recipients without an account get one. What is held cannot be refused: if a
+/// gift came in between, the limit is exceeded, and the order says so.
+pub(in crate::shop) async fn write_paid(
+    db: &Db,
+    clock: &dyn Clock,
+    stored: &mut StoredOrder,
+    step: &Step<'_>,
+) -> Result<bool, StoreError> {
+    let lines = with_accounts(db, clock, &stored.order).await?;
+    let step = Step { lines: lines.as_deref(), ..*step };
+    if change(db, stored, &step).await? {
+        return Ok(true);
+    }
+    Ok(stored.effects.held && change(db, stored, &Step { limits: Limits::Ignored, ..step }).await?)
+}
+
+/// Ends an order that cannot be paid, and gives back what it holds.
+pub(in crate::shop) async fn give_up(db: &Db, clock: &dyn Clock, id: &InternalId) -> Result<(), StoreError> {
+    in_turns(TURNS, || async {
+        let pending = orders::get(db, id).await?.filter(|stored| stored.order.status == OrderStatus::Pending);
+        let Some(mut stored) = pending else { return Ok(()) };
+        must_change(db, &mut stored, &Step::to(OrderStatus::Cancelled, clock.seconds())).await
+    })
+    .await
+}
+
+/// Pays a pending order that costs nothing, or ends it if what it sells cannot be taken any more.
+pub(in crate::shop) async fn complete(db: &Db, clock: &dyn Clock, id: &InternalId) -> Result<(), StoreError> {
+    in_turns(TURNS, || async {
+        let Some(mut stored) = orders::get(db, id).await? else { return Ok(()) };
+        let to = |status| Step::to(status, clock.seconds());
+        if stored.order.status == OrderStatus::Pending
+            && !write_paid(db, clock, &mut stored, &to(OrderStatus::Paid)).await?
+        {
+            return must_change(db, &mut stored, &to(OrderStatus::Cancelled)).await;
+        }
+        if let Err(error) = after(db, clock, &stored).await {
+            tracing::warn!(order = %id, %error, "left to the sweep");
+        }
+        Ok(())
+    })
+    .await
+}
+
+/// Starts what follows from a change that is written: clears the buyer's cart and delivers. The cart is left to the sweep if its
+/// buyer keeps changing it, the delivery if it fails, the statistics in any case. `stored` is the order before or after the change.
 pub(in crate::shop) async fn after(db: &Db, clock: &dyn Clock, stored: &StoredOrder) -> Result<(), StoreError> {
-    is_written(clear_cart(db, stored).await)?;
+    clear_cart(db, stored).await?;
     if stored.effects.delivery.is_some() {
         follow_or_leave(db, clock, stored).await;
     }
     Ok(())
 }
 
-/// [`after`] of a tool's change: whatever fails is left to the sweep, and the statistics follow at once.
-pub(in crate::shop) async fn after_at_once(db: &Db, clock: &dyn Clock, stored: &StoredOrder) -> Statistics {
-    if let Err(error) = after(db, clock, stored).await {
-        tracing::warn!(order = %stored.order.internal_id, %error, "left to the sweep");
-    }
-    count(db, &stored.order.internal_id).await
-}
-
-/// Removes what was bought from the buyer's cart, if that is not done yet. After an error, and if the buyer kept changing the cart,
-/// the same call may be repeated.
-pub(in crate::shop) async fn clear_cart(db: &Db, stored: &StoredOrder) -> Result<(), StoreError> {
-    if stored.effects.cart_cleared != Some(false) || sent(db, cart_cleared(db, stored).await?).await? {
-        return Ok(());
-    }
-    in_turns(RETRIES, || async {
-        let read = orders::get(db, &stored.order.internal_id).await?;
-        match read.filter(|stored| stored.effects.cart_cleared == Some(false)) {
-            Some(stored) => send(db, cart_cleared(db, &stored).await?).await,
-            None => Ok(()),
-        }
-    })
-    .await
-}
-
-/// The writes of a cleared cart: the mark, and the cart if it still remembers the order.
-async fn cart_cleared(db: &Db, stored: &StoredOrder) -> Result<Vec<Write>, StoreError> {
-    let cart = match stored.order.owner {
-        Some(owner) => read_live::<Cart>(db, &keys::cart(owner)).await?,
-        None => None,
-    };
+/// [`after`] of a tool's change: whatever fails is left to the sweep, and the statistics follow at once. Returns the order as it is
+/// then.
+pub(in crate::shop) async fn after_at_once(db: &Db, clock: &dyn Clock, stored: StoredOrder) -> StoredOrder {
     let id = &stored.order.internal_id;
-    let cart = cart.filter(|cart| cart.checkout.as_ref().is_some_and(|checkout| checkout.order == *id));
-    let mut writes: Vec<Write> = vec![stored.set_cart_cleared()];
-    if let Some(cart) = cart {
-        let gift_card = stored.effects.gift_card.as_ref().map(|payment| &payment.code);
-        let codes: Vec<&CodeText> = stored.effects.coupon.iter().chain(gift_card).collect();
-        writes.push(carts::write(&without_bought(&cart, &stored.order.lines, &codes))?);
+    let followed = [after(db, clock, &stored).await, catch_up(db, id).await.map(drop)];
+    for error in followed.into_iter().filter_map(Result::err) {
+        tracing::warn!(order = %id, %error, "left to the sweep");
     }
-    Ok(writes)
+    orders::get(db, id).await.ok().flatten().unwrap_or(stored)
+}
+
+/// Removes what was bought from the buyer's cart, and the cart's checkout if it is still the order, unless that is done already.
+/// `false` if the buyer kept changing the cart: the same call may be repeated, as after an error.
+pub(in crate::shop) async fn clear_cart(db: &Db, stored: &StoredOrder) -> Result<bool, StoreError> {
+    let (id, mut known, mut turns) = (&stored.order.internal_id, Some(stored.clone()), Turns::of(TURNS));
+    while turns.next().await {
+        let stored = match known.take() {
+            Some(known) => Some(known),
+            None => orders::get(db, id).await?,
+        };
+        let Some(stored) = stored.filter(|stored| stored.effects.cart_cleared == Some(false)) else { return Ok(true) };
+        let cart = match stored.order.owner {
+            Some(owner) => read_live::<Cart>(db, &keys::cart(owner)).await?,
+            None => None,
+        };
+        let mut writes: Vec<Write> = vec![stored.set_cart_cleared()];
+        if let Some(cart) = cart.filter(|cart| cart.checkout.as_ref().is_some_and(|checkout| checkout.order == *id)) {
+            let gift_card = stored.effects.gift_card.as_ref().map(|payment| &payment.code);
+            let codes: Vec<&CodeText> = stored.effects.coupon.iter().chain(gift_card).collect();
+            writes.push(carts::write(&without_bought(&cart, &stored.order.lines, &codes))?);
+        }
+        if sent(db, writes).await? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }

@@ -4,19 +4,84 @@
 //! It has two parts. The *stock* is what can run out: units, uses of a coupon, balances. A checkout holds it before it
 //! is paid. The *ledgers* say what users own; they change when an order is paid and when it is refunded.
 
-use super::StoredOrder;
-use super::change::OrderInputs;
+use super::change::Step;
 use super::refusal::{Guarded, Limit, OrderRefusal, UserLimit};
-use crate::model::{Code, Coupon, GiftCardPayment, ItemId, Ledger, Money, Order, UserId};
-use crate::rules::dispute::{is_taken_back, less_returned};
-use crate::rules::order::by_item;
+use super::{StoredOrder, active_version};
+use crate::model::{
+    ActiveVersion, Code, Coupon, GiftCardPayment, InternalId, ItemId, Ledger, Money, Order, OrderStatus, PublishedItem,
+    StoreDelivery, UserId,
+};
+use crate::rules::dispute::is_taken_back;
+use crate::rules::order::{by_item, less_returned, users as users_of};
 use crate::rules::ownership::{Share, shares};
 use crate::shop::accounts::users;
 use crate::shop::stock::ledgers::{self, Ends, LedgerChange};
-use crate::shop::{codes, stock};
-use crate::table::keys;
+use crate::shop::{carts, codes, stock};
 use crate::table::transaction::Write;
-use std::collections::BTreeMap;
+use crate::table::{Db, StoreError, keys};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What the effects of an order depend on.
+#[derive(Debug)]
+pub(in crate::shop) struct OrderInputs {
+    /// The order's users, owner and recipients, who have an account.
+    pub(in crate::shop) users: BTreeSet<UserId>,
+    /// The ledgers of those who have one.
+    pub(in crate::shop) ledgers: BTreeMap<UserId, Ledger>,
+    pub(in crate::shop) items: BTreeMap<ItemId, PublishedItem>,
+    /// Units sold of the order's items that have a counter.
+    pub(in crate::shop) counted: BTreeMap<ItemId, i64>,
+    pub(in crate::shop) coupon: Option<Code>,
+    pub(in crate::shop) has_use: bool,
+    pub(in crate::shop) gift_card: Option<Code>,
+    /// The order that the owner's cart remembers as its checkout; read only for the order of a checkout.
+    pub(in crate::shop) checkout: Option<InternalId>,
+    /// The game servers, and the commands of every sale.
+    pub(in crate::shop) delivery: StoreDelivery,
+}
+
+impl OrderInputs {
+    pub(in crate::shop) async fn read(db: &Db, order: &StoredOrder) -> Result<Self, StoreError> {
+        let ActiveVersion { version, config, .. } = active_version(db).await?;
+        let ids: BTreeSet<ItemId> = order.order.lines.iter().map(|line| line.item).collect();
+        let (owner, of_order) = (order.order.owner, users_of(&order.order));
+        let (coupon, gift) = (order.effects.coupon.as_ref(), order.effects.gift_card.as_ref());
+        let of_item = |id: &ItemId| [keys::item(&version, *id), keys::count(*id)];
+        let mut wanted: Vec<_> = ids.iter().flat_map(of_item).collect();
+        wanted.extend(of_order.iter().flat_map(|user| [keys::user(*user), keys::ledger(*user)]));
+        wanted.extend(coupon.map(keys::code));
+        wanted.extend(coupon.zip(owner).map(|(code, user)| keys::code_use(code, user)));
+        wanted.extend(gift.map(|gift| keys::code(&gift.code)));
+        let cart = owner.filter(|_| order.is_checkout());
+        wanted.extend(cart.map(keys::cart));
+        let mut rows = db.batch_get(wanted).await?;
+        let mut items = BTreeMap::new();
+        let mut counted = BTreeMap::new();
+        for id in ids {
+            let key = keys::item(&version, id);
+            if let Some(row) = rows.take(&key) {
+                items.insert(id, row.published(&key)?.0);
+            }
+            counted.extend(stock::take(&mut rows, id)?.map(|sold| (id, sold)));
+        }
+        let cart = cart.map(|user| carts::take(&mut rows, user)).transpose()?;
+        let uses = match coupon.zip(owner) {
+            Some((code, user)) => codes::take_uses(&mut rows, code, user)?,
+            None => 0,
+        };
+        Ok(Self {
+            users: of_order.iter().copied().filter(|user| rows.take(&keys::user(*user)).is_some()).collect(),
+            ledgers: ledgers::take_existing(&mut rows, of_order.iter().copied())?,
+            items,
+            counted,
+            has_use: uses > 0,
+            checkout: cart.and_then(|cart| cart.checkout).map(|checkout| checkout.order),
+            delivery: config.delivery,
+            coupon: coupon.map_or(Ok(None), |code| codes::take(&mut rows, code))?,
+            gift_card: gift.map_or(Ok(None), |gift| codes::take(&mut rows, &gift.code))?,
+        })
+    }
+}
 
 /// The writes of an order that is paid.
 #[derive(Debug)]
@@ -42,10 +107,42 @@ fn coupon(inputs: &OrderInputs) -> Option<&Coupon> {
     }
 }
 
+/// The writes of a change of an order's status. `changed` is a user whose account another write changes, and checks. Fails with a
+/// refusal that no state of the table can lift: more units in the order than a limit allows at all.
+pub(in crate::shop) fn changes(
+    order: &StoredOrder,
+    inputs: &OrderInputs,
+    step: &Step<'_>,
+    changed: Option<UserId>,
+) -> Result<Taken, OrderRefusal> {
+    let (was_paid, becomes_paid) = (order.order.status == OrderStatus::Paid, step.to == OrderStatus::Paid);
+    let mut taken = Taken { writes: Vec::new(), unguarded: Vec::new() };
+    let mut written = changed;
+    if becomes_paid && !order.effects.held {
+        taken = take_stock(order, inputs)?;
+        written = changed.or_else(|| order.order.owner.filter(|_| spent(order).is_some()));
+    } else if !becomes_paid && (was_paid || order.effects.held) {
+        taken.writes = give_back_stock(order, inputs);
+    }
+    // What was refunded in part before, or is disputed, is out of the ledgers already.
+    let counts = less_returned(&order.order, &order.effects);
+    if becomes_paid {
+        taken.writes.extend(users_exist(inputs, written));
+        for (user, items) in shares(&counts).iter().filter(|(user, _)| inputs.users.contains(user)) {
+            taken.writes.push(add_to_ledger(*user, items, inputs, step.limits, step.now)?);
+        }
+    } else if was_paid {
+        let nothing = Order { lines: Vec::new(), ..counts.clone() };
+        let ledgers = change_ledgers(&counts, &nothing, &inputs.ledgers, step.now);
+        taken.writes.extend(ledgers.into_iter().map(Guarded::from));
+    }
+    Ok(taken)
+}
+
 /// The stock that `order` takes. Times, minimum and scope of the coupon are not checked: that is done at the checkout,
 /// and the buyer has paid. Fails with a refusal that no state of the table can lift: more units in the order than a
 /// limit allows at all.
-pub(in crate::shop) fn take_stock(order: &StoredOrder, inputs: &OrderInputs) -> Result<Taken, OrderRefusal> {
+fn take_stock(order: &StoredOrder, inputs: &OrderInputs) -> Result<Taken, OrderRefusal> {
     let codes = take_codes(order, inputs)?;
     let mut taken = Taken { writes: Vec::new(), unguarded: Vec::new() };
     for (item, (count, _)) in by_item(&order.order) {
@@ -55,7 +152,11 @@ pub(in crate::shop) fn take_stock(order: &StoredOrder, inputs: &OrderInputs) -> 
         }
         // Units are counted without a limit too: a limit that is published later counts what was sold before.
         taken.writes.push(match published.and_then(|published| published.item.global_limit) {
-            Some(limit) => add_sold_within(item, count, limit)?,
+            Some(limit) => {
+                // A counter that does not exist yet would pass any condition, so that an order above the limit is refused here.
+                let before = u64::from(limit).checked_sub(count).ok_or(OrderRefusal::GlobalLimit { item, limit })?;
+                stock::add_sold_if_at_most(item, count, before).guarded_by(Limit::Sold { item, limit })
+            }
             None => stock::add_sold(item, count).into(),
         });
     }
@@ -82,19 +183,6 @@ pub(in crate::shop) fn take_codes(order: &StoredOrder, inputs: &OrderInputs) -> 
     Ok(writes)
 }
 
-/// The writes that add `order` to the ledgers of its owner and its recipients, guarded by their limits. Fails with
-/// [`OrderRefusal::UserLimit`] if the order has more units than a limit allows at all. Its lines have their terms.
-pub(in crate::shop) fn add_to_ledgers(
-    order: &StoredOrder,
-    inputs: &OrderInputs,
-    limits: Limits,
-    now: i64,
-) -> Result<Vec<Guarded>, OrderRefusal> {
-    let shares = shares(&less_returned(&order.order, &order.effects));
-    let known = shares.iter().filter(|(user, _)| inputs.users.contains(user));
-    known.map(|(user, items)| add_to_ledger(*user, items, inputs, limits, now)).collect()
-}
-
 /// The users of `order` must not be erased in the meantime. `written` is one whose account another write changes, and
 /// checks.
 pub(in crate::shop) fn users_exist(inputs: &OrderInputs, written: Option<UserId>) -> Vec<Guarded> {
@@ -112,17 +200,8 @@ pub(in crate::shop) fn spent(order: &StoredOrder) -> Option<Money> {
 }
 
 /// The stock that `order` gives back. A counter or code that no longer exists gets nothing back; that prevents nothing.
-pub(in crate::shop) fn give_back_stock(order: &StoredOrder, inputs: &OrderInputs) -> Vec<Guarded> {
+fn give_back_stock(order: &StoredOrder, inputs: &OrderInputs) -> Vec<Guarded> {
     let mut writes: Vec<Write> = Vec::new();
-    for (item, (count, _)) in by_item(&order.order).into_iter().filter(|(_, (count, _))| *count > 0) {
-        writes.extend(inputs.counted.get(&item).map(|sold| stock::subtract_sold(item, count, *sold)));
-    }
-    if let Some(coupon) = coupon(inputs) {
-        // A counter that was reset to zero stays at zero.
-        writes.extend((coupon.uses > 0).then(|| codes::return_use(keys::code(&coupon.code))));
-        let by_user = order.order.owner.filter(|_| inputs.has_use);
-        writes.extend(by_user.map(|user| codes::return_use(keys::code_use(&coupon.code, user))));
-    }
     // Who had the bank take a payment back gets nothing else back: a small payment beside a large gift card, disputed again and
     // again, would buy for nothing.
     if !is_taken_back(&order.effects) {
@@ -131,6 +210,15 @@ pub(in crate::shop) fn give_back_stock(order: &StoredOrder, inputs: &OrderInputs
         let card = left(card, order.order.card_for_returned(card));
         let virtual_currency = left(order.effects.virtual_currency, order.order.returned_virtual());
         writes.extend(give_back_money(order, inputs, card, virtual_currency));
+    }
+    for (item, (count, _)) in by_item(&order.order).into_iter().filter(|(_, (count, _))| *count > 0) {
+        writes.extend(inputs.counted.get(&item).map(|sold| stock::subtract_sold(item, count, *sold)));
+    }
+    if let Some(coupon) = coupon(inputs) {
+        // A counter that was reset to zero stays at zero.
+        writes.extend((coupon.uses > 0).then(|| codes::return_use(keys::code(&coupon.code))));
+        let by_user = order.order.owner.filter(|_| inputs.has_use);
+        writes.extend(by_user.map(|user| codes::return_use(keys::code_use(&coupon.code, user))));
     }
     writes.into_iter().map(Guarded::from).collect()
 }
@@ -165,14 +253,6 @@ pub(in crate::shop) fn give_back_units(order: &StoredOrder, after: &Order, input
     let card = more(order.order.card_for_returned(card), after.card_for_returned(card));
     let virtual_currency = more(order.order.returned_virtual(), after.returned_virtual());
     stock.chain(give_back_money(order, inputs, card, virtual_currency)).collect()
-}
-
-/// The writes that take a refund of `order` out of the ledgers. What was refunded in part before, or is disputed, is out of
-/// them already.
-pub(in crate::shop) fn take_from_ledgers(order: &StoredOrder, inputs: &OrderInputs, now: i64) -> Vec<Guarded> {
-    let before = less_returned(&order.order, &order.effects);
-    let nothing = Order { lines: Vec::new(), ..before.clone() };
-    change_ledgers(&before, &nothing, &inputs.ledgers, now).into_iter().map(Guarded::from).collect()
 }
 
 /// The writes after which ledgers have of an order what it is `after`, and not what it was `before`. A ledger that no longer
@@ -234,12 +314,6 @@ pub(in crate::shop) enum Limits {
     /// They are not: the order is paid, and what was held for it cannot be refused any more; or the owner moves
     /// it all the same.
     Ignored,
-}
-
-fn add_sold_within(item: ItemId, count: u64, limit: u32) -> Result<Guarded, OrderRefusal> {
-    // A counter that does not exist yet would pass any condition, so that an order above the limit is refused here.
-    let before = u64::from(limit).checked_sub(count).ok_or(OrderRefusal::GlobalLimit { item, limit })?;
-    Ok(stock::add_sold_if_at_most(item, count, before).guarded_by(Limit::Sold { item, limit }))
 }
 
 /// Adds lines to the ledger of the user that they count for, guarded by every limit per user.

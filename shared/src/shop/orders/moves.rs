@@ -3,16 +3,17 @@
 //! stored, so that whoever repeats the call, and the sweep, continue where another one stopped.
 
 use super::StoredOrder;
-use super::change::{OrderInputs, account, after_at_once};
-use super::effects::{Limits, move_between};
+use super::change::{account, after_at_once};
+use super::effects::{Limits, OrderInputs, move_between};
 use super::refusal::{Guarded, Limit, OrderRefusal};
 use crate::clock::Clock;
 use crate::model::{
     DeliveryStep, InternalId, Ledger, LeftRun, LineId, Moving, Order, OrderDelivery, OrderLine, OrderStatus,
     OrderSubscription, PlayerName, User, UserId, UserName,
 };
-use crate::rules::dispute::{less_returned, takes_back};
+use crate::rules::dispute::takes_back;
 use crate::rules::line_refund::line_id;
+use crate::rules::order::less_returned;
 use crate::rules::ownership::with_terms;
 use crate::shop::accounts::{names, users};
 use crate::shop::stock::ledgers;
@@ -117,8 +118,7 @@ pub async fn move_order(
         Ok((read(db, id).await?, true))
     })
     .await?;
-    after_at_once(db, clock, &stored).await;
-    Ok(Moved { stored: read(db, id).await?, is_new })
+    Ok(Moved { stored: after_at_once(db, clock, stored).await, is_new })
 }
 
 async fn read(db: &Db, id: &InternalId) -> Result<StoredOrder, MoveError> {

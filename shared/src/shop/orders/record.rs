@@ -1,10 +1,9 @@
 //! Recording an order, with everything it takes, in one transaction.
 
-use super::change::{OrderInputs, after_at_once, with_accounts};
-use super::effects::{Limits, add_to_ledgers, check_codes, spent, take_stock, users_exist};
+use super::change::{Step, after_at_once, with_accounts};
+use super::effects::{OrderInputs, Taken, changes, check_codes, users_exist};
 use super::owned_orders::OwnedOrder;
 use super::refusal::{Guarded, OrderRefusal};
-use super::unfinished::Unfinished;
 use super::{Payment, StoredOrder, new_internal_id, next_number};
 use crate::clock::Clock;
 use crate::model::{
@@ -15,7 +14,6 @@ use crate::rules::order::{merged, users};
 use crate::rules::ownership::with_terms;
 use crate::shop::delivery::freeze;
 use crate::shop::orders;
-use crate::shop::statistics::Statistics;
 use crate::table::transaction::send_guarded;
 use crate::table::{Db, StoreError, TURNS, in_turns};
 use std::collections::BTreeSet;
@@ -72,7 +70,6 @@ pub struct Recorded {
     pub already: bool,
     /// Items that are no longer published: counted, but not guarded by a limit.
     pub unguarded: Vec<ItemId>,
-    pub statistics: Statistics,
 }
 
 /// The reason why an order is not recorded. Nothing of it is in the table then, unless the database did not respond.
@@ -129,36 +126,24 @@ pub async fn record(db: &Db, clock: &dyn Clock, new: NewOrder) -> Result<Recorde
             let since = if delivers { clock.seconds() } else { draft.order.created_at };
             draft.order.lines = with_terms(&draft.order, &inputs.ledgers, None, since);
         }
-        let (mut writes, unguarded) = effects(&draft, &inputs, clock.seconds())?;
+        let Taken { mut writes, unguarded } = match draft.order.status {
+            OrderStatus::Paid => changes(&draft, &inputs, &Step::to(OrderStatus::Paid, clock.seconds()), None)?,
+            _ => Taken { writes: users_exist(&inputs, None), unguarded: Vec::new() },
+        };
         draft.order.id = next_number(db).await?;
         if delivers {
             writes.extend(freeze(&mut draft, &inputs.items, &inputs.delivery)?.map(Guarded::from));
         }
         // Its commands are queued at once, or by the sweep.
         draft.effects.due = draft.delivery_due().then(|| clock.seconds());
-        let due = draft.effects.due.map(|due| Unfinished::put(&draft.order, due)).transpose()?;
-        writes.extend(due.map(Guarded::from));
+        writes.extend(draft.due_rows(draft.effects.due)?.into_iter().map(Guarded::from));
         writes.insert(0, draft.put_new()?.into());
         writes.extend(OwnedOrder::put(&draft.order)?.map(Guarded::from));
         writes.extend(draft.intent().map(|intent| Payment::put(&draft.order, intent)).transpose()?.map(Guarded::from));
         send_guarded(db, writes).await??;
-        let statistics = after_at_once(db, clock, &draft).await;
-        let stored = orders::get(db, &draft.order.internal_id).await.ok().flatten().unwrap_or(draft);
-        Ok(Recorded { stored, already: false, unguarded, statistics })
+        Ok(Recorded { stored: after_at_once(db, clock, draft).await, already: false, unguarded })
     })
     .await
-}
-
-/// The writes that a new order needs in addition to its own, and the items whose limits are not known.
-fn effects(draft: &StoredOrder, inputs: &OrderInputs, now: i64) -> Result<(Vec<Guarded>, Vec<ItemId>), OrderRefusal> {
-    if draft.order.status != OrderStatus::Paid {
-        return Ok((users_exist(inputs, None), Vec::new()));
-    }
-    let taken = take_stock(draft, inputs)?;
-    let mut writes = taken.writes;
-    writes.extend(users_exist(inputs, draft.order.owner.filter(|_| spent(draft).is_some())));
-    writes.extend(add_to_ledgers(draft, inputs, Limits::Guarded, now)?);
-    Ok((writes, taken.unguarded))
 }
 
 /// The result for an order that was recorded before.
@@ -172,8 +157,7 @@ async fn already(
     if let Some(field) = difference(draft, dated, &stored) {
         return Err(RecordError::Differs { id: stored.order.internal_id, field });
     }
-    let statistics = after_at_once(db, clock, &stored).await;
-    Ok(Recorded { stored, already: true, unguarded: Vec::new(), statistics })
+    Ok(Recorded { stored: after_at_once(db, clock, stored).await, already: true, unguarded: Vec::new() })
 }
 
 /// The first field in which an order differs from the one that is recorded. The status may have changed since.

@@ -1,7 +1,6 @@
 //! Writes of an order besides its status: refunds, what an operator decided, a move to another player, an erased player.
 //! [`StoredOrder`] has them all.
 
-use super::unfinished::Unfinished;
 use super::{Payment, StoredOrder};
 use crate::model::{Money, Order, OrderLine, OrderStatus, RefundAttempt, RefundOutcome, Refunds, Reviewed};
 use crate::table::StoreError;
@@ -75,8 +74,7 @@ impl StoredOrder {
     /// more meanwhile. The sweep looks at once, `now` in seconds since 1970 UTC, whether the statistics show it.
     pub fn set_refunded(&self, refunds: &Refunds, now: i64) -> Result<Vec<Write>, StoreError> {
         let write = self.note_refunds(refunds, Some(now));
-        let earlier = self.unfinished().filter(|_| self.effects.due != Some(now)).map(Write::delete);
-        Ok([write, Unfinished::put(&self.order, now)?].into_iter().chain(earlier).collect())
+        Ok([write].into_iter().chain(self.due_rows(Some(now))?).collect())
     }
 
     /// The write that notes refunds which failed, of an order that is not paid, or not any more.
@@ -160,8 +158,7 @@ impl StoredOrder {
         if begun {
             return Ok(vec![write]);
         }
-        let earlier = self.unfinished().filter(|_| self.effects.due != Some(due)).map(Write::delete);
-        Ok([write, Unfinished::put(&self.order, due)?].into_iter().chain(earlier).collect())
+        Ok([write].into_iter().chain(self.due_rows(Some(due))?).collect())
     }
 
     /// The write that notes why an operator has to look at the order, if nothing is noted yet, and the provider's

@@ -232,12 +232,18 @@ impl StoredOrder {
 
     /// The writes that let the sweep look at the order at `due` (seconds since 1970 UTC), and not before.
     pub fn postpone(&self, due: i64) -> Result<Vec<Write>, StoreError> {
-        let Some((before, row)) = self.effects.due.zip(self.unfinished()).filter(|(before, _)| *before != due) else {
-            return Ok(Vec::new());
-        };
+        let Some(before) = self.effects.due.filter(|before| *before != due) else { return Ok(Vec::new()) };
         let own = Write::update(self.key(), "SET due = :due").only_if("due = :before");
         let own = own.number(":due", due).number(":before", before);
-        Ok(vec![own, Write::delete(row), Unfinished::put(&self.order, due)?])
+        Ok([own].into_iter().chain(self.due_rows(Some(due))?).collect())
+    }
+
+    /// The writes after which its row among the unfinished is due at `due`, and none if nothing is left to do.
+    pub fn due_rows(&self, due: Option<i64>) -> Result<Vec<Write>, StoreError> {
+        // The same row may be due at the same second again: then it is replaced, not removed.
+        let earlier = self.unfinished().filter(|_| self.effects.due != due).map(Write::delete);
+        let next = due.map(|due| Unfinished::put(&self.order, due)).transpose()?;
+        Ok(earlier.into_iter().chain(next).collect())
     }
 
     /// The writes that finish the order, on the condition that status, refunds and dispute are as they were read: nothing looks

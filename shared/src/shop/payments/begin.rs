@@ -11,11 +11,9 @@ use crate::rules::held::held;
 use crate::rules::pricing::Buyer;
 use crate::shop::accounts::{logins, users};
 use crate::shop::carts::{self, CartContext, LoadedCart};
-use crate::shop::orders::change::OrderInputs;
-use crate::shop::orders::effects::{spent, take_codes, to_check};
+use crate::shop::orders::effects::{OrderInputs, spent, take_codes, to_check};
 use crate::shop::orders::owned_orders::OwnedOrder;
 use crate::shop::orders::refusal::{Guarded, Limit, OrderRefusal, OwnedLimit};
-use crate::shop::orders::unfinished::Unfinished;
 use crate::shop::orders::{StoredOrder, new_internal_id};
 use crate::shop::stock::ledgers;
 use crate::shop::stock::reservations::Reservation;
@@ -221,7 +219,7 @@ pub(super) fn writes(
 ) -> Result<Vec<Guarded>, HoldError> {
     let mut writes = vec![order.put_new()?.into()];
     writes.extend(OwnedOrder::put(&order.order)?.map(Guarded::from));
-    writes.extend(order.effects.due.map(|due| Unfinished::put(&order.order, due)).transpose()?.map(Guarded::from));
+    writes.extend(order.due_rows(order.effects.due)?.into_iter().map(Guarded::from));
     writes.push(carts::write(&remembering(&context.cart, order))?.into());
     // A subscription is checked against the others that were read.
     let mut written = order.order.owner.filter(|_| order.effects.subscription.is_some());

@@ -1,19 +1,25 @@
 //! The order desk: the one place that asks the payment provider about an order, decides, and writes what follows.
 //!
-//! *Settle* asks what became of a payment and writes it, *end* ends a checkout first, *apply* writes what is known already.
+//! *Settle* asks what became of a payment and writes it, *end* ends a checkout first, *apply* writes what is known already. What
+//! the buyer's bank says of a payment is noted with it (rules.md, "Disputes").
 
-use super::dispute::note_dispute;
 use super::provider::{DisputeState, Provider, ProviderError, Session};
-use super::refunds::{EndsGone, end_review, ended_by, note_attempt, note_failed, refund_in_part, review};
+use super::refunds::{EndsGone, end_review, ended_by, note_attempt, note_failed, refund_in_part, review, take_off};
 use crate::clock::Clock;
-use crate::model::{Cancellation, InternalId, Money, OrderStatus};
+use crate::model::{
+    Cancellation, DeliveryStep, Entitlement, InternalId, LoginKind, Money, OrderDelivery, OrderEffects, OrderStatus,
+    User, UserName,
+};
+use crate::rules::dispute::{decisive, is_older, is_taken_back, takes_back};
 use crate::rules::payment::{Decision, Origin, PaymentState, Progress, decide, is_own, origin};
-use crate::shop::orders::change::{Planned, Step, after, plan, with_accounts};
-use crate::shop::orders::effects::Limits;
-use crate::shop::orders::{self, SetStatusError, StoredOrder};
-use crate::table::transaction::{Write, send, send_patiently, sent};
-use crate::table::{Db, LostRace, StoreError, TURNS, in_turns};
-use crate::telemetry;
+use crate::shop::accounts::bans;
+use crate::shop::orders::change::{Step, after, complete, give_up, must_change, write_paid};
+use crate::shop::orders::{self, StoredOrder};
+use crate::shop::subscriptions::of_orders::end;
+use crate::table::published::read_active_version;
+use crate::table::transaction::{Write, send, sent};
+use crate::table::{Db, LostRace, StoreError, TURNS, in_turns, keys, read_live};
+use crate::telemetry::{self, PaymentEvent, payment_event};
 
 /// The table, the time, and the payment provider that is asked: `&P`, or `Option<&P>` where it may be missing.
 #[derive(Debug, Clone, Copy)]
@@ -57,53 +63,6 @@ pub enum SettleError {
 }
 
 crate::table::lost_race!(SettleError);
-
-/// Writes that an order is paid; `false` if a limit does not allow it. Recipients without an account get one. What is held cannot
-/// be refused: if a gift came in between, the limit is exceeded, and the order says so.
-pub(super) async fn write_paid(
-    db: &Db,
-    clock: &dyn Clock,
-    stored: &mut StoredOrder,
-    step: &Step<'_>,
-) -> Result<bool, SettleError> {
-    let lines = with_accounts(db, clock, &stored.order).await?;
-    let step = Step { lines: lines.as_deref(), ..*step };
-    if change(db, stored, &step).await? {
-        return Ok(true);
-    }
-    Ok(stored.effects.held && change(db, stored, &Step { limits: Limits::Ignored, ..step }).await?)
-}
-
-/// Changes the status; `false` if a limit does not allow it. Once it is written, `stored` is the order after it, as far as its
-/// cart and delivery need it.
-pub(super) async fn change(db: &Db, stored: &mut StoredOrder, step: &Step<'_>) -> Result<bool, SettleError> {
-    let Planned { writes, after, .. } = match plan(db, stored, step).await {
-        Ok(planned) => planned,
-        Err(SetStatusError::Refused(_)) => return Ok(false),
-        Err(SetStatusError::Store(error)) => return Err(error.into()),
-        Err(SetStatusError::Forbidden { .. } | SetStatusError::Unknown(_)) => return Err(StoreError::Contended.into()),
-    };
-    let is_written = send_patiently(db, writes).await?.is_ok();
-    if is_written {
-        *stored = after;
-    }
-    Ok(is_written)
-}
-
-/// Changes the status to one that no limit can refuse.
-pub(super) async fn must_change(db: &Db, stored: &mut StoredOrder, step: &Step<'_>) -> Result<(), SettleError> {
-    if change(db, stored, step).await? { Ok(()) } else { Err(StoreError::Contended.into()) }
-}
-
-/// Ends an order that cannot be paid, and gives back what it holds.
-pub(super) async fn give_up(db: &Db, clock: &dyn Clock, id: &InternalId) -> Result<(), SettleError> {
-    in_turns(TURNS, || async {
-        let pending = orders::get(db, id).await?.filter(|stored| stored.order.status == OrderStatus::Pending);
-        let Some(mut stored) = pending else { return Ok(()) };
-        must_change(db, &mut stored, &Step::to(OrderStatus::Cancelled, clock.seconds())).await
-    })
-    .await
-}
 
 /// The id of the order's own payment, if the order does not have it yet.
 pub(super) fn unknown_intent<'a>(stored: &StoredOrder, state: &'a PaymentState) -> Option<&'a str> {
@@ -158,7 +117,7 @@ impl<P: Provider> Desk<'_, &P> {
     /// for again by the same key, so that nothing stays open that could be paid.
     pub(super) async fn end(&self, stored: &StoredOrder) -> Result<Settled, SettleError> {
         if stored.order.price == Money::ZERO {
-            complete(self.db, self.clock, stored).await?;
+            complete(self.db, self.clock, &stored.order.internal_id).await?;
             return Ok(Settled::Changed);
         }
         let session = match stored.session() {
@@ -289,22 +248,6 @@ async fn note_payment(db: &Db, stored: &StoredOrder, state: &PaymentState) -> Re
     send(db, stored.set_intent(intent)?).await
 }
 
-pub(super) async fn complete(db: &Db, clock: &dyn Clock, stored: &StoredOrder) -> Result<(), SettleError> {
-    let id = &stored.order.internal_id;
-    in_turns(TURNS, || async {
-        let Some(mut stored) = orders::get(db, id).await? else { return Ok(()) };
-        let step = Step::to(OrderStatus::Paid, clock.seconds());
-        if stored.order.status == OrderStatus::Pending && !write_paid(db, clock, &mut stored, &step).await? {
-            return give_up(db, clock, id).await;
-        }
-        if let Err(error) = after(db, clock, &stored).await {
-            tracing::warn!(order = %id, %error, "left to the sweep");
-        }
-        Ok(())
-    })
-    .await
-}
-
 impl<P: Provider> Desk<'_, &P> {
     /// Opens the provider's session of an order. If the provider refuses it permanently, what is held is given back.
     pub(super) async fn open_session(&self, stored: &StoredOrder) -> Result<Session, SettleError> {
@@ -330,4 +273,79 @@ impl<P: Provider> Desk<'_, &P> {
         abandon(self.provider, state).await?;
         self.refund_late(stored, state).await
     }
+}
+
+/// Notes the state of a dispute on its order. One that takes the order back takes it off what ledgers call paid, recalls what
+/// waits for game servers, takes back what ran, and bans the buyer if the store says so. The same state may be noted again; an
+/// older one is not. Returns the order as it was before; `None` if it does not exist. After an error the same call may be
+/// repeated.
+pub async fn note_dispute(
+    db: &Db,
+    clock: &dyn Clock,
+    order: &InternalId,
+    dispute: &DisputeState,
+) -> Result<Option<StoredOrder>, SettleError> {
+    in_turns(TURNS, || async {
+        let Some(stored) = orders::get(db, order).await? else { return Ok(None) };
+        let noted = stored.effects.disputes.get(&dispute.id);
+        if noted.is_some_and(|noted| *noted == dispute.state || is_older(&dispute.state, noted)) {
+            return Ok(Some(stored));
+        }
+        note(db, clock, &stored, dispute).await?;
+        tracing::error!(order = %order, state = dispute.state, "a payment is disputed");
+        payment_event(PaymentEvent::Dispute, 1);
+        after(db, clock, &stored).await?;
+        Ok(Some(stored))
+    })
+    .await
+}
+
+/// Writes the state of a dispute and what follows from it.
+async fn note(db: &Db, clock: &dyn Clock, stored: &StoredOrder, dispute: &DisputeState) -> Result<(), SettleError> {
+    let mut disputes = stored.effects.disputes.clone();
+    disputes.insert(dispute.id.clone(), dispute.state.clone());
+    let decides = decisive(disputes.values().map(String::as_str));
+    let takes_back = takes_back(decides);
+    if takes_back && !is_taken_back(&stored.effects) {
+        // Before it is noted, so that a repeated call does it again.
+        ban_buyer(db, clock, stored).await?;
+    }
+    let begun = if takes_back { taken_back(stored) } else { None };
+    let begun = begun.map(|next| stored.begin_delivery(next, clock.seconds())).transpose()?;
+    let (with, others) = begun.map_or((None, Vec::new()), |(own, others)| (Some(own), others));
+    let after = OrderEffects { dispute: Some(decides.to_owned()), ..stored.effects.clone() };
+    let paid = if stored.order.status == OrderStatus::Paid {
+        take_off(db, stored, &after, clock.seconds()).await?
+    } else {
+        Vec::new()
+    };
+    let ended = if takes_back { end(db, stored, true, clock.seconds()).await? } else { Vec::new() };
+    let writes: Vec<Write> =
+        [stored.set_disputes(&disputes, decides, with)].into_iter().chain(others).chain(paid).chain(ended).collect();
+    Ok(send(db, writes).await?)
+}
+
+/// The delivery of a paid order that begins to be taken back. `None` if nothing is delivered, or it is taken back already.
+fn taken_back(stored: &StoredOrder) -> Option<OrderDelivery> {
+    let delivery = stored.effects.delivery.clone()?;
+    let is_given = matches!(delivery.step, DeliveryStep::Queue | DeliveryStep::Queued);
+    let next = OrderDelivery { step: DeliveryStep::Recall, next: 0, entitlement: Entitlement::ChargedBack, ..delivery };
+    (is_given && stored.order.status == OrderStatus::Paid).then_some(next)
+}
+
+/// Bans the name of an order's buyer, if the store does so on disputes. Not after a login by name: anybody could have a
+/// player banned by it.
+async fn ban_buyer(db: &Db, clock: &dyn Clock, stored: &StoredOrder) -> Result<(), StoreError> {
+    let Some(owner) = stored.order.owner.filter(|_| stored.effects.via != Some(LoginKind::Name)) else { return Ok(()) };
+    if !read_active_version(db).await?.is_some_and(|active| active.config.ban_on_dispute) {
+        return Ok(());
+    }
+    let Some(user) = read_live::<User>(db, &keys::user(owner)).await? else { return Ok(()) };
+    let Ok(name) = UserName::parse(&user.username) else { return Ok(()) };
+    let reason = format!("the payment of order {} is disputed", stored.order.internal_id);
+    let now = clock.seconds();
+    if let Some(user) = bans::ban(db, &name, Some(&reason), now).await? {
+        bans::cancel_subscriptions(db, user, now).await?;
+    }
+    Ok(())
 }

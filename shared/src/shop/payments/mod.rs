@@ -9,7 +9,6 @@ pub(in crate::shop) mod begin;
 pub(in crate::shop) mod compare;
 pub(in crate::shop) mod create;
 pub(in crate::shop) mod desk;
-pub(in crate::shop) mod dispute;
 pub(in crate::shop) mod open;
 pub(in crate::shop) mod operator;
 pub(in crate::shop) mod provider;
@@ -23,8 +22,7 @@ pub mod webhook_events;
 pub use begin::Request;
 pub use compare::{Compared, Difference, NotPaid, compare, paid_checkout, return_payment};
 pub use create::{CreateError, create};
-pub use desk::{Desk, SettleError, Settled};
-pub use dispute::note_dispute;
+pub use desk::{Desk, SettleError, Settled, note_dispute};
 pub use open::Checkout;
 pub use operator::{OperatorError, RefundKind, Refunded, open_orders};
 pub use provider::{

@@ -1,11 +1,11 @@
 //! Opening the provider's checkout of an order, and finding the one that is open already.
 
-use super::desk::{Desk, SettleError, Settled, complete};
+use super::desk::{Desk, SettleError, Settled};
 use super::provider::{Provider, ProviderError};
 use super::refunds::EndsGone;
 use crate::model::{Cart, InternalId, Login, Money, OpenCheckout, OrderStatus, UserId};
 use crate::shop::carts;
-use crate::shop::orders::change::clear_cart;
+use crate::shop::orders::change::{clear_cart, complete};
 use crate::shop::orders::{self, StoredOrder};
 use crate::table::transaction::{Unguarded, Write, is_written, send_patiently, sent};
 use crate::table::{Db, StoreError};
@@ -22,7 +22,7 @@ pub struct Checkout {
 pub(super) async fn open<P: Provider>(desk: &Desk<'_, &P>, stored: &StoredOrder) -> Result<Checkout, SettleError> {
     let order = stored.order.internal_id.clone();
     if stored.order.price == Money::ZERO {
-        complete(desk.db, desk.clock, stored).await?;
+        complete(desk.db, desk.clock, &order).await?;
         return Ok(Checkout { order, url: None });
     }
     let session = desk.open_session(stored).await?;
@@ -100,7 +100,7 @@ pub(super) async fn resume<P: Provider>(
             })
         }
         OrderStatus::Paid => {
-            is_written(clear_cart(desk.db, &stored).await)?;
+            clear_cart(desk.db, &stored).await?;
             Ok(Existing::Paid)
         }
         OrderStatus::Failed | OrderStatus::Cancelled | OrderStatus::Refunded => {

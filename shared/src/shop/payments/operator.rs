@@ -1,6 +1,6 @@
 //! The steps of an operator about an order at its payment provider. Each step ends with what the provider says then.
 
-use super::desk::{Desk, SettleError, Settled, unknown_intent, write_paid};
+use super::desk::{Desk, SettleError, Settled, unknown_intent};
 use super::provider::{Provider, ProviderError};
 use super::refunds::{EndsGone, end_review, write_step};
 use crate::model::{InternalId, Money, OrderStatus, RefundAttempt, RefundOutcome, ReviewOutcome, Reviewed};
@@ -8,10 +8,9 @@ use crate::rules::dispute::takes_back;
 use crate::rules::line_refund::LineRefusal;
 use crate::rules::payment::{Origin, PaymentState, Progress, origin};
 use crate::rules::refund::{NextStep, RefundRefusal, next_step};
-use crate::shop::orders::change::Step;
+use crate::shop::orders::change::{Step, after_at_once, write_paid};
 use crate::shop::orders::unfinished::{self, Due};
 use crate::shop::orders::{self, StoredOrder};
-use crate::shop::statistics::follow;
 use crate::table::transaction::is_written;
 use crate::table::{Db, LostRace, StoreError, TURNS, Turns, in_turns};
 
@@ -119,6 +118,11 @@ pub struct Refunded {
 }
 
 impl<P: Provider> Desk<'_, &P> {
+    /// The order with all that follows from a step, as it is then.
+    async fn done(&self, id: &InternalId) -> Result<StoredOrder, OperatorError> {
+        Ok(after_at_once(self.db, self.clock, read(self.db, id).await?).await)
+    }
+
     /// Asks the provider about an order now, and writes what it says. A checkout that has expired is ended. Returns the
     /// stored order. After an error the same call may be repeated.
     pub async fn settle_now(&self, id: &InternalId) -> Result<(StoredOrder, Settled), OperatorError> {
@@ -127,11 +131,9 @@ impl<P: Provider> Desk<'_, &P> {
             return Err(OperatorError::NoPayment);
         }
         let settled = self.settle_or_end(&stored).await?;
-        Ok((read_counted(self.db, id).await?, settled))
+        Ok((self.done(id).await?, settled))
     }
-}
 
-impl<P: Provider> Desk<'_, &P> {
     /// Refunds a payment at the provider up to `total`, in the payment's minor units, or all of it. The amount refunded
     /// before counts, also by other means. A payment that needed an operator is refunded in full, which ends that. After an
     /// error the same call may be repeated at any time, and refunds the same amount once.
@@ -146,7 +148,7 @@ impl<P: Provider> Desk<'_, &P> {
             let step = next_step(&stored.effects, &state, total, asked_at)?;
             if step == NextStep::Done {
                 let refunded = refunded(stored, &state, begun.as_ref(), sent.as_ref());
-                return Ok(Refunded { stored: read_counted(self.db, id).await?, ..refunded });
+                return Ok(Refunded { stored: self.done(id).await?, ..refunded });
             }
             if !is_written(write_step(self.db, &stored, &step, intent).await)? {
                 continue;
@@ -245,7 +247,7 @@ impl<P: Provider> Desk<'_, &P> {
             }
             // What was refunded of it, and what follows from a payment.
             self.apply(id, &state).await?;
-            Ok((read_counted(self.db, id).await?, true))
+            Ok((self.done(id).await?, true))
         })
         .await
     }
@@ -285,19 +287,13 @@ impl<P: Provider> Desk<'_, &P> {
             Settled::Open => Err(OperatorError::Processing),
             Settled::Gone if is_own(self.provider, &stored) => Err(OperatorError::Gone),
             Settled::Gone => Err(OperatorError::Stranded),
-            Settled::Changed | Settled::Unchanged => read_counted(self.db, id).await,
+            Settled::Changed | Settled::Unchanged => self.done(id).await,
         }
     }
 }
 
 fn is_own<P: Provider>(provider: &P, stored: &StoredOrder) -> bool {
     stored.effects.provider.as_ref().is_some_and(|checkout| origin(checkout, &provider.account()) == Origin::Own)
-}
-
-/// The order, counted by the statistics if that is possible now; otherwise the sweep does it.
-async fn read_counted(db: &Db, id: &InternalId) -> Result<StoredOrder, OperatorError> {
-    follow(db, id).await;
-    read(db, id).await
 }
 
 pub(super) async fn read(db: &Db, id: &InternalId) -> Result<StoredOrder, OperatorError> {

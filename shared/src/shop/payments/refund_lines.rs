@@ -6,15 +6,15 @@ use super::operator::{OperatorError, RefundKind, Refunded, payment, read};
 use super::provider::Provider;
 use crate::clock::Clock;
 use crate::model::{DeliveryStep, InternalId, Money, Order, OrderDelivery, OrderStatus, TakenUnits};
-use crate::rules::dispute::{less_returned, takes_back};
+use crate::rules::dispute::takes_back;
 use crate::rules::line_refund::{LineUnits, with_returned};
+use crate::rules::order::less_returned;
 use crate::rules::payment::PaymentState;
 use crate::rules::refund::next_step;
 use crate::shop::delivery;
-use crate::shop::orders::change::{OrderInputs, after};
-use crate::shop::orders::effects::{change_ledgers, give_back_units};
+use crate::shop::orders::change::{after, after_at_once};
+use crate::shop::orders::effects::{OrderInputs, change_ledgers, give_back_units};
 use crate::shop::orders::{SetStatusError, StoredOrder, set_status};
-use crate::shop::statistics::follow;
 use crate::table::transaction::{Write, send};
 use crate::table::{Db, StoreError, in_turns};
 
@@ -43,8 +43,8 @@ impl<P: Provider> Desk<'_, Option<&P>> {
             None => None,
         };
         end_if_nothing_is_left(self.db, self.clock, id).await?;
-        follow(self.db, id).await;
-        Ok(LinesRefunded { stored: read(self.db, id).await?, is_new, payment })
+        let stored = after_at_once(self.db, self.clock, read(self.db, id).await?).await;
+        Ok(LinesRefunded { stored, is_new, payment })
     }
 
     /// Writes what is given back, unless it is already. Returns the order then, and whether this call wrote it.

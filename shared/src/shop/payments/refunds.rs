@@ -4,15 +4,14 @@
 //! refund and never makes another one.
 
 use super::begin::GRACE;
-use super::desk::{Desk, SettleError, Settled, give_up, must_change, unknown_intent};
+use super::desk::{Desk, SettleError, Settled, unknown_intent};
 use super::provider::{Provider, ProviderError};
 use crate::clock::Clock;
 use crate::model::{OrderEffects, OrderStatus, RefundAttempt, RefundOutcome, Refunds, ReviewOutcome, Reviewed};
-use crate::rules::dispute::less_returned;
-use crate::rules::order::users;
+use crate::rules::order::{less_returned, users};
 use crate::rules::payment::{Origin, PaymentState, origin};
 use crate::rules::refund::{NextStep, SENDABLE, next_step};
-use crate::shop::orders::change::Step;
+use crate::shop::orders::change::{Step, give_up, must_change};
 use crate::shop::orders::effects::change_ledgers;
 use crate::shop::orders::{Payment, StoredOrder};
 use crate::shop::stock::ledgers;
@@ -99,7 +98,7 @@ impl<P: Provider> Desk<'_, &P> {
         if stored.order.status != OrderStatus::Pending {
             return Ok(());
         }
-        must_change(self.db, stored, &Step::to(OrderStatus::Cancelled, self.clock.seconds())).await
+        Ok(must_change(self.db, stored, &Step::to(OrderStatus::Cancelled, self.clock.seconds())).await?)
     }
 }
 

@@ -7,7 +7,7 @@ use crate::clock::Clock;
 use crate::model::{Cart, Code, ItemId, Money, Units};
 use crate::rules::cart::PricedLine;
 use crate::rules::order::by_item;
-use crate::shop::orders::change::OrderInputs;
+use crate::shop::orders::effects::OrderInputs;
 use crate::shop::orders::refusal::{Guarded, Limit, OrderRefusal};
 use crate::shop::orders::{self, StoredOrder};
 use crate::shop::stock::open_limited::{self, Added, Entry};

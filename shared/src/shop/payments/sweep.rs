@@ -242,7 +242,9 @@ async fn settle_due<P: Provider>(desk: &Desk<'_, Option<&P>>, row: &Key, id: &In
     };
     if stored.order.status != OrderStatus::Pending {
         let is_counted = !stored.statistics_due();
-        clear_cart(desk.db, &stored).await?;
+        if !clear_cart(desk.db, &stored).await? {
+            return Err(StoreError::Contended.into());
+        }
         let is_delivered = !stored.delivery_due() || follow(desk.db, desk.clock, &stored).await?;
         let writes: Vec<Write> = if !is_delivered {
             stored.postpone(desk.clock.seconds().saturating_add(DELIVERY))?

@@ -1,7 +1,6 @@
 //! The provider's webhook events: acting on one, how far they were asked for, and which of them failed.
 
-use super::desk::{Desk, SettleError};
-use super::dispute::note_dispute;
+use super::desk::{Desk, SettleError, note_dispute};
 use super::provider::{DisputeState, PaymentSubject, Provider, WebhookEvent};
 use crate::model::InternalId;
 use crate::rules::dispute::{FRAUD_WARNING, LOST};

@@ -20,22 +20,6 @@ use std::collections::{BTreeMap, BTreeSet};
 /// and the largest patrons.
 pub const AT_ONCE: usize = 15;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Statistics {
-    /// They do.
-    Current,
-    /// They do not yet; [`catch_up`] lets them.
-    Behind,
-}
-
-/// Lets the statistics follow an order that is written already. A failure leaves them behind.
-pub(in crate::shop) async fn follow(db: &Db, id: &InternalId) -> Statistics {
-    match catch_up(db, id).await {
-        Ok(_) => Statistics::Current,
-        Err(_) => Statistics::Behind,
-    }
-}
-
 /// Lets the statistics follow an order if they are behind. Whether they were.
 pub async fn catch_up(db: &Db, id: &InternalId) -> Result<bool, StoreError> {
     catch_up_all(db, std::slice::from_ref(id)).await

@@ -5,8 +5,7 @@
 mod following;
 mod patrons;
 
-pub(in crate::shop) use following::follow;
-pub use following::{AT_ONCE, Statistics, catch_up, catch_up_all, rename_in_statistics};
+pub use following::{AT_ONCE, catch_up, catch_up_all, rename_in_statistics};
 pub use patrons::{Erased, erase_from_cart, erase_from_order, erase_names};
 pub use patrons::{differs as patrons_differ, repair as repair_patrons};
 

@@ -92,22 +92,17 @@ pub fn add_sold_if_at_most(item: ItemId, units: u64, before: u64) -> Write {
 /// The write that subtracts from the units sold of an item, never below zero. `sold` is what was read: the condition is
 /// that there are still enough, or still not.
 pub fn subtract_sold(item: ItemId, units: u64, sold: i64) -> Write {
-    let (expression, condition) = if i128::from(sold) < i128::from(units) {
-        ("SET #sold = :zero ADD #version :one", "attribute_exists(#pk) AND NOT #sold >= :units")
+    let write = if i128::from(sold) < i128::from(units) {
+        Write::update(keys::count(item), "SET #sold = :zero ADD #version :one")
+            .only_if("attribute_exists(#pk) AND NOT #sold >= :units")
+            .number(":zero", 0)
+            .name("#pk", PK)
     } else {
-        ("ADD #sold :less, #version :one", "#sold >= :units")
+        Write::update(keys::count(item), "ADD #sold :less, #version :one")
+            .only_if("#sold >= :units")
+            .number(":less", format!("-{units}"))
     };
-    let write = Write::update(keys::count(item), expression)
-        .only_if(condition)
-        .name("#sold", SOLD)
-        .name("#version", VERSION)
-        .number(":units", units)
-        .number(":one", 1);
-    if i128::from(sold) < i128::from(units) {
-        write.number(":zero", 0).name("#pk", PK)
-    } else {
-        write.number(":less", format!("-{units}"))
-    }
+    write.name("#sold", SOLD).name("#version", VERSION).number(":units", units).number(":one", 1)
 }
 
 /// Takes the units sold of an item out of the rows; `None` if it has no counter.

@@ -7,7 +7,6 @@ use crate::model::{
 use crate::rules::payment::{PaidPeriod, PaymentState, Progress};
 use crate::shop::delivery::{deliveries, freeze, withdraw};
 use crate::shop::orders::owned_orders::OwnedOrder;
-use crate::shop::orders::unfinished::Unfinished;
 use crate::shop::orders::{self, StoredOrder, next_number};
 use crate::shop::payments::desk::{Desk, SettleError};
 use crate::shop::payments::provider::Provider;
@@ -98,9 +97,8 @@ impl<P: Provider> Desk<'_, &P> {
         let mut order = draft(subscription, period, state, &before, self.provider.account(), restart, now);
         order.order.id = next_number(self.db).await?;
         let commands = commands(self.db, &mut order, &before).await?;
-        let due = Unfinished::put(&order.order, now)?;
-        let owned = OwnedOrder::put(&order.order)?;
-        let writes: Vec<Write> = [order.put_new()?, due].into_iter().chain(owned).chain(commands).collect();
+        let (due, owned) = (order.due_rows(order.effects.due)?, OwnedOrder::put(&order.order)?);
+        let writes: Vec<Write> = [order.put_new()?].into_iter().chain(due).chain(owned).chain(commands).collect();
         // If it conflicts, another request has made the same order.
         sent(self.db, writes).await?;
         Ok(())

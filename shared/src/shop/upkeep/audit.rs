@@ -9,7 +9,7 @@
 
 use super::{Counter, Waiting};
 use crate::model::{Donor, Goal, InternalId, Money, Order, OrderLine, OrderStatus, User, UserId};
-use crate::rules::dispute::less_returned;
+use crate::rules::order::less_returned;
 use crate::rules::order::without_refunded;
 use crate::rules::ownership::Ownership;
 use crate::rules::statistics::derive;

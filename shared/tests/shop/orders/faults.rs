@@ -3,7 +3,6 @@
 use crate::shop::{BALANCE, FIVE, PLAIN, Shop, TWO_EACH, code, id, paid};
 use shared::model::{GiftCardPayment, Money, OrderStatus};
 use shared::shop::orders::{NewOrder, RecordError, SetStatusError, get as show, record, set_status};
-use shared::shop::statistics::Statistics;
 use shared::shop::upkeep::finish_statistics;
 use shared::table::{Db, StoreError};
 use std::sync::Arc;
@@ -38,22 +37,22 @@ async fn prepared(step: Step) -> Shop {
 
 /// Takes the step; returns whether it was taken with its statistics.
 async fn take(shop: &Shop, db: &Db, step: Step) -> bool {
-    let statistics = match step {
+    let stored = match step {
         Step::Record => match record(db, &shop.clock, order(OrderStatus::Paid)).await {
-            Ok(recorded) => Some(recorded.statistics),
+            Ok(recorded) => Some(recorded.stored),
             Err(RecordError::Store(_)) => None,
             Err(error) => panic!("{error:?}"),
         },
         Step::Pay | Step::Refund => {
             let to = if step == Step::Pay { OrderStatus::Paid } else { OrderStatus::Refunded };
             match set_status(db, &shop.clock, &id("a"), to).await {
-                Ok(changed) => Some(changed.statistics),
+                Ok(changed) => Some(changed.stored),
                 Err(SetStatusError::Store(_)) => None,
                 Err(error) => panic!("{error:?}"),
             }
         }
     };
-    statistics == Some(Statistics::Current)
+    stored.is_some_and(|stored| !stored.statistics_due())
 }
 
 async fn assert_taken_once(shop: &Shop, step: Step) {
