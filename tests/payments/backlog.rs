@@ -1,8 +1,8 @@
 //! The scheduled sweep after an outage: many orders are due, and many events were missed; and after a sale: many orders are
 //! paid.
 
-use super::support::sweep;
-use serde_json::json;
+use crate::schedule;
+use serde_json::{Value, json};
 use shared::clock::Clock;
 use shared::config::PaymentKeys;
 use shared::model::{ItemId, Money, Order, OrderEffects, OrderLine, OrderStatus, PlayerName, User, UserId};
@@ -97,6 +97,13 @@ async fn is_handled(store: &TestStore, backlog: Backlog, until: i64) -> bool {
     let mark = EventCursor::read(&store.db).await.unwrap().unwrap();
     let due = unfinished::due(&store.db, store.clock.seconds()).await.unwrap();
     mark.since >= until && due.len() == usize::try_from(backlog.failing).unwrap()
+}
+
+pub async fn sweep(store: &TestStore) -> Value {
+    let event = serde_json::from_str(&schedule::input()).unwrap();
+    let reply = store.invoke_unchecked("payments", &event).await;
+    assert_eq!(reply.status, 200, "{}", reply.text);
+    reply.data()
 }
 
 /// `BACKLOG=5000,2000,50 cargo test -p tests a_backlog_is_handled -- --nocapture` is the benchmark.

@@ -1,6 +1,7 @@
 //! POST /payments/webhook/stripe: a webhook event says only where to look.
 
-use super::support::{act, add, begin, call, create, login, status, stored, sweep};
+use super::backlog::sweep;
+use super::support::{act, add, begin, call, create, login, status, stored};
 use serde_json::{Value, json};
 use shared::model::{InternalId, OrderStatus};
 use shared::table::keys;

@@ -1,6 +1,5 @@
 //! Checkouts through the gateway, paid at the stand-in.
 
-use crate::schedule;
 use serde_json::{Value, json};
 use shared::model::InternalId;
 use shared::shop::orders::{self, StoredOrder};
@@ -98,12 +97,4 @@ pub async fn status(store: &TestStore, token: &str, begun: &Begun) -> (String, S
     let data = call(store, token, "/payments/checkStatus", &body).await.data();
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     (text(&data["status"]), text(&data["order_data"]["status"]))
-}
-
-/// Lets the sweep run once; returns its result.
-pub async fn sweep(store: &TestStore) -> Value {
-    let event = serde_json::from_str(&schedule::input()).unwrap();
-    let reply = store.invoke_unchecked("payments", &event).await;
-    assert_eq!(reply.status, 200, "{}", reply.text);
-    reply.data()
 }

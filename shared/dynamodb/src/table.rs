@@ -30,7 +30,7 @@ use std::time::Duration;
 /// The most keys that one BatchGetItem takes.
 const BATCH: usize = 100;
 /// How often a batch's unprocessed keys are requested before the caller gets an error.
-const UNPROCESSED_ROUNDS: u32 = 4;
+const UNPROCESSED_TURNS: u32 = 4;
 
 /// The code that runs around every call to the database, such as a deadline or a measurement.
 pub trait Middleware: Send + Sync {
@@ -70,7 +70,7 @@ pub enum BatchGetError {
     #[error(transparent)]
     Call(Box<SdkError<BatchGetItemError>>),
     /// Keys were left unprocessed in every round: the database is throttling.
-    #[error("keys are still unprocessed after {UNPROCESSED_ROUNDS} requests")]
+    #[error("keys are still unprocessed after {UNPROCESSED_TURNS} requests")]
     Unprocessed,
 }
 
@@ -128,7 +128,7 @@ impl<M: Middleware> Table<M> {
         let plugins = batch_get_item
             .get_or_init(|| for_operation_read_by::<_, BatchGetItemError>(common, &BatchGetItem::new(), Batch::read));
         let mut found = Vec::with_capacity(wanted.len());
-        let mut turns = Turns::of(UNPROCESSED_ROUNDS);
+        let mut turns = Turns::of(UNPROCESSED_TURNS);
         while turns.next().await {
             let keys = KeysAndAttributes::builder().set_keys(Some(wanted)).consistent_read(true).build();
             let input = keys.and_then(|keys| BatchGetItemInput::builder().request_items(self.name(), keys).build());

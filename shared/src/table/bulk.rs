@@ -13,7 +13,7 @@ const BATCH: usize = 25;
 /// Batches in flight concurrently: enough to hide the round trip, few enough for a new table's throughput.
 pub const IN_FLIGHT: usize = 4;
 /// How often in a row a batch is sent of which nothing is processed, waiting up to 1.3 s before each.
-const UNPROCESSED_ROUNDS: u32 = 12;
+const UNPROCESSED_TURNS: u32 = 12;
 const OPERATION: &str = "BatchWriteItem";
 
 /// Called with how many more items are done.
@@ -113,7 +113,7 @@ pub fn batches<T, E>(mut things: impl Iterator<Item = Result<T, E>>) -> impl Ite
 }
 
 async fn write_batch(db: &Db, mut requests: Vec<WriteRequest>) -> Result<(), StoreError> {
-    let mut turns = Turns::of(UNPROCESSED_ROUNDS);
+    let mut turns = Turns::of(UNPROCESSED_TURNS);
     while turns.next().await {
         let sent = requests.len();
         let answer = db.client().batch_write_item().request_items(db.table(), requests).send().await;
@@ -123,7 +123,7 @@ async fn write_batch(db: &Db, mut requests: Vec<WriteRequest>) -> Result<(), Sto
             return Ok(());
         }
         if requests.len() < sent {
-            turns = Turns::of(UNPROCESSED_ROUNDS);
+            turns = Turns::of(UNPROCESSED_TURNS);
             turns.next().await;
         }
     }

@@ -25,10 +25,8 @@ use keys::Key;
 use serde::de::DeserializeOwned;
 use std::collections::BTreeSet;
 
-/// How often a write that conflicts with another is tried again (rules.md, "Writing a cart").
-pub const RETRIES: u32 = 3;
-/// How often such a write is tried.
-pub const TURNS: u32 = RETRIES + 1;
+/// How often a write that conflicts with another is tried: it is tried again three times (rules.md, "Writing a cart").
+pub const TURNS: u32 = 4;
 
 /// Changes what others change too: `turn` reads, decides and writes, and is repeated while what it has read changes in between.
 /// Fails with that after so many turns. What is kept from one turn to the next needs [`Turns`].

@@ -9,7 +9,7 @@ use aws_sdk_dynamodb::types::{AttributeValue, ReturnValue};
 use serde::Serialize;
 
 /// How often writes are sent while other transactions hold an item.
-const HELD_ROUNDS: u32 = 8;
+const HELD_TURNS: u32 = 8;
 
 /// The guard of a write of which only the condition counts.
 #[derive(Debug, Clone, Copy)]
@@ -32,7 +32,7 @@ pub async fn apply(db: &Db, write: Write) -> Result<bool, StoreError> {
 /// [`super::transaction::send_patiently`] it has a random token: the same writes have an effect each time they are sent, and
 /// in every table. If the database does not respond, it is not known whether they were written.
 pub async fn apply_all(db: &Db, writes: Vec<Write>) -> Result<bool, StoreError> {
-    in_turns(HELD_ROUNDS, || async {
+    in_turns(HELD_TURNS, || async {
         let writes = writes.iter().cloned().map(|write| write.guarded_by(Condition)).collect();
         Ok(send_guarded(db, writes).await?.is_ok())
     })

@@ -26,9 +26,9 @@ const OPERATION: &str = "TransactWriteItems";
 pub const VERSION: &str = "version";
 
 /// How often [`send`] tries what the database has too little capacity for: up to 0.6 s, in which its capacity grows again.
-const THROTTLED_ROUNDS: u32 = 6;
+const THROTTLED_TURNS: u32 = 6;
 /// How often [`send_patiently`] tries. The last pauses last up to a second.
-const CONTENTION_ROUNDS: u32 = 8;
+const CONTENTION_TURNS: u32 = 8;
 
 /// A limit in the condition of a write. If the condition fails, the guard says which refusal that is.
 pub trait Guard {
@@ -299,7 +299,7 @@ pub fn is_written(sent: Result<(), StoreError>) -> Result<bool, StoreError> {
 /// Sends writes as [`send`] does; or nothing was written because a limit does not allow it.
 pub async fn send_guarded<G: Guard>(db: &Db, parts: Vec<Guarded<G>>) -> Result<Result<(), G::Refusal>, StoreError> {
     let (writes, guards) = split(parts);
-    send_while(db, (writes, guards), random::uuid().as_deref(), (THROTTLED_ROUNDS, |_| false)).await
+    send_while(db, (writes, guards), random::uuid().as_deref(), (THROTTLED_TURNS, |_| false)).await
 }
 
 /// Sends writes as [`send_guarded`] does, and again as long as nothing but another transaction on the same items, or too little
@@ -309,7 +309,7 @@ pub async fn send_patiently<G: Guard>(db: &Db, parts: Vec<Guarded<G>>) -> Result
     let (writes, guards) = split(parts);
     let token = token::of(db.table(), &writes);
     let is_held = |reasons: &[CancellationReason]| !reasons.iter().any(has_changed);
-    send_while(db, (writes, guards), Some(&token), (CONTENTION_ROUNDS, is_held)).await
+    send_while(db, (writes, guards), Some(&token), (CONTENTION_TURNS, is_held)).await
 }
 
 /// Sends writes, again as long as the database has too little capacity, or `goes_on` says so of a lost race.

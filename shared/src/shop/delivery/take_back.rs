@@ -92,8 +92,7 @@ impl Following<'_> {
             // Nothing is on a server that begins anew.
             let may_have_run = may_have_run && self.season().is_none();
             let new = id(first, place)?;
-            let player = making.player(entry);
-            match (text, player) {
+            match (text, making.player(entry)) {
                 (Some((text, holds)), Some(player)) => {
                     let whether = (holds, back.is_due && may_have_run);
                     writes.extend(rows.release(&making, (text, entry), whether, (new, &player))?);

@@ -17,11 +17,11 @@ use crate::shop::orders::refusal::{Guarded, OrderRefusal};
 use crate::shop::orders::{StoredOrder, next_number};
 use crate::shop::stock::reservations::Reservation;
 use crate::table::transaction::send;
-use crate::table::{StoreError, Turns};
+use crate::table::{Db, StoreError, Turns};
 use std::collections::BTreeMap;
 
 /// How often a cart that keeps changing is read again.
-const CART_ROUNDS: u32 = 8;
+const CART_TURNS: u32 = 8;
 
 /// The reason why there is no checkout. `E` is why the buyer could not be read.
 #[derive(Debug, thiserror::Error)]
@@ -54,7 +54,7 @@ where
     let mut first = Some(first);
     let mut paid = None;
     let mut is_looked_at_again = false;
-    let mut turns = Turns::of(CART_ROUNDS);
+    let mut turns = Turns::of(CART_TURNS);
     while turns.next().await {
         let context = match first.take() {
             Some(context) => context,
@@ -117,17 +117,12 @@ async fn begin<E>(
     let mut names = found(names, &mut loaded, now)?;
     let lines = loaded.lines();
     let on_cart = loaded.codes(&lines, now);
-    let is_refused = |code: Option<bool>| code == Some(false);
-    let coupon_ends = is_refused(on_cart.coupon.as_ref().map(Result::is_ok));
-    let card_ends = is_refused(on_cart.gift_card.as_ref().map(Result::is_ok));
+    let coupon_ends = on_cart.coupon.as_ref().is_some_and(Result::is_err);
+    let card_ends = on_cart.gift_card.as_ref().is_some_and(Result::is_err);
     let codes = on_cart.applied();
     if coupon_ends || card_ends {
-        let mut cart = loaded.context.cart.clone();
-        cart.coupon.take_if(|_| coupon_ends);
-        cart.gift_card.take_if(|_| card_ends);
-        // The buyer pays only what was shown.
-        send(sources.db, vec![carts::write(&cart)?]).await?;
-        return Err(CheckoutRefusal::CodeRemoved { total: codes.to_pay(&lines) }.into());
+        let cart = loaded.context.cart.clone();
+        return Err(without_codes(sources.db, cart, (coupon_ends, card_ends), codes.to_pay(&lines)).await?.into());
     }
     if let Some(masked) = card_of_another(&loaded.context.cart, &codes, request.login) {
         return Err(CheckoutRefusal::CardOfAnotherLogin { masked }.into());
@@ -150,7 +145,6 @@ async fn begin<E>(
     let mut order = with_checkout(order, &loaded, account, is_limited, now);
     let inputs = inputs(&loaded, &lines, &names);
     let commands = freeze(&mut order, &inputs.items, &inputs.delivery)?;
-    let cart = &loaded.context.cart;
     begin::read_ledgers(sources.db, &lines, &mut names).await?;
     let place = Place::of(&order, is_limited, request.address);
     let writes = |reservation: Option<&Reservation>| {
@@ -160,11 +154,24 @@ async fn begin<E>(
         writes.extend(commands.map(Guarded::from));
         Ok(writes)
     };
-    match write(sources.db, &order, cart, &inputs, place.as_ref(), writes).await {
+    match write(sources.db, &order, &loaded.context.cart, &inputs, place.as_ref(), writes).await {
         Ok(reservation) => Ok((order, reservation)),
         Err(HoldError::Refused(refusal)) => Err(refused(refusal, &lines)),
         Err(HoldError::Store(error)) => Err(error.into()),
     }
+}
+
+/// Takes codes that have ended off a cart: its buyer pays only what was shown.
+async fn without_codes(
+    db: &Db,
+    mut cart: Cart,
+    (coupon_ends, card_ends): (bool, bool),
+    total: Money,
+) -> Result<CheckoutRefusal, StoreError> {
+    cart.coupon.take_if(|_| coupon_ends);
+    cart.gift_card.take_if(|_| card_ends);
+    send(db, vec![carts::write(&cart)?]).await?;
+    Ok(CheckoutRefusal::CodeRemoved { total })
 }
 
 /// The players that gifts in the cart are for.

@@ -143,12 +143,7 @@ impl<P: Provider> Desk<'_, &P> {
     /// events may have come before the order was known as its own. A checkout that is not the order's own changes nothing.
     /// `None` if there is no such order.
     pub async fn apply(&self, id: &InternalId, state: &PaymentState) -> Result<Option<Settled>, SettleError> {
-        let turn = || in_turns(TURNS, || self.decide_once(id, state));
-        let (settled, is_paid_now) = turn().await?;
-        if is_paid_now && state.refunded > Money::ZERO {
-            // It is seen for the first time when a part is refunded already.
-            turn().await?;
-        }
+        let settled = in_turns(TURNS, || self.decide_once(id, state)).await?;
         if settled.is_some() && state.order.as_ref() == Some(id) {
             self.note_disputes(id, state).await?;
         }
@@ -163,33 +158,37 @@ impl<P: Provider> Desk<'_, &P> {
         Ok(())
     }
 
-    /// Decides about an order once, and writes that; whether it was paid by that.
-    async fn decide_once(&self, id: &InternalId, state: &PaymentState) -> Result<(Option<Settled>, bool), SettleError> {
-        let Some(mut stored) = orders::get(self.db, id).await? else { return Ok((None, false)) };
+    /// Decides about an order, and writes that.
+    async fn decide_once(&self, id: &InternalId, state: &PaymentState) -> Result<Option<Settled>, SettleError> {
+        let Some(mut stored) = orders::get(self.db, id).await? else { return Ok(None) };
         if !is_own(&stored.order, &stored.effects, state) {
             tracing::error!(order = %id, session = state.session, "a checkout that is not the order's own is ignored");
-            return Ok((Some(Settled::Unchanged), false));
+            return Ok(Some(Settled::Unchanged));
         }
         note_attempt(self.db, &stored, state).await?;
         let decision = decide(&stored.order, &stored.effects, state);
-        if decision == Decision::Nothing {
-            note_payment(self.db, &stored, state).await?;
-            let is_open = stored.order.status == OrderStatus::Pending;
-            if stored.delivery_due() || stored.effects.cart_cleared == Some(false) {
-                after(self.db, self.clock, &stored).await?;
-            }
-            return Ok((Some(if is_open { Settled::Open } else { Settled::Unchanged }), false));
-        }
-        let pays = matches!(decision, Decision::Pay | Decision::PayOrRefund);
         self.carry_out(&mut stored, state, decision).await.inspect_err(|error| {
             if error.is_contended() {
                 telemetry::conflict();
             }
         })?;
-        if !pays || state.refunded == Money::ZERO {
-            after(self.db, self.clock, &stored).await?;
+        let status = stored.order.status;
+        if decision == Decision::Nothing {
+            if stored.delivery_due() || stored.effects.cart_cleared == Some(false) {
+                after(self.db, self.clock, &stored).await?;
+            }
+            return Ok(Some(if status == OrderStatus::Pending { Settled::Open } else { Settled::Unchanged }));
         }
-        Ok((Some(Settled::Changed), pays))
+        if matches!(decision, Decision::Pay | Decision::PayOrRefund)
+            && status == OrderStatus::Paid
+            && state.refunded > Money::ZERO
+        {
+            // It is seen for the first time when a part is refunded already.
+            let refunds = decide(&stored.order, &stored.effects, state);
+            self.carry_out(&mut stored, state, refunds).await?;
+        }
+        after(self.db, self.clock, &stored).await?;
+        Ok(Some(Settled::Changed))
     }
 
     /// Writes a decision.
@@ -205,7 +204,7 @@ impl<P: Provider> Desk<'_, &P> {
             Step { intent, reviewed: ended.as_ref(), ..Step::to(to, self.clock.seconds()) }
         };
         match decision {
-            Decision::Nothing => {}
+            Decision::Nothing => note_payment(self.db, stored, state).await?,
             Decision::Pay | Decision::PayOrRefund => self.pay_or_refund(stored, state).await?,
             Decision::FinishRefund => {
                 abandon(self.provider, state).await?;

@@ -15,7 +15,7 @@ use crate::table::transaction::is_written;
 use crate::table::{Db, LostRace, StoreError, TURNS, Turns, in_turns};
 
 /// How often an order is looked at while other processes change it.
-const ORDER_ROUNDS: u32 = 12;
+const ORDER_TURNS: u32 = 12;
 /// How many responses of the provider may be lost before a refund is left to the next command.
 const LOST: u32 = 2;
 
@@ -139,7 +139,7 @@ impl<P: Provider> Desk<'_, &P> {
     /// error the same call may be repeated at any time, and refunds the same amount once.
     pub async fn refund(&self, id: &InternalId, total: Option<Money>) -> Result<Refunded, OperatorError> {
         let begun = read(self.db, id).await?.effects.refund.filter(RefundAttempt::is_open);
-        let (mut sent, mut lost, mut turns) = (None, 0, Turns::of(ORDER_ROUNDS));
+        let (mut sent, mut lost, mut turns) = (None, 0, Turns::of(ORDER_TURNS));
         while turns.next().await {
             // The time before the provider is asked: it may have made a refund since it has responded.
             let asked_at = self.clock.seconds();
@@ -255,7 +255,7 @@ impl<P: Provider> Desk<'_, &P> {
     /// An order and what the provider says of its payment, with nothing of it still to be written: the order is as it was
     /// before the provider was asked, so that no refund was begun in between which the provider's words do not have.
     pub(super) async fn settle_and_fetch(&self, id: &InternalId) -> Result<(StoredOrder, PaymentState), OperatorError> {
-        in_turns(ORDER_ROUNDS, || async {
+        in_turns(ORDER_TURNS, || async {
             let before = read(self.db, id).await?;
             let state = self.provider.fetch(before.session().ok_or(OperatorError::NoPayment)?).await?;
             self.apply(id, &state).await?;

@@ -1,7 +1,7 @@
 //! The statistics that follow from orders in a second transaction: goals, the month's top, recent donations, patrons.
 //! The mark on each order, whether the statistics count it, is part of that transaction, so that it is counted once.
 
-use super::{STATISTICS_ROUNDS, patrons};
+use super::{STATISTICS_TURNS, patrons};
 use super::{VersionedDonations, month_sums, newest, top_donors, write_month_sum};
 use crate::model::{
     Donations, Donor, InternalId, Money, MonthSum, Order, PaidOrder, RecentDonation, Settings, User, UserId,
@@ -28,7 +28,7 @@ pub async fn catch_up(db: &Db, id: &InternalId) -> Result<bool, StoreError> {
 /// Lets the statistics follow the orders that they are behind of, at most [`AT_ONCE`], in one transaction. An order
 /// with nothing else left to do leaves the rows of the sweep by it. The statistics are never half written. Whether they were behind.
 pub async fn catch_up_all(db: &Db, ids: &[InternalId]) -> Result<bool, StoreError> {
-    in_turns(STATISTICS_ROUNDS, || async {
+    in_turns(STATISTICS_TURNS, || async {
         let shown = VersionedDonations::read(db).await?;
         let mut rows = db.batch_get(ids.iter().map(keys::order).collect()).await?;
         let orders = ids.iter().filter_map(|id| StoredOrder::take(&mut rows, id).transpose());
@@ -220,7 +220,7 @@ async fn month_writes(
 /// Shows a user's present name and image among the donators and patrons. Done again, it changes only the version of the
 /// statistics. The names are never half changed.
 pub async fn rename_in_statistics(db: &Db, user: &User) -> Result<(), StoreError> {
-    in_turns(STATISTICS_ROUNDS, || async {
+    in_turns(STATISTICS_TURNS, || async {
         let mut shown = VersionedDonations::read(db).await?;
         let mut writes = patrons::rename(db, user).await?;
         rename(&mut shown.donations, user);

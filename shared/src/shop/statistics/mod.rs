@@ -20,7 +20,7 @@ use aws_sdk_dynamodb::types::AttributeValue;
 
 /// How often a transaction of the statistics is tried: all orders write the same item, and in each round one of them
 /// succeeds. If all rounds fail, the order's mark shows that the statistics are behind.
-const STATISTICS_ROUNDS: u32 = 8;
+const STATISTICS_TURNS: u32 = 8;
 
 /// The attribute that counts the writes of the donations item.
 const VERSION: &str = "version";

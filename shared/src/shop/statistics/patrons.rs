@@ -1,6 +1,6 @@
 //! The patrons, who gave most, and a user who is erased from them, from the statistics and from orders.
 
-use super::STATISTICS_ROUNDS;
+use super::STATISTICS_TURNS;
 use super::{VersionedDonations, month_sums, newest, top_donors};
 use crate::model::{Cart, Donor, InternalId, Money, MonthSum, Patron, TopPatrons, User, UserId};
 use crate::rules::donations::{self, Adjustment, ranking};
@@ -60,7 +60,7 @@ pub(in crate::shop) async fn rename(db: &Db, user: &User) -> Result<Vec<Write>, 
 
 /// Compiles the item again if it differs from the patrons' rows. Returns whether it did.
 pub async fn repair(db: &Db) -> Result<bool, StoreError> {
-    in_turns(STATISTICS_ROUNDS, || async {
+    in_turns(STATISTICS_TURNS, || async {
         let shown = VersionedDonations::read(db).await?;
         let Some(compiled) = differing(db).await? else { return Ok(false) };
         send(db, vec![write(&compiled)?, shown.write()?]).await?;
@@ -120,7 +120,7 @@ pub struct Erased {
 /// user's own item must be removed before: then no write that is under way brings the name back. Erasing again changes
 /// nothing. The names are never half erased.
 pub async fn erase_names(db: &Db, user: UserId) -> Result<Erased, StoreError> {
-    in_turns(STATISTICS_ROUNDS, || async {
+    in_turns(STATISTICS_TURNS, || async {
         let mut shown = VersionedDonations::read(db).await?;
         let patron = forget(db, user).await?;
         let was_patron = patron.is_some();

@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 const RESERVING: &str = "reserving";
 
 /// How often an update is tried if a transaction is on the same counter, or others have reserved its last units.
-const COUNTER_ROUNDS: u32 = 6;
+const COUNTER_TURNS: u32 = 6;
 
 /// The units that are reserved for an order before it is written.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -116,7 +116,7 @@ pub async fn reserve(db: &Db, order: &InternalId, units: Units, limit: Option<u3
             request.condition_expression(condition).expression_attribute_values(":before", number(before))
         }
     };
-    let mut turns = Turns::of(COUNTER_ROUNDS);
+    let mut turns = Turns::of(COUNTER_TURNS);
     while turns.next().await {
         match update(db, request.clone()).await? {
             Updated::Written => return Ok(Reserved::Yes),
@@ -147,7 +147,7 @@ pub async fn release(db: &Db, order: &InternalId, units: Units) -> Result<(), St
         .expression_attribute_values(":less", AttributeValue::N(format!("-{}", units.count)));
     let rest = write("SET #sold = :zero ADD #version :one", "NOT #sold >= :units")
         .expression_attribute_values(":zero", number(0));
-    for _ in 0..COUNTER_ROUNDS {
+    for _ in 0..COUNTER_TURNS {
         for request in [&all, &rest] {
             match update(db, request.clone()).await? {
                 // The other one of the two conditions holds, or did a moment ago.
@@ -210,7 +210,7 @@ enum Updated {
 }
 
 async fn update(db: &Db, request: UpdateItemInputBuilder) -> Result<Updated, StoreError> {
-    in_turns(COUNTER_ROUNDS, || async {
+    in_turns(COUNTER_TURNS, || async {
         let Err(error) = db.update_item(request.clone()).await else { return Ok(Updated::Written) };
         match error.as_service_error() {
             Some(UpdateItemError::ConditionalCheckFailedException(failed)) => {

@@ -15,7 +15,7 @@ pub const FIRST: u32 = 4;
 /// The last commit whose `storectl upgrade` reads data of before the first release.
 pub const READS_EARLIER: &str = "5ca4657418fcd1bcd3399d0e5267a76e5289b956";
 /// How often the table is looked at, if others are writing to it.
-const UPGRADE_ROUNDS: u32 = 3;
+const UPGRADE_TURNS: u32 = 3;
 
 /// The steps since the first release, oldest first.
 pub const STEPS: &[Step] = &[];
@@ -99,7 +99,7 @@ pub fn newest(steps: &[Step]) -> u32 {
 /// Upgrades a table. Calls `progress` for what it reads and writes. Fails with [`UpgradeError`] if the database does not respond, or if
 /// others keep writing what an upgrade writes. What was written stays, and the next upgrade continues.
 pub async fn upgrade(db: &Db, steps: &[Step], progress: OnProgress<'_>) -> Result<Upgraded, UpgradeError> {
-    let (mut upgraded, mut turns) = (Upgraded::default(), Turns::of(UPGRADE_ROUNDS));
+    let (mut upgraded, mut turns) = (Upgraded::default(), Turns::of(UPGRADE_TURNS));
     while turns.next().await {
         let lacking = Lacking::find(db, steps, progress).await?;
         upgraded.from = upgraded.from.or(lacking.schema);
