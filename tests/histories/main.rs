@@ -11,6 +11,7 @@ mod cart;
 mod checker;
 mod checker_tests;
 mod checkout;
+mod client;
 mod game;
 mod made;
 mod many_buyers;

@@ -4,21 +4,23 @@
 use super::bench::{Bench, INSTANCES};
 use super::books;
 use super::checker::{Event, Verdict, check};
+use super::client::Client;
 use super::made::Made;
 use super::model::Status;
 use super::one_buyer::{runner, wanted};
+use super::ops::{CartOp, Op};
+use super::record::{Record, Recorder, What, timeline};
 use super::resource::{Resource, Use};
-use super::shop::{BALANCE, CARD, ITEMS, LIMITED, TENTH, VERSIONS};
+use super::shop::{BALANCE, CARD, LIMITED, TENTH, VERSIONS};
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
-use serde_json::{Value, json};
+use serde_json::json;
 use std::fmt::Write as _;
 use std::io::Write as _;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
-use stripe_stand_in::Action;
-use tests::{Call, Reply};
+use tests::Call;
 use tokio::sync::Barrier;
 
 const BUYERS: usize = 6;
@@ -28,6 +30,8 @@ const LOOKUPS: i64 = 18;
 const USES: usize = 1;
 /// How long a buyer waits for the others.
 const START: Duration = Duration::from_secs(5);
+/// How many webhook events are heard after every step of a payment.
+const HEARD: usize = 8;
 
 /// How a deal ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,7 +46,7 @@ enum Ending {
 /// A purchase by a buyer.
 #[derive(Debug, Clone, Copy)]
 struct Deal {
-    units: u64,
+    units: u16,
     code: Option<u8>,
     ending: Ending,
     /// Lookups of an order from the address that all buyers share.
@@ -57,7 +61,7 @@ fn some_deals() -> impl Strategy<Value = Vec<Vec<Deal>>> {
         1 => Just(Ending::Leave),
     ];
     let code = prop_oneof![1 => Just(None), 2 => Just(Some(TENTH)), 1 => Just(Some(CARD))];
-    let deal = (1_u64..4, code, ending, 0_usize..4).prop_map(|(units, code, ending, lookups)| Deal {
+    let deal = (1_u16..4, code, ending, 0_usize..4).prop_map(|(units, code, ending, lookups)| Deal {
         units,
         code,
         ending,
@@ -66,36 +70,15 @@ fn some_deals() -> impl Strategy<Value = Vec<Vec<Deal>>> {
     prop::collection::vec(prop::collection::vec(deal, 1..4), BUYERS)
 }
 
-/// A moment of a buyer's order.
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum What {
-    /// A checkout began, or it is not known whether it did.
-    Begun(Option<String>),
-    /// Something began that may end the order.
-    Ending,
-    /// The service has confirmed that it knows how an order ended.
-    Ended(String),
-    /// A lookup that was not refused.
-    Lookup,
-}
-
-#[derive(Debug, Clone)]
-struct Record {
-    buyer: usize,
-    what: What,
-    call: u64,
-    ret: u64,
-}
-
 struct Run {
     bench: Arc<Bench>,
     names: Vec<String>,
-    codes: [String; 3],
+    /// A client of each buyer, with a recorder that all share.
+    clients: Vec<Client>,
+    recorder: Arc<Recorder>,
     address: String,
     /// The barrier at which buyers wait for each other before their first checkouts.
     start: Barrier,
-    moment: AtomicU64,
-    records: Mutex<Vec<Record>>,
 }
 
 /// The counts of all histories.
@@ -107,106 +90,58 @@ struct Outcome {
 }
 
 impl Run {
-    fn now(&self) -> u64 {
-        self.moment.fetch_add(1, Ordering::SeqCst) + 1
-    }
-
-    fn note(&self, buyer: usize, call: u64, what: What) {
-        let ret = self.now();
-        self.records.lock().unwrap().push(Record { buyer, what, call, ret });
-    }
-
-    async fn send(&self, buyer: usize, token: &str, call: Call) -> Reply {
-        let call = if token.is_empty() { call } else { call.token(token) };
-        let reply = self.bench.instances[buyer % INSTANCES].send(call).await;
-        assert_ne!(reply.status.as_u16(), 500, "{}", reply.text);
-        reply
-    }
-
-    async fn post(&self, buyer: usize, token: &str, path: &str, body: Value) -> Reply {
-        self.send(buyer, token, Call::post(path).json(&body).from_ip(&self.bench.address())).await
-    }
-
-    async fn trade(&self, buyer: usize, token: String, deals: Vec<Deal>) {
+    async fn trade(&self, buyer: usize, deals: Vec<Deal>) {
+        let (client, by) = (&self.clients[buyer], &self.bench.instances[buyer % INSTANCES]);
         for (place, deal) in deals.into_iter().enumerate() {
             for _ in 0..deal.lookups {
-                let call = self.now();
+                let call = self.recorder.now();
                 let lookup = Call::post("/payments/checkStatus").json(&json!({ "order_id": "none" }));
-                let reply = self.send(buyer, "", lookup.from_ip(&self.address)).await;
+                let reply = by.send(lookup.from_ip(&self.address)).await;
+                assert_ne!(reply.status.as_u16(), 500, "{}", reply.text);
                 if reply.status == 200 {
-                    self.note(buyer, call, What::Lookup);
+                    self.recorder.note(buyer, call, What::Lookup);
                 }
             }
-            let path = format!("/cart/add/{}", ITEMS[usize::from(LIMITED)]);
-            self.post(buyer, &token, &path, json!({ "count": deal.units })).await;
-            if let Some(code) = deal.code {
-                let body = json!({ "coupon": self.codes[usize::from(code)] });
-                self.post(buyer, &token, "/cart/acceptCoupon", body).await;
+            let added = CartOp::Add { item: LIMITED, count: deal.units, choice: 0 };
+            for op in std::iter::once(added).chain(deal.code.map(CartOp::Accept)) {
+                client.send(by, &client.token, op.call(&client.codes), None).await;
             }
             if place == 0 {
                 // A buyer who failed keeps no others waiting.
                 _ = tokio::time::timeout(START, self.start.wait()).await;
             }
-            if let Some((order, session)) = self.begin(buyer, &token).await {
-                self.end(buyer, &order, &session, deal.ending).await;
+            let call = self.recorder.now();
+            let created = client.create(by, None).await;
+            self.recorder.note(buyer, call, What::Create(created.clone()));
+            let latest = client.order(0).map(|(order, _)| order);
+            if matches!(created, Some(Ok(order)) if Some(&order) == latest.as_ref()) {
+                self.end(buyer, deal.ending).await;
             }
         }
     }
 
-    /// Begins a checkout: the order and its session.
-    async fn begin(&self, buyer: usize, token: &str) -> Option<(String, String)> {
-        let call = self.now();
-        let agreed = json!({ "paymentMethod": "Stripe", "termsAndConditions": true, "privacyPolicy": true });
-        let reply = self.post(buyer, token, "/payments/create", agreed).await;
-        let data = if reply.status == 200 { reply.json() } else { Value::Null };
-        let order = data["order_id"].as_str().map(ToOwned::to_owned);
-        self.note(buyer, call, What::Begun(order.clone()));
-        let session = data["data"]["url"].as_str()?.rsplit('/').next()?.to_owned();
-        session.starts_with("cs_").then_some((order?, session))
-    }
-
-    async fn end(&self, buyer: usize, order: &str, session: &str, ending: Ending) {
-        let actions: &[Action] = match ending {
-            Ending::Pay => &[Action::Pay],
-            Ending::Refund => &[Action::Pay, Action::Refund(None)],
-            Ending::Expire => &[Action::Expire],
+    /// Ends the buyer's latest order. The service hears of the latest webhook events after every step, the latest first.
+    async fn end(&self, buyer: usize, ending: Ending) {
+        let ops: &[Op] = match ending {
+            Ending::Pay => &[Op::Pay(0)],
+            Ending::Refund => &[Op::Pay(0), Op::Refund(0, None)],
+            Ending::Expire => &[Op::Expire(0)],
             Ending::Leave => &[],
         };
-        for action in actions {
-            let call = self.now();
-            if self.bench.store.payments.act(session, action).is_err() {
-                return;
-            }
-            if *action != Action::Pay {
-                self.note(buyer, call, What::Ending);
-            }
-            let is_told = self.notify(buyer, session).await;
-            if is_told && *action == Action::Expire {
-                self.note(buyer, call, What::Ended(order.to_owned()));
+        for op in ops {
+            self.clients[buyer].act(buyer, *op);
+            for back in 0..HEARD {
+                let call = self.recorder.now();
+                if let Some(what) = self.clients[buyer].notify(buyer, back, None).await {
+                    self.recorder.note(buyer, call, what);
+                }
             }
         }
-    }
-
-    /// Sends every webhook event about a session or its payment, the latest first, and again.
-    async fn notify(&self, buyer: usize, session: &str) -> bool {
-        let mut events = self.bench.store.payments.events();
-        events.reverse();
-        events.truncate(12);
-        let mut is_told = false;
-        for event in events.iter().chain(events.iter().take(2)) {
-            let Some(signed) = self.bench.store.payments.signed(event) else { continue };
-            let body: Value = serde_json::from_str(&signed.body).unwrap();
-            let call = Call::post("/payments/webhook/stripe").header("stripe-signature", &signed.header);
-            let reply = self.send(buyer, "", call.bytes(signed.body).from_ip(&self.bench.address())).await;
-            is_told |= reply.status == 200 && body["data"]["object"]["id"] == session;
-        }
-        is_told
     }
 
     /// The history of each resource, with what there is of it at first.
     fn resources(&self, deals: &[(usize, Made, Status)]) -> Vec<(&'static str, i64, Vec<Event<Use>>)> {
-        let records = self.records.lock().unwrap().clone();
-        let last = self.now();
+        let (records, last) = (self.recorder.records(), self.recorder.now());
         let part = |of: &dyn Fn(&Made) -> i64| -> Vec<Event<Use>> {
             let mut events = Vec::new();
             for (deal, (buyer, made, status)) in deals.iter().enumerate().filter(|(_, (_, made, _))| of(made) > 0) {
@@ -220,44 +155,51 @@ impl Run {
             }
             events
         };
-        let lookups = records.iter().filter(|record| record.what == What::Lookup).enumerate();
-        let lookups = lookups.map(|(deal, Record { call, ret, .. })| Event {
+        let lookups = records.iter().filter(|record| matches!(record.what, What::Lookup)).enumerate();
+        let take = |(deal, record): (usize, &Record)| Event {
             op: Use::Take { deal, amount: 1 },
-            call: *call,
-            ret: Some(*ret),
-        });
+            call: record.call,
+            ret: record.ret,
+        };
         let uses = |made: &Made| i64::from(made.coupon == Some(TENTH));
         vec![
             ("units", VERSIONS[0].limit, part(&|made| made.units(LIMITED))),
             ("uses of the coupon", i64::try_from(USES).unwrap(), part(&uses)),
             ("the gift card", BALANCE, part(&|made| made.from_card)),
-            ("lookups", LOOKUPS, lookups.collect()),
+            ("lookups", LOOKUPS, lookups.map(take).collect()),
         ]
     }
 }
 
 /// When an order began: in the request that was told of it first, or in one before it of which nothing is known.
 fn begun(records: &[Record], buyer: usize, order: &str, last: u64) -> (u64, u64) {
-    let mut call = None;
-    for record in records.iter().filter(|record| record.buyer == buyer) {
+    let (mut call, mut first) = (None, None);
+    for record in records.iter().filter(|record| record.worker == buyer) {
         match &record.what {
-            What::Begun(Some(id)) if id == order => return (call.unwrap_or(record.call), record.ret),
-            What::Begun(Some(_)) => call = None,
-            What::Begun(None) => call = call.or(Some(record.call)),
+            What::Create(Some(Ok(id))) if id == order => {
+                return (call.unwrap_or(record.call), record.ret.unwrap_or(last));
+            }
+            What::Create(Some(Ok(_))) => call = None,
+            What::Create(_) => {
+                call = call.or(Some(record.call));
+                first = first.or(call);
+            }
             _ => {}
         }
     }
-    let first = records.iter().filter(|record| record.buyer == buyer && record.what == What::Begun(None));
-    (call.or_else(|| first.map(|record| record.call).min()).unwrap_or(0), last)
+    (call.or(first).unwrap_or(0), last)
 }
 
-/// When an order ended: after something that may end it, and before the service confirmed that it has.
+/// When an order ended: after something that may end it, and before the service confirmed that it knows of its end.
 fn ended(records: &[Record], buyer: usize, order: &str, (begun, last): (u64, u64)) -> (u64, u64) {
-    let own = || records.iter().filter(|record| record.buyer == buyer && record.call > begun);
-    let may_end = own().filter(|record| matches!(record.what, What::Ending | What::Begun(_)));
-    let told = own().filter(|record| record.what == What::Ended(order.to_owned()));
+    let own = || records.iter().filter(|record| record.worker == buyer && record.call > begun);
+    let may_end = own().filter(|record| matches!(record.what, What::Expire(_) | What::Refund(..) | What::Create(_)));
+    let expired = own().find(|record| matches!(&record.what, What::Expire(id) if id == order));
+    let told = own().filter(|record| {
+        matches!(&record.what, What::Noticed(id) if id == order) && expired.is_some_and(|end| record.call > end.call)
+    });
     let call = may_end.map(|record| record.call).min().unwrap_or(begun + 1);
-    (call, told.map(|record| record.ret).min().unwrap_or(last))
+    (call, told.filter_map(|record| record.ret).min().unwrap_or(last))
 }
 
 async fn run(bench: &Arc<Bench>, number: usize, plan: Vec<Vec<Deal>>, seed: u64) -> Result<Outcome, String> {
@@ -266,17 +208,16 @@ async fn run(bench: &Arc<Bench>, number: usize, plan: Vec<Vec<Deal>>, seed: u64)
     let codes = ["ten", "three", "card"].map(|kind| format!("m{number}-{kind}"));
     bench.stock(&codes, USES).await;
     let names: Vec<String> = (0..plan.len()).map(|buyer| format!("Trader{number}x{buyer}")).collect();
-    let mut tokens = Vec::new();
+    let (recorder, mut clients) = (Arc::<Recorder>::default(), Vec::new());
     for name in &names {
-        tokens.push(bench.login(name).await);
+        clients.push(Client::login(bench, name, codes.clone(), Arc::clone(&recorder)).await);
     }
-    let (address, moment, records) = (bench.address(), AtomicU64::new(0), Mutex::default());
-    let start = Barrier::new(plan.len());
-    let run = Arc::new(Run { bench: Arc::clone(bench), names, codes, address, start, moment, records });
+    let (address, start) = (bench.address(), Barrier::new(plan.len()));
+    let run = Arc::new(Run { bench: Arc::clone(bench), names, clients, recorder, address, start });
     bench.break_calls(seed);
-    let traders = plan.into_iter().zip(tokens).enumerate().map(|(buyer, (deals, token))| {
+    let traders = plan.into_iter().enumerate().map(|(buyer, deals)| {
         let run = Arc::clone(&run);
-        tokio::spawn(async move { run.trade(buyer, token, deals).await })
+        tokio::spawn(async move { run.trade(buyer, deals).await })
     });
     let mut failed = None;
     for trader in traders.collect::<Vec<_>>() {
@@ -293,15 +234,12 @@ async fn judge(run: &Run) -> Result<Outcome, String> {
     books::settle(&run.bench).await;
     let (mut deals, mut balance, mut uses, mut sold) = (Vec::new(), 0, 0, 0);
     for (buyer, name) in run.names.iter().enumerate() {
-        let (made, end) = books::read(&run.bench, name, &run.codes).await;
+        let (made, end) = books::read(&run.bench, name, &run.clients[buyer].codes).await;
         (balance, uses, sold) = (end.balance, end.tenth_uses, end.sold);
         deals.extend(made.into_iter().zip(end.statuses).map(|(made, status)| (buyer, made, status)));
     }
-    let records = run.records.lock().unwrap().clone();
-    let mut text = records.iter().fold(String::new(), |mut text, Record { buyer, what, call, ret }| {
-        _ = writeln!(text, "{call:>5} to {ret:>5}  buyer {buyer}  {what:?}");
-        text
-    });
+    let records = run.recorder.records();
+    let mut text = timeline(&records);
     _ = writeln!(text, "orders, as they are in the table: {deals:#?}");
     for (resource, amount, events) in run.resources(&deals) {
         let verdict = check(&Resource, &Resource::with(amount), &events);

@@ -28,6 +28,8 @@ pub enum What {
     Status(String, Status),
     Spied(String),
     Publish(usize),
+    /// A lookup that was not refused.
+    Lookup,
     /// Something that says nothing, such as the sweep or a request that failed.
     Other(String),
 }
@@ -107,7 +109,7 @@ pub fn events(records: &[Record], made: &[Made]) -> (Vec<Event<Step>>, Vec<usize
                 let Some(order) = found(id) else { continue };
                 about(order, record, records, made)
             }
-            What::Publish(_) | What::Other(_) => continue,
+            What::Publish(_) | What::Lookup | What::Other(_) => continue,
         };
         let step = Step { done, versions: versions(record, records) };
         events.push(Event { op: step, call: record.call, ret: record.ret });

@@ -1,0 +1,118 @@
+//! A buyer's client: what it sends to the instances, and what the provider does with its checkouts.
+
+use super::bench::{Bench, INSTANCES};
+use super::model::NoOrder;
+use super::ops::Op;
+use super::record::{Recorder, What};
+use local::stripe::Action;
+use serde_json::{Value, json};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tests::{Call, Instance, Reply};
+
+pub struct Client {
+    pub bench: Arc<Bench>,
+    pub token: String,
+    pub codes: [String; 3],
+    pub recorder: Arc<Recorder>,
+    /// The orders that the buyer was told of, with their sessions, the oldest first.
+    pub orders: Mutex<Vec<(String, String)>>,
+    /// How many events the provider had before.
+    pub old_events: usize,
+}
+
+impl Client {
+    /// Logs a new player in.
+    pub async fn login(bench: &Arc<Bench>, name: &str, codes: [String; 3], recorder: Arc<Recorder>) -> Self {
+        let (token, old_events) = (bench.login(name).await, bench.store.payments.events().len());
+        Self { bench: Arc::clone(bench), token, codes, recorder, orders: Mutex::default(), old_events }
+    }
+
+    /// Sends a request of the buyer; `None` if the client is killed before the response.
+    pub async fn send(&self, by: &Instance, token: &str, call: Call, killed_after: Option<u64>) -> Option<Reply> {
+        let call = call.from_ip(&self.bench.address());
+        let call = if token.is_empty() { call } else { call.token(token) };
+        let sent = by.send(call);
+        let reply = match killed_after {
+            None => sent.await,
+            Some(millis) => tokio::time::timeout(Duration::from_millis(millis), sent).await.ok()?,
+        };
+        assert_ne!(reply.status.as_u16(), 500, "{}", reply.text);
+        Some(reply)
+    }
+
+    /// The order that is `back` before the latest, with its session.
+    pub fn order(&self, back: usize) -> Option<(String, String)> {
+        let orders = self.orders.lock().unwrap();
+        orders.len().checked_sub(back + 1).map(|place| orders[place].clone())
+    }
+
+    /// Begins a checkout: its order; `None` if the response does not say.
+    pub async fn create(&self, by: &Instance, killed_after: Option<u64>) -> Option<Result<String, NoOrder>> {
+        let agreed = json!({ "paymentMethod": "Stripe", "termsAndConditions": true, "privacyPolicy": true });
+        let reply = self.send(by, &self.token, Call::post("/payments/create").json(&agreed), killed_after).await?;
+        if reply.status != 200 {
+            return None;
+        }
+        let data = reply.json();
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        if data["success"] != true {
+            return Some(Err(refusal(&text(&data["message"]))));
+        }
+        let order = text(&data["order_id"]);
+        let url = text(&data["data"]["url"]);
+        let session = url.rsplit('/').next().unwrap_or_default().to_owned();
+        let mut orders = self.orders.lock().unwrap();
+        if session.starts_with("cs_") && !orders.iter().any(|(known, _)| *known == order) {
+            orders.push((order.clone(), session));
+        }
+        Some(Ok(order))
+    }
+
+    /// A payment, a refund or the end of a checkout at the provider, of which every moment is known.
+    pub fn act(&self, worker: usize, op: Op) {
+        let payments = &self.bench.store.payments;
+        let (Op::Pay(back) | Op::Expire(back) | Op::Refund(back, _)) = op else { return };
+        let Some((order, session)) = self.order(back) else { return };
+        let (action, what) = match op {
+            Op::Pay(_) => (Action::Pay, What::Pay(order)),
+            Op::Refund(_, cents) => (Action::Refund(cents), What::Refund(order, cents)),
+            _ => (Action::Expire, What::Expire(order)),
+        };
+        self.recorder.note_at_once(worker, || payments.act(&session, &action).ok().map(|()| what));
+    }
+
+    /// Passes on one of the provider's webhook events, counted back from the latest, to two instances at once.
+    pub async fn notify(&self, worker: usize, back: usize, killed_after: Option<u64>) -> Option<What> {
+        let events = self.bench.store.payments.events();
+        let place = events.len().checked_sub(back + 1).filter(|place| *place >= self.old_events)?;
+        let signed = self.bench.store.payments.signed(&events[place])?;
+        let body: Value = serde_json::from_str(&signed.body).unwrap();
+        let call = Call::post("/payments/webhook/stripe").header("stripe-signature", &signed.header);
+        let call = call.bytes(signed.body);
+        let [one, other] = [worker, worker + 1].map(|place| &self.bench.instances[place % INSTANCES]);
+        let twice = (self.send(one, "", call.clone(), killed_after), self.send(other, "", call, None));
+        let (reply, _) = tokio::join!(twice.0, twice.1);
+        let reply = reply?;
+        let session = &body["data"]["object"]["id"];
+        let orders = self.orders.lock().unwrap();
+        let order = orders.iter().find(|(_, known)| session == known.as_str()).map(|(order, _)| order.clone());
+        // A webhook event of a payment finds its order only when that is paid.
+        match order {
+            Some(order) if reply.status == 200 => Some(What::Noticed(order)),
+            _ => Some(What::Other(format!("webhook event {} {}: {}", body["type"], session, reply.status))),
+        }
+    }
+}
+
+fn refusal(message: &str) -> NoOrder {
+    let has = |parts: &[&str]| parts.iter().any(|part| message.contains(part));
+    match message {
+        "Your cart is empty." => NoOrder::Empty,
+        _ if has(&["is sold out", "can still be bought", "cannot be bought now"]) => NoOrder::Stock,
+        _ if has(&["At least"]) => NoOrder::Least,
+        _ if has(&["no longer applies"]) => NoOrder::CodeRemoved,
+        _ if has(&["Please try again"]) => NoOrder::Contention,
+        _ => NoOrder::Other(message.to_owned()),
+    }
+}
