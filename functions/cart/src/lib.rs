@@ -13,11 +13,9 @@ mod support;
 use lambda_http::{Body, Request, Response};
 use shared::base::Base;
 use shared::endpoint::{self, Route};
-use shared::model::Promotions;
 use shared::shop::carts::CartSources;
-use shared::shop::catalog::ItemCache;
 use shared::shop::stock::Counters;
-use shared::table::caches::{TRUSTED_FOR, VersionedCache};
+use shared::table::caches::TRUSTED_FOR;
 
 pub static ENDPOINTS: &[Route<State>] = &[
     Route::to::<get_cart::GetCart>(),
@@ -42,9 +40,7 @@ pub static ENDPOINTS: &[Route<State>] = &[
 #[derive(Debug)]
 pub struct State {
     base: Base,
-    items: ItemCache,
     counters: Counters,
-    promotions: VersionedCache<Promotions>,
 }
 
 impl AsRef<Base> for State {
@@ -55,13 +51,12 @@ impl AsRef<Base> for State {
 
 impl State {
     pub fn new(base: Base) -> Self {
-        let counters = Counters::new(TRUSTED_FOR);
-        Self { base, items: ItemCache::default(), counters, promotions: VersionedCache::new() }
+        Self { base, counters: Counters::new(TRUSTED_FOR) }
     }
 
     fn sources(&self) -> CartSources<'_> {
-        let Self { base, items, counters, .. } = self;
-        CartSources { db: &base.db, items, counters, clock: base.clock.as_ref() }
+        let Self { base, counters } = self;
+        CartSources { db: &base.db, items: &base.published.cache, counters, clock: base.clock.as_ref() }
     }
 }
 

@@ -70,8 +70,8 @@ impl Endpoint for GetPromoted {
 
 /// The published promotions, and the units sold of those with a global limit.
 async fn promotions(state: &State, active: Arc<ActiveVersion>) -> Result<(Arc<Promotions>, Sold), StoreError> {
-    let key = keys::promotions(&active.version);
-    let promotions = state.promotions.get(&state.base.db, &key).await?.unwrap_or_default();
+    let promotions: Option<Arc<Promotions>> = state.base.published.get(&keys::promotions(&active.version)).await?;
+    let promotions = promotions.unwrap_or_default();
     let limited = promotions.0.iter().filter(|published| published.item.global_limit.is_some());
     let limited = limited.map(|published| published.item.id);
     let sold = state.counters.read(&state.base.db, limited, state.base.clock.millis()).await?;

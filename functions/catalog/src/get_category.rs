@@ -13,7 +13,7 @@ use shared::model::{
 };
 use shared::money::{CurrencyFormat, Decimal};
 use shared::rules::pricing::{Availability, Buyer, Limits, UpgradeCredit, availability_with_credit};
-use shared::shop::catalog::CategoryPage;
+use shared::shop::catalog::{CategoryPage, category_page};
 use shared::table::{StoreError, keys};
 use shared::token::Claim;
 use std::borrow::Cow;
@@ -224,7 +224,8 @@ async fn load_for(
 
 async fn load(state: &State, active: Arc<ActiveVersion>, path: Option<&CategoryPath>) -> Result<Page, StoreError> {
     let Some(path) = path else { return Ok(None) };
-    let Some(page) = state.pages.get(&state.base.db, &active.version, path).await? else { return Ok(None) };
+    let page = category_page(&state.base.db, &state.base.published.cache, &active.version, path).await?;
+    let Some(page): Option<Arc<CategoryPage<Rendered>>> = page else { return Ok(None) };
     let items = page.categories.iter().flat_map(|category| &category.items);
     let limited = items.filter(|item| item.active && item.global_limit.is_some()).map(|item| item.id);
     let sold = state.counters.read(&state.base.db, limited, state.base.clock.millis()).await?;

@@ -74,7 +74,8 @@ impl Endpoint for GetFeaturedDeals {
 }
 
 async fn load(state: &State, active: Arc<ActiveVersion>) -> Result<(Arc<Deals>, Sold), StoreError> {
-    let deals = state.deals.get(&state.base.db, &keys::deals(&active.version)).await?.unwrap_or_default();
+    let deals: Option<Arc<Deals>> = state.base.published.get(&keys::deals(&active.version)).await?;
+    let deals = deals.unwrap_or_default();
     let limited = deals.0.iter().filter(|deal| deal.item.global_limit.is_some()).map(|deal| deal.item.id);
     let sold = state.counters.read(&state.base.db, limited, state.base.clock.millis()).await?;
     Ok((deals, sold))

@@ -105,9 +105,8 @@ async fn load(
     id: Option<ItemId>,
 ) -> Result<Option<(Arc<PublishedItem>, Sold)>, StoreError> {
     let Some(id) = id else { return Ok(None) };
-    let Some(published) = state.items.get(&state.base.db, &keys::item(&active.version, id)).await? else {
-        return Ok(None);
-    };
+    let published: Option<Arc<PublishedItem>> = state.base.published.get(&keys::item(&active.version, id)).await?;
+    let Some(published) = published else { return Ok(None) };
     let limited = published.item.global_limit.map(|_| id).into_iter();
     let sold = state.counters.read(&state.base.db, limited, state.base.clock.millis()).await?;
     Ok(Some((published, sold)))

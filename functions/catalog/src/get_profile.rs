@@ -14,6 +14,7 @@ use shared::model::{
 use shared::money::{self, CurrencyFormat, Decimal};
 use shared::rules::pricing::{Buyer, availability};
 use shared::shop::accounts::names;
+use shared::shop::catalog::ItemPlan;
 use shared::shop::statistics;
 use shared::shop::stock::ledgers;
 use shared::table::{Rows, StoreError, keys};
@@ -116,9 +117,9 @@ impl Endpoint for GetProfile {
 }
 
 async fn load(state: &State, active: Arc<ActiveVersion>) -> Result<(Arc<Settings>, Arc<Staff>), StoreError> {
-    let (db, version) = (&state.base.db, &active.version);
+    let (published, version) = (&state.base.published, &active.version);
     let (settings, staff) = (keys::settings(version), keys::staff(version));
-    let (settings, staff) = tokio::try_join!(state.settings.get(db, &settings), state.staff.get(db, &staff))?;
+    let (settings, staff) = tokio::try_join!(published.get(&settings), published.get(&staff))?;
     Ok((settings.unwrap_or_default(), staff.unwrap_or_default()))
 }
 
@@ -133,12 +134,12 @@ async fn bought(state: &State, active: &ActiveVersion, buyer: Buyer<'_>) -> Resu
     held.sort_by(|(paid, item), (other, other_item)| other.cmp(paid).then(item.cmp(other_item)));
     held.truncate(MOST_ITEMS);
     let ids = || held.iter().map(|(_, item)| *item);
-    let items = state.bought.plan(&active.version, ids());
+    let items = ItemPlan::new(&state.base.published.cache, &active.version, ids());
     let limited = |id: &ItemId| items.known(*id).is_none_or(|published| published.item.global_limit.is_some());
     let counters = state.counters.plan(ids().filter(limited), state.base.clock.millis());
     let keys: Vec<_> = items.keys().chain(counters.keys()).collect();
     let mut rows = if keys.is_empty() { Rows::default() } else { state.base.db.batch_get(keys).await? };
-    let items = state.bought.complete(items, &mut rows, |_| true)?;
+    let items = items.complete(&mut rows, |_| true)?;
     let mut shown: Bought = items.into_iter().map(|(id, published)| (published, buyer.owned(id).paid)).collect();
     shown.sort_by_key(|(published, _)| published.item.id);
     Ok((shown, state.counters.complete(counters, &mut rows)?))

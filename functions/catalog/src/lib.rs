@@ -13,10 +13,8 @@ use lambda_http::{Body, Request, Response};
 use shared::base::Base;
 use shared::endpoint::{self, Route};
 use shared::http::reply::RenderedOnce;
-use shared::model::{Deals, PublishedItem, Settings, Staff, Tree};
-use shared::shop::catalog::{CategoryPages, ItemCache};
 use shared::shop::stock::Counters;
-use shared::table::caches::{TRUSTED_FOR, VersionedCache};
+use shared::table::caches::TRUSTED_FOR;
 
 pub static ENDPOINTS: &[Route<State>] = &[
     Route::to::<list_categories::ListCategories>(),
@@ -30,13 +28,6 @@ pub static ENDPOINTS: &[Route<State>] = &[
 #[derive(Debug)]
 pub struct State {
     base: Base,
-    pages: CategoryPages<get_category::Rendered>,
-    trees: VersionedCache<Tree>,
-    deals: VersionedCache<Deals>,
-    items: VersionedCache<PublishedItem>,
-    bought: ItemCache,
-    settings: VersionedCache<Settings>,
-    staff: VersionedCache<Staff>,
     counters: Counters,
     category_list: RenderedOnce<String>,
 }
@@ -49,19 +40,7 @@ impl AsRef<Base> for State {
 
 impl State {
     pub fn new(base: Base) -> Self {
-        let counters = Counters::new(TRUSTED_FOR);
-        Self {
-            base,
-            pages: CategoryPages::default(),
-            trees: VersionedCache::new(),
-            deals: VersionedCache::new(),
-            items: VersionedCache::new(),
-            bought: ItemCache::default(),
-            settings: VersionedCache::new(),
-            staff: VersionedCache::new(),
-            counters,
-            category_list: RenderedOnce::new(),
-        }
+        Self { base, counters: Counters::new(TRUSTED_FOR), category_list: RenderedOnce::new() }
     }
 }
 

@@ -61,9 +61,8 @@ impl Endpoint for ListCategories {
 }
 
 pub async fn read(state: &State) -> Result<(Arc<ActiveVersion>, Option<Arc<Tree>>), StoreError> {
-    let load = |version: Arc<ActiveVersion>| async move {
-        state.trees.get(&state.base.db, &keys::tree(&version.version)).await
-    };
+    let load =
+        |version: Arc<ActiveVersion>| async move { state.base.published.get(&keys::tree(&version.version)).await };
     state.base.published.at_current(load).await
 }
 

@@ -73,5 +73,5 @@ impl Endpoint for GetPage {
 }
 
 async fn load(state: &State, version: Arc<ActiveVersion>, url: &PageUrl) -> Result<Option<Arc<Page>>, StoreError> {
-    state.pages.get(&state.base.db, &keys::page(&version.version, url)).await
+    state.base.published.get(&keys::page(&version.version, url)).await
 }

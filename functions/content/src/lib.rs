@@ -13,10 +13,9 @@ use lambda_http::{Body, Request, Response};
 use shared::base::Base;
 use shared::endpoint::{self, Route};
 use shared::http::reply::RenderedOnce;
-use shared::model::{Deals, Donations, Page, Patronage, PublishedItem, Settings, Staff, TopPatrons, Tree};
-use shared::shop::catalog::CategoryPages;
+use shared::model::{Donations, TopPatrons};
 use shared::shop::stock::Counters;
-use shared::table::caches::{TRUSTED_FOR, Timed, VersionedCache};
+use shared::table::caches::{TRUSTED_FOR, Timed};
 use std::sync::Arc;
 
 pub static ENDPOINTS: &[Route<State>] = &[
@@ -32,14 +31,6 @@ pub static ENDPOINTS: &[Route<State>] = &[
 #[derive(Debug)]
 pub struct State {
     base: Base,
-    pages: VersionedCache<Page>,
-    settings: VersionedCache<Settings>,
-    staff: VersionedCache<Staff>,
-    patronage: VersionedCache<Patronage>,
-    trees: VersionedCache<Tree>,
-    deals: VersionedCache<Deals>,
-    categories: CategoryPages<()>,
-    items: VersionedCache<PublishedItem>,
     counters: Counters,
     donations: Timed<Donations>,
     patrons: Timed<TopPatrons>,
@@ -61,14 +52,6 @@ impl State {
         let counters = Counters::new(TRUSTED_FOR);
         Self {
             base,
-            pages: VersionedCache::new(),
-            settings: VersionedCache::new(),
-            staff: VersionedCache::new(),
-            patronage: VersionedCache::new(),
-            trees: VersionedCache::new(),
-            deals: VersionedCache::new(),
-            categories: CategoryPages::default(),
-            items: VersionedCache::new(),
             counters,
             donations,
             patrons,

@@ -96,10 +96,10 @@ pub async fn load(state: &State, active: &ActiveVersion) -> Result<Shown, StoreE
     if !active.config.is_patrons_enabled {
         return Ok(None);
     }
-    let (db, key) = (&state.base.db, keys::patronage(&active.version));
-    let patrons = state.patrons.get(state.base.clock.millis(), statistics::top_patrons(db));
-    let (patronage, patrons) = tokio::try_join!(state.patronage.get(db, &key), patrons)?;
-    Ok(patronage.filter(|patronage| patronage.enabled).map(|patronage| (patronage, patrons)))
+    let key = keys::patronage(&active.version);
+    let patrons = state.patrons.get(state.base.clock.millis(), statistics::top_patrons(&state.base.db));
+    let (patronage, patrons) = tokio::try_join!(state.base.published.get(&key), patrons)?;
+    Ok(patronage.filter(|patronage: &Arc<Patronage>| patronage.enabled).map(|patronage| (patronage, patrons)))
 }
 
 fn body(shown: Option<&(Arc<Patronage>, Arc<TopPatrons>)>, format: CurrencyFormat) -> PatronsReply<'_> {

@@ -30,6 +30,6 @@ impl Endpoint for ListStaff {
 }
 
 async fn load(state: &State, active: Arc<ActiveVersion>) -> Result<Arc<Staff>, StoreError> {
-    let staff = state.staff.get(&state.base.db, &keys::staff(&active.version)).await?;
+    let staff = state.base.published.get(&keys::staff(&active.version)).await?;
     Ok(staff.unwrap_or_default())
 }

@@ -17,8 +17,8 @@ use lambda_http::{Body, Request, Response};
 use shared::base::Base;
 use shared::endpoint::{self, Route};
 use shared::http::reply as http_reply;
-use shared::model::{Donations, Settings, TopPatrons};
-use shared::table::caches::{TRUSTED_FOR, Timed, VersionedCache};
+use shared::model::{Donations, TopPatrons};
+use shared::table::caches::{TRUSTED_FOR, Timed};
 
 /// The endpoints of this function. Their routes are below the gateway's [`ROUTES`].
 pub static ENDPOINTS: &[Route<State>] = &[
@@ -41,7 +41,6 @@ pub static ENDPOINTS: &[Route<State>] = &[
 #[derive(Debug)]
 pub struct State {
     base: Base,
-    settings: VersionedCache<Settings>,
     donations: Timed<Donations>,
     patrons: Timed<TopPatrons>,
 }
@@ -56,7 +55,7 @@ impl State {
     /// A state with empty caches.
     pub fn new(base: Base) -> Self {
         let (donations, patrons) = (Timed::new(TRUSTED_FOR), Timed::new(TRUSTED_FOR));
-        Self { base, settings: VersionedCache::new(), donations, patrons }
+        Self { base, donations, patrons }
     }
 }
 

@@ -10,6 +10,7 @@ use shared::model::{ActiveVersion, CodeText, InternalId, Items, Money, Order, Or
 use shared::money::{self, CurrencyFormat, Decimal};
 use shared::rules::delivery::shown::LineState;
 use shared::rules::order::{OrderVisibility, visibility_of};
+use shared::shop::catalog::ItemPlan;
 use shared::shop::delivery::{LineDelivery, lines_of};
 use shared::shop::orders::StoredOrder;
 use shared::table::StoreError;
@@ -178,9 +179,9 @@ pub async fn unnamed<'a>(
     orders: impl Iterator<Item = &'a Order>,
 ) -> Result<Items, StoreError> {
     let lines = orders.flat_map(|order| &order.lines).filter(|line| line.chosen.is_none());
-    let plan = state.items.plan(&active.version, lines.map(|line| line.item));
+    let plan = ItemPlan::new(&state.base.published.cache, &active.version, lines.map(|line| line.item));
     let mut rows = state.base.db.batch_get(plan.keys().collect()).await?;
-    state.items.complete(plan, &mut rows, |_| false)
+    plan.complete(&mut rows, |_| false)
 }
 
 /// The name of a line's item: the one that was sold, or else the published one.

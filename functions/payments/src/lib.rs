@@ -18,7 +18,6 @@ use shared::base::Base;
 use shared::endpoint::{self, Route};
 use shared::providers::Stripe;
 use shared::shop::carts::CartSources;
-use shared::shop::catalog::ItemCache;
 use shared::shop::stock::Counters;
 use std::time::Duration;
 
@@ -40,7 +39,6 @@ const DEADLINE: Duration = Duration::from_secs(18);
 #[derive(Debug)]
 pub struct State {
     base: Base,
-    items: ItemCache,
     counters: Counters,
     stripe: Option<Stripe>,
 }
@@ -57,12 +55,12 @@ impl State {
         // What decides whether an order is written is never cached.
         let counters = Counters::new(Duration::ZERO);
         let stripe = Stripe::of(&base.config);
-        Self { base, items: ItemCache::default(), counters, stripe }
+        Self { base, counters, stripe }
     }
 
     fn sources(&self) -> CartSources<'_> {
-        let Self { base, items, counters, .. } = self;
-        CartSources { db: &base.db, items, counters, clock: base.clock.as_ref() }
+        let Self { base, counters, .. } = self;
+        CartSources { db: &base.db, items: &base.published.cache, counters, clock: base.clock.as_ref() }
     }
 }
 

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 /// The largest published thing in bytes of JSON; an item of the table holds 400 KB (rules.md, "Publishing").
 const LARGEST_ROW: usize = 350 * 1_024;
 /// The largest category with its subcategories in bytes of JSON, which one request reads and returns. It is read
-/// by one Query of at most 1 MB, two such pages are kept in the functions' cache of published things, and the response
+/// by one Query of at most 1 MB, several such pages fit into the functions' cache of published things, and the response
 /// stays below half of Lambda's 6 MB however small the items are (`a_page_of_the_largest_size_is_read_once_…`).
 pub const LARGEST_PAGE: usize = 1_000_000;
 /// The start of the hashed text: a change in how rows are written changes every version's name.

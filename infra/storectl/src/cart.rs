@@ -8,8 +8,8 @@ use shared::rules::cart::{PricedLine, sums};
 use shared::rules::code::{Applied, CodeRefusal};
 use shared::rules::missing::missing;
 use shared::shop::carts::{self, Attempt, CartContext, CartSources, EditError, LoadedCart};
-use shared::shop::catalog::ItemCache;
 use shared::shop::stock::Counters;
+use shared::table::caches::VersionedCache;
 use shared::table::{StoreError, keys};
 use std::sync::Arc;
 use std::time::Duration;
@@ -37,7 +37,7 @@ async fn show(at: &Deployment, which: &WhichUser) -> Outcome {
     let user = find_which(at, which).await?;
     let active = Arc::new(at.published().await?);
     let (id, username, format) = (user.id, user.username.clone(), CurrencyFormat::new(active.config.digits));
-    let (items, counters) = (ItemCache::default(), Counters::new(Duration::ZERO));
+    let (items, counters) = (VersionedCache::default(), Counters::new(Duration::ZERO));
     let sources = CartSources { db: &at.db, items: &items, counters: &counters, clock: at.clock.as_ref() };
     let rows = at.db.batch_get(CartContext::keys(id).to_vec()).await?;
     let cart = LoadedCart::load(&sources, CartContext::take(user, active, rows)?, None).await?;

@@ -1,5 +1,5 @@
-//! Values of the table that a process keeps: one that is read again when it is older than a few seconds, and published things, whose keys
-//! contain their version and which never change.
+//! Values of the table that a process keeps: one that is read again when it is older than a few seconds ([`Timed`]), and published
+//! things, whose keys contain their version and which never change ([`VersionedCache`]).
 
 use super::StoreError;
 use super::client::Db;
@@ -8,6 +8,7 @@ use super::keys::Key;
 use quick_cache::sync::{Cache, DefaultLifecycle};
 use quick_cache::{DefaultHashBuilder, Options, OptionsBuilder, Weighter};
 use serde::de::DeserializeOwned;
+use std::any::Any;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -61,29 +62,35 @@ impl<T> Timed<T> {
     }
 }
 
-/// The most that one cache keeps, in bytes of stored JSON. The structs take about twice that: a function with three
-/// full caches is well below the smallest memory size.
-const CAPACITY: u64 = 4 * 1024 * 1024;
+/// The most that a process keeps of published things, in bytes of stored JSON. The structs take about twice that, which is well
+/// below the smallest memory size.
+const CAPACITY: u64 = 12 * 1024 * 1024;
 /// The number of things of average size in a full cache.
-const ESTIMATED_THINGS: usize = 1_000;
+const ESTIMATED_THINGS: usize = 3_000;
 
-#[derive(Debug)]
-struct Cached<T> {
-    thing: Arc<T>,
+/// A published thing; `None` if the version has none under the key, which is as immutable.
+#[derive(Debug, Clone)]
+struct Cached {
+    thing: Option<Arc<dyn Any + Send + Sync>>,
     bytes: usize,
 }
 
-impl<T> Clone for Cached<T> {
-    fn clone(&self) -> Self {
-        Self { thing: Arc::clone(&self.thing), bytes: self.bytes }
+impl Cached {
+    /// The thing as a `T`. Fails if it is something else.
+    fn read_as<T: Any + Send + Sync>(self) -> Result<Option<Arc<T>>, NotCached> {
+        self.thing.map(Arc::downcast).transpose().map_err(|_| NotCached)
     }
 }
+
+/// Nothing of this type is cached under a key.
+#[derive(Debug)]
+pub struct NotCached;
 
 #[derive(Debug, Clone)]
 struct Bytes;
 
-impl<T> Weighter<Key, Cached<T>> for Bytes {
-    fn weight(&self, key: &Key, cached: &Cached<T>) -> u64 {
+impl Weighter<Key, Cached> for Bytes {
+    fn weight(&self, key: &Key, cached: &Cached) -> u64 {
         (key.pk.len() + cached.bytes) as u64
     }
 }
@@ -100,10 +107,10 @@ pub(crate) fn options(estimated_items: usize, weight: u64) -> Options {
     options.expect("the options are complete")
 }
 
-/// Published things of one type by key. Concurrent misses share one read. Absence is not kept, so that requests for
-/// what does not exist evict nothing.
+/// Published things of every type by key; a key is always of one type. Concurrent misses share one read. Absence is kept only
+/// if a caller inserts it, so that requests for what does not exist evict nothing.
 #[derive(Debug)]
-pub struct VersionedCache<T>(Cache<Key, Cached<T>, Bytes>);
+pub struct VersionedCache(Cache<Key, Cached, Bytes>);
 
 /// The reason why a thing is not cached.
 enum Miss {
@@ -111,58 +118,54 @@ enum Miss {
     Failed(StoreError),
 }
 
-impl<T> VersionedCache<T> {
+impl Default for VersionedCache {
     /// An empty cache.
-    ///
-    /// # Panics
-    /// Never: the cache's options are complete.
-    pub fn new() -> Self {
+    fn default() -> Self {
         let options = options(ESTIMATED_THINGS, CAPACITY);
         Self(Cache::with_options(options, Bytes, DefaultHashBuilder::default(), DefaultLifecycle::default()))
     }
+}
+
+impl VersionedCache {
+    /// The published thing under `key`. A miss is a strongly consistent read: right after a publish, a replica that
+    /// lags must not make a page look missing.
+    pub async fn get<T>(&self, db: &Db, key: &Key) -> Result<Option<Arc<T>>, StoreError>
+    where
+        T: DeserializeOwned + Any + Send + Sync,
+    {
+        let load = async {
+            let item = db.get(key, true).await?;
+            item.map(|item| decode_published(key, &item)).transpose()
+        };
+        self.get_or_load(key, load).await
+    }
 
     /// The thing under `key`. If it is not cached, `load` reads it, and returns how many bytes it was.
-    pub async fn get_or_load(
+    pub async fn get_or_load<T: Any + Send + Sync>(
         &self,
         key: &Key,
         load: impl Future<Output = Result<Option<(T, usize)>, StoreError>>,
     ) -> Result<Option<Arc<T>>, StoreError> {
         let load = async {
             let (thing, bytes) = load.await.map_err(Miss::Failed)?.ok_or(Miss::Absent)?;
-            Ok(Cached { thing: Arc::new(thing), bytes })
+            Ok(Cached { thing: Some(Arc::new(thing)), bytes })
         };
         match self.0.get_or_insert_async(key, load).await {
-            Ok(cached) => Ok(Some(cached.thing)),
+            Ok(cached) => {
+                cached.read_as().map_err(|NotCached| StoreError::unreadable(key, "it is cached as another type"))
+            }
             Err(Miss::Absent) => Ok(None),
             Err(Miss::Failed(error)) => Err(error),
         }
     }
 
-    /// The thing under `key`, if it is cached.
-    pub fn peek(&self, key: &Key) -> Option<Arc<T>> {
-        self.0.get(key).map(|cached| cached.thing)
+    /// The thing under `key`, or its absence, if that is cached.
+    pub fn peek<T: Any + Send + Sync>(&self, key: &Key) -> Result<Option<Arc<T>>, NotCached> {
+        self.0.get(key).ok_or(NotCached)?.read_as()
     }
 
-    /// Caches a thing that was read together with others.
-    pub fn insert(&self, key: Key, thing: Arc<T>, bytes: usize) {
-        self.0.insert(key, Cached { thing, bytes });
-    }
-}
-
-impl<T> Default for VersionedCache<T> {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl<T: DeserializeOwned> VersionedCache<T> {
-    /// The published thing under `key`. A miss is a strongly consistent read: right after a publish, a replica that
-    /// lags must not make a page look missing.
-    pub async fn get(&self, db: &Db, key: &Key) -> Result<Option<Arc<T>>, StoreError> {
-        let load = async {
-            let item = db.get(key, true).await?;
-            item.map(|item| decode_published(key, &item)).transpose()
-        };
-        self.get_or_load(key, load).await
+    /// Caches a thing that was read together with others, or its absence.
+    pub fn insert<T: Any + Send + Sync>(&self, key: Key, thing: Option<Arc<T>>, bytes: usize) {
+        self.0.insert(key, Cached { thing: thing.map(|thing| thing as Arc<dyn Any + Send + Sync>), bytes });
     }
 }

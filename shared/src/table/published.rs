@@ -1,14 +1,17 @@
 //! The active version, and reads of published things through it (rules.md, "Publishing").
 
-use super::caches::Timed;
+use super::caches::{Timed, VersionedCache};
 use super::client::Db;
 use super::codec::{Item, decode_live, encode_live};
+use super::keys::Key;
 use super::single::apply;
 use super::transaction::{Write, sent};
 use super::{StoreError, keys};
 use crate::clock::Clock;
 use crate::model::{ActiveVersion, LocalAddresses, ProviderAccount, SCHEMA};
 use aws_sdk_dynamodb::types::AttributeValue;
+use serde::de::DeserializeOwned;
+use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -58,10 +61,12 @@ pub async fn set_leaving(db: &Db, account: Option<&ProviderAccount>) -> Result<b
     apply(db, write.only_if("attribute_exists(#version)").name("#version", "version")).await
 }
 
-/// Which version is published, as this process knows it. Only one of current data is ever kept.
+/// Which version is published, and the things of the versions that were read, as this process knows them. Only a version of
+/// current data is ever kept.
 #[derive(Debug)]
 pub struct Published {
     db: Db,
+    pub cache: VersionedCache,
     clock: Arc<dyn Clock>,
     active: Timed<ActiveVersion>,
     addresses: LocalAddresses,
@@ -72,8 +77,8 @@ pub struct Published {
 impl Published {
     /// Nothing is read yet. An active version will be trusted for `lifetime`.
     pub fn new(db: Db, clock: Arc<dyn Clock>, lifetime: Duration) -> Self {
-        let addresses = LocalAddresses::default();
-        Self { db, clock, active: Timed::new(lifetime), addresses, is_outdated: AtomicBool::new(false) }
+        let (active, cache, addresses) = (Timed::new(lifetime), VersionedCache::default(), LocalAddresses::default());
+        Self { db, cache, clock, active, addresses, is_outdated: AtomicBool::new(false) }
     }
 
     /// The same with addresses on this machine.
@@ -106,6 +111,14 @@ impl Published {
         let current = must_be_current(&active);
         self.is_outdated.store(current.is_err(), Ordering::Relaxed);
         current.map(|()| active)
+    }
+
+    /// The published thing under `key`, see [`VersionedCache::get`].
+    pub async fn get<T>(&self, key: &Key) -> Result<Option<Arc<T>>, StoreError>
+    where
+        T: DeserializeOwned + Any + Send + Sync,
+    {
+        self.cache.get(&self.db, key).await
     }
 
     /// The active version last read, however old.

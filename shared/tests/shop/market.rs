@@ -10,10 +10,10 @@ use shared::model::{
 use shared::shop::accounts::names;
 use shared::shop::carts;
 use shared::shop::carts::{CartContext, CartSources};
-use shared::shop::catalog::ItemCache;
 use shared::shop::orders::{self, StoredOrder};
 use shared::shop::payments::{CHECKOUTS, Checkout, CreateError, Desk, Provider, Request, Settled, Swept, create};
 use shared::shop::stock::Counters;
+use shared::table::caches::VersionedCache;
 use shared::table::transaction::{Write, send};
 use shared::table::{Db, StoreError, keys, published, read_live, single};
 use std::ops::Deref;
@@ -56,13 +56,13 @@ impl Deref for Market {
 /// One instance of the function: its connection and its caches.
 pub struct Instance {
     pub db: Db,
-    items: ItemCache,
+    items: VersionedCache,
     counters: Counters,
 }
 
 impl Instance {
     pub fn new(db: Db) -> Self {
-        Self { db, items: ItemCache::default(), counters: Counters::new(Duration::from_secs(5)) }
+        Self { db, items: VersionedCache::default(), counters: Counters::new(Duration::from_secs(5)) }
     }
 }
 

@@ -16,7 +16,7 @@ use shared::endpoint::{Cache, Endpoint, Error, FailurePage, PathParameter, Round
 use shared::model::{
     ActiveVersion, Deals, Donations, ItemId, Page, Patronage, PublishedItem, Settings, Sold, Staff, TopPatrons, Tree,
 };
-use shared::shop::catalog::CategoryPage;
+use shared::shop::catalog::{CategoryPage, category_page};
 use shared::table::{StoreError, keys};
 use std::sync::Arc;
 
@@ -43,7 +43,7 @@ impl Endpoint for ShowPage {
     ) -> Result<Self::Reply, Error<Self::Refusal>> {
         let path = path.unwrap_or(ShopPath::Missing);
         if let ShopPath::Theme(version) = &path {
-            let settings = state.settings.get(&state.base.db, &keys::settings(version)).await?;
+            let settings: Option<Arc<Settings>> = state.base.published.get(&keys::settings(version)).await?;
             let css = settings.and_then(|settings| settings.shop.as_ref().map(theme::css));
             return css.map(Html::css).ok_or_else(|| Error::Refused(NotFound::text()));
         }
@@ -103,26 +103,28 @@ async fn published(
     active: Arc<ActiveVersion>,
     path: &ShopPath,
 ) -> Result<(Arc<Settings>, Arc<Tree>, Content, Sold), StoreError> {
-    let db = &state.base.db;
     let tree = keys::tree(&active.version);
     let settings = crate::get_settings::load(state, Arc::clone(&active));
     let content = async {
         let content = content(state, &active, path).await?;
-        let sold = state.counters.read(db, content.limited().into_iter(), state.base.clock.millis()).await?;
+        let sold =
+            state.counters.read(&state.base.db, content.limited().into_iter(), state.base.clock.millis()).await?;
         Ok((content, sold))
     };
-    let (settings, tree, (content, sold)) = tokio::try_join!(settings, state.trees.get(db, &tree), content)?;
+    let (settings, tree, (content, sold)) = tokio::try_join!(settings, state.base.published.get(&tree), content)?;
     Ok((settings, tree.unwrap_or_default(), content, sold))
 }
 
 async fn content(state: &State, active: &ActiveVersion, path: &ShopPath) -> Result<Content, StoreError> {
-    let (db, version) = (&state.base.db, &active.version);
+    let (published, version) = (&state.base.published, &active.version);
     let found = match path {
-        ShopPath::Home => Some(Content::Deals(state.deals.get(db, &keys::deals(version)).await?.unwrap_or_default())),
-        ShopPath::Category(path) => state.categories.get(db, version, path).await?.map(Content::Category),
-        ShopPath::Item(id) => state.items.get(db, &keys::item(version, *id)).await?.map(Content::Item),
-        ShopPath::Page(url) => state.pages.get(db, &keys::page(version, url)).await?.map(Content::Page),
-        ShopPath::Staff => Some(Content::Staff(state.staff.get(db, &keys::staff(version)).await?.unwrap_or_default())),
+        ShopPath::Home => Some(Content::Deals(published.get(&keys::deals(version)).await?.unwrap_or_default())),
+        ShopPath::Category(path) => {
+            category_page(&state.base.db, &published.cache, version, path).await?.map(Content::Category)
+        }
+        ShopPath::Item(id) => published.get(&keys::item(version, *id)).await?.map(Content::Item),
+        ShopPath::Page(url) => published.get(&keys::page(version, url)).await?.map(Content::Page),
+        ShopPath::Staff => Some(Content::Staff(published.get(&keys::staff(version)).await?.unwrap_or_default())),
         ShopPath::Patrons => {
             let shown = crate::list_patrons::load(state, active).await?;
             shown.map(|(patronage, patrons)| Content::Patrons(patronage, patrons))

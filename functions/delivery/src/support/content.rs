@@ -87,7 +87,7 @@ pub async fn donations(state: &State) -> Result<(Arc<ActiveVersion>, Arc<Setting
 }
 
 async fn settings(state: &State, active: Arc<ActiveVersion>) -> Result<Arc<Settings>, StoreError> {
-    let settings = state.settings.get(&state.base.db, &keys::settings(&active.version)).await?;
+    let settings = state.base.published.get(&keys::settings(&active.version)).await?;
     Ok(settings.unwrap_or_default())
 }
 

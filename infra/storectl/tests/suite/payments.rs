@@ -8,11 +8,11 @@ use shared::config::PaymentKeys;
 use shared::model::{InternalId, ItemId, Login, User, UserId};
 use shared::providers::Stripe;
 use shared::shop::carts::{CartContext, CartSources};
-use shared::shop::catalog::ItemCache;
 use shared::shop::orders;
 use shared::shop::orders::unfinished::Unfinished;
 use shared::shop::payments::{Request, create};
 use shared::shop::stock::Counters;
+use shared::table::caches::VersionedCache;
 use shared::table::codec::decode_live;
 use shared::table::published::read_active_version;
 use shared::table::transaction::{Write, send};
@@ -153,7 +153,7 @@ impl Paying {
 
 /// Begins a checkout of the first user's cart, as the function does.
 pub async fn begin_checkout(db: &Db, clock: &dyn Clock, provider: &Stripe) -> InternalId {
-    let (items, counters) = (ItemCache::default(), Counters::new(Duration::ZERO));
+    let (items, counters) = (VersionedCache::default(), Counters::new(Duration::ZERO));
     let sources = CartSources { db, items: &items, counters: &counters, clock };
     let request = Request { gateway: "Stripe", login: Login::Proven, chat: None, has_consented: true, address: None };
     let load = || async {

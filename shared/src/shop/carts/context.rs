@@ -9,8 +9,9 @@ use crate::rules::cart::{PricedLine, price_lines};
 use crate::rules::held::{release_code, release_units};
 use crate::rules::pricing::Buyer;
 use crate::shop::carts;
-use crate::shop::catalog::ItemCache;
+use crate::shop::catalog::{ItemPlan, known_missing};
 use crate::shop::stock::{Counters, ledgers};
+use crate::table::caches::VersionedCache;
 use crate::table::keys::{self, Key};
 use crate::table::{Db, Rows, StoreError, published};
 use std::sync::Arc;
@@ -18,7 +19,8 @@ use std::sync::Arc;
 #[derive(Debug, Clone, Copy)]
 pub struct CartSources<'a> {
     pub db: &'a Db,
-    pub items: &'a ItemCache,
+    /// Published items.
+    pub items: &'a VersionedCache,
     /// Units sold.
     pub counters: &'a Counters,
     /// The time, by which counters are trusted.
@@ -97,7 +99,7 @@ impl CartContext {
         more: impl IntoIterator<Item = Key>,
     ) -> Result<CartItems, StoreError> {
         let ids = || self.cart.lines.iter().map(|line| line.item).chain(also);
-        let items = sources.items.plan(&self.active.version, ids());
+        let items = ItemPlan::new(sources.items, &self.active.version, ids());
         let limited = |id: &ItemId| items.known(*id).is_none_or(|published| published.item.global_limit.is_some());
         let counters = sources.counters.plan(ids().filter(limited), sources.clock.millis());
         let mut keys: Vec<Key> = items.keys().chain(counters.keys()).collect();
@@ -105,7 +107,7 @@ impl CartContext {
         let mut rows = if keys.is_empty() { Rows::default() } else { sources.db.batch_get(keys).await? };
         // An id that is on no cart may be any number that a caller sent.
         let is_kept = |id: ItemId| self.cart.lines.iter().any(|line| line.item == id);
-        let items = sources.items.complete(items, &mut rows, is_kept)?;
+        let items = items.complete(&mut rows, is_kept)?;
         let sold = self.without_own_hold(sources.counters.complete(counters, &mut rows)?);
         Ok(CartItems { items, sold, rows, now: sources.clock.seconds() })
     }
@@ -137,7 +139,7 @@ impl CartContext {
 /// Cached items may be stale, and during a restore no version is published: a line is removed only if the active
 /// version and the absence of its item are read here. Reads nothing if no item is known to be missing.
 pub async fn drop_unpublished(sources: &CartSources<'_>, version: &str, cart: &mut Cart) -> Result<(), StoreError> {
-    let mut missing = sources.items.known_missing(version, cart.lines.iter().map(|line| line.item));
+    let mut missing = known_missing(sources.items, version, cart.lines.iter().map(|line| line.item));
     if missing.is_empty() {
         return Ok(());
     }

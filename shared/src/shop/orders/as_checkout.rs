@@ -10,9 +10,9 @@ use crate::rules::cart::PricedLine;
 use crate::rules::checkout::{Beneficiary, CheckoutRefusal, Payer, may_own, sale};
 use crate::rules::code::{AppliedCodes, CodeInputs, judge, usable};
 use crate::shop::carts::{CartContext, CartItems, CartSources};
-use crate::shop::catalog::ItemCache;
 use crate::shop::codes;
 use crate::shop::stock::{Counters, ledgers};
+use crate::table::caches::VersionedCache;
 use crate::table::keys::{self, Key};
 use crate::table::{Db, Rows, StoreError, read_live};
 use std::collections::BTreeMap;
@@ -23,8 +23,8 @@ use std::time::Duration;
 const GUEST: UserId = UserId::new(0);
 
 pub(super) async fn check(db: &Db, clock: &dyn Clock, order: &OrderRequest<'_>) -> Result<(), RequestError> {
-    let (counters, cache) = (Counters::new(Duration::ZERO), ItemCache::default());
-    let sources = CartSources { db, items: &cache, counters: &counters, clock };
+    let (counters, items) = (Counters::new(Duration::ZERO), VersionedCache::default());
+    let sources = CartSources { db, items: &items, counters: &counters, clock };
     let lines = order.lines;
     let mut context = context(db, order.owner).await?;
     context.cart.lines = lines.iter().enumerate().map(|(place, line)| line.in_cart(place)).collect();

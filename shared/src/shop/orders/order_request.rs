@@ -9,7 +9,8 @@ use crate::model::{
 use crate::rules::add_line::LineRefusal;
 use crate::rules::checkout::CheckoutRefusal;
 use crate::rules::code;
-use crate::shop::catalog::ItemCache;
+use crate::shop::catalog::ItemPlan;
+use crate::table::caches::VersionedCache;
 use crate::table::{Db, StoreError};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -69,10 +70,10 @@ pub struct OrderRequest<'a> {
 /// The lines of an order. Limits are guarded again by the write. Fails if a checkout would refuse the order, unless it was sold before.
 pub async fn lines(db: &Db, clock: &dyn Clock, order: &OrderRequest<'_>) -> Result<Vec<OrderLine>, RequestError> {
     let version = active_version(db).await?.version;
-    let cache = ItemCache::default();
-    let plan = cache.plan(&version, order.lines.iter().map(|line| line.item));
+    let cache = VersionedCache::default();
+    let plan = ItemPlan::new(&cache, &version, order.lines.iter().map(|line| line.item));
     let mut rows = db.batch_get(plan.keys().collect()).await?;
-    let items = cache.complete(plan, &mut rows, |_| false)?;
+    let items = plan.complete(&mut rows, |_| false)?;
     let lines = order.lines.iter().enumerate().map(|(place, line)| line.in_order(place, &items)).collect();
     if !order.is_past {
         as_checkout::check(db, clock, order).await?;

@@ -183,7 +183,7 @@ async fn what_the_own_checkout_holds_does_not_count_against_the_own_cart() {
     let instance = market.instance();
     let sources = CartSources {
         db: &instance.db,
-        items: &shared::shop::catalog::ItemCache::default(),
+        items: &shared::table::caches::VersionedCache::default(),
         counters: &shared::shop::stock::Counters::new(Duration::ZERO),
         clock: &market.clock,
     };
