@@ -98,26 +98,36 @@ impl Changes {
     }
 }
 
+/// Every key of two maps in order, with what each map has under it.
+pub(crate) fn paired<K: Ord, V>(before: BTreeMap<K, V>, after: BTreeMap<K, V>) -> BTreeMap<K, (Option<V>, Option<V>)> {
+    let mut pairs: BTreeMap<_, _> = before.into_iter().map(|(key, was)| (key, (Some(was), None))).collect();
+    for (key, is) in after {
+        pairs.entry(key).or_default().1 = Some(is);
+    }
+    pairs
+}
+
 /// Compares what is published (nothing before the first publish) with what is about to be.
-pub fn changes(before: Option<&Compiled>, after: &Compiled) -> Changes {
+pub(crate) fn changes(before: Option<&Compiled>, after: &Compiled) -> Changes {
     let mut changes = Changes::default();
     // Amounts name their currency only if it changes.
     let code = |store: &Compiled| store.settings.system_currency.name.clone();
     let named = before.is_some_and(|before| code(before) != code(after));
     let read =
         |store: &Compiled| things(store, &Units { digits: store.config.digits, code: named.then(|| code(store)) });
-    let (old, new) = (before.map(read).unwrap_or_default(), read(after));
-    for (key, (name, fields)) in &new {
-        match old.get(key) {
-            None => changes.added.push(name.clone()),
-            Some((_, same)) if same == fields => {}
-            Some((_, other)) => {
-                changes.changed.push(ChangedThing { thing: name.clone(), fields: differing(other, fields) });
+    for pair in paired(before.map(read).unwrap_or_default(), read(after)).into_values() {
+        match pair {
+            (Some((_, was)), Some((thing, is))) => {
+                let fields = differing(was, is);
+                if !fields.is_empty() {
+                    changes.changed.push(ChangedThing { thing, fields });
+                }
             }
+            (Some((thing, _)), None) => changes.removed.push(thing),
+            (None, Some((thing, _))) => changes.added.push(thing),
+            (None, None) => {}
         }
     }
-    let gone = old.iter().filter(|(key, _)| !new.contains_key(*key));
-    changes.removed.extend(gone.map(|(_, (name, _))| name.clone()));
     changes
 }
 
@@ -188,7 +198,7 @@ fn things(store: &Compiled, units: &Units) -> Things {
     }
     let mut place = 0_u64;
     for top in &store.categories {
-        for shelf in std::iter::once(&top.shelf).chain(&top.subcategories) {
+        for shelf in top.shelves() {
             place += 1;
             let head = &shelf.head;
             put(5, "category", Some(head.id.get()), Some(&head.name), category(shelf, place));
@@ -314,21 +324,18 @@ fn text(path: &str, value: &Value, units: &Units) -> String {
 }
 
 /// The fields in which two things differ; of short ones what they were and are.
-fn differing(before: &Fields, after: &Fields) -> Vec<ChangedField> {
-    let paths: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
-    let shown = |leaf: Option<&Leaf>, is_command: bool| match leaf {
+fn differing(before: Fields, after: Fields) -> Vec<ChangedField> {
+    let shown = |leaf: Option<Leaf>, is_command: bool| match leaf {
         None => Some("none".to_owned()),
-        Some(leaf) if is_command || leaf.is_shown && leaf.text.chars().count() <= LONGEST_SHOWN => {
-            Some(leaf.text.clone())
-        }
+        Some(leaf) if is_command || leaf.is_shown && leaf.text.chars().count() <= LONGEST_SHOWN => Some(leaf.text),
         Some(_) => None,
     };
-    let differing = paths.into_iter().filter(|path| before.get(*path) != after.get(*path));
-    let field = |path: &String| {
+    let differing = paired(before, after).into_iter().filter(|(_, (was, is))| was != is);
+    let field = |(field, (was, is)): (String, _)| {
+        let is_command = field.starts_with(COMMANDS);
         // One without the other says nothing.
-        let is_command = path.starts_with(COMMANDS);
-        let (before, after) = shown(before.get(path), is_command).zip(shown(after.get(path), is_command)).unzip();
-        ChangedField { field: path.clone(), before, after }
+        let (before, after) = shown(was, is_command).zip(shown(is, is_command)).unzip();
+        ChangedField { field, before, after }
     };
     differing.map(field).collect()
 }

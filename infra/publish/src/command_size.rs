@@ -63,7 +63,7 @@ pub(crate) fn servers_of<'a>(
 }
 
 /// The texts of a store's commands that can be too long for RCON.
-pub fn long_commands(store: &Compiled) -> BTreeSet<&str> {
+pub(crate) fn long_commands(store: &Compiled) -> BTreeSet<&str> {
     let values = Store {
         delivery: &store.config.delivery,
         currency: &store.settings.system_currency.name,

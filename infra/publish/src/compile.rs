@@ -56,6 +56,13 @@ pub struct CompiledCategory {
     pub subcategories: Vec<CategoryWithItems>,
 }
 
+impl CompiledCategory {
+    /// Itself, then its subcategories in order.
+    pub fn shelves(&self) -> impl Iterator<Item = &CategoryWithItems> {
+        std::iter::once(&self.shelf).chain(&self.subcategories)
+    }
+}
+
 /// A part of a published store, in the form in which it is written under its key.
 #[derive(Debug, Clone, Copy, Serialize)]
 #[serde(untagged)]
@@ -127,10 +134,9 @@ pub(crate) type Deliveries = BTreeMap<ItemId, ItemDelivery>;
 /// A category's items in catalog order: its own, then those of its subcategories.
 fn items_of(category: &CompiledCategory, deliveries: &Deliveries) -> Vec<PublishedItem> {
     let top = category.shelf.head.id;
-    let inner = category.subcategories.iter().map(|inner| (inner, Some(top)));
-    let shelves = std::iter::once((&category.shelf, None)).chain(inner);
     let mut items = Vec::new();
-    for (shelf, parent) in shelves {
+    for shelf in category.shelves() {
+        let parent = (shelf.head.id != top).then_some(top);
         let price_tiers = shelf.price_tiers();
         items.extend(shelf.items.iter().map(|item| PublishedItem {
             item: item.clone(),
@@ -203,8 +209,7 @@ impl Compiled {
         ];
         parts.extend(self.pages.iter().map(|page| (keys::page(version, &PageUrl::new(&page.url)), Part::Page(page))));
         for category in &self.categories {
-            let shelves = std::iter::once(&category.shelf).chain(&category.subcategories);
-            partition(version, &shelves.collect::<Vec<_>>(), &mut parts);
+            partition(version, &category.shelves().collect::<Vec<_>>(), &mut parts);
             for inner in &category.subcategories {
                 partition(version, &[inner], &mut parts);
             }
@@ -250,8 +255,7 @@ fn fingerprint(compiled: &Compiled) -> String {
 
 fn check_sizes(origins: &Origins, compiled: &Compiled, report: &mut Report) {
     for top in &compiled.categories {
-        let shelves = std::iter::once(&top.shelf).chain(&top.subcategories);
-        let size: usize = shelves.map(|shelf| json(shelf).len()).sum();
+        let size: usize = top.shelves().map(|shelf| json(shelf).len()).sum();
         if size > LARGEST_PAGE && !top.subcategories.is_empty() {
             let (file, line) = origin(origins, top.shelf.head.id);
             let problem = format!(

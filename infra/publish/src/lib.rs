@@ -10,6 +10,7 @@ mod changes;
 mod command_size;
 mod compile;
 mod currency;
+mod diff;
 mod duration;
 mod fault;
 pub mod files;
@@ -24,24 +25,20 @@ mod read;
 mod remove;
 pub mod schema;
 mod shape;
-mod slips;
 mod syntax;
 mod version;
 
-pub use changes::{ChangedField, ChangedThing, Changes, Thing, changes};
-pub use command_size::{LONGEST_BY_RCON, long_commands};
+pub use changes::{ChangedField, ChangedThing, Changes, Thing};
+pub use command_size::LONGEST_BY_RCON;
 pub use compile::{Compiled, CompiledCategory, LARGEST_PAGE, Part, compile};
 pub use currency::check_digits;
+pub use diff::{Diff, Moved, PriceChanges, Reassigned, Removals};
 pub use fault::{Fault, nearest};
 pub use load::{LoadError, damage, load, load_version};
 pub use own_files::{FilesError, OwnFiles, files_differ, keep_files, own_files};
 pub use publish::{PublishError, Published, publish, publish_with, switch};
 pub use read::{LIVE, read};
 pub use remove::{KEPT, outdated, remove_outdated};
-pub use slips::{
-    Moved, PriceChanges, Reassigned, Removals, changed_subscriptions, moved, price_changes, reassigned, removals,
-    swapped_servers,
-};
 pub use version::{read_tree, store_of};
 
 use files::StoreFiles;

@@ -71,8 +71,12 @@ async fn deliveries(
     record: &VersionRecord,
     categories: &[CompiledCategory],
 ) -> Result<(Deliveries, bool), LoadError> {
-    let shelves = categories.iter().flat_map(|top| std::iter::once(&top.shelf).chain(&top.subcategories));
-    let ids: Vec<ItemId> = shelves.flat_map(|shelf| &shelf.items).map(|item| item.id).collect();
+    let ids: Vec<ItemId> = categories
+        .iter()
+        .flat_map(CompiledCategory::shelves)
+        .flat_map(|shelf| &shelf.items)
+        .map(|item| item.id)
+        .collect();
     let count = ids.len();
     let reads = stream::iter(batches(ids.into_iter().map(Ok::<ItemId, LoadError>))).map(|batch| async move {
         let version = record.version.as_str();
@@ -105,16 +109,19 @@ pub async fn damage(db: &Db, compiled: &Compiled) -> Result<usize, StoreError> {
 pub(crate) async fn damage_of(db: &Db, compiled: &Compiled, version: &str) -> Result<usize, StoreError> {
     let parts = compiled.parts(version).into_iter();
     let expected = parts.map(|(key, part)| codec::encode_published(&key, &part));
-    let checks = stream::iter(batches(expected)).map(|batch| async move {
-        let batch: Vec<Item> = batch?;
-        let keys: Vec<Key> = batch.iter().map(codec::key_of).collect::<Result<_, _>>()?;
-        let mut rows = db.batch_get(keys.clone()).await?;
-        let whole = |row: Row, key: &Key| row.live::<serde_json::Value>(key).ok();
-        let wrong = batch.into_iter().zip(&keys).filter_map(|(expected, key)| {
-            let found = rows.take(key).and_then(|row| whole(row, key));
-            (found.is_none() || found != whole(Row::from(expected), key)).then_some(())
-        });
-        Ok(wrong.count())
-    });
+    let checks = stream::iter(batches(expected)).map(|batch| async move { Ok(unsound(db, batch?).await?.len()) });
     checks.buffer_unordered(IN_FLIGHT).try_fold(0, |sum, wrong| async move { Ok(sum + wrong) }).await
+}
+
+/// Those of a batch of rows that are missing from the table or differ from it.
+pub(crate) async fn unsound(db: &Db, batch: Vec<Item>) -> Result<Vec<Item>, StoreError> {
+    let keys: Vec<Key> = batch.iter().map(codec::key_of).collect::<Result<_, _>>()?;
+    let mut rows = db.batch_get(keys.clone()).await?;
+    let whole = |row: Row, key: &Key| row.live::<serde_json::Value>(key).ok();
+    let mut is_sound = |row: &Item, key: &Key| {
+        let found = rows.take(key).and_then(|found| whole(found, key));
+        found.is_some() && found == whole(Row::from(row.clone()), key)
+    };
+    let rows = batch.into_iter().zip(&keys).filter(|(row, key)| !is_sound(row, key));
+    Ok(rows.map(|(row, _)| row).collect())
 }

@@ -3,15 +3,14 @@
 
 use crate::compile::{Compiled, Part};
 use crate::currency::check_digits;
-use crate::load::damage_of;
+use crate::load::{damage_of, unsound};
 use crate::own_files::keep_files;
 use crate::version::{generation, store_of, version_name};
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use shared::model::ActiveVersion;
 use shared::shop::publishing::{self, Step, Switched, VersionRecord, begin_version, list_versions, read_history};
 use shared::table::bulk::{IN_FLIGHT, OnProgress, batches, write_each};
-use shared::table::codec::{self, Item};
-use shared::table::keys::Key;
+use shared::table::codec;
 use shared::table::published::{must_be_current, read_active_version};
 use shared::table::{Db, StoreError};
 
@@ -66,8 +65,10 @@ pub async fn publish_with(
     }
     let rows = compiled.parts(&active.version).len();
     if place != Place::Sound {
-        let fresh = place == Place::New && begin_version(db, &draft(compiled, &active.version, rows, now)).await?;
-        write_rows(db, compiled, &active.version, fresh, progress).await?;
+        if place == Place::New {
+            begin_version(db, &draft(compiled, &active.version, rows, now)).await?;
+        }
+        write_rows(db, compiled, &active.version, progress).await?;
     }
     // A version that can be switched to has its files.
     keep_files(db, &active.version, &compiled.files).await?;
@@ -151,15 +152,9 @@ fn draft(compiled: &Compiled, version: &str, rows: usize, now: i64) -> VersionRe
     }
 }
 
-/// Writes every row: first the category list, by which a removal finds the others, then all but the items, then the
-/// items, which a removal finds by their categories. `fresh` says that nothing of the version is there yet.
-async fn write_rows(
-    db: &Db,
-    compiled: &Compiled,
-    version: &str,
-    fresh: bool,
-    progress: OnProgress<'_>,
-) -> Result<(), StoreError> {
+/// Writes every row that is not in the table as it was compiled: first the category list, by which a removal finds the others, then
+/// all but the items, then the items, which a removal finds by their categories.
+async fn write_rows(db: &Db, compiled: &Compiled, version: &str, progress: OnProgress<'_>) -> Result<(), StoreError> {
     let stage = |part: &Part<'_>| match part {
         Part::Tree(_) => 0,
         Part::Item(_) => 2,
@@ -168,32 +163,16 @@ async fn write_rows(
     for wanted in 0..3 {
         let parts = compiled.parts(version).into_iter().filter(|(_, part)| stage(part) == wanted);
         let items = parts.map(|(key, part)| codec::encode_published(&key, &part));
-        if fresh {
-            write_each(db, items, progress).await?;
-        } else {
-            write_missing(db, items, progress).await?;
-        }
+        let writes = stream::iter(batches(items)).map(|batch| async move {
+            let batch = batch?;
+            let size = batch.len() as u64;
+            write_each(db, unsound(db, batch).await?.into_iter().map(Ok), &|_| {}).await?;
+            progress(size);
+            Ok::<(), StoreError>(())
+        });
+        writes.buffer_unordered(IN_FLIGHT).try_collect::<()>().await?;
     }
     Ok(())
-}
-
-/// Writes the rows that are not there. What is there is what would be written: its key holds the store's hash.
-async fn write_missing<I>(db: &Db, items: I, progress: OnProgress<'_>) -> Result<(), StoreError>
-where
-    I: Iterator<Item = Result<Item, StoreError>>,
-{
-    let writes = stream::iter(batches(items)).map(|batch| async move {
-        let batch: Vec<Item> = batch?;
-        let size = batch.len() as u64;
-        let keys: Vec<Key> = batch.iter().map(codec::key_of).collect::<Result<_, _>>()?;
-        let mut rows = db.batch_get(keys.clone()).await?;
-        let missing = batch.into_iter().zip(&keys).filter(|(_, key)| rows.take(key).is_none());
-        let missing: Vec<_> = missing.map(|(item, _)| Ok(item)).collect();
-        write_each(db, missing.into_iter(), &|_| {}).await?;
-        progress(size);
-        Ok(())
-    });
-    writes.buffer_unordered(IN_FLIGHT).try_collect::<()>().await
 }
 
 #[derive(Debug, thiserror::Error)]

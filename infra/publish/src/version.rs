@@ -2,12 +2,10 @@
 
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use shared::model::{CategoryHead, CategoryPath, CategoryWithItems, PageUrl, Tree};
+use shared::table::bulk::IN_FLIGHT;
 use shared::table::codec::Row;
 use shared::table::keys::{self, Key};
 use shared::table::{Db, StoreError, read_published};
-
-/// Categories that are read at once.
-const IN_FLIGHT: usize = 8;
 
 /// Separates a store's hash from the generation in a version's name.
 const GENERATION: char = '-';

@@ -6,8 +6,7 @@ use crate::prelude::*;
 use crate::publishing::Publish;
 use crate::subscription;
 use publish::{
-    Changes, Compiled, Fault, LoadError, Moved, PriceChanges, PublishError, Reassigned, Removals, Thing, changes,
-    check_digits,
+    Compiled, Diff, Fault, LoadError, Moved, PriceChanges, PublishError, Reassigned, Removals, Thing, check_digits,
 };
 use serde::Serialize;
 use shared::model::{Command, ItemId, Server, Settings};
@@ -57,11 +56,9 @@ impl Before {
 pub struct PlanFacts {
     version: String,
     previous: Option<String>,
-    changes: Changes,
+    #[serde(flatten)]
+    diff: Diff,
     rows: usize,
-    removals: Removals,
-    /// Prices that would change by more than half.
-    price_changes: PriceChanges,
     /// About what is published.
     warnings: Vec<String>,
     /// Warnings of `check` about the files.
@@ -73,8 +70,6 @@ pub struct Plan {
     pub before: Before,
     pub shown: String,
     pub facts: PlanFacts,
-    /// How many commands would newly be able to be too long for RCON.
-    long_commands: usize,
     /// Whether buyers would own, or get their goods from, something else than what they bought.
     changes_ids: bool,
     /// Servers that would be removed while commands wait for them.
@@ -85,25 +80,20 @@ impl Plan {
     /// Compares a store with what is published.
     pub async fn make(at: &Deployment, store: &Compiled) -> Result<Self> {
         let before = Before::read(at).await?;
-        let known = before.store.as_ref();
-        let long_before = known.map(publish::long_commands).unwrap_or_default();
-        let long_commands = publish::long_commands(store).difference(&long_before).count();
-        let servers = |store: &Compiled| store.config.delivery.servers.clone();
-        let queues = queue::of_removed(at, &known.map(servers).unwrap_or_default(), &servers(store)).await?;
-        let (mut warnings, changes_ids) = warnings(at, known, store).await?;
-        warnings.extend(subscription::kept(at, &publish::changed_subscriptions(known, store)).await?);
+        let diff = Diff::of(before.store.as_ref(), store);
+        let queues = queue::of_removed(at, &diff.removed_servers).await?;
+        let (mut warnings, changes_ids) = warnings(at, &diff).await?;
+        warnings.extend(subscription::kept(at, &diff.changed_subscriptions).await?);
         let facts = PlanFacts {
             version: store.version.clone(),
             previous: before.version.clone(),
-            changes: changes(known, store),
+            diff,
             rows: store.parts("").len(),
-            removals: publish::removals(known, store),
-            price_changes: publish::price_changes(known, store),
             warnings,
             likely_mistakes: None,
         };
         let shown = shown(at, &before, &facts);
-        Ok(Self { before, shown, facts, long_commands, changes_ids, queues })
+        Ok(Self { before, shown, facts, changes_ids, queues })
     }
 
     /// With what `check` warns of in the files.
@@ -125,9 +115,10 @@ impl Plan {
 
     /// Refuses to remove many active items, and servers while commands wait for them, unless that is allowed.
     pub fn must_be_allowed(&self, options: &Publish) -> Result<()> {
-        let (shown, Removals { active, removed }) = (&self.shown, self.facts.removals);
+        let (shown, removals) = (&self.shown, self.facts.diff.removals);
         // Most often a folder is missing.
-        if !options.allow_removals && self.facts.removals.are_many() {
+        if !options.allow_removals && removals.are_many() {
+            let Removals { active, removed } = removals;
             let what = format!("{shown}\nThis removes {removed} of {active} active items.");
             let next = "Check that no file is missing. If it is meant, add --allow-removals.";
             return Err(Failure::refused(what, next));
@@ -144,16 +135,17 @@ impl Plan {
     /// Asks before what is most often a slip, unless that is allowed: prices whose decimal point or column slipped, commands that
     /// RCON may not take, and ids that were sold, or servers, that become others.
     pub fn confirm(&self, console: &Console, options: &Publish, shown: &str) -> Result<()> {
-        let (PriceChanges { compared, large }, long) = (self.facts.price_changes, self.long_commands);
-        let are = if long == 1 { "command is" } else { "commands are" };
+        let Diff { price_changes, long_commands: long, .. } = &self.facts.diff;
+        let PriceChanges { compared, large } = price_changes;
+        let are = if *long == 1 { "command is" } else { "commands are" };
         let slips = [
             (
-                !options.allow_price_changes && self.facts.price_changes.are_many(),
+                !options.allow_price_changes && price_changes.are_many(),
                 format!("{large} of {compared} prices change by more than half, or fall to 0."),
                 ("prices", "--allow-price-changes"),
             ),
             (
-                !options.allow_long_commands && long > 0,
+                !options.allow_long_commands && *long > 0,
                 format!("{long} {are} too long for RCON with the longest values."),
                 ("commands", "--allow-long-commands"),
             ),
@@ -171,10 +163,11 @@ impl Plan {
 
     /// The options without which this plan is not carried out, as a line.
     pub fn needs(&self) -> String {
+        let Diff { removals, price_changes, long_commands, .. } = &self.facts.diff;
         let needed = [
-            (self.facts.removals.are_many(), "--allow-removals"),
-            (self.facts.price_changes.are_many(), "--allow-price-changes"),
-            (self.long_commands > 0, "--allow-long-commands"),
+            (removals.are_many(), "--allow-removals"),
+            (price_changes.are_many(), "--allow-price-changes"),
+            (*long_commands > 0, "--allow-long-commands"),
             (self.changes_ids, "--allow-id-changes"),
             (!self.queues.is_empty(), "--drop-queue"),
         ];
@@ -184,7 +177,8 @@ impl Plan {
 }
 
 /// A plan in words.
-fn shown(at: &Deployment, before: &Before, PlanFacts { version, changes, warnings, .. }: &PlanFacts) -> String {
+fn shown(at: &Deployment, before: &Before, PlanFacts { version, diff, warnings, .. }: &PlanFacts) -> String {
+    let changes = &diff.changes;
     let mut lines = vec![paint(STRONG, &format!("Changes on {}", at.name))];
     if before.damaged {
         let what = if before.store.is_some() { "" } else { " and cannot be compared" };
@@ -209,8 +203,8 @@ fn shown(at: &Deployment, before: &Before, PlanFacts { version, changes, warning
 
 /// The warnings, and whether one of them is about what was sold, or about a server. Units sold are counted per item, with and
 /// without a limit, so one read says which items buyers own.
-async fn warnings(at: &Deployment, before: Option<&Compiled>, after: &Compiled) -> Result<(Vec<String>, bool)> {
-    let (reassigned, moved) = (publish::reassigned(before, after), publish::moved(before, after));
+async fn warnings(at: &Deployment, diff: &Diff) -> Result<(Vec<String>, bool)> {
+    let Diff { reassigned, moved, swapped_servers, .. } = diff;
     let ids = reassigned.iter().flat_map(|one| [Some(one.id), one.swapped_with]).flatten();
     let sold = sold(at, ids.chain(moved.iter().map(|one| one.before)).collect()).await?;
     let is_sold = |id: ItemId| sold.get(&id).is_some_and(|units| *units > 0);
@@ -218,14 +212,14 @@ async fn warnings(at: &Deployment, before: Option<&Compiled>, after: &Compiled) 
     for Reassigned { id, before, after, swapped_with } in reassigned {
         match swapped_with {
             Some(other) => {
-                is_asked |= is_sold(id) || is_sold(other);
+                is_asked |= is_sold(*id) || is_sold(*other);
                 warnings.push(format!(
                     "Items {id} and {other} swap their names, {before} and {after}: who owns one owns the other then."
                 ));
             }
-            None if is_sold(id) => {
+            None if is_sold(*id) => {
                 is_asked = true;
-                let units = sold.get(&id).copied().unwrap_or_default();
+                let units = sold.get(id).copied().unwrap_or_default();
                 warnings.push(format!(
                     "Item {id} was sold {units} times as {before} and gets another name, {after}, and another price: who \
                      owns it owns {after} then. Give a new item an id of its own."
@@ -234,15 +228,15 @@ async fn warnings(at: &Deployment, before: Option<&Compiled>, after: &Compiled) 
             None => {}
         }
     }
-    for Moved { name, before, after } in moved.into_iter().filter(|one| is_sold(one.before)) {
+    for Moved { name, before, after } in moved.iter().filter(|one| is_sold(one.before)) {
         is_asked = true;
-        let units = sold.get(&before).copied().unwrap_or_default();
+        let units = sold.get(before).copied().unwrap_or_default();
         warnings.push(format!(
             "{name} was sold {units} times as item {before} and becomes item {after}: nobody owns it then, and limits count from \
              0. Write id: {before} again."
         ));
     }
-    for (one, other) in publish::swapped_servers(before, after) {
+    for (one, other) in swapped_servers {
         is_asked = true;
         warnings.push(format!(
             "Servers {} and {} swap their names, {} and {}: keys and commands stay with the ids, so that each would get what is \

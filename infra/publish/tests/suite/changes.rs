@@ -1,14 +1,7 @@
 //! What a publish changes, as it is told.
 
-use crate::support::{STORE, lines, store};
-use publish::{Compiled, changes, compile, read};
-
-fn compiled(files: &[(String, String)]) -> Compiled {
-    let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
-    let dir = store(&files);
-    let files = read(dir.path()).unwrap_or_else(|faults| panic!("{}", lines(&faults)));
-    compile(&files).unwrap_or_else(|faults| panic!("{}", lines(&faults)))
-}
+use crate::support::{STORE, compiled};
+use publish::Diff;
 
 #[test]
 fn changes_are_told_by_name_with_what_they_were_and_are() {
@@ -20,7 +13,7 @@ fn changes_are_told_by_name_with_what_they_were_and_are() {
     let after = compiled(&category(
         "{id: 1, slug: a, name: A, items: [{id: 1, name: X, price: 5.49}, {id: 3, name: Z, price: 1}]}",
     ));
-    let changes = changes(Some(&before), &after);
+    let changes = Diff::of(Some(&before), &after).changes;
     let lines = |things: &mut dyn Iterator<Item = String>| things.collect::<Vec<_>>();
     assert_eq!(lines(&mut changes.added.iter().map(ToString::to_string)), ["item 3 Z"]);
     assert_eq!(lines(&mut changes.removed.iter().map(ToString::to_string)), ["item 2 Y"]);
@@ -37,7 +30,8 @@ fn figures_of_promotions_rates_and_of_another_currency_are_told_in_their_own_uni
     let euro = "format: 1\nname: T\ncurrency: {code: EUR, per_usd: 1.085}\n";
     let before = compiled(&files(euro, "price: 5, promotion: {price: 3.99}"));
     let rate = compiled(&files(&euro.replace("1.085", "1.1"), "price: 5, promotion: {price: 2.99}"));
-    let changes = |after| changes(Some(&before), after).changed.iter().map(ToString::to_string).collect::<Vec<_>>();
+    let changes =
+        |after| Diff::of(Some(&before), after).changes.changed.iter().map(ToString::to_string).collect::<Vec<_>>();
     assert_eq!(
         changes(&rate),
         [
@@ -56,7 +50,7 @@ fn figures_of_promotions_rates_and_of_another_currency_are_told_in_their_own_uni
 fn a_list_in_another_order_is_a_change() {
     let store = |links: &str| compiled(&[("store.yaml".to_owned(), format!("{STORE}header: [{links}]\n"))]);
     let (one, two) = ("{name: A, url: /a}", "{name: B, url: /b}");
-    let changes = changes(Some(&store(&format!("{one}, {two}"))), &store(&format!("{two}, {one}")));
-    let differing: Vec<String> = changes.changed.iter().map(ToString::to_string).collect();
+    let diff = Diff::of(Some(&store(&format!("{one}, {two}"))), &store(&format!("{two}, {one}")));
+    let differing: Vec<String> = diff.changes.changed.iter().map(ToString::to_string).collect();
     assert_eq!(differing, ["settings: header"]);
 }

@@ -1,7 +1,7 @@
 //! Commands: their faults, their warnings, and what is published of them.
 
-use crate::support::{STORE, lines, store};
-use publish::{Compiled, changes, check, compile, load, publish, read, warnings};
+use crate::support::{self, File, STORE, lines};
+use publish::{Compiled, Diff, check, compile, load, publish, read};
 use shared::model::{CommandEvent, ItemId};
 use shared::shop::publishing::read_version;
 use shared::table::{codec, keys};
@@ -14,7 +14,7 @@ const NOW: i64 = 1_931_342_400;
 const SERVERS: &str = "servers: [{id: 1, name: Hearth}, {id: 2, name: Ashlands}, {id: 3, name: Skyforge}]\n";
 
 /// A store whose items are written like this, each in a line of its own from line 5.
-fn files(of_store: &str, items: &[&str]) -> Vec<(String, String)> {
+fn files(of_store: &str, items: &[&str]) -> Vec<File> {
     let mut category = String::from("id: 1\nslug: a\nname: A\nitems:\n");
     for (place, item) in items.iter().enumerate() {
         writeln!(category, "  - {{id: {}, name: I{place}, price: 1, {item}}}", place + 1).unwrap();
@@ -24,12 +24,7 @@ fn files(of_store: &str, items: &[&str]) -> Vec<(String, String)> {
 
 /// Faults and warnings.
 fn found(of_store: &str, items: &[&str]) -> (String, String) {
-    let files = files(of_store, items);
-    let dir = store(&files.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect::<Vec<_>>());
-    match read(dir.path()) {
-        Ok(files) => (lines(&check(&files)), lines(&warnings(&files))),
-        Err(faults) => (lines(&faults), String::new()),
-    }
+    support::found(&files(of_store, items))
 }
 
 /// The faults of the only item, without file, line and item.
@@ -39,9 +34,7 @@ fn faults_of_item(item: &str) -> String {
 }
 
 fn compiled(of_store: &str, items: &[&str]) -> Compiled {
-    let files = files(of_store, items);
-    let dir = store(&files.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect::<Vec<_>>());
-    compile(&read(dir.path()).unwrap()).unwrap_or_else(|faults| panic!("{}", lines(&faults)))
+    support::compiled(&files(of_store, items))
 }
 
 const REFUNDED: &str = "{run: undo, on: refunded}";
@@ -119,8 +112,9 @@ fn changes_of_commands_are_shown_by_their_place() {
         "commands: [{run: thanks}]\n",
         &["expires_after: 30 days, commands: [{run: a, on: expired, delay: 1 hour}]"],
     );
-    let changed =
-        |before, after| changes(Some(before), after).changed.iter().map(ToString::to_string).collect::<Vec<_>>();
+    let changed = |before, after| {
+        Diff::of(Some(before), after).changes.changed.iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
     assert_eq!(
         changed(&before, &after),
         [
@@ -137,8 +131,7 @@ fn a_command_for_a_player_who_is_there_needs_to_know_who_that_is() {
     let checked = |id: &str, of_store: &str, item: &str| {
         let mut files = files(of_store, &[item]);
         files[0].1 = files[0].1.replace(SERVERS, &servers.replace("ID", id));
-        let dir = store(&files.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect::<Vec<_>>());
-        let read = read(dir.path()).unwrap();
+        let read = read(support::dir(&files).path()).unwrap();
         (lines(&check(&read)), read)
     };
     let faults = |id: &str, of_store: &str, item: &str| checked(id, of_store, item).0;
@@ -193,8 +186,8 @@ fn a_command_that_is_too_long_for_rcon_with_its_longest_values_is_told_by_its_by
     let of_store = |more: &str| format!("commands: [{{run: '{}{{player}} {{item}}{more}'}}]\n", crab(340));
     assert!(!warned(&of_store(""), "active: true").contains("bytes"));
     assert!(warned(&of_store("x"), "active: true").contains("store.yaml, line 5, commands.run: has up to 1414 bytes"));
-    assert_eq!(publish::long_commands(&compiled(&of_store(""), &["active: true"])).len(), 0);
-    assert_eq!(publish::long_commands(&compiled(&of_store("x"), &["active: true"])).len(), 1);
+    let long = |more: &str| Diff::of(None, &compiled(&of_store(more), &["active: true"])).long_commands;
+    assert_eq!((long(""), long("x")), (0, 1));
 }
 
 #[test]
@@ -210,8 +203,7 @@ fn kinds_quotes_and_the_sign_of_bedrock_are_published() {
                 min: -1, max: 64}]";
     let mut files = files("", &[item]);
     files[0].1 = files[0].1.replace(SERVERS, servers);
-    let dir = store(&files.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect::<Vec<_>>());
-    let store = compile(&read(dir.path()).unwrap()).unwrap();
+    let store = support::compiled(&files);
     assert_eq!(store.config.delivery.quotes.iter().map(|server| server.get()).collect::<Vec<_>>(), [1]);
     assert_eq!(store.config.bedrock.map(char::from), Some('+'));
     let limits = &store.items[0].item.variables[2];

@@ -1,13 +1,13 @@
 //! Subscriptions: how an owner writes them, what is published of them, and what they cannot be as well.
 
-use crate::support::{STORE, lines, store};
-use publish::{Compiled, changes, check, compile, read, warnings};
+use crate::support::{self, File, STORE, lines, store};
+use publish::{Compiled, Diff, check, compile, read};
 use shared::model::{PeriodUnit, Plan};
 
 const SERVERS: &str = "servers: [{id: 1, name: Hearth}]\n";
 
 /// A store whose only item, which begins in line 5, has these fields from line 8 on.
-fn files(of_store: &str, item: &str) -> Vec<(String, String)> {
+fn files(of_store: &str, item: &str) -> Vec<File> {
     let item = item.replace('\n', "\n    ");
     let category = format!("id: 1\nslug: a\nname: A\nitems:\n  - id: 7\n    name: I\n    price: 4\n    {item}\n");
     vec![("store.yaml".to_owned(), format!("{STORE}{SERVERS}{of_store}")), ("categories/a.yaml".to_owned(), category)]
@@ -15,12 +15,7 @@ fn files(of_store: &str, item: &str) -> Vec<(String, String)> {
 
 /// Faults and warnings.
 fn found(of_store: &str, item: &str) -> (String, String) {
-    let files = files(of_store, item);
-    let dir = store(&files.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect::<Vec<_>>());
-    match read(dir.path()) {
-        Ok(files) => (lines(&check(&files)), lines(&warnings(&files))),
-        Err(faults) => (lines(&faults), String::new()),
-    }
+    support::found(&files(of_store, item))
 }
 
 fn faults(item: &str) -> String {
@@ -33,9 +28,7 @@ fn fault(line: u8, problem: &str) -> String {
 }
 
 fn compiled(item: &str) -> Compiled {
-    let files = files("", item);
-    let dir = store(&files.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect::<Vec<_>>());
-    compile(&read(dir.path()).unwrap()).unwrap_or_else(|faults| panic!("{}", lines(&faults)))
+    support::compiled(&files("", item))
 }
 
 #[test]
@@ -95,7 +88,7 @@ fn a_subscription_costs_something() {
 #[test]
 fn a_change_of_the_plan_is_shown_as_its_owner_writes_it() {
     let changed = |before: &str, after: &str| {
-        let changes = changes(Some(&compiled(before)), &compiled(after));
+        let changes = Diff::of(Some(&compiled(before)), &compiled(after)).changes;
         changes.changed.iter().map(ToString::to_string).collect::<Vec<_>>()
     };
     assert_eq!(

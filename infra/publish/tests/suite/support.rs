@@ -1,6 +1,6 @@
 //! Stores that are written on the spot.
 
-use publish::Fault;
+use publish::{Compiled, Fault, check, compile, read, warnings};
 use std::fmt::Write;
 use std::path::Path;
 use tempfile::TempDir;
@@ -27,4 +27,26 @@ pub fn lines(faults: &[Fault]) -> String {
         writeln!(text, "{fault}").unwrap();
         text
     })
+}
+
+/// The path and the text of a file.
+pub type File = (String, String);
+
+/// A directory with these files.
+pub fn dir(files: &[File]) -> TempDir {
+    store(&files.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect::<Vec<_>>())
+}
+
+/// Faults and warnings.
+pub fn found(files: &[File]) -> (String, String) {
+    match read(dir(files).path()) {
+        Ok(files) => (lines(&check(&files)), lines(&warnings(&files))),
+        Err(faults) => (lines(&faults), String::new()),
+    }
+}
+
+/// A store without faults.
+pub fn compiled(files: &[File]) -> Compiled {
+    let compiled = read(dir(files).path()).and_then(|files| compile(&files));
+    compiled.unwrap_or_else(|faults| panic!("{}", lines(&faults)))
 }

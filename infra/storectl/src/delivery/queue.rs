@@ -51,10 +51,10 @@ pub async fn drop_all(at: &Deployment, server: ServerId, until: i64) -> Result<u
     }
 }
 
-/// The servers of a published store that another one does not have, with what waits for each.
-pub async fn of_removed(at: &Deployment, before: &[Server], after: &[Server]) -> Result<Vec<(Server, Vec<Command>)>> {
+/// Those of the servers that a publish removes for which commands wait, with what waits for each.
+pub async fn of_removed(at: &Deployment, servers: &[Server]) -> Result<Vec<(Server, Vec<Command>)>> {
     let mut found = Vec::new();
-    for server in before.iter().filter(|server| after.iter().all(|other| other.id != server.id)) {
+    for server in servers {
         let waiting = waiting(at, server.id, FOREVER).await?;
         if !waiting.is_empty() {
             found.push((server.clone(), waiting));
