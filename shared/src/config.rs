@@ -5,7 +5,7 @@ mod payment_keys;
 pub use payment_keys::{PaymentKeys, PaymentKeysError, StripeKeys, is_account};
 
 use crate::http::address::Proxies;
-use crate::http::edge::OriginKeys;
+use crate::http::edge::{OriginKeys, SHORTEST};
 use crate::token::{KeysError, TokenKeys};
 use ipnet::IpNet;
 use stripe::ApiBase;
@@ -91,8 +91,10 @@ fn networks(text: &str) -> Result<Vec<IpNet>, ConfigError> {
 }
 
 fn origin_keys(text: &str) -> Result<OriginKeys, ConfigError> {
-    let problem = "not a JSON object with current, and perhaps previous, of at least 32 bytes each";
-    OriginKeys::parse(text).ok_or_else(|| ConfigError::Invalid { name: "ORIGIN_KEYS", problem: problem.to_owned() })
+    OriginKeys::parse(text).ok_or_else(|| ConfigError::Invalid {
+        name: "ORIGIN_KEYS",
+        problem: format!("not a JSON object with current, and perhaps previous, of at least {SHORTEST} bytes each"),
+    })
 }
 
 fn payment_keys(text: &str) -> Result<PaymentKeys, ConfigError> {

@@ -8,6 +8,7 @@ use shared::endpoint::{
 };
 use shared::http::address::network_of;
 use shared::model::AuthType;
+use shared::rules::game_login::{REMEMBERED, SECONDS};
 use shared::shop::accounts::game_login::{self, Beginning};
 use shared::shop::accounts::names;
 use shared::table::limiter::{self, RateLimit};
@@ -73,11 +74,15 @@ impl Endpoint for BeginGameLogin {
         let client = known.client(&player, (&address, &network));
         match game_login::begin(&base.db, &player, &client, base.clock.seconds()).await? {
             Beginning::Pending => {
-                let message = "Please join the game and confirm this login there within 5 minutes.";
+                let within = shown_wait(SECONDS.unsigned_abs());
+                let message = &format!("Please join the game and confirm this login there within {within}.");
                 Ok(Json::of(&BeginReply { status: true, message, secret: known.secret() }))
             }
             Beginning::Voided => {
-                refused("Another device logs this player in as well, so that neither counts. Please wait 5 minutes.")
+                let wait = shown_wait(REMEMBERED.unsigned_abs());
+                refused(&format!(
+                    "Another device logs this player in as well, so that neither counts. Please wait {wait}."
+                ))
             }
             Beginning::Wait { seconds } => {
                 let when = shown_wait(u64::try_from(seconds).unwrap_or_default());

@@ -85,9 +85,9 @@ impl Refusal for AcceptCouponRefusal {
     }
 
     fn documented() -> Vec<(&'static str, Self)> {
-        let limited = Self::TooManyAttempts(TooMany { retry_seconds: unknown_codes::WINDOW_SECONDS });
+        let (limited, too_many) = unknown_codes::documented();
         let contention = Contention::documented().into_iter().map(|(when, refusal)| (when, Self::from(refusal)));
-        contention.chain([("This address has tried 30 unknown codes in 10 minutes", limited)]).collect()
+        contention.chain([(limited, Self::TooManyAttempts(too_many))]).collect()
     }
 }
 
@@ -318,8 +318,8 @@ impl Refusal for GiftRefusal {
     }
 
     fn documented() -> Vec<(&'static str, Self)> {
-        let limited = Self(TooMany { retry_seconds: unknown_codes::WINDOW_SECONDS });
-        vec![("This address has tried 30 unknown codes in 10 minutes", limited)]
+        let (limited, too_many) = unknown_codes::documented();
+        vec![(limited, Self(too_many))]
     }
 }
 

@@ -11,6 +11,7 @@ mod queue;
 mod support;
 mod validated;
 
+pub use lists::INTERFACE_VERSION;
 pub use support::path::{ROUTES, declared, of_gateway, without_key};
 
 use lambda_http::{Body, Request, Response};

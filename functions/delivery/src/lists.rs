@@ -13,6 +13,9 @@ use shared::money::{self, CurrencyFormat, Decimal};
 use shared::shop::delivery;
 use std::convert::Infallible;
 
+/// The version of the documented interface.
+pub const INTERFACE_VERSION: &str = "3.8.7";
+
 pub struct GetVersion;
 
 impl Endpoint for GetVersion {
@@ -29,7 +32,7 @@ impl Endpoint for GetVersion {
     const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 0, cold: 0 };
 
     async fn handle(_: &State, (): (), (): ()) -> Result<Self::Reply, Error> {
-        Ok(PlainText("3.8.7"))
+        Ok(PlainText(INTERFACE_VERSION))
     }
 }
 

@@ -148,7 +148,7 @@ impl Refusal for CreateRefusal {
         vec![
             (
                 "This address has begun 10 checkouts in 10 minutes, or sent 60 requests",
-                Self::TooManyAttempts { retry_seconds: 600 },
+                Self::TooManyAttempts { retry_seconds: REQUESTS.seconds },
             ),
             (
                 "This address has 10 open checkouts with limited items or coupons, begun within the time of a hold",

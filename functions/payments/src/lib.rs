@@ -18,6 +18,7 @@ use shared::base::Base;
 use shared::endpoint::{self, Route};
 use shared::providers::Stripe;
 use shared::shop::carts::CartSources;
+use shared::shop::payments::DEADLINE;
 use shared::shop::stock::Counters;
 use std::time::Duration;
 
@@ -31,9 +32,6 @@ pub static ENDPOINTS: &[Route<State>] = &[
     Route::to::<stripe_webhook::StripeWebhook>(),
     Route::to::<sweep::Sweep>(),
 ];
-
-/// The time of a request that may call the payment provider. The function's `Timeout` is longer.
-const DEADLINE: Duration = Duration::from_secs(18);
 
 /// The state of the function, which lives as long as its process.
 #[derive(Debug)]

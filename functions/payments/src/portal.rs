@@ -60,7 +60,7 @@ impl Refusal for PortalRefusal {
         vec![
             (
                 "This address has sent 60 requests to payments/create and payments/portal in 10 minutes",
-                Self::TooManyAttempts { retry_seconds: 600 },
+                Self::TooManyAttempts { retry_seconds: REQUESTS.seconds },
             ),
             (
                 "The login is one by name, which is not a proof, and the provider's account has no page to log in",

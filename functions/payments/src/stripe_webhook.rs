@@ -5,6 +5,7 @@ use crate::{DEADLINE, State};
 use lambda_http::http::StatusCode;
 use serde::Serialize;
 use shared::endpoint::{Endpoint, Error, Json, Refusal, RoundTrips, Signed};
+use shared::providers::STRIPE_WEBHOOK;
 use shared::shop::payments::{Desk, ProviderError, SettleError};
 use shared::telemetry;
 use std::time::Duration;
@@ -41,7 +42,7 @@ impl Endpoint for StripeWebhook {
     type Reply = Json<Receipt>;
     type Refusal = WebhookRefusal;
 
-    const ROUTES: &'static [&'static str] = &["POST /payments/webhook/stripe"];
+    const ROUTES: &'static [&'static str] = &[STRIPE_WEBHOOK];
     const SUMMARY: &'static str = "receives Stripe's webhook events";
     const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 20, cold: 20 };
     const BODY_LIMIT: usize = 256 * 1024;

@@ -20,7 +20,8 @@ use local::{chat, data, server};
 use pictures::Picture;
 use publish::PublishError;
 use shared::clock::Clock;
-use shared::model::{ActiveVersion, LocalAddresses, SCHEMA};
+use shared::model::{ActiveVersion, LocalAddresses};
+use shared::providers::STRIPE_WEBHOOK_PATH;
 use shared::shop::payments::forget_begun;
 use shared::shop::upkeep::upgrade::{FIRST, UpgradeError};
 use shared::table::published::read_active_version;
@@ -289,7 +290,7 @@ async fn payment_provider(
         Some(file) => PaymentProvider::account(file),
         None if is_here => {
             let kept = options.data.as_deref().map(data::payments_file);
-            let webhook_url = format!("{base_url}/payments/webhook/stripe");
+            let webhook_url = format!("{base_url}{STRIPE_WEBHOOK_PATH}");
             PaymentProvider::stand_in(options.stripe_port, webhook_url, kept, clock).await
         }
         None => Ok(PaymentProvider::of_environment()),

@@ -3,7 +3,7 @@
 use jiff::{Span, SpanRelativeTo};
 
 /// The longest duration: ten years of 365 days.
-const LONGEST_DURATION: i64 = 3_650 * 86_400;
+const LONGEST_DAYS: i64 = 3_650;
 
 /// A text that is not a duration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -14,7 +14,7 @@ pub(crate) enum DurationError {
     Calendar,
     #[error("must be at least a second; leave it out for none")]
     Zero,
-    #[error("must be at most 3650 days")]
+    #[error("must be at most {LONGEST_DAYS} days")]
     TooLong,
 }
 
@@ -30,7 +30,7 @@ pub(crate) fn seconds(text: &str) -> Result<u32, DurationError> {
     let duration = span.to_duration(SpanRelativeTo::days_are_24_hours()).map_err(|_| DurationError::TooLong)?;
     match duration.as_secs() {
         ..=0 => Err(DurationError::Zero),
-        seconds if seconds > LONGEST_DURATION => Err(DurationError::TooLong),
+        seconds if seconds > LONGEST_DAYS * 86_400 => Err(DurationError::TooLong),
         seconds => u32::try_from(seconds).map_err(|_| DurationError::TooLong),
     }
 }

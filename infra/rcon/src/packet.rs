@@ -20,7 +20,7 @@ pub enum Malformed {
     Length(i32),
     #[error("a packet has the id {0}, which was not asked for")]
     Id(i32),
-    #[error("the response is longer than 1 MiB")]
+    #[error("the response is longer than {} MiB", crate::LONGEST_RESPONSE / 1024 / 1024)]
     TooLong,
 }
 

@@ -87,8 +87,8 @@ fn every_operation_has_an_id_of_its_own() {
 #[test]
 fn the_page_names_the_same_version() {
     let page = std::fs::read_to_string(reference::page::Page::Api.path()).unwrap();
-    assert!(page.contains(&format!("Version {}:", openapi::VERSION)));
-    assert_eq!(document()["info"]["version"], openapi::VERSION);
+    assert!(page.contains(&format!("Version {}:", delivery::INTERFACE_VERSION)));
+    assert_eq!(document()["info"]["version"], delivery::INTERFACE_VERSION);
 }
 
 #[test]

@@ -11,7 +11,7 @@ const KEY: &str = "x-origin-key";
 /// The header with the caller's address, as the edge saw it.
 const VIEWER: &str = "x-viewer-address";
 /// The shortest secret in bytes.
-const SHORTEST: usize = 32;
+pub const SHORTEST: usize = 32;
 /// The beginnings of the route keys that are served without the edge: those of the sweep, which no request has, of payment
 /// providers, and of game servers.
 const OPEN: [&str; 4] = ["SCHEDULE ", "POST /payments/webhook/", "GET /plugin/", "POST /plugin/"];
@@ -33,7 +33,7 @@ impl fmt::Debug for OriginKeys {
 
 impl OriginKeys {
     /// Reads `{"current":"…","previous":"…"}`; `previous` may be missing. `None` if the text is anything else, or a secret is
-    /// shorter than 32 bytes.
+    /// shorter than [`SHORTEST`].
     pub fn parse(text: &str) -> Option<Self> {
         // The parser's error is left out: it may quote the text.
         let keys: Self = serde_json::from_str(text).ok()?;

@@ -19,11 +19,11 @@ pub const LARGEST_INTEGER: i64 = 9_007_199_254_740_991;
 pub enum WrongValue {
     #[error("must be one of: {0}")]
     Option(String),
-    #[error("must be 1 to 32 letters (a to z), digits, \"_\" or \"-\"")]
+    #[error("must be 1 to {LONGEST_WORD} letters (a to z), digits, \"_\" or \"-\"")]
     Word,
-    #[error("must be 1 to 64 letters (a to z), digits, spaces, \"_\", \".\", \",\" or \"-\"")]
+    #[error("must be 1 to {LONGEST_TEXT} letters (a to z), digits, spaces, \"_\", \".\", \",\" or \"-\"")]
     Text,
-    #[error("must be a number such as 12 or -0.5, of at most 32 characters")]
+    #[error("must be a number such as 12 or -0.5, of at most {LONGEST_WORD} characters")]
     Number,
     #[error("must be a whole number{0}")]
     Integer(Range),

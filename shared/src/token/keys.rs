@@ -29,7 +29,7 @@ pub enum KeysError {
     Empty,
     #[error("duplicate token key {0:?}")]
     Twice(String),
-    #[error("the secret of token key {0:?} is shorter than 32 bytes")]
+    #[error("the secret of token key {0:?} is shorter than {MIN_SECRET} bytes")]
     Short(String),
 }
 

@@ -18,7 +18,7 @@ pub enum SignatureError {
     Missing,
     #[error("the Stripe-Signature header is malformed")]
     Malformed,
-    #[error("the signature's time is more than 300 seconds from ours")]
+    #[error("the signature's time is more than {TOLERANCE} seconds from ours")]
     TooFarOff,
     #[error("no signature is by one of our secrets")]
     Mismatch,

@@ -10,9 +10,6 @@ use shared::telemetry;
 
 /// How many unknown codes an address may try, over all functions.
 const LIMIT: RateLimit = RateLimit { kind: "code", requests: 30, seconds: 600 };
-/// The length of a window in seconds.
-pub const WINDOW_SECONDS: u64 = LIMIT.seconds;
-
 /// The unknown codes that an address has tried.
 #[derive(Debug)]
 pub struct Tries<'a> {
@@ -47,6 +44,11 @@ impl<'a> Tries<'a> {
         let hit = limiter::hit_after(&state.base.db, LIMIT, self.address, now, self.window).await?;
         Ok(if hit.allowed { Ok(()) } else { Err(too_many(hit.reset_seconds)) })
     }
+}
+
+/// When an address is refused, and that refusal, as the reference has them.
+pub const fn documented() -> (&'static str, TooMany) {
+    ("This address has tried 30 unknown codes in 10 minutes", TooMany { retry_seconds: LIMIT.seconds })
 }
 
 fn too_many(retry_seconds: u64) -> TooMany {

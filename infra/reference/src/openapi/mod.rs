@@ -8,12 +8,11 @@ mod responses;
 use crate::Reference;
 use crate::samples::Sample;
 use components::Components;
+use delivery::INTERFACE_VERSION;
 use operation::Operation;
 use serde_json::{Map, Value, json};
+use shared::token::STATE_SECONDS;
 use std::path::PathBuf;
-
-/// The version of the documented interface.
-pub const VERSION: &str = "3.8.7";
 
 /// The description of the interface as a whole.
 const DESCRIPTION: &str = "The storefront back end of a game-server webstore.
@@ -61,7 +60,7 @@ pub fn document(reference: &Reference, samples: &[Sample]) -> Value {
         "openapi": "3.1.0",
         "info": {
             "title": "Webstore storefront API",
-            "version": VERSION,
+            "version": INTERFACE_VERSION,
             "description": DESCRIPTION,
             "license": {"name": "MIT", "identifier": "MIT"},
         },
@@ -139,10 +138,11 @@ fn headers() -> Value {
     json!({
         "Cache-Control": text("`no-store`, except for the responses that can be cached for 30 seconds."),
         "ETag": text("The version of the body, for `If-None-Match`."),
-        "Set-Cookie": text(
-            "`chat_login` with the nonce of the login: HttpOnly, Secure, SameSite=Lax, valid for 10 minutes, for the path of the \
+        "Set-Cookie": text(&format!(
+            "`chat_login` with the nonce of the login: HttpOnly, Secure, SameSite=Lax, valid for {} minutes, for the path of the \
              callback. Absent if chat login is disabled.",
-        ),
+            STATE_SECONDS / 60
+        )),
         "Set-Cookie-Referral": text(
             "`captured_referral` with the code: HttpOnly, Secure, SameSite=Lax, valid for 30 days. Absent with a token, and if \
              the code is not valid.",

@@ -13,6 +13,7 @@ use reconcile::Reconcile;
 use serde::Serialize;
 use shared::config::StripeKeys;
 use shared::model::ProviderAccount;
+use shared::providers::STRIPE_WEBHOOK_PATH;
 use shared::shop::payments::{ProviderError, SettleError};
 use stripe::{
     API_VERSION, Account, Client, EndpointStatus, Error, EventKind, IdempotencyKey, ObjectId, PortalConfiguration,
@@ -55,13 +56,10 @@ impl PaymentsCommand {
     }
 }
 
-/// The path of the webhooks below the API's address.
-const WEBHOOK: &str = "/payments/webhook/stripe";
-
 /// The address of the webhooks: below `url`, or below the stack's own.
 pub fn webhook_url(at: &Deployment, url: Option<&str>) -> Option<String> {
     let api = url.or_else(|| at.stack.as_ref().map(|stack| stack.api_url.as_str()))?;
-    Some(format!("{}{WEBHOOK}", api.trim_end_matches('/')))
+    Some(format!("{}{STRIPE_WEBHOOK_PATH}", api.trim_end_matches('/')))
 }
 
 /// The deploy that hands the payment keys to the function.

@@ -31,4 +31,4 @@ pub use provider::{
 pub use refund_lines::LinesRefunded;
 pub use refunds::STRANDED;
 pub use reserve::{CHECKOUTS, forget_begun};
-pub use sweep::{OVERDUE, Swept};
+pub use sweep::{DEADLINE, OVERDUE, Swept};

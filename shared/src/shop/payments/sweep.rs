@@ -27,8 +27,8 @@ use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// The time of a sweep that has no deadline.
-const WHOLE: Duration = Duration::from_secs(18);
+/// The time of a request that may call the provider, and of a sweep that has no deadline. The `Timeout` of the function is longer.
+pub const DEADLINE: Duration = Duration::from_secs(18);
 /// The time at the end that is kept for counting what is overdue.
 const METRIC: Duration = Duration::from_secs(2);
 /// The time before that in which nothing new is begun.
@@ -61,12 +61,12 @@ fn later_in(order: &Order, now: i64) -> i64 {
 
 impl<P: Provider> Desk<'_, Option<&P>> {
     /// Settles every order that is due, and reconciles the provider's webhook events. What fails keeps nothing else
-    /// waiting. Without a deadline it takes 18 seconds at most.
+    /// waiting. Without a deadline it takes [`DEADLINE`] at most.
     pub async fn sweep(self) -> Result<Swept, StoreError> {
         let Self { db, clock, .. } = self;
         let now = clock.seconds();
         let rows = unfinished::due(db, now).await?;
-        let time = deadline::left().unwrap_or(WHOLE).saturating_sub(METRIC);
+        let time = deadline::left().unwrap_or(DEADLINE).saturating_sub(METRIC);
         let overdue = overdue(&rows, now);
         let (swept, events) = deadline::scope(time, in_time(&self, rows, time)).await;
         if let Err(error) = servers(db, clock).await {
