@@ -2,9 +2,10 @@
 
 use crate::support::{STORE, store};
 use publish::{Compiled, KEPT, PublishError, Published, compile, damage, publish, read, remove_outdated, switch};
-use shared::model::ActiveVersion;
+use shared::model::{ActiveVersion, Tree};
 use shared::shop::publishing::{Step, list_versions, read_record};
 use shared::table::published::read_active_version;
+use shared::table::{codec, keys};
 use std::fmt::Write;
 use tests::{Calls, Faults, TestTable};
 
@@ -136,16 +137,18 @@ fn written(calls: &Calls) -> usize {
 }
 
 #[tokio::test]
-async fn a_resumed_publish_writes_only_what_is_missing() {
+async fn a_resumed_publish_writes_only_what_is_missing_or_altered() {
     let table = TestTable::empty().await;
     let two = compiled("Two");
     // The record, the category list, and the first batch of all else.
     let cut = table.through(Faults::cut_after(3));
     assert!(publish(&cut, &two, NOW).await.is_err());
     let there = rows(&table).await - 1;
+    let altered = codec::encode_published(&keys::tree(&two.version), &Tree::default()).unwrap();
+    tests::put(&table.db, altered).await;
     let calls = Calls::default();
     publish(&table.through(calls.clone()), &two, NOW).await.unwrap();
-    assert_eq!(written(&calls), two.parts("").len() - there + 1, "and the files");
+    assert_eq!(written(&calls), two.parts("").len() - there + 2, "and the category list, and the files");
     assert_eq!(damage(&table.db, &two).await.unwrap(), 0);
 }
 
