@@ -53,14 +53,16 @@ impl Report {
 
     /// Notes a fault of the file being looked at.
     pub fn fault(&mut self, line: Option<u64>, field: impl Into<String>, problem: impl Into<String>) {
-        let (field, problem) = (field.into(), problem.into());
-        self.faults.push(Fault { file: self.file.clone(), line, field, problem });
+        self.faults.push(self.here(line, field.into(), problem.into()));
     }
 
     /// Notes what looks like a mistake in the file being looked at, though its owner may mean it.
     pub fn warn(&mut self, line: Option<u64>, field: impl Into<String>, problem: impl Into<String>) {
-        let (field, problem) = (field.into(), problem.into());
-        self.warnings.push(Fault { file: self.file.clone(), line, field, problem });
+        self.warnings.push(self.here(line, field.into(), problem.into()));
+    }
+
+    fn here(&self, line: Option<u64>, field: String, problem: String) -> Fault {
+        Fault { file: self.file.clone(), line, field, problem }
     }
 
     pub fn push(&mut self, fault: Fault) {

@@ -49,6 +49,18 @@ pub struct CategoryFile {
 }
 
 impl CategoryFile {
+    /// Whether it is enabled and not deleted.
+    pub(crate) const fn is_visible(&self) -> bool {
+        self.enabled && !self.deleted
+    }
+
+    /// This top category and its subcategories that buyers see, each with the path of its fields in the file.
+    pub(crate) fn visible(&self) -> impl Iterator<Item = (String, &Self)> {
+        let inner = self.subcategories.iter().map(|inner| (format!("subcategories[{}].", *inner.id), inner));
+        let all = std::iter::once((String::new(), self)).chain(inner);
+        all.filter(|(_, category)| self.is_visible() && category.is_visible())
+    }
+
     /// Every item of these files, those of subcategories included.
     pub(crate) fn items_of(files: &[Source<Self>]) -> impl Iterator<Item = &ItemFile> {
         files.iter().flat_map(|source| {

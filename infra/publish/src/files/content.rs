@@ -3,7 +3,7 @@
 use super::scalar::At;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use shared::model::CommandEvent;
+use shared::model::{CommandEvent, Link};
 use std::collections::BTreeMap;
 
 /// A page: one file each.
@@ -48,6 +48,12 @@ pub struct LinkFile {
     pub name: String,
     /// Target of the link.
     pub url: At<String>,
+}
+
+impl From<&LinkFile> for Link {
+    fn from(file: &LinkFile) -> Self {
+        Self { name: file.name.clone(), url: file.url.value.clone() }
+    }
 }
 
 /// A command that runs on game servers.

@@ -107,6 +107,22 @@ pub struct StoreFile {
     pub commands: Vec<CommandFile>,
 }
 
+impl StoreFile {
+    /// Every link of menus and buttons, with the field that it is in.
+    pub(crate) fn links(&self) -> impl Iterator<Item = (&'static str, &LinkFile)> {
+        let button = self.announcement.as_ref().and_then(|written| written.button.as_ref());
+        let (links, hero) = self.shop.as_ref().map(|shop| (shop.links.as_slice(), shop.hero.button.as_slice())).unzip();
+        let places = [
+            ("header", self.header.as_slice()),
+            ("footer", self.footer.as_slice()),
+            ("announcement.button", button.map(std::slice::from_ref).unwrap_or_default()),
+            ("shop.links", links.unwrap_or_default()),
+            ("shop.hero.button", hero.unwrap_or_default()),
+        ];
+        places.into_iter().flat_map(|(field, links)| links.iter().map(move |link| (field, link)))
+    }
+}
+
 /// A language of the site.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

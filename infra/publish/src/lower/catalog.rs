@@ -63,7 +63,7 @@ pub(super) fn categories(sources: &[Source<CategoryFile>], site: &Site, report: 
                 let field = format!("{prefix}subcategories");
                 report.fault(inner.id.line, field, "there are two levels: a subcategory has no subcategories");
             }
-            if source.content.deleted && inner.enabled && !inner.deleted {
+            if source.content.deleted && inner.is_visible() {
                 let problem = "can never be reached, its parent is deleted: set it here too, or move the subcategory";
                 report.fault(inner.id.line, format!("{prefix}deleted"), problem);
             }
@@ -85,8 +85,7 @@ pub(super) fn categories(sources: &[Source<CategoryFile>], site: &Site, report: 
 /// Warns of items that are directly in a category with subcategories: the menu of the usual storefront only expands
 /// such a category and never opens it.
 fn warn_of_hidden_items(top: &CategoryFile, report: &mut Report) {
-    let is_visible = |category: &CategoryFile| category.enabled && !category.deleted;
-    let expands = is_visible(top) && top.subcategories.iter().any(is_visible);
+    let expands = top.is_visible() && top.subcategories.iter().any(CategoryFile::is_visible);
     if expands && top.items.iter().any(|item| item.active) {
         let problem = "a menu only expands a category with subcategories, so buyers may never see the items directly in \
                        it: move them into a subcategory";
@@ -144,7 +143,7 @@ fn category(
     Some(Category {
         file: report.file().to_path_buf(),
         line: file.id.line,
-        visible: file.enabled && !file.deleted,
+        visible: file.is_visible(),
         shelf: CategoryWithItems { head, comparison, cumulative: file.cumulative, items },
         deliveries,
         subcategories: Vec::new(),

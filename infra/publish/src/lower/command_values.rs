@@ -32,14 +32,10 @@ const PUNISHMENTS: [&str; 16] = [
 /// Warns of commands whose values are probably not what their owner means.
 pub(super) fn check(files: &StoreFiles, categories: &[Category], site: &Site, report: &mut Report) {
     let items = Category::items_of(categories);
-    let is_visible = |category: &&CategoryFile| category.enabled && !category.deleted;
     let mut on_sale: Vec<&Item> = Vec::new();
     for source in &files.categories {
         report.enter(&source.path);
-        let Some(top) = Some(&source.content).filter(is_visible) else { continue };
-        let inner = top.subcategories.iter().filter(is_visible);
-        let inner = inner.map(|inner| (format!("subcategories[{}].", *inner.id), inner));
-        for (prefix, category) in std::iter::once((String::new(), top)).chain(inner) {
+        for (prefix, category) in source.content.visible() {
             for (file, item) in active(category, &items) {
                 let at = format!("{prefix}items[{}].", item.id);
                 for command in file {

@@ -19,16 +19,10 @@ const LARGEST_COMMANDS: usize = 4 * 1_024;
 /// Line, field below `commands`, and problem.
 type Note = (Option<u64>, &'static str, String);
 
-/// Commands that were read, and what is wrong with them.
-#[derive(Default)]
-struct Lowered {
-    commands: Vec<CommandTemplate>,
-    faults: Vec<Note>,
-    warnings: Vec<Note>,
-}
-
-/// The servers and variables that commands may name.
+/// Where commands are written, and the servers and variables that they may name.
 struct Scope<'a> {
+    /// The path of the item's fields in its file; empty for the commands of every sale.
+    path: String,
     /// The ids of the item's variables; `None` for the commands of every sale.
     variables: Option<Vec<u64>>,
     /// The servers that the item, or any item, is delivered to.
@@ -39,23 +33,24 @@ struct Scope<'a> {
     renews: bool,
 }
 
+impl Scope<'_> {
+    fn field(&self, name: &str) -> String {
+        format!("{}{name}", self.path)
+    }
+}
+
 /// Reads the commands of an item.
 pub(super) fn of_item(reader: &mut ItemReader<'_>) -> ItemDelivery {
     let file = reader.file;
     let servers = delivered_to(file, reader.category.site);
     let scope = Scope {
+        path: reader.field(""),
         variables: Some(file.variables.iter().map(|variable| *variable.id).collect()),
         servers: &servers,
         ends: ends(file),
         renews: file.subscription.is_some(),
     };
-    let lowered = lower(&file.commands, &scope);
-    for (line, field, problem) in &lowered.faults {
-        reader.fault(*line, field, problem);
-    }
-    for (line, field, problem) in &lowered.warnings {
-        reader.warn(*line, field, problem);
-    }
+    let commands = lower(&file.commands, &scope, reader.report);
     let expires_after = file.expires_after.as_ref().and_then(|written| match duration::seconds(written) {
         Ok(seconds) => Some(seconds),
         Err(error) => {
@@ -63,7 +58,7 @@ pub(super) fn of_item(reader: &mut ItemReader<'_>) -> ItemDelivery {
             None
         }
     });
-    ItemDelivery { commands: lowered.commands, expires_after }
+    ItemDelivery { commands, expires_after }
 }
 
 /// Reads the commands of every sale; the file being looked at is `store.yaml`.
@@ -80,11 +75,8 @@ pub(super) fn of_store(
         items().flat_map(|item| delivered_to(item, site)).collect()
     };
     let renews = items().any(|item| item.subscription.is_some());
-    let scope = Scope { variables: None, servers: &servers, ends: items().any(ends), renews };
-    let lowered = lower(&file.commands, &scope);
-    lowered.faults.into_iter().for_each(|(line, field, problem)| report.fault(line, field, problem));
-    lowered.warnings.into_iter().for_each(|(line, field, problem)| report.warn(line, field, problem));
-    lowered.commands
+    let scope = Scope { path: String::new(), variables: None, servers: &servers, ends: items().any(ends), renews };
+    lower(&file.commands, &scope, report)
 }
 
 /// Whether commands run when a unit of the item ends.
@@ -100,31 +92,30 @@ fn delivered_to(item: &ItemFile, site: &Site) -> BTreeSet<u64> {
     item.servers.iter().map(|id| id.value).collect()
 }
 
-fn lower(files: &[CommandFile], scope: &Scope<'_>) -> Lowered {
-    let mut lowered = Lowered::default();
+fn lower(files: &[CommandFile], scope: &Scope<'_>, report: &mut Report) -> Vec<CommandTemplate> {
     if let Some(extra) = files.get(MOST_COMMANDS) {
         let problem = format!("has {} commands; at most {MOST_COMMANDS} fit", files.len());
-        lowered.faults.push((extra.run.line, "commands", problem));
+        report.fault(extra.run.line, scope.field("commands"), problem);
     }
     let size: usize = files.iter().map(|file| file.run.len()).sum();
     if size > LARGEST_COMMANDS {
         let line = files.first().and_then(|file| file.run.line);
         let problem = format!("has {size} bytes in all its commands; at most {LARGEST_COMMANDS} fit");
-        lowered.faults.push((line, "commands", problem));
+        report.fault(line, scope.field("commands"), problem);
     }
     if let Some(first) = files.first().filter(|_| scope.servers.is_empty()) {
         let problem = "has no server to run on: add servers to store.yaml, such as servers: [{id: 1, name: Survival}]";
-        lowered.faults.push((first.run.line, "commands", problem.to_owned()));
+        report.fault(first.run.line, scope.field("commands"), problem);
     }
-    for file in files {
-        check_text(&file.run, scope, &mut lowered);
-        check_servers(file, scope, &mut lowered);
-        check_event(file, scope, &mut lowered);
+    let command = |file: &CommandFile| {
+        check_text(&file.run, scope, report);
+        check_servers(file, scope, report);
+        check_event(file, scope, report);
         let delay = file.delay.as_ref().map_or(Ok(0), |delay| duration::seconds(delay));
         if let (Err(error), Some(written)) = (&delay, &file.delay) {
-            lowered.faults.push((written.line, "commands.delay", error.to_string()));
+            report.fault(written.line, scope.field("commands.delay"), error.to_string());
         }
-        lowered.commands.push(CommandTemplate {
+        CommandTemplate {
             run: file.run.value.clone(),
             on: file.on,
             online: file.online,
@@ -132,49 +123,49 @@ fn lower(files: &[CommandFile], scope: &Scope<'_>) -> Lowered {
             once: file.once,
             per_unit: file.per_unit,
             servers: file.servers.iter().map(|id| ServerId::new(**id)).collect(),
-        });
-    }
-    lowered
+        }
+    };
+    files.iter().map(command).collect()
 }
 
 /// Refuses commands for the end of what never ends, and warns of those for renewals of what is not a subscription.
-fn check_event(file: &CommandFile, scope: &Scope<'_>, lowered: &mut Lowered) {
-    let (notes, problem) = match (file.on, &scope.variables) {
+fn check_event(file: &CommandFile, scope: &Scope<'_>, report: &mut Report) {
+    let (line, field) = (file.run.line, scope.field("commands.on"));
+    match (file.on, &scope.variables) {
         (CommandEvent::Expired, Some(_)) if !scope.ends => {
-            (&mut lowered.faults, "needs expires_after on the item, such as expires_after: 30 days")
+            report.fault(line, field, "needs expires_after on the item, such as expires_after: 30 days");
         }
         (CommandEvent::Expired, None) if !scope.ends => {
-            (&mut lowered.faults, "never runs: no item has expires_after or is a subscription")
+            report.fault(line, field, "never runs: no item has expires_after or is a subscription");
         }
         (CommandEvent::Renewed, Some(_)) if !scope.renews => {
-            (&mut lowered.warnings, "never runs: the item is not a subscription")
+            report.warn(line, field, "never runs: the item is not a subscription");
         }
         (CommandEvent::Renewed, None) if !scope.renews => {
-            (&mut lowered.warnings, "never runs: no item is a subscription")
+            report.warn(line, field, "never runs: no item is a subscription");
         }
-        _ => return,
-    };
-    notes.push((file.run.line, "commands.on", problem.to_owned()));
+        _ => {}
+    }
 }
 
-fn check_text(run: &At<String>, scope: &Scope<'_>, lowered: &mut Lowered) {
-    const FIELD: &str = "commands.run";
+fn check_text(run: &At<String>, scope: &Scope<'_>, report: &mut Report) {
+    let field = scope.field("commands.run");
     let characters = run.chars().count();
     if characters > LONGEST_COMMAND {
-        lowered.faults.push((run.line, FIELD, format!("has {characters} characters; at most {LONGEST_COMMAND} fit")));
+        report.fault(run.line, &field, format!("has {characters} characters; at most {LONGEST_COMMAND} fit"));
     }
     if run.trim_start().starts_with('/') {
         let problem = "begins with a slash, which consoles do not know: leave it out";
-        lowered.warnings.push((run.line, FIELD, problem.to_owned()));
+        report.warn(run.line, &field, problem);
     }
     let text = match CommandText::parse(run) {
         Ok(text) => text,
-        Err(error) => return lowered.faults.push((run.line, FIELD, error.to_string())),
+        Err(error) => return report.fault(run.line, &field, error.to_string()),
     };
     let placeholders = text.placeholders().count();
     if placeholders > MOST_PLACEHOLDERS {
         let problem = format!("has {placeholders} placeholders; at most {MOST_PLACEHOLDERS} fit");
-        lowered.faults.push((run.line, FIELD, problem));
+        report.fault(run.line, &field, problem);
     }
     for placeholder in text.placeholders() {
         let Placeholder::Variable(id) = placeholder else { continue };
@@ -184,11 +175,11 @@ fn check_text(run: &At<String>, scope: &Scope<'_>, lowered: &mut Lowered) {
             Some(known) if known.is_empty() => format!("{placeholder} is not known: the item has no variables"),
             Some(known) => format!("{placeholder} is not known: the item's variables are {}", list(known)),
         };
-        lowered.faults.push((run.line, FIELD, problem));
+        report.fault(run.line, &field, problem);
     }
 }
 
-fn check_servers(file: &CommandFile, scope: &Scope<'_>, lowered: &mut Lowered) {
+fn check_servers(file: &CommandFile, scope: &Scope<'_>, report: &mut Report) {
     for (place, id) in file.servers.iter().enumerate() {
         let problem = if file.servers.iter().take(place).any(|other| other == id) {
             format!("server {} is named twice", **id)
@@ -199,7 +190,7 @@ fn check_servers(file: &CommandFile, scope: &Scope<'_>, lowered: &mut Lowered) {
         } else {
             format!("no item is delivered to server {}; items are delivered to {}", **id, list(scope.servers))
         };
-        lowered.faults.push((id.line, "commands.servers", problem));
+        report.fault(id.line, scope.field("commands.servers"), problem);
     }
 }
 
@@ -218,13 +209,9 @@ pub(super) fn check_deliveries(files: &StoreFiles, site: &Site, report: &mut Rep
     if !has_any && CategoryFile::items_of(&files.categories).all(|item| item.expires_after.is_none()) {
         return;
     }
-    let is_visible = |category: &&CategoryFile| category.enabled && !category.deleted;
     for source in &files.categories {
         report.enter(&source.path);
-        let Some(top) = Some(&source.content).filter(is_visible) else { continue };
-        let inner = top.subcategories.iter().filter(is_visible);
-        let inner = inner.map(|inner| (format!("subcategories[{}].", *inner.id), inner));
-        for (prefix, category) in std::iter::once((String::new(), top)).chain(inner) {
+        for (prefix, category) in source.content.visible() {
             for item in &category.items {
                 for (line, field, problem) in unknown_players(item, of_store, site) {
                     report.fault(line, format!("{prefix}items[{}].{field}", *item.id), problem);

@@ -1,7 +1,7 @@
 //! Pages, staff, the announcement, and the links of all of them.
 
 use super::check_id;
-use super::text::{check_html, check_link, check_long_text, check_name};
+use super::text::{check_html, check_long_text, check_name};
 use crate::fault::{Report, Unique};
 use crate::files::{At, CategoryFile, PageFile, Source, StaffFile, StoreFile, StoreFiles};
 use jiff::Timestamp;
@@ -67,10 +67,6 @@ pub(super) fn announcement(file: &StoreFile, report: &mut Report) -> Option<Anno
     check_id(*written.id, line, "announcement.id", report);
     check_name(&written.title, line, "announcement.title", report);
     check_long_text(&written.content, line, "announcement.content", report);
-    if let Some(button) = &written.button {
-        check_name(&button.name, button.url.line, "announcement.button.name", report);
-        check_link(&button.url, button.url.line, "announcement.button.url", report);
-    }
     let created_at = time(written.created_at.as_ref(), "announcement.created_at", report);
     let updated_at = time(written.updated_at.as_ref(), "announcement.updated_at", report);
     if let (Some(created), Some(updated)) = (created_at, updated_at)
@@ -84,7 +80,7 @@ pub(super) fn announcement(file: &StoreFile, report: &mut Report) -> Option<Anno
         title: written.title.clone(),
         content: written.content.clone(),
         shop_content: check_html(&written.content, line, "announcement.content", report),
-        button: written.button.as_ref().map(|link| Link { name: link.name.clone(), url: link.url.value.clone() }),
+        button: written.button.as_ref().map(Link::from),
         created_at,
         updated_at,
     })

@@ -1,6 +1,6 @@
 //! How the shop's pages look.
 
-use super::text::{check_image, check_link, check_name};
+use super::text::check_image;
 use crate::fault::Report;
 use crate::files::{At, PaletteFile, ShopFile, StoreFiles};
 use shared::model::{Hero, Link, Palette, Shop};
@@ -14,33 +14,24 @@ pub(super) fn shop(files: &StoreFiles, report: &mut Report) -> Option<Shop> {
     for (image, field) in [(&file.logo, "shop.logo"), (&file.hero.image, "shop.hero.image")] {
         check_image(image, &files.images, image.line, field, report);
     }
-    for link in &file.links {
-        check_name(&link.name, link.url.line, "shop.links.name", report);
-        check_link(&link.url, link.url.line, "shop.links.url", report);
-    }
-    if let Some(button) = &file.hero.button {
-        check_name(&button.name, button.url.line, "shop.hero.button.name", report);
-        check_link(&button.url, button.url.line, "shop.hero.button.url", report);
-    }
     let mut sections = file.sections.value.clone();
     sections.sort_by_key(|section| *section as u8);
     sections.dedup();
     if sections.len() < file.sections.len() {
         report.fault(file.sections.line, "shop.sections", "names a section twice");
     }
-    let link = |link: &crate::files::LinkFile| Link { name: link.name.clone(), url: link.url.value.clone() };
     Some(Shop {
         logo: file.logo.value.clone(),
         hero: Hero {
             image: file.hero.image.value.clone(),
             title: file.hero.title.clone(),
             text: file.hero.text.clone(),
-            button: file.hero.button.as_ref().map(link),
+            button: file.hero.button.as_ref().map(Link::from),
         },
         light: palette(file.colours.light.as_ref(), "light", report),
         dark: palette(file.colours.dark.as_ref(), "dark", report),
         font: file.font,
-        links: file.links.iter().map(link).collect(),
+        links: file.links.iter().map(Link::from).collect(),
         sections: file.sections.value.clone(),
         css: css(file, &files.css, report),
     })
@@ -66,10 +57,11 @@ fn palette(file: Option<&PaletteFile>, name: &str, report: &mut Report) -> Optio
     let (part, contrast) = Scheme::of(&palette).worst();
     if contrast < colours::LEAST {
         let line = if part == "accent" { file.accent.line } else { file.text.line };
+        let shown = |contrast: u64| format!("{}.{} to 1", contrast / 1_000, contrast % 1_000 / 100);
         let problem = format!(
-            "cannot be read well: its contrast with the background is {}.{} to 1, and must be 4.5 to 1 on every part of a page",
-            contrast / 1_000,
-            contrast % 1_000 / 100
+            "cannot be read well: its contrast with the background is {}, and must be {} on every part of a page",
+            shown(contrast),
+            shown(colours::LEAST)
         );
         report.fault(line, format!("shop.colours.{name}.{part}"), problem);
     }
@@ -80,7 +72,7 @@ fn palette(file: Option<&PaletteFile>, name: &str, report: &mut Report) -> Optio
 fn css(file: &ShopFile, text: &str, report: &mut Report) -> String {
     let mut fault = |problem: &str| report.fault(file.css.line, "shop.css", problem);
     if text.len() > LARGEST_CSS {
-        fault("may have at most 16 KiB, because every visitor loads it first");
+        fault(&format!("may have at most {} KiB, because every visitor loads it first", LARGEST_CSS / 1024));
     }
     if text.to_ascii_lowercase().contains("@import") {
         fault("must not have @import: browsers would refuse it; copy what it imports");

@@ -6,9 +6,7 @@ use super::payments::payments;
 use super::text::{check_image, check_link, check_name};
 use super::{amount, check_id, money};
 use crate::fault::{Report, Unique};
-use crate::files::{
-    At, ChatFile, FORMAT, LanguageFile, LinkFile, NO_ID, PatronsFile, PlayersFile, StoreFile, StorefrontFile,
-};
+use crate::files::{At, ChatFile, FORMAT, LanguageFile, NO_ID, PatronsFile, PlayersFile, StoreFile, StorefrontFile};
 use oauth2::{AuthUrl, RedirectUrl};
 use shared::model::{
     BedrockPrefix, ChatLogin, ChatPlatform, FreeNames, GameServer, Goal, Language, Link, Maintenance, Money, Page,
@@ -47,8 +45,8 @@ pub(super) fn site(file: &StoreFile, report: &mut Report) -> Site {
     let (languages, system_language) = languages(file, report);
     let settings = Settings {
         auth_type: file.auth_type,
-        header: links(&file.header),
-        footer: links(&file.footer),
+        header: file.header.iter().map(Link::from).collect(),
+        footer: file.footer.iter().map(Link::from).collect(),
         website_name: file.name.clone(),
         website_description: file.description.clone(),
         server: GameServer { ip: file.game_server.ip.clone(), port: file.game_server.port },
@@ -128,16 +126,10 @@ fn languages(file: &StoreFile, report: &mut Report) -> (Vec<Language>, Language)
     (languages, found.unwrap_or_default())
 }
 
-fn links(links: &[LinkFile]) -> Vec<Link> {
-    links.iter().map(|link| Link { name: link.name.clone(), url: link.url.value.clone() }).collect()
-}
-
 fn check_links(file: &StoreFile, report: &mut Report) {
-    for (field, links) in [("header", &file.header), ("footer", &file.footer)] {
-        for link in links {
-            check_name(&link.name, link.url.line, &format!("{field}.name"), report);
-            check_link(&link.url, link.url.line, &format!("{field}.url"), report);
-        }
+    for (field, link) in file.links() {
+        check_name(&link.name, link.url.line, &format!("{field}.name"), report);
+        check_link(&link.url, link.url.line, &format!("{field}.url"), report);
     }
     for (network, url) in &file.socials {
         check_link(url, None, &format!("socials.{network}"), report);
@@ -150,21 +142,10 @@ fn check_links(file: &StoreFile, report: &mut Report) {
 /// Warns of links to pages that there are not: storefronts show a page at `/pages/` and its url.
 pub(super) fn check_page_links(file: &StoreFile, pages: &[(PathBuf, Page)], report: &mut Report) {
     let known: BTreeSet<PageUrl> = pages.iter().map(|(_, page)| PageUrl::new(&page.url)).collect();
-    let shop = file.shop.as_ref();
-    let button = file.announcement.as_ref().and_then(|written| written.button.as_ref());
-    let places = [
-        ("header.url", file.header.as_slice()),
-        ("footer.url", file.footer.as_slice()),
-        ("announcement.button.url", button.map(std::slice::from_ref).unwrap_or_default()),
-        ("shop.links.url", shop.map(|shop| shop.links.as_slice()).unwrap_or_default()),
-        ("shop.hero.button.url", shop.map(|shop| shop.hero.button.as_slice()).unwrap_or_default()),
-    ];
-    for (field, links) in places {
-        for link in links {
-            let page = link.url.strip_prefix("/pages/").map(|url| url.split(['?', '#']).next().unwrap_or_default());
-            if page.is_some_and(|page| !known.contains(&PageUrl::new(page))) {
-                report.warn(link.url.line, field, format!("there is no page for {}", link.url.value));
-            }
+    for (field, link) in file.links() {
+        let page = link.url.strip_prefix("/pages/").map(|url| url.split(['?', '#']).next().unwrap_or_default());
+        if page.is_some_and(|page| !known.contains(&PageUrl::new(page))) {
+            report.warn(link.url.line, format!("{field}.url"), format!("there is no page for {}", link.url.value));
         }
     }
 }

@@ -38,8 +38,10 @@ fn grace(reader: &mut ItemReader<'_>, every: u16, unit: PeriodUnit) -> u32 {
     match duration::seconds(written) {
         Err(error) => reader.fault(written.line, "grace", &error.to_string()),
         Ok(seconds) if seconds < Plan::LEAST_GRACE => {
-            let problem = "must be at least 1 day: payment providers charge about an hour after the end of a period";
-            reader.fault(written.line, "grace", problem);
+            let least = duration::text(Plan::LEAST_GRACE);
+            let problem =
+                format!("must be at least {least}: payment providers charge about an hour after the end of a period");
+            reader.fault(written.line, "grace", &problem);
         }
         Ok(seconds) => return seconds,
     }
