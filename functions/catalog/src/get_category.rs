@@ -224,7 +224,7 @@ async fn load_for(
 
 async fn load(state: &State, active: Arc<ActiveVersion>, path: Option<&CategoryPath>) -> Result<Page, StoreError> {
     let Some(path) = path else { return Ok(None) };
-    let page = category_page(&state.base.db, &state.base.published.cache, &active.version, path).await?;
+    let page = category_page(&state.base.published, &active.version, path).await?;
     let Some(page): Option<Arc<CategoryPage<Rendered>>> = page else { return Ok(None) };
     let items = page.categories.iter().flat_map(|category| &category.items);
     let limited = items.filter(|item| item.active && item.global_limit.is_some()).map(|item| item.id);

@@ -3,8 +3,9 @@
 use crate::model::{CategoryPath, CategoryWithItems, ItemId, Items, PublishedItem};
 use crate::table::StoreError;
 use crate::table::caches::{NotCached, VersionedCache};
-use crate::table::client::{Db, Rows};
+use crate::table::client::Rows;
 use crate::table::keys::{self, Key};
+use crate::table::published::Published;
 use std::any::Any;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -19,14 +20,13 @@ pub struct CategoryPage<D> {
 
 /// The page of the category at `path`; `None` if the version has none there.
 pub async fn category_page<D: Default + Any + Send + Sync>(
-    db: &Db,
-    cache: &VersionedCache,
+    published: &Published,
     version: &str,
     path: &CategoryPath,
 ) -> Result<Option<Arc<CategoryPage<D>>>, StoreError> {
     let partition = keys::category(version, path);
     let load = async {
-        let rows = db.query(&partition).await?;
+        let rows = published.db.query(&partition).await?;
         let mut categories = Vec::with_capacity(rows.len());
         let mut bytes = 0;
         for row in rows {
@@ -38,7 +38,7 @@ pub async fn category_page<D: Default + Any + Send + Sync>(
         Ok((!categories.is_empty()).then(|| (CategoryPage { categories, derived: D::default() }, bytes)))
     };
     let whole = Key { pk: partition.clone(), sk: String::new() };
-    cache.get_or_load(&whole, load).await
+    published.cache.get_or_load(&whole, load).await
 }
 
 /// The known ones of some items, and the keys of the others.

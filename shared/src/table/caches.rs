@@ -2,12 +2,9 @@
 //! things, whose keys contain their version and which never change ([`VersionedCache`]).
 
 use super::StoreError;
-use super::client::Db;
-use super::codec::decode_published;
 use super::keys::Key;
 use quick_cache::sync::{Cache, DefaultLifecycle};
 use quick_cache::{DefaultHashBuilder, Options, OptionsBuilder, Weighter};
-use serde::de::DeserializeOwned;
 use std::any::Any;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -127,19 +124,6 @@ impl Default for VersionedCache {
 }
 
 impl VersionedCache {
-    /// The published thing under `key`. A miss is a strongly consistent read: right after a publish, a replica that
-    /// lags must not make a page look missing.
-    pub async fn get<T>(&self, db: &Db, key: &Key) -> Result<Option<Arc<T>>, StoreError>
-    where
-        T: DeserializeOwned + Any + Send + Sync,
-    {
-        let load = async {
-            let item = db.get(key, true).await?;
-            item.map(|item| decode_published(key, &item)).transpose()
-        };
-        self.get_or_load(key, load).await
-    }
-
     /// The thing under `key`. If it is not cached, `load` reads it, and returns how many bytes it was.
     pub async fn get_or_load<T: Any + Send + Sync>(
         &self,

@@ -2,7 +2,7 @@
 
 use super::caches::{Timed, VersionedCache};
 use super::client::Db;
-use super::codec::{Item, decode_live, encode_live};
+use super::codec::{Item, decode_live, decode_published, encode_live};
 use super::keys::Key;
 use super::single::apply;
 use super::transaction::{Write, sent};
@@ -65,7 +65,7 @@ pub async fn set_leaving(db: &Db, account: Option<&ProviderAccount>) -> Result<b
 /// current data is ever kept.
 #[derive(Debug)]
 pub struct Published {
-    db: Db,
+    pub(crate) db: Db,
     pub cache: VersionedCache,
     clock: Arc<dyn Clock>,
     active: Timed<ActiveVersion>,
@@ -113,12 +113,17 @@ impl Published {
         current.map(|()| active)
     }
 
-    /// The published thing under `key`, see [`VersionedCache::get`].
+    /// The published thing under `key`. One that is not cached is read strongly consistent: right after a publish, a replica that
+    /// lags must not make a page look missing.
     pub async fn get<T>(&self, key: &Key) -> Result<Option<Arc<T>>, StoreError>
     where
         T: DeserializeOwned + Any + Send + Sync,
     {
-        self.cache.get(&self.db, key).await
+        let load = async {
+            let item = self.db.get(key, true).await?;
+            item.map(|item| decode_published(key, &item)).transpose()
+        };
+        self.cache.get_or_load(key, load).await
     }
 
     /// The active version last read, however old.

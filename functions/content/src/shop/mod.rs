@@ -119,9 +119,7 @@ async fn content(state: &State, active: &ActiveVersion, path: &ShopPath) -> Resu
     let (published, version) = (&state.base.published, &active.version);
     let found = match path {
         ShopPath::Home => Some(Content::Deals(published.get(&keys::deals(version)).await?.unwrap_or_default())),
-        ShopPath::Category(path) => {
-            category_page(&state.base.db, &published.cache, version, path).await?.map(Content::Category)
-        }
+        ShopPath::Category(path) => category_page(published, version, path).await?.map(Content::Category),
         ShopPath::Item(id) => published.get(&keys::item(version, *id)).await?.map(Content::Item),
         ShopPath::Page(url) => published.get(&keys::page(version, url)).await?.map(Content::Page),
         ShopPath::Staff => Some(Content::Staff(published.get(&keys::staff(version)).await?.unwrap_or_default())),
