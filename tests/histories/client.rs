@@ -4,10 +4,10 @@ use super::bench::{Bench, INSTANCES};
 use super::model::NoOrder;
 use super::ops::Op;
 use super::record::{Recorder, What};
-use local::stripe::Action;
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
+use stripe_stand_in::Action;
 use tests::{Call, Instance, Reply};
 
 pub struct Client {

@@ -9,7 +9,6 @@ use super::model::{Buyer, Done, Step};
 use super::ops::{CartOp, Op, Planned, Shown};
 use super::record::{What, events, timeline};
 use super::shop::{OPTIONS, TENTH_USES};
-use stripe_stand_in::{Action, Fault, FaultKind};
 use serde_json::json;
 use shared::model::{InternalId, Money};
 use shared::shop::payments::{Desk, OperatorError};
@@ -17,6 +16,7 @@ use std::collections::{HashSet, VecDeque};
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
+use stripe_stand_in::{Action, Fault, FaultKind};
 use tests::{Call, Instance};
 
 struct Run {

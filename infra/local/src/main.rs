@@ -20,7 +20,7 @@ use local::{chat, data, server};
 use pictures::Picture;
 use publish::PublishError;
 use shared::clock::Clock;
-use shared::model::{ActiveVersion, LocalAddresses};
+use shared::model::{ActiveVersion, LocalAddresses, SCHEMA};
 use shared::providers::STRIPE_WEBHOOK_PATH;
 use shared::shop::payments::forget_begun;
 use shared::shop::upkeep::upgrade::{FIRST, UpgradeError};

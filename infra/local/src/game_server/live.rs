@@ -4,7 +4,7 @@ use super::SHOWN;
 use super::calls::{Calls, QueueRow};
 use super::plugin::{Place, Plugin};
 use super::rcon::Switch;
-use crate::data;
+use archive::private::write_whole;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use shared::clock::{Clock, SystemClock};
@@ -317,7 +317,7 @@ impl GameServer {
     fn save(&self) {
         if let Some(file) = &self.disk {
             let disk = serde_json::to_vec(&self.state().plugin.disk()).unwrap_or_default();
-            _ = data::write_whole(file, &disk);
+            _ = write_whole(file, &disk);
         }
     }
 }

@@ -1,5 +1,7 @@
 //! The tool from outside: every command on a real engine in the test's own process.
 
+// The future of the whole tool is deep.
+#![recursion_limit = "256"]
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a helper that fails fails its test")]
 
 mod accounts;
