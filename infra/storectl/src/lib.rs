@@ -55,6 +55,7 @@ use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue};
 use clap::{Arg, CommandFactory as _, FromArgMatches as _, Parser};
 use deployment::DeploymentOptions;
+use futures_util::future::LocalBoxFuture;
 use prelude::*;
 use publish::files::StoreFiles;
 use serde_json::Value;
@@ -120,7 +121,9 @@ impl Cli {
             _ => None,
         };
         let at = Deployment::resolve(&self.deployment, clock).await?;
-        self.command.run_with(&at, console, files).await
+        // Boxed: the future of all commands is too deep for the compiler to lay out within another one.
+        let command: LocalBoxFuture<'_, Outcome> = Box::pin(self.command.run_with(&at, console, files));
+        command.await
     }
 
     /// The command line with its help: the options of the target are listed once, in the help of `storectl` itself.
