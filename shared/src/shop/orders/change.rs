@@ -273,7 +273,8 @@ pub(in crate::shop) async fn after(db: &Db, clock: &dyn Clock, stored: &StoredOr
 /// then.
 pub(in crate::shop) async fn after_at_once(db: &Db, clock: &dyn Clock, stored: StoredOrder) -> StoredOrder {
     let id = &stored.order.internal_id;
-    let followed = [after(db, clock, &stored).await, catch_up(db, id).await.map(drop)];
+    // Boxed, as what a command awaits nests deeper than the compiler follows.
+    let followed = [Box::pin(after(db, clock, &stored)).await, Box::pin(catch_up(db, id)).await.map(drop)];
     for error in followed.into_iter().filter_map(Result::err) {
         tracing::warn!(order = %id, %error, "left to the sweep");
     }

@@ -143,7 +143,8 @@ impl<P: Provider> Desk<'_, &P> {
     /// events may have come before the order was known as its own. A checkout that is not the order's own changes nothing.
     /// `None` if there is no such order.
     pub async fn apply(&self, id: &InternalId, state: &PaymentState) -> Result<Option<Settled>, SettleError> {
-        let settled = in_turns(TURNS, || self.decide_once(id, state)).await?;
+        // Boxed, as what a command awaits nests deeper than the compiler follows.
+        let settled = in_turns(TURNS, || Box::pin(self.decide_once(id, state))).await?;
         if settled.is_some() && state.order.as_ref() == Some(id) {
             self.note_disputes(id, state).await?;
         }
