@@ -1,20 +1,21 @@
 //! A clock that tests set.
 
 use shared::clock::Clock;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 /// The start time of every test: 15 June 2026, noon UTC, in seconds since 1970.
 pub const NOW: i64 = 1_781_524_800;
 
-/// A clock that changes only when it is advanced.
-#[derive(Debug)]
-pub struct TestClock(AtomicU64);
+/// A clock that changes only when it is advanced. Clones are one clock.
+#[derive(Debug, Clone)]
+pub struct TestClock(Arc<AtomicU64>);
 
 impl TestClock {
     /// A clock at [`NOW`].
     pub fn new() -> Self {
-        Self(AtomicU64::new(NOW.unsigned_abs() * 1_000))
+        Self(Arc::new(AtomicU64::new(NOW.unsigned_abs() * 1_000)))
     }
 
     pub fn advance(&self, by: Duration) {

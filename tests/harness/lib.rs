@@ -35,6 +35,7 @@ pub use endpoints::{Endpoint, cached, declared_route, endpoints, heads};
 pub use faults::{Fault, Faults};
 pub use game_server::{SERVER, SERVER_KEY};
 pub use instances::{Instance, spread};
+/// The stand-in for Stripe.
 pub use prepared::Prepared;
 pub use proxy::{Exchange, Proxy};
 pub use request::{Call, Reply, event, event_file, event_names};

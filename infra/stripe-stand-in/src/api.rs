@@ -123,7 +123,8 @@ struct Found<'a> {
 impl Found<'_> {
     fn run(&self, state: &mut State, now: i64) -> Result<Value, ApiError> {
         let seen = if state.sees(self.id) { self.id } else { "" };
-        let mut body = (self.run)(state, &Input { id: self.id, seen, tree: &self.tree, now })?;
+        let input = Input { id: self.id, seen, tree: &self.tree, now, largest_page: state.largest_page };
+        let mut body = (self.run)(state, &input)?;
         for path in texts(&self.tree, "expand") {
             if path.split('.').count() > LEVELS {
                 let message = format!("You cannot expand more than 4 levels of a property. Property: {path}");

@@ -181,6 +181,7 @@ pub(super) fn page<T>(
         let message = format!("Invalid limit: {limit}; must be between 1 and 100");
         return Err(ApiError::parameter("limit", message).code("parameter_invalid_integer"));
     };
+    let limit = limit.min(input.largest_page);
     let all: Vec<Value> = all.into_iter().map(json).collect();
     let skipped = match text(input.tree, &["starting_after"]) {
         None => 0,

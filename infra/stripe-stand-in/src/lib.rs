@@ -37,6 +37,7 @@ mod webhooks;
 
 pub use clock::MovableClock;
 pub use deliver::Signed;
+use faults::Faults;
 pub use faults::{Fault, FaultKind};
 pub use state::{Account, Action, Switches};
 
@@ -176,11 +177,19 @@ impl StandIn {
         _ = self.server.await;
     }
 
-    /// Does what the buyer or the account's owner would do on the page of a session, or of an invoice. Fails with the
-    /// sentence that the page would show: no such session or invoice, or not possible in its state.
+    /// Does what the buyer or the account's owner would do on the page of a session, or of an invoice. The newest session that
+    /// has a reference can be named by it. Fails with the sentence that the page would show: no such session or invoice, or
+    /// not possible in its state.
     pub fn act(&self, session: &str, action: &Action) -> Result<(), String> {
-        let now = self.shared.now();
-        self.shared.state().act(session, action, now)
+        let (now, named) = (self.shared.now(), self.session_of(session));
+        self.shared.state().act(named.as_deref().unwrap_or(session), action, now)
+    }
+
+    /// The newest session that has a reference.
+    pub fn session_of(&self, reference: &str) -> Option<String> {
+        let state = self.shared.state();
+        let mut newest_first = state.sessions.values().rev();
+        newest_first.find(|session| session.reference.as_deref() == Some(reference)).map(|session| session.id.clone())
     }
 
     /// The ids of all sessions, oldest first.
@@ -207,6 +216,24 @@ impl StandIn {
     /// Lets one of the next requests to the API fail. Faults happen in the order in which they were added.
     pub fn inject(&self, fault: Fault) {
         self.shared.state().faults.push(fault);
+    }
+
+    /// From now on no request fails.
+    pub fn clear_faults(&self) {
+        self.shared.state().faults = Faults::default();
+    }
+
+    /// From now on a page of a list has at most so many objects, whatever is asked for.
+    pub fn shorten_pages(&self, most: usize) {
+        self.shared.state().largest_page = most;
+    }
+
+    /// Deletes sessions and payments, as the account's owner deletes the data of the test mode.
+    pub fn delete_test_data(&self) {
+        let mut state = self.shared.state();
+        state.sessions.clear();
+        state.intents.clear();
+        state.charges.clear();
     }
 
     /// From now on accepts so many calls in any second, and lets each take some time.

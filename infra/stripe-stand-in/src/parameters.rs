@@ -143,6 +143,7 @@ pub(super) struct Input<'a> {
     pub(super) seen: &'a str,
     pub(super) tree: &'a Map<String, Value>,
     pub(super) now: i64,
+    pub(super) largest_page: usize,
 }
 
 pub(super) const EXPAND: Parameter = ("expand", false, Shape::List(&Shape::Text(100)));

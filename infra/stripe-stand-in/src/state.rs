@@ -133,6 +133,8 @@ pub(super) struct State {
     pub(super) responses: BTreeMap<usize, Responses>,
     pub(super) received: Vec<Received>,
     pub(super) faults: Faults,
+    /// The most objects on a page of a list.
+    pub(super) largest_page: usize,
     pub(super) switches: Switches,
     pub(super) limit: CallLimit,
     pub(super) delay: Duration,
@@ -161,6 +163,7 @@ impl State {
             responses: BTreeMap::new(),
             received: Vec::new(),
             faults: Faults::default(),
+            largest_page: usize::MAX,
             switches: Switches::default(),
             limit: CallLimit::new(options.calls_per_second),
             delay: options.delay,
