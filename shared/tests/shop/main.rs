@@ -4,17 +4,16 @@
 #![recursion_limit = "256"]
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot continue has failed")]
 
+mod at_provider;
 mod books;
 mod checkouts;
 mod contention;
 mod delivery;
-mod market;
+mod fixture;
 mod orders;
-mod provider;
 mod shop;
 mod subscribers;
 mod sums;
-mod till;
 mod upgrade;
 
 /// Runs a case of a property.

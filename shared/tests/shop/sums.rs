@@ -1,6 +1,7 @@
 //! The table compared with what its orders add up to, by the function that the service itself uses.
 
-use shared::model::{Code, CodeText, Donations, Donor, Goal, Money, Order, OrderStatus, Patron, User, UserId};
+use crate::fixture::{BALANCE, USERS, code, goals, user};
+use shared::model::{Code, Donations, Donor, Goal, Money, Order, OrderStatus, Patron, User, UserId};
 use shared::rules::order::without_refunded;
 use shared::rules::patrons::largest;
 use shared::rules::statistics::derive;
@@ -11,8 +12,6 @@ use shared::table::{Db, keys};
 use std::collections::BTreeMap;
 use tests::NOW;
 
-/// The first balance of the gift card.
-pub const BALANCE: i64 = 1_000;
 const COUPONS: [&str; 4] = ["once", "each", "free", "few"];
 /// The users whose uses of coupons are compared: 1 to this.
 const BUYERS: u64 = 6;
@@ -23,8 +22,11 @@ pub struct Facts {
     pub goals: Vec<Goal>,
 }
 
-pub fn code(text: &str) -> CodeText {
-    CodeText::parse(text).unwrap()
+impl Facts {
+    /// Those of the fixture.
+    pub fn of_fixture() -> Self {
+        Self { users: (1..=USERS).map(user).collect(), goals: goals(&[1, 2]) }
+    }
 }
 
 /// Every order of a table.

@@ -1,8 +1,7 @@
 //! Open checkouts of an address with limited items, by many buyers at once and under faults.
 
 use crate::books::assert_books;
-use crate::market::{Instance, Market, Refused, TWENTY, request};
-use crate::shop::{PLAIN, code, user};
+use crate::shop::{Instance, PLAIN, Refused, Shop, TWENTY, code, request, user};
 use futures_util::future::join_all;
 use serde_json::json;
 use shared::model::UserId;
@@ -17,25 +16,25 @@ const HOME: &str = "203.0.113.5";
 /// After this time an address may begin as many checkouts again.
 const ATTEMPTS: Duration = Duration::from_secs(CHECKOUTS.seconds + 1);
 
-async fn create(market: &Market, by: &Instance, user: u64) -> Result<Checkout, Refused> {
-    market.create_as(by, user, request(Some(HOME))).await
+async fn create(shop: &Shop, by: &Instance, user: u64) -> Result<Checkout, Refused> {
+    shop.create_as(by, user, request(Some(HOME))).await
 }
 
 /// Gives each buyer an account and one of twenty units.
-async fn enter(market: &Market, buyers: impl Iterator<Item = u64>) {
+async fn enter(shop: &Shop, buyers: impl Iterator<Item = u64>) {
     for buyer in buyers {
-        market.put(&keys::user(UserId::new(buyer)), &user(buyer)).await;
-        market.fill(buyer, &[(TWENTY, 1)], None).await;
+        shop.put(&keys::user(UserId::new(buyer)), &user(buyer)).await;
+        shop.fill(buyer, &[(TWENTY, 1)], None).await;
     }
 }
 
 /// Begins a checkout for each buyer, and waits until the address may begin as many again: here only what is open counts.
-async fn begin_and_wait(market: &Market, buyers: impl Iterator<Item = u64>) -> Vec<Checkout> {
+async fn begin_and_wait(shop: &Shop, buyers: impl Iterator<Item = u64>) -> Vec<Checkout> {
     let mut begun = Vec::new();
     for buyer in buyers {
-        begun.push(create(market, &market.instance(), buyer).await.unwrap());
+        begun.push(create(shop, &shop.instance(), buyer).await.unwrap());
     }
-    market.clock.advance(ATTEMPTS);
+    shop.clock.advance(ATTEMPTS);
     begun
 }
 
@@ -45,42 +44,41 @@ fn is_full(created: &Result<Checkout, Refused>) -> bool {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 8)]
 async fn of_twenty_from_one_address_ten_begin_and_the_others_hold_nothing() {
-    let market = Market::open().await;
-    enter(&market, 1_000..1_020).await;
-    let instances = market.instances(8);
-    let all = begin_and_wait(&market, 1_000..1_005).await;
+    let shop = Shop::open().await;
+    enter(&shop, 1_000..1_020).await;
+    let instances = shop.instances(8);
+    let all = begin_and_wait(&shop, 1_000..1_005).await;
     let at_once =
-        join_all((1_005..1_020).zip(instances.iter().cycle()).map(|(buyer, by)| create(&market, by, buyer))).await;
+        join_all((1_005..1_020).zip(instances.iter().cycle()).map(|(buyer, by)| create(&shop, by, buyer))).await;
     let all: Vec<_> = all.into_iter().map(Ok).chain(at_once).collect();
     let begun: Vec<&Checkout> = all.iter().flatten().collect();
     assert_eq!((begun.len(), all.iter().filter(|created| is_full(created)).count()), (MOST, 20 - MOST), "{all:?}");
-    assert_eq!((market.sold(TWENTY).await, market.provider.opened()), (i64::try_from(MOST).unwrap(), MOST));
-    assert_books(&market).await;
+    assert_eq!((shop.sold(TWENTY).await, shop.stand_in.sessions().len()), (i64::try_from(MOST).unwrap(), MOST));
+    assert_books(&shop).await;
     // Those that are paid leave their places to as many others, and not more.
     for checkout in begun.iter().take(4) {
-        market.pay(&checkout.order).await;
+        shop.pay(&checkout.order).await;
     }
     let late: Vec<u64> = (1_000..).zip(&all).filter(|(_, created)| is_full(created)).map(|(buyer, _)| buyer).collect();
-    let again =
-        join_all(late.iter().zip(instances.iter().cycle()).map(|(buyer, by)| create(&market, by, *buyer))).await;
+    let again = join_all(late.iter().zip(instances.iter().cycle()).map(|(buyer, by)| create(&shop, by, *buyer))).await;
     assert_eq!(again.iter().filter(|created| created.is_ok()).count(), 4, "{again:?}");
     assert_eq!(again.iter().filter(|created| is_full(created)).count(), late.len() - 4, "{again:?}");
 }
 
 #[tokio::test]
 async fn an_address_holds_only_so_many_uses_of_a_coupon() {
-    let market = Market::open().await;
+    let shop = Shop::open().await;
     let coupon = json!({
         "kind": "coupon", "id": 9, "code": "many", "active": true, "discount": { "percentage": 1_000 }, "max_uses": 50,
     });
-    market.put(&keys::code(&code("many")), &coupon).await;
+    shop.put(&keys::code(&code("many")), &coupon).await;
     for buyer in 1_000..=1_010 {
-        market.put(&keys::user(UserId::new(buyer)), &user(buyer)).await;
-        market.fill(buyer, &[(PLAIN, 1)], Some("many")).await;
+        shop.put(&keys::user(UserId::new(buyer)), &user(buyer)).await;
+        shop.fill(buyer, &[(PLAIN, 1)], Some("many")).await;
     }
-    begin_and_wait(&market, 1_000..1_010).await;
-    assert!(is_full(&create(&market, &market.instance(), 1_010).await));
-    assert_eq!(market.uses("many").await, 10);
+    begin_and_wait(&shop, 1_000..1_010).await;
+    assert!(is_full(&create(&shop, &shop.instance(), 1_010).await));
+    assert_eq!(shop.uses("many").await, 10);
 }
 
 /// A place is not lost for longer than a minute, and none is had twice, whichever call is lost before or after its effect.
@@ -88,26 +86,26 @@ async fn an_address_holds_only_so_many_uses_of_a_coupon() {
 async fn an_interrupted_checkout_takes_a_place_for_a_minute_at_most() {
     static NINE_OPEN: Prepared = Prepared::new();
     let open = async || {
-        let begin = |market: Market| async move {
-            enter(&market, 1_000..1_012).await;
-            begin_and_wait(&market, 1_000..1_009).await;
+        let begin = |shop: Shop| async move {
+            enter(&shop, 1_000..1_012).await;
+            begin_and_wait(&shop, 1_000..1_009).await;
         };
-        let market = Market::copy_of(&NINE_OPEN, begin).await;
-        market.clock.advance(ATTEMPTS);
-        market
+        let shop = Shop::copy_of(&NINE_OPEN, begin).await;
+        shop.clock.advance(ATTEMPTS);
+        shop
     };
     for fault in [Fault::Internal, Fault::ResponseLost] {
         for place in 0..14 {
-            let market = open().await;
-            let failing = market.failing(move |number, _| (number == place).then_some(fault));
-            let interrupted = create(&market, &failing, 1_009).await;
-            market.clock.advance(Duration::from_secs(61));
-            market.sweep().await;
-            let last = create(&market, &market.instance(), 1_010).await;
-            let again = create(&market, &market.instance(), 1_009).await;
+            let shop = open().await;
+            let failing = shop.failing(move |number, _| (number == place).then_some(fault));
+            let interrupted = create(&shop, &failing, 1_009).await;
+            shop.clock.advance(Duration::from_secs(61));
+            shop.sweep().await;
+            let last = create(&shop, &shop.instance(), 1_010).await;
+            let again = create(&shop, &shop.instance(), 1_009).await;
             // A checkout that was begun goes on; one that was not has left its place to the next.
             assert!(again.is_ok() != last.is_ok(), "{fault:?} {place}: {interrupted:?} {last:?} {again:?}");
-            assert!(is_full(&create(&market, &market.instance(), 1_011).await), "{fault:?} {place}");
+            assert!(is_full(&create(&shop, &shop.instance(), 1_011).await), "{fault:?} {place}");
         }
     }
 }

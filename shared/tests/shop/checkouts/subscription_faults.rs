@@ -1,11 +1,11 @@
 //! Every call of a subscription's life that fails, and the process killed at every call: what is repeated or swept completes it.
 
 use super::faults::Database;
-use crate::market::Instance;
-use crate::subscribers::{MONTHLY, Subscribers};
+use crate::shop::{Instance, Shop};
+use crate::subscribers::MONTHLY;
 use shared::model::{Cancellation, InternalId, OrderStatus, SubscriptionStatus};
 use shared::rules::subscription::access_until;
-use shared::shop::payments::{Desk, Provider as _, WebhookEvent};
+use shared::shop::payments::{Provider as _, WebhookEvent};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -33,23 +33,23 @@ enum Part {
 
 /// A shop before the part, with the order that the subscription began with, and the events that are heard.
 struct Before {
-    shop: Subscribers,
+    shop: Shop,
     first: Option<InternalId>,
     events: Vec<WebhookEvent>,
 }
 
 async fn before(part: Part) -> Before {
-    let mut shop = Subscribers::open().await;
+    let mut shop = Shop::open_subscriptions().await;
     // From the first sweep on no event is lost for good.
-    shop.sweep().await;
+    shop.sweep_and_run().await;
     if part == Part::Subscribe {
         return Before { shop, first: None, events: Vec::new() };
     }
-    let (first, session) = shop.subscribe().await;
+    let first = shop.subscribe().await;
     if part == Part::Replace {
-        return before_replacing(shop, first, &session).await;
+        return before_replacing(shop, first).await;
     }
-    shop.wait(29);
+    shop.days(29);
     let known = shop.events().await.len();
     let action = match part {
         Part::Renew => Some(Action::Renew),
@@ -58,24 +58,24 @@ async fn before(part: Part) -> Before {
         _ => None,
     };
     if let Some(action) = action {
-        shop.till.stand_in.act(&session, &action).unwrap();
+        shop.act(&first, action);
     }
     let events = shop.events_after(known).await;
     Before { shop, first: Some(first), events }
 }
 
-async fn before_replacing(mut shop: Subscribers, first: InternalId, session: &str) -> Before {
-    shop.wait(31);
-    shop.after(session, Action::FailRenewal).await;
-    shop.wait(5);
-    shop.sweep().await;
+async fn before_replacing(mut shop: Shop, first: InternalId) -> Before {
+    shop.days(31);
+    shop.after(&first, Action::FailRenewal).await;
+    shop.days(5);
+    shop.sweep_and_run().await;
     let known = shop.events().await.len();
-    let (_, again) = shop.begin().await;
-    shop.till.stand_in.act(&again, &Action::Pay).unwrap();
+    let again = shop.begin().await;
+    shop.act(&again, Action::Pay);
     let mut events = shop.events_after(known).await;
     // It is heard last.
-    shop.till.stand_in.act(session, &Action::Recover).unwrap();
-    let invoices = shop.till.stand_in.invoices();
+    shop.act(&first, Action::Recover);
+    let invoices = shop.stand_in.invoices();
     events.push(WebhookEvent::Invoice(invoices[invoices.len() - 2].clone()));
     Before { shop, first: Some(first), events }
 }
@@ -83,27 +83,26 @@ async fn before_replacing(mut shop: Subscribers, first: InternalId, session: &st
 /// Takes the part through an instance; stops at the first step that fails.
 async fn walk(before: &Before, by: &Instance, part: Part) -> Option<()> {
     let Before { shop, first, events } = before;
-    let (clock, stripe) = (&shop.till.market.clock, &shop.till.stripe);
     match part {
         Part::Subscribe => {
-            shop.create_by(by).await.ok()?;
-            let session = shop.till.stand_in.sessions().pop()?;
-            shop.till.stand_in.act(&session, &Action::Pay).ok()?;
-            Desk::new(&by.db, clock, stripe).act(&WebhookEvent::Checkout(session)).await.ok()?;
-            let invoice = shop.till.stand_in.invoices().pop()?;
-            Desk::new(&by.db, clock, stripe).act(&WebhookEvent::Invoice(invoice)).await.ok()
+            shop.subscribe_by(by, MONTHLY).await.ok()?;
+            let session = shop.stand_in.sessions().pop()?;
+            shop.try_act(&session, Action::Pay).ok()?;
+            shop.desk_of(&by.db).act(&WebhookEvent::Checkout(session)).await.ok()?;
+            let invoice = shop.stand_in.invoices().pop()?;
+            shop.desk_of(&by.db).act(&WebhookEvent::Invoice(invoice)).await.ok()
         }
         Part::Renew | Part::CancelThere | Part::Dispute | Part::Replace => {
             for event in events {
-                Desk::new(&by.db, clock, stripe).act(event).await.ok()?;
+                shop.desk_of(&by.db).act(event).await.ok()?;
             }
             Some(())
         }
         Part::Cancel => {
             let id = shop.subscription(first.as_ref()?).await.id;
-            Desk::new(&by.db, clock, stripe).cancel_subscription(&id, Cancellation::AtPeriodEnd).await.ok().map(drop)
+            shop.desk_of(&by.db).cancel_subscription(&id, Cancellation::AtPeriodEnd).await.ok().map(drop)
         }
-        Part::Refund => shop.till.refund_by(&by.db, first.as_ref()?, None).await.ok().map(drop),
+        Part::Refund => shop.refund_by(&by.db, first.as_ref()?, None).await.ok().map(drop),
     }
 }
 
@@ -112,13 +111,13 @@ async fn assert_finished(before: Before, part: Part, note: &str) {
     let is_paid = before.shop.orders().await.iter().any(|stored| stored.order.status == OrderStatus::Paid);
     if matches!(part, Part::Cancel | Part::Refund) || (part == Part::Subscribe && !is_paid) {
         // What is being settled, or is paid at the provider already, is refused.
-        let instance = before.shop.till.market.instance();
+        let instance = before.shop.instance();
         walk(&before, &instance, part).await;
     }
     let Before { mut shop, .. } = before;
     for _ in 0..3 {
-        shop.till.wait(Duration::from_mins(90));
-        shop.sweep().await;
+        shop.clock.advance(Duration::from_mins(90));
+        shop.sweep_and_run().await;
     }
     if part == Part::Replace {
         return assert_replaced(&shop, note).await;
@@ -130,7 +129,7 @@ async fn assert_finished(before: Before, part: Part, note: &str) {
         .find(|stored| stored.effects.subscription.as_ref().is_some_and(|own| !own.renewal && own.id.is_some()));
     let first = first.unwrap_or_else(|| panic!("{note}: {orders:?}")).order.internal_id.clone();
     let subscription = shop.subscription(&first).await;
-    let seen = shop.till.stripe.subscription(&subscription.id).await.unwrap();
+    let seen = shop.stripe.subscription(&subscription.id).await.unwrap();
     assert_eq!((subscription.scheduled, subscription.requested), (access_until(&subscription), None), "{note}");
     let ran: &[&str] = match part {
         Part::Subscribe | Part::Cancel | Part::CancelThere => &["give user-1"],
@@ -147,23 +146,23 @@ async fn assert_finished(before: Before, part: Part, note: &str) {
     let expected = usize::from(part == Part::Renew) + usize::from(part != Part::Refund);
     assert_eq!(paid, expected, "{note}");
     assert_eq!(shop.invoices(&subscription.id).await.len(), 1 + usize::from(part == Part::Renew), "{note}");
-    assert_eq!(shop.till.market.held(1, MONTHLY).await, i64::from(part != Part::Refund), "{note}");
+    assert_eq!(shop.held(1, MONTHLY).await, i64::from(part != Part::Refund), "{note}");
     assert_eq!(shop.entries().await.len(), usize::from(!is_over), "{note}");
 }
 
 /// One subscription is left, and one of the two payments.
-async fn assert_replaced(shop: &Subscribers, note: &str) {
+async fn assert_replaced(shop: &Shop, note: &str) {
     let orders = shop.orders().await;
     let of = |status| orders.iter().filter(|stored| stored.order.status == status).collect::<Vec<_>>();
     let (paid, cancelled) = (of(OrderStatus::Paid), of(OrderStatus::Cancelled));
     assert_eq!((paid.len(), cancelled.len(), orders.len()), (2, 1, 3), "{note}");
-    let refunded = shop.till.says(&cancelled[0].order.internal_id).await;
+    let refunded = shop.says(&cancelled[0].order.internal_id).await;
     assert_eq!(refunded.refunded, refunded.amount, "{note}");
     let [entry] = &shop.entries().await[..] else { panic!("{note}: {:?}", shop.entries().await) };
     let (mut running, mut ended) = (0, 0);
     for stored in &paid {
         let subscription = shop.subscription(&stored.order.internal_id).await;
-        let seen = shop.till.stripe.subscription(&subscription.id).await.unwrap();
+        let seen = shop.stripe.subscription(&subscription.id).await.unwrap();
         let is_over = seen.status == SubscriptionStatus::Ended;
         (running, ended) = (running + usize::from(!is_over), ended + usize::from(is_over));
         assert_eq!((subscription.requested, entry.id == subscription.id), (None, !is_over), "{note}");
@@ -175,8 +174,8 @@ async fn assert_replaced(shop: &Subscribers, note: &str) {
 
 async fn fail_each_call(part: Part) {
     let healthy = before(part).await;
-    let (recorder, sent) = healthy.shop.till.market.recording();
-    let requests = healthy.shop.till.requests();
+    let (recorder, sent) = healthy.shop.recording();
+    let requests = healthy.shop.requests();
     walk(&healthy, &Instance::new(recorder), part).await.unwrap();
     let (sent, requests) = (sent(), requests());
     assert_finished(healthy, part, "nothing fails").await;
@@ -189,7 +188,7 @@ async fn fail_each_call(part: Part) {
                 continue;
             }
             let (shop, fired) = (before(part).await, Arc::new(AtomicBool::new(false)));
-            let instance = shop.shop.till.market.failing(fault.rule(place, &fired));
+            let instance = shop.shop.failing(fault.rule(place, &fired));
             walk(&shop, &instance, part).await;
             let note = format!("{part:?} {fault:?} at {place}");
             assert!(fired.load(Ordering::SeqCst), "no such call: {note}");
@@ -209,8 +208,8 @@ async fn fail_each_call(part: Part) {
             }
             let shop = before(part).await;
             let note = format!("{part:?} {fault:?} at {place} of the provider");
-            shop.shop.till.fail_request(place, fault);
-            let instance = shop.shop.till.market.instance();
+            shop.shop.fail_request(place, fault);
+            let instance = shop.shop.instance();
             walk(&shop, &instance, part).await;
             assert_finished(shop, part, &note).await;
         }

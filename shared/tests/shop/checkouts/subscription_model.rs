@@ -1,7 +1,8 @@
 //! Any order of what happens to a subscription ends with one order per paid invoice, with access exactly while it is paid or
 //! in grace, with nothing renewed after the end, and with the money that the provider says.
 
-use crate::subscribers::{BUYER, DAY, GRACE, Subscribers};
+use crate::shop::{DAY, Shop};
+use crate::subscribers::{BUYER, GRACE};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use shared::model::{
@@ -80,54 +81,53 @@ fn any_order_of_events_ends_as_the_provider_says() {
 }
 
 async fn history(steps: &[Step]) -> Result<(), TestCaseError> {
-    let mut shop = Subscribers::open().await;
+    let mut shop = Shop::open_subscriptions().await;
     // From the first sweep on no event is lost for good.
-    shop.sweep().await;
-    let (mut first, mut session) = shop.subscribe().await;
-    let mut heard = shop.till.stand_in.events().len();
+    shop.sweep_and_run().await;
+    let mut first = shop.subscribe().await;
+    let mut heard = shop.stand_in.events().len();
     let mut lose = false;
     for step in steps {
         match step {
             Step::Wait(days) => {
                 // The hourly look at the provider's events finds those that were lost.
-                shop.till.wait(std::time::Duration::from_mins(90));
-                shop.sweep().await;
-                shop.wait(*days);
+                shop.clock.advance(std::time::Duration::from_mins(90));
+                shop.sweep_and_run().await;
+                shop.days(*days);
             }
             Step::At(action) => {
-                let id = shop.till.stand_in.invoices().pop().unwrap_or_else(|| session.clone());
+                let id = shop.stand_in.invoices().pop().unwrap_or_else(|| first.to_string());
                 // What is not possible now does not happen.
-                let _: Result<(), String> = shop.till.stand_in.act(&id, action);
+                let _: Result<(), String> = shop.try_act(&id, *action);
             }
             Step::Lose => lose = true,
-            Step::Repeat => shop.hear(0).await,
-            Step::Sweep => shop.sweep().await,
+            Step::Repeat => shop.hear_from(0).await,
+            Step::Sweep => shop.sweep_and_run().await,
             Step::Poll => shop.run().await,
             Step::Refund => {
                 let newest = shop.subscription(&first).await.newest;
-                let _: Result<_, _> = shop.till.refund(&newest, None).await;
+                let _: Result<_, _> = shop.refund(&newest, None).await;
             }
             Step::Subscribe => {
                 let is_erased = shop.is_erased().await;
-                if !is_erased && shop.create().await.is_ok() {
-                    session = shop.till.stand_in.sessions().pop().unwrap();
-                    let before = shop.till.stand_in.events().len();
-                    shop.till.stand_in.act(&session, &Action::Pay).unwrap();
-                    shop.hear(before).await;
+                if !is_erased && let Ok(again) = shop.begin_again().await {
+                    let before = shop.stand_in.events().len();
+                    shop.act(&again.order, Action::Pay);
+                    shop.hear_from(before).await;
                     first = shop.newest_first().await;
                 }
             }
-            Step::Erase => erase_account(shop.db(), BUYER, None).await.unwrap(),
+            Step::Erase => erase_account(&shop.db, BUYER, None).await.unwrap(),
         }
-        let all = shop.till.stand_in.events().len();
+        let all = shop.stand_in.events().len();
         if all > heard && !std::mem::take(&mut lose) {
-            shop.hear(heard).await;
+            shop.hear_from(heard).await;
         }
         heard = all;
         shop.run().await;
         let subscription = shop.subscription(&first).await;
         if subscription.status == SubscriptionStatus::Ended {
-            let known = shop.till.stripe.subscription(&subscription.id).await.unwrap();
+            let known = shop.stripe.subscription(&subscription.id).await.unwrap();
             prop_assert_eq!(known.status, SubscriptionStatus::Ended, "it ends only with the provider's");
         }
     }
@@ -135,21 +135,21 @@ async fn history(steps: &[Step]) -> Result<(), TestCaseError> {
 }
 
 /// Compares all subscriptions with the provider, of which the newest began with `first`.
-async fn all_agree(shop: &mut Subscribers, first: &InternalId) -> Result<(), TestCaseError> {
+async fn all_agree(shop: &mut Shop, first: &InternalId) -> Result<(), TestCaseError> {
     // The sweep finds what was lost.
     for _ in 0..3 {
-        shop.sweep().await;
-        shop.till.wait(std::time::Duration::from_mins(90));
-        shop.sweep().await;
+        shop.sweep_and_run().await;
+        shop.clock.advance(std::time::Duration::from_mins(90));
+        shop.sweep_and_run().await;
     }
-    let all = bulk::all::<Subscription>(shop.db(), keys::prefix::SUBSCRIPTION).await.unwrap();
+    let all = bulk::all::<Subscription>(&shop.db, keys::prefix::SUBSCRIPTION).await.unwrap();
     for (_, one) in &all {
         let event = WebhookEvent::Subscription(one.id.clone());
-        shop.till.desk().act(&event).await.unwrap();
+        shop.hear(&event).await;
     }
-    shop.sweep().await;
-    shop.till.wait(std::time::Duration::from_mins(10));
-    shop.sweep().await;
+    shop.sweep_and_run().await;
+    shop.clock.advance(std::time::Duration::from_mins(10));
+    shop.sweep_and_run().await;
     let orders = shop.orders().await;
     // What concerns an older subscription takes what a later one gives, and of an erased account nothing is asked to run.
     let is_undisturbed =
@@ -157,7 +157,7 @@ async fn all_agree(shop: &mut Subscribers, first: &InternalId) -> Result<(), Tes
     let mut running = BTreeSet::new();
     for (_, one) in &all {
         agrees(shop, &one.first, &orders, is_undisturbed && one.first == *first).await?;
-        let seen = shop.till.stripe.subscription(&one.id).await.unwrap();
+        let seen = shop.stripe.subscription(&one.id).await.unwrap();
         prop_assert!(one.replaced_by.is_none() || seen.status == SubscriptionStatus::Ended, "what is replaced is over");
         // One that ends with its period is not charged any more.
         let is_running = seen.status != SubscriptionStatus::Ended && !seen.cancelled;
@@ -166,7 +166,7 @@ async fn all_agree(shop: &mut Subscribers, first: &InternalId) -> Result<(), Tes
     // At its end it gives nothing, after every history.
     if !shop.is_erased().await {
         let until = access_until(&shop.subscription(first).await);
-        shop.wait(((until - shop.now()) / DAY).max(0) + 1);
+        shop.days(((until - shop.now()) / DAY).max(0) + 1);
         shop.run().await;
         prop_assert!(!shop.has_access(), "{:?}", shop.ran);
     }
@@ -186,7 +186,7 @@ fn is_good(stored: &StoredOrder) -> bool {
 }
 
 async fn agrees(
-    shop: &Subscribers,
+    shop: &Shop,
     first: &InternalId,
     orders: &[StoredOrder],
     shows_access: bool,
@@ -207,7 +207,7 @@ async fn agrees(
         let disputes: Vec<(String, String)> = stored.effects.disputes.clone().into_iter().collect();
         prop_assert!(invoice.disputes.iter().all(|dispute| disputes.contains(dispute)), "every dispute is noted");
     }
-    let seen = shop.till.stripe.subscription(&id).await.unwrap();
+    let seen = shop.stripe.subscription(&id).await.unwrap();
     prop_assert_eq!((subscription.status, subscription.detail), (seen.status, seen.detail));
     // What was refunded before it was seen gives nothing.
     let is_given = |order: &InternalId| {
@@ -220,7 +220,7 @@ async fn agrees(
     let until = given.filter_map(|invoice| invoice.period.as_ref()).map(|period| period.until).max();
     prop_assert_eq!(Some(subscription.paid_until), until);
     prop_assert_eq!(subscription.scheduled, access_until(&subscription));
-    let is_taken_back = !is_good(&shop.till.order(&subscription.newest).await);
+    let is_taken_back = !is_good(&shop.order(&subscription.newest).await);
     let is_erased = shop.is_erased().await;
     prop_assert!(!is_erased || seen.status == SubscriptionStatus::Ended, "who is erased is not charged again");
     prop_assert!(!is_taken_back || seen.status == SubscriptionStatus::Ended, "what is taken back does not renew");

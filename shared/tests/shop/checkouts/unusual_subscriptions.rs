@@ -1,7 +1,7 @@
 //! Subscriptions to which something happens that the store does not expect: it changes nothing, waits for an operator, or ends.
 
-use crate::market::Refused;
-use crate::subscribers::{DAY, GRACE, PRICE, Subscribers};
+use crate::shop::{DAY, Refused, Shop};
+use crate::subscribers::{GRACE, MONTHLY_PRICE};
 use shared::model::{InternalId, Money, OrderStatus, ProviderAccount, Subscription, SubscriptionStatus};
 use shared::rules::subscription::access_until;
 use shared::shop::delivery::redeliver;
@@ -15,73 +15,73 @@ use shared::telemetry::payment_events;
 use stripe_stand_in::Action;
 
 /// Stores a subscription otherwise than it was read.
-async fn change(shop: &Subscribers, read: &Subscription, next: Subscription) {
+async fn change(shop: &Shop, read: &Subscription, next: Subscription) {
     let writes: Vec<Write> = subscriptions::put(Some(read), next).unwrap();
-    send(shop.db(), writes).await.unwrap();
+    send(&shop.db, writes).await.unwrap();
 }
 
 #[tokio::test]
 async fn an_invoice_of_another_account_changes_nothing() {
-    let mut shop = Subscribers::open().await;
+    let mut shop = Shop::open_subscriptions().await;
     shop.subscribe().await;
-    let before = bulk::all::<Subscription>(shop.db(), keys::prefix::SUBSCRIPTION).await.unwrap();
+    let before = bulk::all::<Subscription>(&shop.db, keys::prefix::SUBSCRIPTION).await.unwrap();
     let event = WebhookEvent::Invoice("in_other".to_owned());
-    let acted = shop.till.desk().act(&event).await;
+    let acted = shop.desk().act(&event).await;
     assert!(matches!(acted, Err(SettleError::Provider(ProviderError::NoCheckout(_)))), "{acted:?}");
-    assert_eq!(bulk::all::<Subscription>(shop.db(), keys::prefix::SUBSCRIPTION).await.unwrap(), before);
+    assert_eq!(bulk::all::<Subscription>(&shop.db, keys::prefix::SUBSCRIPTION).await.unwrap(), before);
     assert_eq!(shop.orders().await.len(), 1);
 }
 
 #[tokio::test]
 async fn a_paid_invoice_that_is_neither_the_first_nor_a_renewal_gives_nothing_and_is_counted() {
-    let mut shop = Subscribers::open().await;
-    let (first, session) = shop.subscribe().await;
-    let ((), events) = payment_events(shop.hear(0)).await;
+    let mut shop = Shop::open_subscriptions().await;
+    let first = shop.subscribe().await;
+    let ((), events) = payment_events(shop.hear_from(0)).await;
     assert_eq!(events, [], "the first is its order's");
-    let before = shop.till.stand_in.events().len();
-    shop.till.stand_in.act(&session, &Action::ChargeChange).unwrap();
-    let ((), events) = payment_events(shop.hear(before)).await;
+    let before = shop.stand_in.events().len();
+    shop.act(&first, Action::ChargeChange);
+    let ((), events) = payment_events(shop.hear_from(before)).await;
     assert_eq!(events, [("PaidWithoutOrder", 1)]);
     assert_eq!((shop.orders().await.len(), shop.subscription(&first).await.newest), (1, first));
-    let invoice = shop.till.stand_in.invoices().pop().unwrap();
-    shop.till.stand_in.act(&invoice, &Action::Refund(None)).unwrap();
-    let ((), events) = payment_events(shop.hear(before)).await;
+    let invoice = shop.stand_in.invoices().pop().unwrap();
+    shop.act(&invoice, Action::Refund(None));
+    let ((), events) = payment_events(shop.hear_from(before)).await;
     assert!(!events.iter().any(|event| event.0 == "PaidWithoutOrder"), "{events:?}");
 }
 
 #[tokio::test]
 async fn a_renewal_of_another_amount_needs_an_operator_who_may_accept_it() {
-    let mut shop = Subscribers::open().await;
-    let (first, session) = shop.subscribe().await;
+    let mut shop = Shop::open_subscriptions().await;
+    let first = shop.subscribe().await;
     let before = shop.subscription(&first).await;
-    change(&shop, &before, Subscription { price: Money::from_minor(PRICE - 100), ..before.clone() }).await;
-    shop.wait(30);
-    shop.after(&session, Action::Renew).await;
-    shop.hear(0).await;
-    let order = InternalId::of_invoice(&shop.till.stand_in.invoices().pop().unwrap());
-    let stored = shop.till.order(&order).await;
+    change(&shop, &before, Subscription { price: Money::from_minor(MONTHLY_PRICE - 100), ..before.clone() }).await;
+    shop.days(30);
+    shop.after(&first, Action::Renew).await;
+    shop.hear_from(0).await;
+    let order = InternalId::of_invoice(&shop.stand_in.invoices().pop().unwrap());
+    let stored = shop.order(&order).await;
     assert_eq!((stored.order.status, stored.effects.review.is_some()), (OrderStatus::Pending, true));
     assert_eq!(shop.subscription(&first).await.paid_until, before.paid_until, "it does not pay for a period yet");
-    let accepted = shop.till.desk().accept(&order).await.unwrap();
+    let accepted = shop.desk().accept(&order).await.unwrap();
     assert_eq!(accepted.0.order.status, OrderStatus::Paid);
     let after = shop.subscription(&first).await;
     assert!(after.newest == order && after.paid_until > before.paid_until, "{after:?}");
-    shop.wait(31);
+    shop.days(31);
     shop.run().await;
     assert!(shop.has_access(), "{:?}", shop.ran);
 }
 
 #[tokio::test]
 async fn a_period_that_is_over_when_it_is_heard_of_counts_as_money_and_gives_nothing() {
-    let mut shop = Subscribers::open().await;
-    let (first, session) = shop.subscribe().await;
-    shop.wait(30);
-    shop.till.stand_in.act(&session, &Action::Renew).unwrap();
-    shop.wait(40);
-    shop.till.stand_in.act(&session, &Action::CancelNow).unwrap();
+    let mut shop = Shop::open_subscriptions().await;
+    let first = shop.subscribe().await;
+    shop.days(30);
+    shop.act(&first, Action::Renew);
+    shop.days(40);
+    shop.act(&first, Action::CancelNow);
     shop.run().await;
-    shop.hear(0).await;
-    shop.sweep().await;
+    shop.hear_from(0).await;
+    shop.sweep_and_run().await;
     assert_eq!(shop.ran, ["give user-1", "take user-1"]);
     let orders = shop.orders().await;
     assert!(orders.len() == 2 && orders.iter().all(|stored| stored.order.status == OrderStatus::Paid));
@@ -90,28 +90,28 @@ async fn a_period_that_is_over_when_it_is_heard_of_counts_as_money_and_gives_not
 
 #[tokio::test]
 async fn a_period_that_the_provider_refuses_holds_nothing_back() {
-    let mut shop = Subscribers::open().await;
-    shop.publish(4, "year").await;
-    let refused = shop.create().await;
+    let mut shop = Shop::open_subscriptions().await;
+    shop.publish_plan(4, "year").await;
+    let refused = shop.begin_again().await;
     assert!(matches!(refused, Err(Refused::Provider(ProviderError::Refused(_)))), "{refused:?}");
     let orders = shop.orders().await;
     assert!(orders.iter().all(|stored| stored.order.status == OrderStatus::Cancelled) && orders.len() == 1);
-    shop.publish(3, "year").await;
+    shop.publish_plan(3, "year").await;
     shop.subscribe().await;
     assert!(shop.has_access());
 }
 
 #[tokio::test]
 async fn a_subscription_of_another_account_is_given_up_when_it_gives_nothing_any_more() {
-    let mut shop = Subscribers::open().await;
-    let (first, _) = shop.subscribe().await;
+    let mut shop = Shop::open_subscriptions().await;
+    let first = shop.subscribe().await;
     let read = shop.subscription(&first).await;
     let account = ProviderAccount { id: Some("acct_former".to_owned()), ..read.account.clone() };
     change(&shop, &read, Subscription { account, ..read.clone() }).await;
     for (days, status) in [(31, SubscriptionStatus::Active), (5, SubscriptionStatus::Ended)] {
-        shop.wait(days);
+        shop.days(days);
         for _ in 0..2 {
-            let swept = shop.till.sweep().await;
+            let swept = shop.sweep().await;
             assert_eq!(swept.failed, 0, "no key can ask about it");
         }
         assert_eq!(shop.subscription(&first).await.status, status, "after {days} days");
@@ -123,45 +123,46 @@ async fn a_subscription_of_another_account_is_given_up_when_it_gives_nothing_any
 
 #[tokio::test]
 async fn a_payment_whose_subscription_a_restore_has_lost_is_returned_and_not_charged_again() {
-    let mut shop = Subscribers::open().await;
-    let (first, session) = shop.subscribe().await;
+    let mut shop = Shop::open_subscriptions().await;
+    let first = shop.subscribe().await;
     let read = shop.subscription(&first).await;
+    let session = shop.says(&first).await.session;
     for lost in [keys::order(&first), keys::subscription(&read.id)] {
-        shop.till.market.delete(&lost).await;
+        shop.delete(&lost).await;
     }
-    let recorded = paid_checkout(&shop.till.stripe, &session).await;
+    let recorded = paid_checkout(&shop.stripe, &session).await;
     assert!(matches!(recorded, Err(NotPaid::Subscription)), "{recorded:?}");
-    let payment = shop.till.stripe.fetch(&session).await.unwrap();
+    let payment = shop.fetch(&session).await;
     for _ in 0..2 {
-        let after = return_payment(&shop.till.stripe, &payment).await.unwrap();
+        let after = return_payment(&shop.stripe, &payment).await.unwrap();
         assert!(after.is_refunded());
     }
-    assert_eq!(shop.till.stripe.subscription(&read.id).await.unwrap().status, SubscriptionStatus::Ended);
+    assert_eq!(shop.stripe.subscription(&read.id).await.unwrap().status, SubscriptionStatus::Ended);
 }
 
 #[tokio::test]
 async fn what_is_delivered_again_after_a_won_dispute_lasts_to_the_end_of_what_is_paid() {
-    let mut shop = Subscribers::open().await;
-    let (first, session) = shop.subscribe().await;
-    shop.wait(30);
-    shop.after(&session, Action::Renew).await;
+    let mut shop = Shop::open_subscriptions().await;
+    let first = shop.subscribe().await;
+    shop.days(30);
+    shop.after(&first, Action::Renew).await;
     let paid = shop.subscription(&first).await;
-    let invoice = shop.till.order(&paid.newest).await.effects.provider.unwrap().session.unwrap();
+    let invoice = shop.order(&paid.newest).await.effects.provider.unwrap().session.unwrap();
     shop.after(&invoice, Action::Dispute(None)).await;
-    shop.wait(1);
-    shop.sweep().await;
+    shop.days(1);
+    shop.sweep_and_run().await;
     assert!(!shop.has_access(), "{:?}", shop.ran);
     shop.after(&invoice, Action::CloseDispute { won: true }).await;
-    redeliver(shop.db(), &shop.till.market.clock, &paid.newest).await.unwrap();
+    redeliver(&shop.db, &shop.clock, &paid.newest).await.unwrap();
     shop.run().await;
     assert!(shop.has_access(), "{:?}", shop.ran);
     let after = shop.subscription(&first).await;
     assert_eq!((access_until(&after), after.status), (paid.paid_until, SubscriptionStatus::Ended));
     assert_eq!(shop.entries().await[0].until, paid.paid_until);
-    shop.wait((paid.paid_until - shop.now()) / DAY - 1);
+    shop.days((paid.paid_until - shop.now()) / DAY - 1);
     shop.run().await;
     assert!(shop.has_access(), "{:?}", shop.ran);
-    shop.wait(GRACE / DAY);
+    shop.days(GRACE / DAY);
     shop.run().await;
     assert_eq!(shop.ran.last().unwrap(), "take user-1");
 }

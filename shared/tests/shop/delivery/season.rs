@@ -3,7 +3,7 @@
 use super::game_server::{GameServer, Trouble};
 use super::holders::audited;
 use super::shop::{BUYER, DAY, ITEM, OTHER, Shop, bought, expired, for_thirty_days, hat, permanent, refunded, sells};
-use crate::subscribers::Subscribers;
+use crate::shop::Shop as World;
 use shared::clock::Clock;
 use shared::model::{
     Command, CommandState, CommandTemplate, DeliveryRun, InternalId, ItemDelivery, LineId, PlayerName, RunName,
@@ -366,26 +366,26 @@ async fn gifts_are_given_to_their_players_and_an_order_is_moved_with_what_the_se
 
 #[tokio::test]
 async fn of_a_subscription_the_newest_period_is_given_and_ends_with_its_access() {
-    let mut shop = Subscribers::open().await;
-    let (first, session) = shop.subscribe().await;
-    shop.wait(30);
-    shop.after(&session, Action::Renew).await;
+    let mut shop = World::open_subscriptions().await;
+    let first = shop.subscribe().await;
+    shop.days(30);
+    shop.after(&first, Action::Renew).await;
     shop.ran.clear();
     shop.publish_ended_by(&["remove", "count {count}"]).await;
-    let of_own = begin((shop.db(), &shop.till.market.clock), "spring", 0).await.unwrap();
+    let of_own = begin((&shop.db, &shop.clock), "spring", 0).await.unwrap();
     assert_eq!(of_own, (0, [LeftOut::Ended, LeftOut::NotMade].into()), "its end would not be moved");
     shop.publish_ended_by(&["remove"]).await;
-    let given = begin((shop.db(), &shop.till.market.clock), "summer", 0).await.unwrap();
+    let given = begin((&shop.db, &shop.clock), "summer", 0).await.unwrap();
     assert_eq!(given, (1, [LeftOut::Ended].into()), "the older period");
     shop.run().await;
     assert_eq!(shop.ran, ["give user-1"]);
-    shop.wait(30);
-    shop.after(&session, Action::Renew).await;
-    shop.sweep().await;
+    shop.days(30);
+    shop.after(&first, Action::Renew).await;
+    shop.sweep_and_run().await;
     assert_eq!(shop.ran, ["give user-1"], "it goes on");
-    shop.after(&session, Action::CancelAtPeriodEnd).await;
-    shop.wait(36);
-    shop.sweep().await;
+    shop.after(&first, Action::CancelAtPeriodEnd).await;
+    shop.days(36);
+    shop.sweep_and_run().await;
     assert_eq!(shop.ran, ["give user-1", "remove user-1"]);
     assert!(shop.subscription(&first).await.cancelled);
 }

@@ -1,7 +1,7 @@
 //! Changes between reading and writing: every condition that guards what was read.
 
 use crate::shop::{FIVE, PLAIN, Shop, code, id, paid};
-use crate::sums::{assert_codes, orders, shown};
+use crate::sums::{assert_codes, shown};
 use aws_sdk_dynamodb::types::AttributeValue;
 use shared::clock::SystemClock;
 use shared::model::{Donations, Money, OrderStatus, UserId};
@@ -91,7 +91,7 @@ async fn a_coupons_limit_per_user_that_changes_in_between_holds() {
     });
     let recorded = record(&db, &shop.clock, order("b")).await;
     assert!(matches!(recorded, Err(RecordError::Refused(OrderRefusal::CouponUsedUpByUser))), "{recorded:?}");
-    assert_codes(&shop.db, &orders(&shop.db).await).await;
+    assert_codes(&shop.db, &shop.orders().await).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

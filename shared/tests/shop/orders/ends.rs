@@ -1,16 +1,13 @@
 //! Items that end: what has ended is owned no more, and what was sold stays sold.
 
-use crate::shop::{DAY, Shop, own_uncounted, paid, published_item};
+use crate::shop::{DAY, Shop, paid, published_item};
+use crate::sums::assert_audit;
 use futures_util::future::join_all;
 use proptest::prelude::*;
 use serde_json::json;
-use shared::clock::Clock as _;
-use shared::model::{ItemId, Ledger, OrderStatus, Owned, UserId};
+use shared::model::{ItemId, OrderStatus, Owned, UserId};
 use shared::shop::orders::{NewOrder, OrderRefusal, RecordError, record};
-use shared::shop::stock::ledgers;
-use shared::shop::upkeep::audit;
-use shared::table::{StoreError, keys};
-use std::time::Duration;
+use shared::table::StoreError;
 use tests::count;
 
 /// Lasts thirty days, one for one user.
@@ -30,29 +27,20 @@ async fn publish(shop: &Shop, lasts: Option<i64>) {
     for (id, each) in [(RANK, Some(1)), (CLAIM, None)] {
         let item = json!({ "id": id, "name": format!("item {id}"), "price": 100, "active": true, "user_limit": each });
         let published = json!({ "item": item, "category": 1, "delivery": { "expires_after": lasts } });
-        shop.write_all(vec![published_item("v1", &published)]).await;
+        shop.write_all(vec![published_item(&published)]).await;
     }
-}
-
-fn days(shop: &Shop, days: i64) {
-    shop.clock.advance(Duration::from_secs(u64::try_from(days * DAY).unwrap()));
-}
-
-async fn ledger(shop: &Shop, user: u64) -> Ledger {
-    let user = UserId::new(user);
-    ledgers::take(&mut shop.db.batch_get(vec![keys::ledger(user)]).await.unwrap(), user).unwrap()
 }
 
 /// Units that a user owns now, and the sum paid for them.
 async fn owned(shop: &Shop, user: u64, item: u64) -> (u32, i64) {
-    let Owned { units, paid } = ledger(shop, user).await.of(ItemId::new(item)).at(shop.clock.seconds());
+    let Owned { units, paid } = shop.ledger(user).await.of(ItemId::new(item)).at(shop.now());
     (units, paid.minor())
 }
 
 /// In how many days what a user owns of an item ends.
 async fn left(shop: &Shop, user: u64, item: u64) -> i64 {
-    let run = ledger(shop, user).await.of(ItemId::new(item)).run.unwrap();
-    (run.ends_at - shop.clock.seconds()) / DAY
+    let run = shop.ledger(user).await.of(ItemId::new(item)).run.unwrap();
+    (run.ends_at - shop.now()) / DAY
 }
 
 async fn buy(shop: &Shop, order: &str, item: u64, count: u32) -> Result<(), RecordError> {
@@ -61,11 +49,6 @@ async fn buy(shop: &Shop, order: &str, item: u64, count: u32) -> Result<(), Reco
 
 async fn refund(shop: &Shop, order: &str) {
     shop.set_status(order, OrderStatus::Refunded).await.unwrap();
-}
-
-async fn assert_audit(shop: &Shop) {
-    let audit = audit(&shop.db, &|_| {}).await.unwrap();
-    assert!(audit.is_clean(), "{audit:#?}");
 }
 
 fn is_over_limit(bought: &Result<(), RecordError>) -> bool {
@@ -77,46 +60,46 @@ fn is_over_limit(bought: &Result<(), RecordError>) -> bool {
 async fn what_has_ended_counts_for_no_limit_and_its_units_stay_sold() {
     let shop = open().await;
     buy(&shop, "first", RANK, 1).await.unwrap();
-    days(&shop, 29);
+    shop.days(29);
     assert!(is_over_limit(&buy(&shop, "early", RANK, 1).await));
     assert_eq!(owned(&shop, 1, RANK).await, (1, 100));
-    days(&shop, 1);
+    shop.days(1);
     assert_eq!(owned(&shop, 1, RANK).await, (0, 0));
     buy(&shop, "second", RANK, 1).await.unwrap();
     assert_eq!((owned(&shop, 1, RANK).await, left(&shop, 1, RANK).await), ((1, 100), 30));
     assert!(is_over_limit(&buy(&shop, "third", RANK, 1).await));
     assert_eq!(shop.sold(RANK).await, 2);
-    assert_audit(&shop).await;
+    assert_audit(&shop.db).await;
 }
 
 #[tokio::test]
 async fn a_refund_of_what_has_ended_takes_nothing_off_what_is_owned() {
     let shop = open().await;
     buy(&shop, "first", RANK, 1).await.unwrap();
-    days(&shop, 31);
+    shop.days(31);
     buy(&shop, "second", RANK, 1).await.unwrap();
     refund(&shop, "first").await;
     assert_eq!((owned(&shop, 1, RANK).await, left(&shop, 1, RANK).await), ((1, 100), 30));
     assert!(is_over_limit(&buy(&shop, "third", RANK, 1).await));
-    assert_audit(&shop).await;
+    assert_audit(&shop.db).await;
     refund(&shop, "second").await;
     assert_eq!(owned(&shop, 1, RANK).await, (0, 0));
     buy(&shop, "fourth", RANK, 1).await.unwrap();
     assert_eq!(left(&shop, 1, RANK).await, 30);
-    assert_audit(&shop).await;
+    assert_audit(&shop.db).await;
 }
 
 #[tokio::test]
 async fn purchases_add_their_times_and_a_refund_takes_its_own_off() {
     let shop = open().await;
     buy(&shop, "first", CLAIM, 1).await.unwrap();
-    days(&shop, 10);
+    shop.days(10);
     buy(&shop, "second", CLAIM, 2).await.unwrap();
     assert_eq!((owned(&shop, 1, CLAIM).await, left(&shop, 1, CLAIM).await), ((3, 300), 80));
     refund(&shop, "first").await;
     assert_eq!((owned(&shop, 1, CLAIM).await, left(&shop, 1, CLAIM).await), ((2, 200), 50));
-    assert_audit(&shop).await;
-    days(&shop, 50);
+    assert_audit(&shop.db).await;
+    shop.days(50);
     assert_eq!(owned(&shop, 1, CLAIM).await, (0, 0));
 }
 
@@ -130,10 +113,10 @@ async fn a_gift_that_has_ended_can_be_given_to_its_recipient_again() {
     shop.record(gift("first")).await.unwrap();
     assert!(shop.record(gift("early")).await.is_err());
     assert_eq!((owned(&shop, 1, RANK).await, owned(&shop, 2, RANK).await), ((0, 0), (1, 100)));
-    days(&shop, 30);
+    shop.days(30);
     shop.record(gift("second")).await.unwrap();
     assert_eq!((owned(&shop, 2, RANK).await, left(&shop, 2, RANK).await), ((1, 100), 30));
-    assert_audit(&shop).await;
+    assert_audit(&shop.db).await;
 }
 
 #[tokio::test]
@@ -144,23 +127,23 @@ async fn what_was_bought_when_the_item_did_not_end_lasts() {
     publish(&shop, Some(MONTH)).await;
     buy(&shop, "ending", CLAIM, 2).await.unwrap();
     assert_eq!(owned(&shop, 1, CLAIM).await, (3, 300));
-    days(&shop, 60);
+    shop.days(60);
     assert_eq!(owned(&shop, 1, CLAIM).await, (1, 100));
     buy(&shop, "again", CLAIM, 1).await.unwrap();
     publish(&shop, None).await;
     buy(&shop, "more", CLAIM, 1).await.unwrap();
     assert_eq!(owned(&shop, 1, CLAIM).await, (3, 300));
     refund(&shop, "lasting").await;
-    days(&shop, 30);
+    shop.days(30);
     assert_eq!(owned(&shop, 1, CLAIM).await, (1, 100));
-    assert_audit(&shop).await;
+    assert_audit(&shop.db).await;
 }
 
 #[tokio::test]
 async fn what_was_owned_before_ends_were_stored_lasts() {
     let shop = open().await;
-    own_uncounted(&shop.db, 1, RANK).await;
-    days(&shop, 400);
+    Shop::own_uncounted(&shop.db, 1, RANK).await;
+    shop.days(400);
     assert!(is_over_limit(&buy(&shop, "more", RANK, 1).await));
 }
 
@@ -169,7 +152,7 @@ async fn racing_purchases_of_what_has_ended_begin_it_again_once() {
     let shop = open().await;
     buy(&shop, "first", RANK, 1).await.unwrap();
     buy(&shop, "claim", CLAIM, 1).await.unwrap();
-    days(&shop, 31);
+    shop.days(31);
     let purchases = (0..16).map(|number| {
         let item = if number % 2 == 0 { RANK } else { CLAIM };
         let order = paid(&format!("o{number}"), Some(1), &[(item, 1, 100)]);
@@ -186,7 +169,7 @@ async fn racing_purchases_of_what_has_ended_begin_it_again_once() {
     assert_eq!((of(RANK), owned(&shop, 1, RANK).await.0), (1, 1));
     assert_eq!(u32::try_from(of(CLAIM)).unwrap(), owned(&shop, 1, CLAIM).await.0);
     assert_eq!(left(&shop, 1, CLAIM).await, 30 * i64::try_from(of(CLAIM)).unwrap());
-    assert_audit(&shop).await;
+    assert_audit(&shop.db).await;
 }
 
 #[derive(Debug, Clone)]
@@ -217,9 +200,9 @@ async fn play(steps: Vec<Step>) {
     let shop = open().await;
     let (mut all, mut lasts, mut ends): (Vec<Bought>, _, Vec<i64>) = (Vec::new(), Some(MONTH), Vec::new());
     for step in steps {
-        let now = shop.clock.seconds();
+        let now = shop.now();
         match step {
-            Step::Wait(more) => days(&shop, more),
+            Step::Wait(more) => shop.days(more),
             Step::Publish(next) => {
                 publish(&shop, next).await;
                 lasts = next;
@@ -245,13 +228,13 @@ async fn play(steps: Vec<Step>) {
             }
             Step::Refund(_) => {}
         }
-        let now = shop.clock.seconds();
+        let now = shop.now();
         let last = ends.len().checked_sub(1).filter(|last| ends[*last] > now);
         let counts = |bought: &&Bought| bought.run.is_none() || bought.run == last;
         let expected: u32 = all.iter().filter(counts).map(|bought| bought.units).sum();
         assert_eq!(owned(&shop, 1, CLAIM).await, (expected, 100 * i64::from(expected)));
     }
-    assert_audit(&shop).await;
+    assert_audit(&shop.db).await;
 }
 
 proptest! {

@@ -20,7 +20,7 @@ async fn a_gift_is_owned_by_its_recipient_until_it_is_refunded() {
     shop.record(order).await.unwrap();
     assert_eq!((shop.held(1, TWO_EACH).await, shop.held(2, TWO_EACH).await), (0, 2));
     assert_eq!((shop.held(1, PLAIN).await, shop.held(2, PLAIN).await), (1, 0));
-    assert_eq!(shop.number(&keys::ledger(UserId::new(2)), &format!("p{TWO_EACH}")).await, 180);
+    assert_eq!(shop.paid_for(2, TWO_EACH).await, 180);
     shop.assert_sums().await;
     shop.set_status("a", OrderStatus::Refunded).await.unwrap();
     assert_eq!((shop.held(2, TWO_EACH).await, shop.sold(TWO_EACH).await), (0, 0));

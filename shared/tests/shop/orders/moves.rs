@@ -3,7 +3,6 @@
 use crate::shop::{DAY, PLAIN, Shop, TWO_EACH, id, paid, published_item};
 use crate::sums::{assert_audit, shown};
 use serde_json::json;
-use shared::clock::Clock as _;
 use shared::model::{ItemId, LineId, OrderStatus, PlayerName, UserId, UserName};
 use shared::shop::accounts::bans;
 use shared::shop::orders;
@@ -12,7 +11,6 @@ use shared::shop::payments::{DisputeState, note_dispute};
 use shared::shop::stock::ledgers;
 use shared::table::transaction::{Write, send};
 use shared::table::{Db, StoreError, keys};
-use std::time::Duration;
 use tests::Fault;
 
 /// Lasts thirty days.
@@ -44,19 +42,15 @@ async fn with_claims() -> Shop {
     let shop = Shop::open().await;
     let item = json!({ "id": CLAIM, "name": "claim", "price": 100, "active": true });
     let published = json!({ "item": item, "category": 1, "delivery": { "expires_after": MONTH } });
-    shop.write_all(vec![published_item("v1", &published)]).await;
+    shop.write_all(vec![published_item(&published)]).await;
     shop
-}
-
-fn days(shop: &Shop, days: i64) {
-    shop.clock.advance(Duration::from_secs(u64::try_from(days * DAY).unwrap()));
 }
 
 /// Units that a user owns now, and in how many days they end.
 async fn owned(shop: &Shop, user: u64) -> (u32, i64) {
     let user = UserId::new(user);
     let ledger = ledgers::take(&mut shop.db.batch_get(vec![keys::ledger(user)]).await.unwrap(), user).unwrap();
-    let (holding, now) = (ledger.of(ItemId::new(CLAIM)), shop.clock.seconds());
+    let (holding, now) = (ledger.of(ItemId::new(CLAIM)), shop.now());
     (holding.at(now).units, holding.run.map_or(0, |run| (run.ends_at - now) / DAY))
 }
 
@@ -116,7 +110,7 @@ async fn what_is_owned_for_a_time_ends_when_it_would_have() {
     for order in ["a", "b"] {
         shop.record(paid(order, Some(1), &[(CLAIM, 1, 100)])).await.unwrap();
     }
-    days(&shop, 10);
+    shop.days(10);
     assert_eq!(owned(&shop, 1).await, (2, 50));
     move_to(&shop, "b", 2).await.unwrap();
     assert_eq!((owned(&shop, 1).await, owned(&shop, 2).await), ((1, 20), (1, 20)));
@@ -129,7 +123,7 @@ async fn what_is_owned_for_a_time_ends_when_it_would_have() {
         assert_audit(&shop.db).await;
     }
     assert_eq!((owned(&shop, 1).await, owned(&shop, 2).await.0), ((2, 50), 0));
-    days(&shop, 60);
+    shop.days(60);
     move_to(&shop, "a", 2).await.unwrap();
     assert_eq!((owned(&shop, 1).await.0, owned(&shop, 2).await.0), (0, 0), "it is over");
     assert_audit(&shop.db).await;
@@ -182,7 +176,7 @@ async fn what_cannot_be_moved_is_refused_and_nothing_changes() {
     let review = move_to(&shop, "review", 2).await;
     assert!(matches!(review, Err(MoveError::InReview)), "{review:?}");
     let name = UserName::parse("Grimble").unwrap();
-    bans::ban(&shop.db, &name, None, shop.clock.seconds()).await.unwrap();
+    bans::ban(&shop.db, &name, None, shop.now()).await.unwrap();
     let to = NewPlayer { user: None, name: Some(PlayerName::parse("Grimble").unwrap()) };
     let banned = move_by(&shop, &shop.db, "banned", &to, true).await;
     assert!(matches!(banned, Err(MoveError::Refused(OrderRefusal::Banned))), "{banned:?}");

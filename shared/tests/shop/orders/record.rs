@@ -169,9 +169,9 @@ async fn an_item_that_is_no_longer_published_is_recorded_without_a_guard_and_nam
 async fn limits_are_those_published_at_the_moment() {
     let shop = Shop::open().await;
     recorded(&shop, paid("a", None, &[(FIVE, 5, 10)])).await;
-    shop.publish("v2", &[PLAIN], &[1, 2]).await;
+    shop.publish("v2", &[1, 2]).await;
     assert_eq!(recorded(&shop, paid("b", None, &[(FIVE, 1, 10)])).await.unguarded, [ItemId::new(FIVE)]);
-    shop.publish("v1", &[], &[1, 2]).await;
+    shop.publish("v1", &[1, 2]).await;
     refused(&shop, paid("c", None, &[(FIVE, 1, 10)])).await;
 }
 
@@ -186,7 +186,7 @@ async fn fifty_lines_with_both_limits_fit_into_one_transaction() {
             },
             "category": 1,
         });
-        shop.write_item(published_item("v1", &item)).await;
+        shop.write_item(published_item(&item)).await;
     }
     let lines: Vec<(u64, u32, i64)> = ids.iter().map(|id| (*id, 9, 1_000_000_000)).collect();
     let mut order = paid("a", Some(1), &lines);

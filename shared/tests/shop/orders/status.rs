@@ -109,7 +109,7 @@ async fn a_limit_that_is_published_after_a_sale_counts_what_was_sold_before() {
     let limited = serde_json::json!({
         "item": { "id": PLAIN, "name": "x", "price": 1, "active": true, "global_limit": 3 }, "category": 1,
     });
-    shop.write_item(crate::shop::published_item("v1", &limited)).await;
+    shop.write_item(crate::shop::published_item(&limited)).await;
     let recorded = shop.record(paid("b", Some(2), &[(PLAIN, 2, 10)])).await;
     let limit = OrderRefusal::GlobalLimit { item: shared::model::ItemId::new(PLAIN), limit: 3 };
     assert!(matches!(recorded, Err(RecordError::Refused(refusal)) if refusal == limit), "{recorded:?}");
