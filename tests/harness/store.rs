@@ -27,7 +27,6 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::Duration;
-use stripe_stand_in::{self, StandIn};
 use stripe_stand_in::{Options, StandIn};
 use template::Template;
 use tokio::net::TcpListener;
@@ -210,7 +209,7 @@ impl TestStore {
         let keys = TokenKeys::parse(&KEYS).expect("usable keys");
         let as_clock: Arc<dyn Clock> = Arc::clone(&clock) as Arc<dyn Clock>;
         // Webhooks are not sent by themselves: a test passes them on.
-        let options = stripe_stand_in::Options { clock: Arc::clone(&as_clock), ..stripe_stand_in::Options::default() };
+        let options = Options { clock: Arc::clone(&as_clock), ..Options::default() };
         let payments = stripe_stand_in::start(options).await.expect("a free port");
         let surroundings = Surroundings {
             outgoing: outgoing::TOTAL,

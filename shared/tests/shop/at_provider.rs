@@ -13,7 +13,7 @@ use std::fmt::Display;
 use std::sync::Arc;
 use std::time::Duration;
 use stripe::ApiBase;
-use stripe_stand_in::{self, ACCOUNT, API_VERSION, Account, Action, Fault, FaultKind, KEY, Options, StandIn};
+use stripe_stand_in::{ACCOUNT, API_VERSION, Account, Action, Fault, FaultKind, KEY, Options, StandIn};
 use tests::TestClock;
 
 /// Total of [`Shop::paid`].
@@ -35,7 +35,7 @@ pub async fn start(clock: &TestClock) -> (Arc<StandIn>, Stripe) {
     let mixed_up = Account { livemode: true, ..Account::new(MIXED_UP_KEY, ACCOUNT) };
     let others = others.into_iter().chain([mixed_up]).collect();
     let options = Options { clock: Arc::new(clock.clone()), others, ..Options::default() };
-    let stand_in = Arc::new(stand_in::start(options).await.unwrap());
+    let stand_in = Arc::new(stripe_stand_in::start(options).await.unwrap());
     let stripe = connected(&stand_in, KEY, Some(ACCOUNT));
     (stand_in, stripe)
 }
