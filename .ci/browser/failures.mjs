@@ -40,6 +40,8 @@ async function theLoginIsOver() {
     assert.equal(await page.locator("a.player").count(), 0, "the header shows no player");
     await enter(page, "Foxglove");
     await units.waitFor();
+    // What the login kept from being sent is sent now, and the cart is shown again.
+    await page.getByRole("link", { name: /^Cart, [23] units$/ }).waitFor();
     await settled(page);
   }
   assert.deepEqual([await units.inputValue(), await units.getAttribute("aria-invalid")], ["2", null], "what was typed stays, and is sent");

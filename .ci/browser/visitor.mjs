@@ -141,6 +141,8 @@ export async function inspect(page, name) {
     for (const image of document.images) image.loading = "eager";
     await Promise.all([...document.images].map((image) => image.decode().catch(() => {})));
   });
+  // The shop puts a sign in the place of a picture that is missing, once the browser has told it.
+  await page.waitForFunction(() => [...document.images].every((image) => image.naturalWidth > 0), null, { timeout: 5000 }).catch(() => {});
   const found = await page.evaluate(() => ({
     broken: [...document.images].filter((image) => image.naturalWidth === 0).map((image) => image.src),
     wide: document.documentElement.scrollWidth > innerWidth
