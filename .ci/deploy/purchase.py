@@ -17,7 +17,7 @@ from checks import Failed, expect, expect_equal
 ROOT = Path(__file__).resolve().parents[2]
 STAND_IN = ROOT / "target" / "debug" / "stripe-stand-in"
 # The version of Stripe's API that the stand-in speaks.
-VERSION = "2025-02-24.acacia"
+VERSION = "2026-09-30.endive"
 AGREED = {"paymentMethod": "Stripe", "currency": "EUR", "termsAndConditions": True, "privacyPolicy": True}
 
 

@@ -20,9 +20,9 @@ use std::sync::Arc;
 use std::time::Duration;
 use stripe::webhook::{SignatureError, verify};
 use stripe::{
-    ApiBase, Call, Charge, Client, Dispute, DisputeStatus, Event, EventKind, Expandable, IdempotencyKey, Invalid,
-    Invoice, InvoiceStatus, Line, NewRefund, NewSession, NewSubscription, ObjectId, PaymentIntent, PortalConfiguration,
-    PortalSession, Refund, WebhookSecret,
+    API_VERSION, ApiBase, Call, Charge, Client, Dispute, DisputeStatus, Event, EventKind, Expandable, IdempotencyKey,
+    Invalid, Invoice, InvoicePayment, InvoiceStatus, Line, NewRefund, NewSession, NewSubscription, ObjectId,
+    PaymentIntent, PortalConfiguration, PortalSession, Refund, WebhookSecret,
 };
 
 /// How many calls a second [`Stripe::for_many_calls`] makes. Stripe refuses above 25 in test mode; buyers need some,
@@ -142,7 +142,12 @@ impl Stripe {
     }
 
     async fn state_of(&self, paid: &Paid<'_>) -> Result<PaymentState, ProviderError> {
-        let intent = paid.intent().and_then(Expandable::object);
+        let fetched = match paid.intent() {
+            // An invoice has only the id of its payment.
+            Some(Expandable::Id(id)) => Some(self.send(PaymentIntent::retrieve(id)).await?),
+            _ => None,
+        };
+        let intent = fetched.as_ref().or_else(|| paid.intent()?.object());
         let refunds = self.refunds(intent).await?;
         self.with_disputes(self.state(paid, &refunds), intent).await
     }
@@ -226,7 +231,8 @@ impl Provider for Stripe {
             subscription,
         };
         let create = |new: &NewSession<'_>, attempt: u8| {
-            Ok(stripe::Session::create(new, key(&format!("{}-{attempt}", order.internal_id))?))
+            // Repeated by another version of the API, a call has other parameters, which Stripe refuses under the same key.
+            Ok(stripe::Session::create(new, key(&format!("{}-{attempt}-{API_VERSION}", order.internal_id))?))
         };
         let session = match self.send_or(create(&new, 1)?, with_customer).await {
             // It was deleted in the provider's dashboard: the buyer becomes a new one.
@@ -275,9 +281,12 @@ impl Provider for Stripe {
 
     async fn subject_of(&self, intent: &str) -> Result<Option<PaymentSubject>, ProviderError> {
         let intent = self.send_about(PaymentIntent::retrieve(&id(intent)?)).await?;
-        let order = intent.metadata.order.as_deref().map(InternalId::new).map(PaymentSubject::Order);
+        if let Some(order) = intent.metadata.order.as_deref() {
+            return Ok(Some(PaymentSubject::Order(InternalId::new(order))));
+        }
         // The payment of an invoice has no metadata of ours.
-        Ok(order.or_else(|| intent.invoice.map(|invoice| PaymentSubject::Invoice(invoice.to_string()))))
+        let paid = self.send(InvoicePayment::list(&intent.id)).await?.data;
+        Ok(paid.first().map(|payment| PaymentSubject::Invoice(payment.invoice.to_string())))
     }
 
     async fn dispute(&self, dispute: &str) -> Result<DisputeState, ProviderError> {

@@ -42,9 +42,10 @@ mod tests {
 
     fn found(status: &str, more: &serde_json::Value) -> ProviderSubscription {
         let mut object = serde_json::json!({
-            "id": "sub_1", "status": status, "cancel_at_period_end": false, "cancel_at": null, "current_period_end": END,
+            "id": "sub_1", "status": status, "cancel_at_period_end": false, "cancel_at": null,
             "ended_at": null, "customer": "cus_1", "metadata": {}, "livemode": false, "trial_end": null,
             "pause_collection": null,
+            "items": { "data": [{ "id": "si_1", "current_period_end": END }], "has_more": false },
         });
         for (name, value) in more.as_object().unwrap() {
             object[name] = value.clone();

@@ -6,9 +6,9 @@ use serde_json::json;
 use std::error::Error;
 use std::io::Write as _;
 use stripe::{
-    Account, ApiBase, Balance, Call, Charge, Dispute, Event, EventKind, IdempotencyKey, Invoice, InvoiceStatus, Line,
-    NewRefund, NewSession, NewSubscription, NewWebhookEndpoint, ObjectId, PaymentIntent, PortalConfiguration,
-    PortalSession, Refund, SecretKey, Session, Subscription, WebhookEndpoint,
+    Account, ApiBase, Balance, Call, Charge, Dispute, Event, EventKind, IdempotencyKey, Invoice, InvoicePayment,
+    InvoiceStatus, Line, NewRefund, NewSession, NewSubscription, NewWebhookEndpoint, ObjectId, PaymentIntent,
+    PortalConfiguration, PortalSession, Refund, SecretKey, Session, Subscription, WebhookEndpoint,
 };
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -58,6 +58,7 @@ fn subscriptions() -> Result<(), Box<dyn Error>> {
     let id = |name: &str| ObjectId::parse(name);
     print(&Invoice::retrieve(&id("in_1")?))?;
     print(&Invoice::list(&id("sub_1")?, &InvoiceStatus::Paid, Some(&id("in_1")?)))?;
+    print(&InvoicePayment::list(&id("pi_1")?))?;
     print(&Invoice::void(&id("in_1")?))?;
     print(&Subscription::retrieve(&id("sub_1")?))?;
     print(&Subscription::cancel_at_period_end(&id("sub_1")?))?;

@@ -34,9 +34,10 @@ pub use refund::{NewRefund, Refund, RefundStatus};
 pub use session::{Line, NewSession, NewSubscription, PaymentStatus, Session, SessionStatus};
 pub use setup::{Account, Balance, Deleted, EndpointStatus, NewWebhookEndpoint, WebhookEndpoint};
 pub use subscription::{
-    BillingReason, Invoice, InvoiceLine, InvoiceStatus, PauseCollection, Period, Subscription, SubscriptionStatus,
+    BillingReason, Invoice, InvoiceLine, InvoicePayment, InvoiceStatus, PauseCollection, Period, Subscription,
+    SubscriptionStatus,
 };
 pub use values::{ApiBase, IdempotencyKey, Invalid, ObjectId, SecretKey, WebhookSecret};
 
 /// The version of Stripe's API that every request names. Replies and webhooks have its shapes.
-pub const API_VERSION: &str = "2025-02-24.acacia";
+pub const API_VERSION: &str = "2026-09-30.endive";

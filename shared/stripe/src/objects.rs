@@ -94,17 +94,14 @@ pub struct PaymentIntent {
     pub livemode: bool,
     #[serde(default)]
     pub metadata: Metadata,
-    /// The invoice of a subscription that it pays.
-    #[serde(default)]
-    pub invoice: Option<ObjectId>,
     /// The last attempt to charge: whole after [`PaymentIntent::retrieve`], an id within a session.
     pub latest_charge: Option<Expandable<Charge>>,
 }
 
 impl PaymentIntent {
-    /// Fetches a payment with its last charge.
+    /// Fetches a payment with its last charge and the charge's newest refunds.
     pub fn retrieve(id: &ObjectId) -> Call<Self> {
-        Call::get(path("payment_intents", id), Form::default().with("expand[]", "latest_charge"))
+        Call::get(path("payment_intents", id), Form::default().with("expand[]", "latest_charge.refunds"))
     }
 }
 
@@ -151,6 +148,8 @@ names! {
         Won = "won",
         /// The buyer keeps the money.
         Lost = "lost",
+        /// It was settled before it began, mostly by giving the money to the buyer.
+        Prevented = "prevented",
     }
 }
 
@@ -176,9 +175,16 @@ pub struct Dispute {
 /// What the bank waits for in a dispute.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 pub struct EvidenceDetails {
-    /// Until when evidence can be sent, seconds since 1970 UTC; `None` if the time is over or none is asked for.
     #[serde(default)]
-    pub due_by: Option<i64>,
+    due_by: Option<i64>,
+}
+
+impl EvidenceDetails {
+    /// Until when evidence can be sent, seconds since 1970 UTC; `None` if the time is over or none is asked for.
+    pub fn due_by(&self) -> Option<i64> {
+        // Stripe sends 0 if no answer is possible.
+        self.due_by.filter(|at| *at > 0)
+    }
 }
 
 /// A change of the store's balance, in minor units of the currency in which the store is paid out.
@@ -189,11 +195,10 @@ pub struct BalanceTransaction {
 }
 
 impl Dispute {
-    /// Its status; [`DisputeStatus::Lost`] if it was prevented by giving the money to the buyer. That status is of later versions
-    /// of the API, and Stripe does not say what it sends with this one.
+    /// Its status; [`DisputeStatus::Lost`] if it was prevented by giving the money to the buyer.
     pub fn outcome(&self) -> &DisputeStatus {
         let taken = self.balance_transactions.iter().fold(0, |sum: i64, one| sum.saturating_add(one.amount)) < 0;
-        if self.status.as_str() == "prevented" && taken { &DisputeStatus::Lost } else { &self.status }
+        if self.status == DisputeStatus::Prevented && taken { &DisputeStatus::Lost } else { &self.status }
     }
 
     pub fn retrieve(id: &ObjectId) -> Call<Self> {
@@ -239,8 +244,8 @@ mod tests {
         };
         let (taken, given) = (r#"{"amount": -5, "fee": 0}"#, r#"{"amount": 5, "fee": 0}"#);
         assert_eq!(outcome("prevented", taken), DisputeStatus::Lost);
-        assert_eq!(outcome("prevented", &format!("{taken}, {given}")).as_str(), "prevented");
-        assert_eq!(outcome("prevented", "").as_str(), "prevented");
+        assert_eq!(outcome("prevented", &format!("{taken}, {given}")), DisputeStatus::Prevented);
+        assert_eq!(outcome("prevented", ""), DisputeStatus::Prevented);
         assert_eq!(outcome("under_review", taken), DisputeStatus::UnderReview);
     }
 }

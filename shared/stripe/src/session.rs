@@ -118,7 +118,7 @@ impl Session {
             // The account may have another default, and the buyer would be charged more than the order's price.
             .with("automatic_tax[enabled]", &false);
         if !new.delayed || new.subscription.is_some() {
-            form = form.with("payment_method_types[]", "card");
+            form = form.with("allowed_payment_method_types[]", "card");
         }
         form = form.with_some("customer", new.subscription.and_then(|subscription| subscription.customer));
         let currency = new.currency.to_ascii_lowercase();
@@ -138,24 +138,23 @@ impl Session {
         Call::post(SESSIONS, form, Some(key))
     }
 
-    /// Fetches a session with its payment, or its first invoice with the payment, the payment's charge and the charge's
-    /// newest refunds.
+    /// Fetches a session with its payment, the payment's charge and the charge's newest refunds; or with its first invoice.
     pub fn retrieve(id: &ObjectId) -> Call<Self> {
         let form = Form::default()
             .with("expand[]", "payment_intent.latest_charge.refunds")
-            .with("expand[]", "invoice.payment_intent.latest_charge.refunds");
+            .with("expand[]", "invoice.payments");
         Call::get(path("checkout/sessions", id), form)
     }
 
-    /// Lists completed sessions that were created since a second (since 1970 UTC), newest first, with their payments or
-    /// first invoices, and the payments' charges; the next page begins after the last session of this one.
+    /// Lists completed sessions that were created since a second (since 1970 UTC), newest first, with their payments
+    /// and the payments' charges, or their first invoices; the next page begins after the last session of this one.
     pub fn list_complete(since: i64, after: Option<&ObjectId>) -> Call<List<Self>> {
         let form =
             Form::default().with("created[gte]", &since).with("status", "complete").with("limit", &SESSIONS_ON_A_PAGE);
         let form = form
             .with_some("starting_after", after)
             .with("expand[]", "data.payment_intent.latest_charge")
-            .with("expand[]", "data.invoice.payment_intent.latest_charge");
+            .with("expand[]", "data.invoice.payments");
         Call::get(SESSIONS, form)
     }
 
@@ -198,7 +197,7 @@ mod tests {
             ("expires_at", "1800002100"),
             ("adaptive_pricing[enabled]", "false"),
             ("automatic_tax[enabled]", "false"),
-            ("payment_method_types[]", "card"),
+            ("allowed_payment_method_types[]", "card"),
             ("line_items[0][quantity]", "1"),
             ("line_items[0][price_data][currency]", "eur"),
             ("line_items[0][price_data][unit_amount]", "1998"),
@@ -233,7 +232,7 @@ mod tests {
             text("expires_at", "1800002100"),
             text("adaptive_pricing[enabled]", "false"),
             text("automatic_tax[enabled]", "false"),
-            text("payment_method_types[]", "card"),
+            text("allowed_payment_method_types[]", "card"),
             text("customer", "cus_1"),
             text("line_items[0][quantity]", "1"),
             text("line_items[0][price_data][currency]", "eur"),
@@ -250,6 +249,6 @@ mod tests {
     #[test]
     fn with_delayed_methods_the_buyer_chooses_among_what_the_account_has() {
         let call = Session::create(&new(&[], true), IdempotencyKey::parse("order-1").unwrap());
-        assert!(!call.parameters().iter().any(|(name, _)| name.starts_with("payment_method_types")));
+        assert!(!call.parameters().iter().any(|(name, _)| name.contains("payment_method_types")));
     }
 }

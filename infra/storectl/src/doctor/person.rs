@@ -150,7 +150,7 @@ async fn deadlines(at: &Deployment, disputes: &[StoredOrder]) -> BTreeMap<Intern
         let intent = stored.intent();
         let Some(Ok(intent)) = intent.map(ObjectId::parse) else { continue };
         let Ok(all) = client.send(&Dispute::list(&intent)).await else { continue };
-        let first = all.data.iter().filter_map(|dispute| dispute.evidence_details.due_by).min();
+        let first = all.data.iter().filter_map(|dispute| dispute.evidence_details.due_by()).min();
         until.extend(first.map(|first| (stored.order.internal_id.clone(), first)));
     }
     until
