@@ -71,9 +71,18 @@ pub struct Payments {
     pub hold_minutes: u32,
     /// The most units of an item with a global limit in one open checkout.
     pub hold_units: u32,
-    /// Whether methods that confirm a payment days later are offered.
+    /// Whether methods that confirm a payment days later, or that cannot be refunded, are offered.
     #[serde(default, skip_serializing_if = "super::is_default")]
     pub delayed: bool,
+    /// The only ways to pay that are offered, by the provider's words; all that are left if it is empty.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub only: Vec<String>,
+    /// Ways to pay that are not offered.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub except: Vec<String>,
+    /// Whether buyers abroad pay in their own currency, which the provider exchanges.
+    #[serde(default, skip_serializing_if = "super::is_default")]
+    pub adaptive: bool,
     /// The least amount that can be paid.
     #[serde(default, skip_serializing_if = "super::is_default")]
     pub least: Money,
@@ -87,6 +96,9 @@ impl Default for Payments {
             hold_minutes: 30,
             hold_units: 10,
             delayed: false,
+            only: Vec::new(),
+            except: Vec::new(),
+            adaptive: false,
             least: Money::ZERO,
         }
     }

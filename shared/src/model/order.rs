@@ -253,9 +253,12 @@ pub struct ProviderCheckout {
     pub expires_at: i64,
     /// The URL of the storefront to which the buyer returns, without a slash at the end.
     pub storefront: String,
-    /// Whether methods that confirm a payment days later are offered.
+    /// The ways to pay that it offers, by the provider's words.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub methods: Vec<String>,
+    /// Whether a buyer abroad can pay in another currency.
     #[serde(default, skip_serializing_if = "super::is_default")]
-    pub delayed: bool,
+    pub adaptive: bool,
     /// The second (since 1970 UTC) at which the provider was last asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked_at: Option<i64>,
@@ -276,7 +279,8 @@ impl ProviderCheckout {
             intent,
             expires_at: at,
             storefront: String::new(),
-            delayed: false,
+            methods: Vec::new(),
+            adaptive: false,
             asked_at: None,
             account: account.id,
             live: Some(account.live),

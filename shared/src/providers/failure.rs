@@ -3,7 +3,7 @@
 use crate::shop::payments::ProviderError;
 use crate::telemetry::{PaymentEvent, payment_event};
 use outgoing::OutgoingError;
-use stripe::{Error, Refusal, RefusalKind};
+use stripe::{Error, RefusalKind};
 
 /// The failure of a call about an object: [`ProviderError::NoCheckout`] if there is no such object.
 pub(super) fn about(error: &Error) -> ProviderError {
@@ -13,15 +13,44 @@ pub(super) fn about(error: &Error) -> ProviderError {
     }
 }
 
-/// The failure of a call that names a customer: [`ProviderError::NoCheckout`] if there is no such customer.
-pub(super) fn with_customer(error: &Error) -> ProviderError {
-    let is_missing = |refusal: &Refusal| {
-        refusal.code.as_deref() == Some("resource_missing") && refusal.param.as_deref() == Some("customer")
-    };
-    if error.refusal().is_some_and(is_missing) {
-        return ProviderError::NoCheckout(error.to_string());
+/// The reason why a session was not created.
+pub(super) enum NotCreated {
+    /// There is no such customer.
+    Customer,
+    /// A way to pay cannot be offered: Stripe's words for it.
+    Methods(String),
+    Other(ProviderError),
+}
+
+impl From<ProviderError> for NotCreated {
+    fn from(error: ProviderError) -> Self {
+        Self::Other(error)
     }
-    failed(error)
+}
+
+pub(super) fn not_created(error: &Error) -> NotCreated {
+    let Some(refusal) = error.refusal().filter(|refusal| refusal.kind == RefusalKind::Request) else {
+        return NotCreated::Other(failed(error));
+    };
+    match refusal.param.as_deref() {
+        Some("customer") if refusal.code.as_deref() == Some("resource_missing") => NotCreated::Customer,
+        Some(param) if param.starts_with("allowed_payment_method_types") => {
+            NotCreated::Methods(refusal.message.clone())
+        }
+        // An account without a way to pay that is left has no parameter that is wrong.
+        None if refusal.message.contains("payment method") => NotCreated::Methods(refusal.message.clone()),
+        _ => NotCreated::Other(failed(error)),
+    }
+}
+
+/// The ways to pay that a refusal does not name; all are named by one that names none.
+pub(super) fn without_named(methods: &[String], refusal: &str) -> Vec<String> {
+    let words: Vec<&str> = refusal.split(|letter: char| !letter.is_alphanumeric() && letter != '_').collect();
+    let is_named = |method: &&String| words.contains(&method.as_str());
+    match methods.iter().any(|method| is_named(&method)) {
+        true => methods.iter().filter(|method| !is_named(method)).cloned().collect(),
+        false => Vec::new(),
+    }
 }
 
 /// The failure of an attempt to refund. A server error ends nothing, also if Stripe repeats it from its memory: the next

@@ -1,7 +1,7 @@
 //! Stripe as a payment provider.
 
 use super::event::webhook_event_of;
-use super::failure::{about, failed, of_attempt, with_customer};
+use super::failure::{NotCreated, about, failed, not_created, of_attempt, without_named};
 use super::pace::Pace;
 use super::paid::Paid;
 use super::subscription::described;
@@ -10,12 +10,14 @@ use crate::deadline;
 use crate::model::{Cancellation, InternalId, Money, Order, ProviderAccount, RefundAttempt, RefundOutcome};
 use crate::rules::checkout::bill;
 use crate::rules::payment::PaymentState;
+use crate::rules::payment_methods::CARD;
 use crate::rules::subscription::ProviderSubscription;
 use crate::shop::orders::StoredOrder;
 use crate::shop::payments::{
     DisputeState, PaymentPage, PaymentSubject, Provider, ProviderError, Session, WebhookEvent, WebhookEventPage,
 };
 use crate::table::connector;
+use crate::telemetry::{PaymentEvent, payment_event};
 use std::sync::Arc;
 use std::time::Duration;
 use stripe::webhook::{SignatureError, verify};
@@ -33,6 +35,8 @@ const LARGEST_RESPONSE: usize = 4 * 1024 * 1024;
 /// How often a call is repeated that Stripe refused because there were too many. The pause doubles, from [`PAUSE`] on.
 const REPEATS: u32 = 3;
 const PAUSE: Duration = Duration::from_secs(1);
+/// How often a session is asked for with less: without a customer, without the methods that were refused, with cards alone.
+const MOST_SESSIONS: u8 = 4;
 
 /// Stripe, with the keys of one account.
 #[derive(Debug, Clone)]
@@ -85,11 +89,11 @@ impl Stripe {
         self.send_or(call, about).await
     }
 
-    async fn send_or<T: serde::de::DeserializeOwned>(
+    async fn send_or<T: serde::de::DeserializeOwned, E: From<ProviderError>>(
         &self,
         call: Call<T>,
-        failed: impl FnOnce(&stripe::Error) -> ProviderError,
-    ) -> Result<T, ProviderError> {
+        failed: impl FnOnce(&stripe::Error) -> E,
+    ) -> Result<T, E> {
         let sent = deadline::within(self.send_in_turn(&call)).await;
         sent.ok_or_else(|| ProviderError::Unavailable("the time of the request is up".to_owned()))?
             .map_err(|error| failed(&error))
@@ -150,6 +154,35 @@ impl Stripe {
         let intent = fetched.as_ref().or_else(|| paid.intent()?.object());
         let refunds = self.refunds(intent).await?;
         self.with_disputes(self.state(paid, &refunds), intent).await
+    }
+
+    /// Creates a session. What Stripe refuses of it is left out, so that the buyer can pay: a customer who was deleted in the
+    /// dashboard, the methods that are named, and then all but cards. A refused session was never opened, so there is one to pay.
+    async fn create_session(&self, mut new: NewSession<'_>) -> Result<stripe::Session, ProviderError> {
+        let mut methods = new.methods.to_vec();
+        for attempt in 1..=MOST_SESSIONS {
+            // Repeated by another version of the API, a call has other parameters, which Stripe refuses under the same key.
+            let key = key(&format!("{}-{attempt}-{API_VERSION}", new.order))?;
+            let refusal = match self
+                .send_or(stripe::Session::create(&NewSession { methods: &methods, ..new }, key), not_created)
+                .await
+            {
+                Ok(session) => return Ok(session),
+                Err(NotCreated::Customer) => {
+                    new.subscription = new.subscription.map(|own| NewSubscription { customer: None, ..own });
+                    continue;
+                }
+                Err(NotCreated::Methods(refusal)) if methods != [CARD] => refusal,
+                Err(NotCreated::Methods(refusal)) => return Err(ProviderError::Refused(refusal)),
+                Err(NotCreated::Other(error)) => return Err(error),
+            };
+            let fewer = if methods == new.methods { without_named(&methods, &refusal) } else { Vec::new() };
+            methods = if fewer.is_empty() { vec![CARD.to_owned()] } else { fewer };
+            payment_event(PaymentEvent::ProviderError, 1);
+            let offered = methods.join(", ");
+            tracing::error!(refusal, offered, "Stripe refused a way to pay; the checkout goes on with others");
+        }
+        Err(ProviderError::Unavailable("Stripe refused every form of the checkout".to_owned()))
     }
 
     /// Voids the invoices of a subscription that has ended and that wait for a payment.
@@ -220,6 +253,7 @@ impl Provider for Stripe {
             count: own.plan.every.into(),
             customer: customer.as_ref(),
         });
+        let cards = [CARD.to_owned()];
         let new = NewSession {
             order: order.internal_id.as_str(),
             currency: &order.currency,
@@ -227,21 +261,12 @@ impl Provider for Stripe {
             success_url: &return_url(&checkout.storefront, &order.internal_id, "{CHECKOUT_SESSION_ID}"),
             cancel_url: &format!("{}/checkout", checkout.storefront),
             expires_at: checkout.expires_at,
-            delayed: checkout.delayed,
+            // Orders of before they were stored have none.
+            methods: if checkout.methods.is_empty() { &cards } else { &checkout.methods },
+            adaptive: checkout.adaptive,
             subscription,
         };
-        let create = |new: &NewSession<'_>, attempt: u8| {
-            // Repeated by another version of the API, a call has other parameters, which Stripe refuses under the same key.
-            Ok(stripe::Session::create(new, key(&format!("{}-{attempt}-{API_VERSION}", order.internal_id))?))
-        };
-        let session = match self.send_or(create(&new, 1)?, with_customer).await {
-            // It was deleted in the provider's dashboard: the buyer becomes a new one.
-            Err(ProviderError::NoCheckout(_)) => {
-                let subscription = subscription.map(|own| NewSubscription { customer: None, ..own });
-                self.send(create(&NewSession { subscription, ..new }, 2)?).await?
-            }
-            sent => sent?,
-        };
+        let session = self.create_session(new).await?;
         let ended = || ProviderError::Unavailable("the checkout has ended".to_owned());
         Ok(Session { id: session.id.to_string(), url: session.url.ok_or_else(ended)? })
     }

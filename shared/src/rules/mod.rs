@@ -20,6 +20,7 @@ pub mod order;
 pub mod ownership;
 pub mod patrons;
 pub mod payment;
+pub mod payment_methods;
 pub mod pricing;
 pub mod referral;
 pub mod refund;

@@ -20,7 +20,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         success_url: "https://store.example/payment/flow?order_id=1&checkout_id={CHECKOUT_SESSION_ID}",
         cancel_url: "https://store.example/checkout",
         expires_at: 1_800_002_100,
-        delayed: false,
+        methods: &["card", "paypal", "sepa_debit"].map(str::to_owned),
+        adaptive: true,
         subscription: None,
     };
     let key = |name: &str| IdempotencyKey::parse(name);

@@ -26,8 +26,10 @@ pub struct NewSession<'a> {
     pub cancel_url: &'a str,
     /// When the session expires, in seconds since 1970 UTC: 30 minutes to 24 hours after it is created.
     pub expires_at: i64,
-    /// Whether the buyer may choose a method that pays after days. Otherwise, and for a subscription, only cards are offered.
-    pub delayed: bool,
+    /// The ways to pay among which the buyer chooses, as far as the account has them.
+    pub methods: &'a [String],
+    /// Whether a buyer abroad can pay in another currency. The session's amount and currency stay what they are.
+    pub adaptive: bool,
     /// How often the lines are paid again; `None` for once.
     pub subscription: Option<NewSubscription<'a>>,
 }
@@ -114,11 +116,11 @@ impl Session {
             .with("success_url", new.success_url)
             .with("cancel_url", new.cancel_url)
             .with("expires_at", &new.expires_at)
-            .with("adaptive_pricing[enabled]", &false)
+            .with("adaptive_pricing[enabled]", &new.adaptive)
             // The account may have another default, and the buyer would be charged more than the order's price.
             .with("automatic_tax[enabled]", &false);
-        if !new.delayed || new.subscription.is_some() {
-            form = form.with("allowed_payment_method_types[]", "card");
+        for method in new.methods {
+            form = form.with("allowed_payment_method_types[]", method);
         }
         form = form.with_some("customer", new.subscription.and_then(|subscription| subscription.customer));
         let currency = new.currency.to_ascii_lowercase();
@@ -169,7 +171,7 @@ impl Session {
 mod tests {
     use super::*;
 
-    fn new<'a>(lines: &'a [Line<'a>], delayed: bool) -> NewSession<'a> {
+    fn new<'a>(lines: &'a [Line<'a>], methods: &'a [String]) -> NewSession<'a> {
         NewSession {
             order: "ska237syhxydekce",
             currency: "EUR",
@@ -177,15 +179,20 @@ mod tests {
             success_url: "https://store.example/flow?order_id=1&checkout_id={CHECKOUT_SESSION_ID}",
             cancel_url: "https://store.example/checkout",
             expires_at: 1_800_002_100,
-            delayed,
+            methods,
+            adaptive: false,
             subscription: None,
         }
+    }
+
+    fn card() -> Vec<String> {
+        vec!["card".to_owned()]
     }
 
     #[test]
     fn a_session_is_created_from_the_orders_lines() {
         let lines = [Line { name: "Squire × 2", amount: 1_998 }, Line { name: "Ember", amount: 5 }];
-        let call = Session::create(&new(&lines, false), IdempotencyKey::parse("order-1").unwrap());
+        let call = Session::create(&new(&lines, &card()), IdempotencyKey::parse("order-1").unwrap());
         let sent: Vec<(&str, &str)> = call.parameters().iter().map(|(name, value)| (&**name, &**value)).collect();
         let wanted = [
             ("mode", "payment"),
@@ -216,9 +223,10 @@ mod tests {
         let lines = [Line { name: "Squire", amount: 1_998 }];
         let customer = ObjectId::parse("cus_1").unwrap();
         let subscription = Some(NewSubscription { interval: "month", count: 3, customer: Some(&customer) });
+        let methods = &card();
         let call = |customer: Option<&ObjectId>| {
             let subscription = subscription.map(|new| NewSubscription { customer, ..new });
-            let new = NewSession { subscription, ..new(&lines, true) };
+            let new = NewSession { subscription, ..new(&lines, methods) };
             Session::create(&new, IdempotencyKey::parse("order-1").unwrap()).parameters().to_vec()
         };
         let text = |name: &str, value: &str| (name.to_owned(), value.to_owned());
@@ -244,11 +252,5 @@ mod tests {
         assert_eq!(call(Some(&customer)), wanted);
         let without: Vec<_> = wanted.iter().filter(|(name, _)| name != "customer").cloned().collect();
         assert_eq!(call(None), without);
-    }
-
-    #[test]
-    fn with_delayed_methods_the_buyer_chooses_among_what_the_account_has() {
-        let call = Session::create(&new(&[], true), IdempotencyKey::parse("order-1").unwrap());
-        assert!(!call.parameters().iter().any(|(name, _)| name.contains("payment_method_types")));
     }
 }

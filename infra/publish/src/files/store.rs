@@ -308,9 +308,18 @@ pub struct PaymentsFile {
     /// The most units of an item with a global limit in one open checkout; 10 if it is left out.
     #[serde(default)]
     pub hold_units: Option<At<u32>>,
-    /// Whether methods that confirm a payment days later are offered.
+    /// Whether methods that confirm a payment days later, or that cannot be refunded, are offered where nothing is limited.
     #[serde(default)]
     pub delayed: bool,
+    /// The only ways to pay that are offered, such as `card`, `paypal`, `ideal`; all that the account has if it is left out.
+    #[serde(default)]
+    pub only: Vec<At<String>>,
+    /// Ways to pay that are not offered.
+    #[serde(default)]
+    pub except: Vec<At<String>>,
+    /// Whether buyers abroad pay in their own currency, which Stripe exchanges for a fee of theirs.
+    #[serde(default)]
+    pub adaptive: bool,
     /// The least amount that can be paid, in major units of the store's currency; the provider's own minimum if it is
     /// left out.
     #[serde(default)]

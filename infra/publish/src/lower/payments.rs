@@ -2,10 +2,11 @@
 
 use super::amount;
 use crate::fault::{Report, Unique, nearest};
-use crate::files::{CategoryFile, Decimal, PaymentsFile, StoreFile, StoreFiles};
+use crate::files::{At, CategoryFile, Decimal, PaymentsFile, StoreFile, StoreFiles};
 use crate::provider::{self, Charged, METHODS};
 use shared::model::{Money, Payments, StoreConfig};
 use shared::money::CurrencyFormat;
+use shared::rules::payment_methods::{METHODS as WAYS, Method, NOT_OFFERED};
 
 /// The shortest hold in minutes that is not none: providers end no checkout earlier.
 const SHORTEST_HOLD: u32 = 30;
@@ -33,7 +34,9 @@ pub(super) fn payments(file: &StoreFile, digits: u8, report: &mut Report) -> Pay
     let charged = if methods.is_empty() { None } else { charged(file, digits, report) };
     let least = least(written, charged, digits, &file.currency.code, report);
     let currency = if methods.is_empty() { String::new() } else { file.currency.code.value.clone() };
-    Payments { methods, currency, hold_minutes, hold_units, delayed: written.delayed, least }
+    let (only, except) = chosen(written, report);
+    let (delayed, adaptive) = (written.delayed, written.adaptive);
+    Payments { methods, currency, hold_minutes, hold_units, delayed, only, except, adaptive, least }
 }
 
 /// The methods that are switched on. Buyers return from a provider's page to the storefront, so they need its address.
@@ -54,6 +57,48 @@ fn methods(file: &StoreFile, report: &mut Report) -> Vec<String> {
         report.fault(first.line, FIELD, "need storefront.url, to which buyers return from the payment page");
     }
     file.payments.methods.iter().map(|method| method.value.clone()).collect()
+}
+
+/// The ways to pay that are offered alone, and those that are not.
+fn chosen(file: &PaymentsFile, report: &mut Report) -> (Vec<String>, Vec<String>) {
+    if let (Some(_), Some(first)) = (file.only.first(), file.except.first()) {
+        report.fault(first.line, "payments.except", "says what payments.only has left out already: write one of them");
+    }
+    for (field, list) in [("payments.only", &file.only), ("payments.except", &file.except)] {
+        let mut words = Unique::new("way to pay");
+        for word in list {
+            check_word(word, field, report);
+            words.take(report, word.value.clone(), word.line, field);
+        }
+    }
+    let is_prompt = |word: &At<String>| Method::of(word).is_none_or(Method::is_prompt);
+    if let Some(first) = file.only.first().filter(|_| !file.only.iter().any(is_prompt)) {
+        let problem =
+            "needs one way to pay that confirms at once and can be refunded, for what is limited: card, for example";
+        report.fault(first.line, "payments.only", problem);
+    }
+    if let Some(late) = file.only.iter().find(|word| !file.delayed && !is_prompt(word)) {
+        let problem = format!("{} confirms days later or cannot be refunded, and needs delayed: true", late.value);
+        report.fault(late.line, "payments.only", problem);
+    }
+    let values = |list: &[At<String>]| list.iter().map(|word| word.value.clone()).collect();
+    (values(&file.only), values(&file.except))
+}
+
+fn check_word(word: &At<String>, field: &str, report: &mut Report) {
+    if Method::of(word).is_some() {
+        return;
+    }
+    if let Some((_, reason)) = NOT_OFFERED.iter().find(|(known, _)| *known == word.as_str()) {
+        report.fault(word.line, field, format!("{} is not offered: {reason}", word.value));
+        return;
+    }
+    let words = || WAYS.iter().map(|method| method.word);
+    let meant = nearest(word, words()).map_or_else(
+        || format!("there are {}", words().collect::<Vec<_>>().join(", ")),
+        |meant| format!("did you mean {meant}?"),
+    );
+    report.fault(word.line, field, format!("there is no way to pay {}; {meant}", word.value));
 }
 
 /// How the provider charges the store's currency. Its amounts must be what the store's are.

@@ -46,6 +46,28 @@ fn a_method_brings_the_stores_currency_and_the_providers_minimum() {
 }
 
 #[test]
+fn an_owner_chooses_ways_to_pay_by_words_that_exist() {
+    let of = |text: &str| payments("code: EUR", &format!("payments: {{methods: [Stripe], {text}}}\n"));
+    let words = |list: &[&str]| list.iter().map(ToString::to_string).collect::<Vec<_>>();
+    assert_eq!(of("only: [card, paypal, ideal]").only, words(&["card", "paypal", "ideal"]));
+    assert_eq!(of("except: [klarna]").except, words(&["klarna"]));
+    assert!(of("delayed: true, only: [card, oxxo], adaptive: true").adaptive);
+    for (text, field, problem) in [
+        ("only: [paypall]", "only", "there is no way to pay paypall; did you mean paypal?"),
+        ("except: [Karte]", "except", "there is no way to pay Karte; there are card, link, paypal"),
+        ("only: [card, giropay]", "only", "giropay is not offered: it has ended"),
+        ("only: [card, card]", "only", "way to pay card is already used in store.yaml, line 5"),
+        ("only: [card], except: [klarna]", "except", "says what payments.only has left out already: write one of them"),
+        ("only: [card, sepa_debit]", "only", "sepa_debit confirms days later or cannot be refunded, and needs delayed: true"),
+        ("only: [sepa_debit], delayed: true", "only", "needs one way to pay that confirms at once and can be refunded"),
+    ] {
+        let found = faults("code: EUR", &format!("payments: {{methods: [Stripe], {text}}}\n"));
+        let start = format!("store.yaml, line 5, payments.{field}: {problem}");
+        assert!(found.starts_with(&start) && found.lines().count() == 1, "{text}: {found}");
+    }
+}
+
+#[test]
 fn a_currency_without_a_known_minimum_needs_one() {
     let found = faults("code: RSD", "payments: {methods: [Stripe]}\n");
     let problem = "is missing: the least amount that Stripe charges in RSD is not known here";

@@ -8,6 +8,7 @@ use crate::model::{
 use crate::rules::cart::PricedLine;
 use crate::rules::checkout::{Beneficiary, MayOwn, Sale, may_own};
 use crate::rules::held::held;
+use crate::rules::payment_methods::offered;
 use crate::rules::pricing::Buyer;
 use crate::shop::accounts::{logins, users};
 use crate::shop::carts::{self, CartContext, LoadedCart};
@@ -111,8 +112,7 @@ fn subscription(
     })
 }
 
-/// The order with its checkout at the provider. Methods that confirm a payment days later would hold limited units, and uses of a
-/// coupon, for as long.
+/// The order with its checkout at the provider.
 pub(super) fn with_checkout(
     order: StoredOrder,
     loaded: &LoadedCart,
@@ -129,7 +129,8 @@ pub(super) fn with_checkout(
         intent: None,
         expires_at,
         storefront: config.storefront_url.clone(),
-        delayed: config.payments.delayed && !is_limited,
+        methods: offered(&config.payments, is_limited, order.effects.subscription.is_some()),
+        adaptive: config.payments.adaptive,
         asked_at: None,
         account: account.id,
         live: Some(account.live),
