@@ -4,8 +4,7 @@ use super::error::ApiError;
 use super::idempotency::Request;
 use super::parameters::{self, EXPAND, Input, Parameter, texts};
 use super::state::State;
-use super::webhooks::list;
-use super::{API_VERSION, Received, billing_calls as billing, calls, form, portal};
+use super::{API_VERSION, Received, billing_calls as billing, calls, expand, form, portal};
 use http::{HeaderMap, Method, StatusCode};
 use serde_json::{Map, Value};
 
@@ -13,11 +12,6 @@ type Run = fn(&mut State, &Input<'_>) -> Result<Value, ApiError>;
 
 /// A call: method, path with `*` for an id, parameters, what it does.
 type Route = (Method, &'static str, &'static [Parameter], Run);
-
-/// How deep a property that is expanded can be; `data` of a list counts.
-const LEVELS: usize = 4;
-/// How many refunds an expanded charge has.
-const NEWEST: usize = 10;
 
 const PLAIN: &[Parameter] = &[EXPAND];
 
@@ -45,6 +39,7 @@ const ROUTES: &[Route] = &[
     (Method::GET, "/v1/invoices", billing::INVOICES, billing::list_invoices),
     (Method::GET, "/v1/invoices/*", PLAIN, billing::retrieve_invoice),
     (Method::POST, "/v1/invoices/*/void", PLAIN, billing::void_invoice),
+    (Method::GET, "/v1/invoice_payments", billing::INVOICE_PAYMENTS, billing::list_invoice_payments),
     (Method::GET, "/v1/subscriptions", billing::SUBSCRIPTIONS, billing::list_subscriptions),
     (Method::GET, "/v1/subscriptions/*", PLAIN, billing::retrieve_subscription),
     (Method::POST, "/v1/subscriptions/*", billing::CHANGED_SUBSCRIPTION, billing::update_subscription),
@@ -126,11 +121,7 @@ impl Found<'_> {
         let input = Input { id: self.id, seen, tree: &self.tree, now, largest_page: state.largest_page };
         let mut body = (self.run)(state, &input)?;
         for path in texts(&self.tree, "expand") {
-            if path.split('.').count() > LEVELS {
-                let message = format!("You cannot expand more than 4 levels of a property. Property: {path}");
-                return Err(ApiError::request(message));
-            }
-            expand(state, &mut body, &path, &path)?;
+            expand::expand(state, &mut body, &path)?;
         }
         Ok(body)
     }
@@ -157,7 +148,7 @@ fn prepare<'a>(asked: &ApiRequest<'a>, request: &Request) -> Result<Found<'a>, A
     }
     let mut matching = ROUTES.iter().filter(|(method, ..)| method == asked.method);
     let found = matching.find_map(|route| Some((id_in(route.1, asked.path)?, route)));
-    let Some((id, (_, _, known, run))) = found else {
+    let Some((id, (_, call, known, run))) = found else {
         let message = format!("Unrecognized request URL ({}: {}).", asked.method, asked.path);
         return Err(ApiError::request(message).status(StatusCode::NOT_FOUND).early());
     };
@@ -170,6 +161,8 @@ fn prepare<'a>(asked: &ApiRequest<'a>, request: &Request) -> Result<Found<'a>, A
     }
     let tree = form::tree(&request.parameters)?;
     parameters::check(&tree, known)?;
+    let is_list = asked.method == Method::GET && id.is_empty();
+    texts(&tree, "expand").iter().try_for_each(|path| expand::check(call, is_list, path)).map_err(ApiError::early)?;
     Ok(Found { id, tree, run: *run })
 }
 
@@ -182,29 +175,4 @@ fn id_in<'a>(pattern: &str, path: &'a str) -> Option<&'a str> {
     let Some((before, after)) = pattern.split_once('*') else { return (pattern == path).then_some("") };
     let id = path.strip_prefix(before)?.strip_suffix(after)?;
     (!id.is_empty() && !id.contains('/')).then_some(id)
-}
-
-/// Puts the objects in the place of their ids.
-fn expand(state: &State, body: &mut Value, path: &str, whole: &str) -> Result<(), ApiError> {
-    let (name, rest) = path.split_once('.').map_or((path, None), |(name, rest)| (name, Some(rest)));
-    let refused = || ApiError::request(format!("This property cannot be expanded ({whole})."));
-    // A charge has its refunds only if they are asked for: the ten newest.
-    if name == "refunds" && body["object"] == "charge" {
-        let charge = body["id"].as_str().unwrap_or_default();
-        let all = state.refunds_of(charge);
-        let newest: Vec<Value> = all.iter().take(NEWEST).map(|refund| refund.json()).collect();
-        body["refunds"] = list(&format!("/v1/charges/{charge}/refunds"), &newest, all.len() > NEWEST);
-    }
-    let field = body.get_mut(name).ok_or_else(refused)?;
-    // A property of all objects of a list.
-    if let (Value::Array(objects), Some(rest)) = (&mut *field, rest) {
-        return objects.iter_mut().try_for_each(|object| expand(state, object, rest, whole));
-    }
-    if let Some(id) = field.as_str() {
-        *field = state.object(id).ok_or_else(refused)?;
-    }
-    match rest {
-        Some(rest) if !field.is_null() => expand(state, field, rest, whole),
-        _ => Ok(()),
-    }
 }

@@ -73,7 +73,7 @@ impl Terms {
 
     fn price(&self, n: usize, line: &Line) -> Value {
         let recurring = json!({
-            "aggregate_usage": null, "interval": self.recurring.interval, "interval_count": self.recurring.count,
+            "interval": self.recurring.interval, "interval_count": self.recurring.count,
             "meter": null, "trial_period_days": null, "usage_type": "licensed",
         });
         sent(
@@ -114,6 +114,9 @@ impl Terms {
 pub(super) struct Subscription {
     pub(super) terms: Terms,
     pub(super) status: &'static str,
+    /// Whether its billing mode is flexible, as that of every new one is. One that was kept without this field is classic.
+    #[serde(default)]
+    pub(super) flexible: bool,
     /// The lines that are paid in every period.
     pub(super) lines: Vec<Line>,
     /// How many periods are over.
@@ -179,11 +182,14 @@ impl Subscription {
     }
 
     fn item(&self, n: usize, line: &Line) -> Value {
+        let (start, end) = self.period();
         sent(
             "subscription_item",
             json!({
                 "id": self.terms.id_of("si", n),
                 "created": self.terms.since,
+                "current_period_end": end,
+                "current_period_start": start,
                 "plan": self.terms.plan(n, line),
                 "price": self.terms.price(n, line),
                 "quantity": line.quantity,
@@ -193,7 +199,6 @@ impl Subscription {
     }
 
     pub(super) fn json(&self) -> Value {
-        let (start, end) = self.period();
         let items: Vec<Value> = self.lines.iter().enumerate().map(|(n, line)| self.item(n, line)).collect();
         let url = format!("/v1/subscription_items?subscription={}", self.id());
         sent(
@@ -201,14 +206,17 @@ impl Subscription {
             json!({
                 "id": self.id(),
                 "billing_cycle_anchor": self.anchor().0,
+                "billing_mode": if self.flexible {
+                    json!({ "flexible": { "proration_discounts": "included" }, "type": "flexible", "updated_at": null })
+                } else {
+                    json!({ "flexible": null, "type": "classic" })
+                },
                 "cancel_at": self.ends_at(),
                 "cancel_at_period_end": self.cancel_at_period_end,
                 "canceled_at": self.canceled_at,
                 "cancellation_details": { "comment": null, "feedback": null, "reason": self.reason },
                 "created": self.terms.since,
                 "currency": self.terms.currency,
-                "current_period_end": end,
-                "current_period_start": start,
                 "customer": self.terms.customer,
                 "ended_at": self.ended_at,
                 "items": super::webhooks::list(&url, &items, false),
@@ -239,7 +247,6 @@ pub(super) struct Invoice {
     /// The beginning of the period before it.
     pub(super) previous: i64,
     pub(super) intent: Option<String>,
-    pub(super) charge: Option<String>,
     pub(super) attempts: u32,
     /// When it is tried again.
     pub(super) next_attempt: Option<i64>,
@@ -256,32 +263,62 @@ impl Invoice {
     fn line(&self, n: usize, line: &Line) -> Value {
         let amount = line.unit_amount * line.quantity;
         let (start, end) = if line.recurring { self.period } else { (self.created, self.created) };
-        let mut object = sent(
+        let mut details = json!({
+            "proration": false,
+            "proration_details": { "credited_items": null },
+            "subscription": self.terms.subscription,
+        });
+        let (item, kind) = if line.recurring { ("si", "subscription_item") } else { ("ii", "invoice_item") };
+        details[kind] = self.terms.id_of(item, n).into();
+        let kind = format!("{kind}_details");
+        sent(
             "line_item",
             json!({
                 "id": format!("il{}{n}", self.id.trim_start_matches("in")),
                 "amount": amount,
-                "amount_excluding_tax": amount,
                 "currency": self.terms.currency,
                 "description": format!("{} × {}", line.quantity, line.name),
                 "invoice": self.id,
                 "livemode": self.terms.livemode,
                 "metadata": self.terms.metadata,
+                "parent": { "type": kind, kind: details },
                 "period": { "end": end, "start": start },
-                "plan": line.recurring.then(|| self.terms.plan(n, line)),
-                "price": self.terms.price(n, line),
+                "pricing": {
+                    "price_details": { "price": self.terms.id_of("price", n), "product": self.terms.id_of("prod", n) },
+                    "type": "price_details",
+                    "unit_amount_decimal": line.unit_amount.to_string(),
+                },
                 "quantity": line.quantity,
                 "subscription": self.terms.subscription,
-                "type": if line.recurring { "subscription" } else { "invoiceitem" },
-                "unit_amount_excluding_tax": line.unit_amount.to_string(),
+                "subtotal": amount,
             }),
-        );
-        if line.recurring {
-            object["subscription_item"] = self.terms.id_of("si", n).into();
-        } else {
-            object["invoice_item"] = self.terms.id_of("ii", n).into();
+        )
+    }
+
+    pub(super) fn payment_status(&self) -> &'static str {
+        match self.status {
+            "paid" => "paid",
+            "void" => "canceled",
+            _ => "open",
         }
-        object
+    }
+
+    /// The payment, once it was tried; an invoice has one at most.
+    pub(super) fn payment(&self) -> Value {
+        json!({
+            "id": format!("inpay{}", self.id.trim_start_matches("in")),
+            "object": "invoice_payment",
+            "amount_paid": self.is_paid().then_some(self.amount),
+            "amount_requested": self.amount,
+            "created": self.created,
+            "currency": self.terms.currency,
+            "invoice": self.id,
+            "is_default": true,
+            "livemode": self.terms.livemode,
+            "payment": { "payment_intent": self.intent, "type": "payment_intent" },
+            "status": self.payment_status(),
+            "status_transitions": { "canceled_at": self.voided_at, "paid_at": self.paid_at },
+        })
     }
 
     pub(super) fn json(&self) -> Value {
@@ -298,7 +335,6 @@ impl Invoice {
                 "attempted": self.attempts > 0,
                 "auto_advance": self.next_attempt.is_some(),
                 "billing_reason": self.reason,
-                "charge": self.charge,
                 "created": self.created,
                 "currency": self.terms.currency,
                 "customer": self.terms.customer,
@@ -307,8 +343,13 @@ impl Invoice {
                 "livemode": self.terms.livemode,
                 "next_payment_attempt": self.next_attempt,
                 "number": format!("STANDIN-{}", &self.id[3..9]),
-                "paid": self.is_paid(),
-                "payment_intent": self.intent,
+                "parent": {
+                    "quote_details": null,
+                    "subscription_details": {
+                        "metadata": self.terms.metadata, "subscription": self.terms.subscription,
+                    },
+                    "type": "subscription_details",
+                },
                 // The period that is over; the lines have the one that is paid.
                 "period_end": self.period.0,
                 "period_start": self.previous,
@@ -317,8 +358,6 @@ impl Invoice {
                     "finalized_at": self.created, "marked_uncollectible_at": null, "paid_at": self.paid_at,
                     "voided_at": self.voided_at,
                 },
-                "subscription": self.terms.subscription,
-                "subscription_details": { "metadata": self.terms.metadata },
                 "subtotal": self.amount,
                 "subtotal_excluding_tax": self.amount,
                 "total": self.amount,

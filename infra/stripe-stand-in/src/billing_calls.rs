@@ -16,6 +16,23 @@ pub(super) const INVOICES: &[Parameter] = &[
     EXPAND,
 ];
 
+pub(super) const INVOICE_PAYMENTS: &[Parameter] = &[
+    ("invoice", false, Shape::Text(255)),
+    (
+        "payment",
+        false,
+        Shape::Object(&[
+            ("type", true, Shape::Word(&["payment_intent", "payment_record"])),
+            ("payment_intent", false, Shape::Text(255)),
+            ("payment_record", false, Shape::Text(255)),
+        ]),
+    ),
+    ("status", false, Shape::Word(&["canceled", "open", "paid"])),
+    ("limit", false, Shape::Integer),
+    ("starting_after", false, Shape::Text(255)),
+    EXPAND,
+];
+
 pub(super) const SUBSCRIPTIONS: &[Parameter] = &[
     ("customer", false, Shape::Text(255)),
     (
@@ -77,6 +94,21 @@ pub(super) fn list_invoices(state: &mut State, input: &Input<'_>) -> Result<Valu
     };
     let all = state.billing.invoices.values().rev().filter(is_asked_for).collect();
     page("/v1/invoices", all, input, Invoice::json)
+}
+
+/// The payments of invoices. None is a record of a payment outside Stripe.
+pub(super) fn list_invoice_payments(state: &mut State, input: &Input<'_>) -> Result<Value, ApiError> {
+    let asked = |path: &[&str], value: &str| text(input.tree, path).is_none_or(|asked| asked == value);
+    let is_asked_for = |invoice: &&Invoice| {
+        let intent = invoice.intent.as_deref();
+        state.sees(&invoice.id)
+            && intent.is_some_and(|intent| asked(&["payment", "payment_intent"], intent))
+            && asked(&["payment", "type"], "payment_intent")
+            && asked(&["invoice"], &invoice.id)
+            && asked(&["status"], invoice.payment_status())
+    };
+    let all = state.billing.invoices.values().rev().filter(is_asked_for).collect();
+    page("/v1/invoice_payments", all, input, Invoice::payment)
 }
 
 /// Only an invoice that waits for a payment, or is not expected to be paid, can be voided.

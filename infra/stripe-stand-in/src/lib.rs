@@ -12,6 +12,7 @@ mod calls;
 mod clock;
 mod deliver;
 mod error;
+mod expand;
 mod faults;
 pub mod fields;
 mod form;
@@ -56,7 +57,7 @@ use tokio::task::JoinHandle;
 
 const HOST: &str = "127.0.0.1";
 /// The only version of the API that is spoken here.
-pub const API_VERSION: &str = "2025-02-24.acacia";
+pub const API_VERSION: &str = "2026-09-30.endive";
 /// The key that is accepted unless the options say otherwise.
 pub const KEY: &str = "rk_test_standin";
 /// The most calls that Stripe accepts in a second in test mode. The next one is refused with 429.

@@ -41,7 +41,20 @@ const LINE: Shape = Shape::Object(&[
     ),
 ]);
 
+/// The methods that the account has: one whose money is there at once, and one whose money comes after days.
 const METHODS: &[&str] = &["card", "sepa_debit"];
+/// The words for methods.
+#[rustfmt::skip]
+const WORDS: &[&str] = &[
+    "link", "acss_debit", "affirm", "afterpay_clearpay", "alipay", "alma", "amazon_pay", "au_becs_debit",
+    "bacs_debit", "bancontact", "billie", "bizum", "blik", "boleto", "card", "cashapp", "crypto", "customer_balance",
+    "eps", "fpx", "giropay", "grabpay", "ideal", "kakao_pay", "klarna", "konbini", "kr_card", "mb_way", "mobilepay",
+    "multibanco", "naver_pay", "nz_bank_account", "oxxo", "p24", "pay_by_bank", "payco", "paynow", "paypal", "paypay",
+    "payto", "pix", "promptpay", "revolut_pay", "samsung_pay", "satispay", "scalapay", "sepa_debit", "sequra",
+    "sofort", "sunbit", "swish", "twint", "upi", "us_bank_account", "wechat_pay", "zip",
+];
+/// `link`, the first of the words, cannot be excluded.
+const EXCLUDABLE: &[&str] = WORDS.split_at(1).1;
 
 pub(super) const NEW_SESSION: &[Parameter] = &[
     ("mode", true, Shape::Word(&["payment", "subscription"])),
@@ -55,7 +68,9 @@ pub(super) const NEW_SESSION: &[Parameter] = &[
     ("expires_at", false, Shape::Integer),
     ("adaptive_pricing", false, Shape::Object(&[("enabled", false, Shape::Boolean)])),
     ("automatic_tax", false, Shape::Object(&[("enabled", true, Shape::Boolean)])),
-    ("payment_method_types", false, Shape::List(&Shape::Word(METHODS))),
+    ("allowed_payment_method_types", false, Shape::List(&Shape::Word(WORDS))),
+    ("excluded_payment_method_types", false, Shape::List(&Shape::Word(EXCLUDABLE))),
+    ("ui_mode", false, Shape::Word(&["hosted_page"])),
     ("line_items", true, Shape::List(&LINE)),
     EXPAND,
 ];
@@ -95,10 +110,9 @@ pub(super) fn create_session(state: &mut State, input: &Input<'_>) -> Result<Val
     if metadata.len().max(intent_metadata.len()) > METADATA {
         return Err(ApiError::parameter("metadata", "Metadata can have up to 50 keys."));
     }
-    let mut methods = texts(tree, "payment_method_types");
-    if methods.is_empty() {
-        methods = METHODS.iter().map(ToString::to_string).collect();
-    }
+    let (allowed, excluded) =
+        (named(tree, "allowed_payment_method_types"), named(tree, "excluded_payment_method_types"));
+    let methods = methods(allowed.as_deref(), excluded.as_deref())?;
     let id = state.id("cs");
     let session = Session {
         id: id.clone(),
@@ -116,6 +130,8 @@ pub(super) fn create_session(state: &mut State, input: &Input<'_>) -> Result<Val
         success_url,
         cancel_url,
         methods,
+        allowed,
+        excluded,
         lines,
         adaptive: boolean(tree, &["adaptive_pricing", "enabled"]).unwrap_or(true),
         recurring,
@@ -125,6 +141,30 @@ pub(super) fn create_session(state: &mut State, input: &Input<'_>) -> Result<Val
     };
     state.sessions.insert(id.clone(), session);
     Ok(state.session_json(&id))
+}
+
+/// The list of methods that a parameter names.
+fn named(tree: &Map<String, Value>, name: &str) -> Option<Vec<String>> {
+    Some(texts(tree, name)).filter(|methods| !methods.is_empty())
+}
+
+/// The account's methods that pass both lists, of which a session has one at most.
+fn methods(allowed: Option<&[String]>, excluded: Option<&[String]>) -> Result<Vec<String>, ApiError> {
+    if allowed.is_some() && excluded.is_some() {
+        let message = "You may only specify one of these parameters: allowed_payment_method_types, excluded_payment_method_types.";
+        return Err(ApiError::parameter("excluded_payment_method_types", message).early());
+    }
+    let all = METHODS.iter().map(ToString::to_string);
+    let passes = |method: &String| {
+        allowed.is_none_or(|allowed| allowed.contains(method))
+            && excluded.is_none_or(|excluded| !excluded.contains(method))
+    };
+    let methods: Vec<String> = all.filter(passes).collect();
+    if methods.is_empty() {
+        let message = "No valid payment method types for this Checkout Session. Please ensure that you have activated payment methods compatible with your chosen currency in your dashboard.";
+        return Err(ApiError::request(message).early());
+    }
+    Ok(methods)
 }
 
 fn address(tree: &Map<String, Value>, name: &str) -> Result<Option<String>, ApiError> {

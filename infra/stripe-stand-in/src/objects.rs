@@ -23,7 +23,13 @@ pub(super) struct Session {
     pub(super) intent: Option<String>,
     pub(super) success_url: String,
     pub(super) cancel_url: Option<String>,
+    /// The methods that are offered.
     pub(super) methods: Vec<String>,
+    /// The only methods that may be offered, or those that may not, if the session was created so.
+    #[serde(default)]
+    pub(super) allowed: Option<Vec<String>>,
+    #[serde(default)]
+    pub(super) excluded: Option<Vec<String>>,
     pub(super) lines: Vec<Line>,
     pub(super) adaptive: bool,
     /// How often it is paid; `None` in mode payment.
@@ -92,6 +98,7 @@ impl Session {
             json!({
                 "id": self.id,
                 "adaptive_pricing": { "enabled": self.adaptive },
+                "allowed_payment_method_types": self.allowed,
                 "amount_subtotal": self.amount,
                 "amount_total": self.amount,
                 "cancel_url": self.cancel_url,
@@ -100,6 +107,7 @@ impl Session {
                 "currency": self.currency,
                 "customer": self.customer,
                 "customer_creation": customer_creation,
+                "excluded_payment_method_types": self.excluded,
                 "expires_at": self.expires_at,
                 "invoice": self.invoice,
                 "livemode": self.livemode,
@@ -132,7 +140,6 @@ pub(super) struct Intent {
     pub(super) declined: bool,
     pub(super) canceled_at: Option<i64>,
     pub(super) customer: Option<String>,
-    pub(super) invoice: Option<String>,
 }
 
 impl Intent {
@@ -153,7 +160,6 @@ impl Intent {
                 "created": self.created,
                 "currency": self.currency,
                 "customer": self.customer,
-                "invoice": self.invoice,
                 "last_payment_error": error,
                 "latest_charge": self.charge,
                 "livemode": self.livemode,
@@ -179,7 +185,6 @@ pub(super) struct Charge {
     pub(super) metadata: Map<String, Value>,
     pub(super) method: &'static str,
     pub(super) customer: Option<String>,
-    pub(super) invoice: Option<String>,
 }
 
 impl Charge {
@@ -203,7 +208,6 @@ impl Charge {
                 "disputed": self.disputed,
                 "failure_code": (self.status == "failed").then_some("card_declined"),
                 "failure_message": (self.status == "failed").then_some("Your card was declined."),
-                "invoice": self.invoice,
                 "livemode": self.livemode,
                 "metadata": self.metadata,
                 "paid": is_paid,

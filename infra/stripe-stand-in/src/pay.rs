@@ -11,7 +11,6 @@ pub(super) struct NewIntent {
     pub(super) methods: Vec<String>,
     pub(super) livemode: bool,
     pub(super) customer: Option<String>,
-    pub(super) invoice: Option<String>,
 }
 
 impl State {
@@ -36,7 +35,6 @@ impl State {
             methods: session.methods.clone(),
             livemode: session.livemode,
             customer: session.customer.clone(),
-            invoice: None,
         };
         let id = self.new_intent(new, now);
         self.change_session(&session.id, |session| session.intent = Some(id.clone()));
@@ -45,7 +43,7 @@ impl State {
 
     pub(super) fn new_intent(&mut self, new: NewIntent, now: i64) -> String {
         let id = self.id("pi");
-        let NewIntent { amount, currency, metadata, methods, livemode, customer, invoice } = new;
+        let NewIntent { amount, currency, metadata, methods, livemode, customer } = new;
         let intent = Intent {
             id: id.clone(),
             created: now,
@@ -59,7 +57,6 @@ impl State {
             declined: false,
             canceled_at: None,
             customer,
-            invoice,
         };
         self.intents.insert(id.clone(), intent);
         id
@@ -82,7 +79,6 @@ impl State {
             metadata: intent.metadata.clone(),
             method,
             customer: intent.customer.clone(),
-            invoice: intent.invoice.clone(),
         };
         self.charges.insert(id, charge);
     }

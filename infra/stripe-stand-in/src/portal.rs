@@ -111,7 +111,7 @@ impl State {
         match action {
             "cancel" if !configuration.cancel => Err("This portal does not let a buyer cancel.".to_owned()),
             "cancel" if configuration.cancels_now => self.cancel_now(subscription, now),
-            "cancel" => self.cancel_at_period_end(subscription, true, now),
+            "cancel" => self.cancel_in_portal(subscription, now),
             "resume" => self.cancel_at_period_end(subscription, false, now),
             "pay" => self.recover(subscription, now),
             _ => Err("There is no such action.".to_owned()),

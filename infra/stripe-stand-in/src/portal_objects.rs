@@ -63,7 +63,7 @@ impl Configuration {
                     },
                     "subscription_update": {
                         "default_allowed_updates": [], "enabled": self.subscription_update, "proration_behavior": "none",
-                        "schedule_at_period_end": { "conditions": [] },
+                        "schedule_at_period_end": { "conditions": [] }, "trial_update_behavior": "end_trial",
                     },
                 },
                 "is_default": self.is_default,

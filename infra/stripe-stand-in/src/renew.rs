@@ -52,6 +52,7 @@ impl State {
         let subscription = Subscription {
             terms,
             status: "incomplete",
+            flexible: true,
             lines: session.lines.iter().filter(|line| line.recurring).cloned().collect(),
             periods: 0,
             trial: None,
@@ -101,7 +102,6 @@ impl State {
             previous: subscription.terms.recurring.after(subscription.terms.since, (subscription.periods - 1).max(0)),
             voided_at: None,
             intent: None,
-            charge: None,
             attempts: 0,
             next_attempt: None,
             paid_at: None,
@@ -123,7 +123,6 @@ impl State {
                 methods: vec!["card".to_owned()],
                 livemode: invoice.terms.livemode,
                 customer: Some(invoice.terms.customer.clone()),
-                invoice: Some(id.to_owned()),
             };
             (invoice.amount > 0).then(|| self.new_intent(new, now))
         });
@@ -131,9 +130,8 @@ impl State {
             self.change_intent(intent, status, !succeeds);
             self.charge(intent, charge, "card", now);
         }
-        let charge = intent.as_ref().and_then(|intent| self.intents.get(intent)?.charge.clone());
         if let Some(invoice) = self.billing.invoices.get_mut(id) {
-            (invoice.intent, invoice.charge) = (intent.clone(), charge);
+            invoice.intent.clone_from(&intent);
             invoice.attempts += 1;
             invoice.status = if succeeds { "paid" } else { "open" };
             invoice.paid_at = succeeds.then_some(now);
@@ -252,6 +250,15 @@ impl State {
             subscription.reason = ends.then(|| "cancellation_requested".to_owned());
         });
         Ok(())
+    }
+
+    /// What the portal does: a flexible subscription ends at the end that its period has now.
+    pub(super) fn cancel_in_portal(&mut self, id: &str, now: i64) -> Result<(), String> {
+        let found = self.subscription_in(id, RUNNING)?;
+        if found.flexible {
+            return self.cancel_at(id, found.period().1, now);
+        }
+        self.cancel_at_period_end(id, true, now)
     }
 
     /// Lets the period of a subscription end that ends with it.

@@ -56,6 +56,8 @@ pub enum Action {
     /// The account's owner changes the subscription, and an invoice for the change is paid.
     ChargeChange,
     CancelAtPeriodEnd,
+    /// The buyer cancels in the portal.
+    CancelInPortal,
     /// The subscription does not end with its period after all.
     Resume,
     /// The period of a subscription that ends with it is over.
@@ -268,6 +270,7 @@ impl State {
             Action::GiveUp => self.give_up(&subscription?, now),
             Action::ChargeChange => self.charge_change(&subscription?, now),
             Action::CancelAtPeriodEnd => self.cancel_at_period_end(&subscription?, true, now),
+            Action::CancelInPortal => self.cancel_in_portal(&subscription?, now),
             Action::Resume => self.cancel_at_period_end(&subscription?, false, now),
             Action::EndPeriod => self.end_period(&subscription?, now),
             Action::CancelNow => self.cancel_now(&subscription?, now),

@@ -122,8 +122,8 @@ pub(super) fn portal(state: &State, kind: &str, id: &str, message: &str) -> Resp
         let names: Vec<String> = found.lines.iter().map(|line| in_html(&line.name)).collect();
         _ = write!(page, "<h2>{}</h2><p>{}.</p><p>", names.join(", "), state_of(&found));
         let actions = [
-            ("cancel", "Cancel", cancels && !found.cancel_at_period_end && found.status != "canceled"),
-            ("resume", "Do not cancel", found.cancel_at_period_end && found.status != "canceled"),
+            ("cancel", "Cancel", cancels && found.ends_at().is_none() && found.status != "canceled"),
+            ("resume", "Do not cancel", found.ends_at().is_some() && found.status != "canceled"),
             ("pay", "Pay the open invoice", matches!(found.status, "past_due" | "unpaid")),
         ];
         for (action, label, _) in actions.into_iter().filter(|(_, _, is_shown)| *is_shown) {

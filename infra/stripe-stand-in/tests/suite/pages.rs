@@ -251,9 +251,10 @@ async fn a_buyer_cancels_and_resumes_in_the_portal() {
     for path in [path, login.strip_prefix(&store.stand_in.base_url()).unwrap()] {
         assert!(store.page(path).await.contains("value=cancel>"));
         assert_eq!(store.form(path, &format!("subscription={id}&action=cancel")).await.0, 303);
-        assert!(status().await.cancel_at_period_end);
+        let cancelled = status().await;
+        assert!(cancelled.cancel_at.is_some() && !cancelled.cancel_at_period_end, "{cancelled:?}");
         assert_eq!(store.form(path, &format!("subscription={id}&action=resume")).await.0, 303);
-        assert!(!status().await.cancel_at_period_end);
+        assert_eq!(status().await.cancel_at, None);
         assert!(store.form(path, &format!("subscription={id}&action=pay")).await.2.contains("is active"));
         assert!(store.form(path, "subscription=sub_none&action=cancel").await.2.contains("no such subscription"));
     }

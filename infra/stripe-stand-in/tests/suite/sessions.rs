@@ -1,10 +1,12 @@
 //! The options and limits of a session. Every state and object is compared by Stripe's own package (`.ci/provider`).
 
-use crate::support::{NOW, Store, intent, refused, session_of};
+use crate::support::{NOW, Store, intent, raw, refused, session_of};
+use http::StatusCode;
+use serde_json::{Value, json};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 use stripe::{Balance, EventKind, IntentStatus, Line, PaymentStatus, RefusalKind, SessionStatus};
-use stripe_stand_in::{Action, TEST_MODE};
+use stripe_stand_in::{API_VERSION, Action, TEST_MODE};
 
 #[tokio::test]
 async fn a_session_with_nothing_to_pay_is_complete_without_a_payment() {
@@ -66,6 +68,55 @@ async fn a_delayed_method_is_offered_only_if_it_was_asked_for() {
     let store = Store::open().await;
     let session = store.session("order-1", false).await;
     assert!(store.stand_in.act(session.id.as_str(), &Action::PayDelayed).is_err());
+}
+
+#[tokio::test]
+async fn a_session_offers_what_its_lists_of_methods_leave() {
+    let store = Store::open().await;
+    let line =
+        "line_items[0][quantity]=1&line_items[0][price_data][currency]=eur&line_items[0][price_data][unit_amount]=500";
+    let form =
+        format!("mode=payment&success_url=https://a.example&{line}&line_items[0][price_data][product_data][name]=a");
+    let create = async |more: &str| {
+        raw(&store.stand_in, API_VERSION, "checkout/sessions", Some(&format!("{form}&{more}"))).await
+    };
+    let (allowed, excluded) = ("allowed_payment_method_types[]", "excluded_payment_method_types[]");
+    for (more, methods) in [
+        ("ui_mode=hosted_page".to_owned(), vec!["card", "sepa_debit"]),
+        (format!("{allowed}=ideal&{allowed}=card"), vec!["card"]),
+        (format!("{excluded}=card"), vec!["sepa_debit"]),
+    ] {
+        let (status, session) = create(&more).await;
+        assert_eq!((status, &session["payment_method_types"]), (StatusCode::OK, &json!(methods)), "{more}: {session}");
+    }
+    for (more, code, param) in [
+        ("payment_method_types[]=card".to_owned(), json!("parameter_unknown"), json!("payment_method_types")),
+        ("ui_mode=hosted".to_owned(), Value::Null, json!("ui_mode")),
+        (format!("{allowed}=colour"), Value::Null, json!("allowed_payment_method_types[0]")),
+        (format!("{excluded}=link"), Value::Null, json!("excluded_payment_method_types[0]")),
+        (format!("{allowed}=card&{excluded}=ideal"), Value::Null, json!("excluded_payment_method_types")),
+        (format!("{allowed}=boleto"), Value::Null, Value::Null),
+        ("expand[]=payment_intent.invoice".to_owned(), Value::Null, Value::Null),
+    ] {
+        let (status, body) = create(&more).await;
+        let found = (status, &body["error"]["code"], &body["error"]["param"]);
+        assert_eq!(found, (StatusCode::BAD_REQUEST, &code, &param), "{more}: {body}");
+    }
+}
+
+#[tokio::test]
+async fn another_version_and_a_property_that_is_gone_are_refused() {
+    let store = Store::open().await;
+    assert_eq!(raw(&store.stand_in, "2025-02-24.acacia", "balance", None).await.0, StatusCode::BAD_REQUEST);
+    for path in [
+        "invoices?expand[]=data.payment_intent",
+        "checkout/sessions?expand[]=data.invoice.payment_intent.latest_charge",
+        "payment_intents/pi_none?expand[]=invoice",
+    ] {
+        let (status, body) = raw(&store.stand_in, API_VERSION, path, None).await;
+        let message = body["error"]["message"].as_str().unwrap();
+        assert!(status == StatusCode::BAD_REQUEST && message.contains("cannot be expanded"), "{path}: {body}");
+    }
 }
 
 #[tokio::test]

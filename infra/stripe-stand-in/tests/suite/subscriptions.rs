@@ -1,6 +1,7 @@
 //! Subscriptions: time, limits, accounts and a restart. Every state is compared by Stripe's own package (`.ci/provider`).
 
-use crate::support::{NOW, Store, client, key, refused, subscription_of};
+use crate::support::{NOW, Store, client, key, refused, shown, subscription_of};
+use serde_json::{Value, json};
 use std::sync::atomic::Ordering;
 use stripe::{
     Invoice, InvoiceStatus, Line, NewSubscription, PaymentStatus, RefusalKind, Session, Subscription,
@@ -31,6 +32,12 @@ impl Store {
         self.client.send(&Subscription::retrieve(session.subscription.as_ref().unwrap())).await.unwrap()
     }
 
+    /// The end of the present period, which is that of its items.
+    async fn period_end(&self, session: &Session) -> i64 {
+        let path = format!("subscriptions/{}", session.subscription.as_ref().unwrap());
+        shown(&self.stand_in, &path).await["items"]["data"][0]["current_period_end"].as_i64().unwrap()
+    }
+
     async fn paid_invoices(&self, session: &Session) -> Vec<Invoice> {
         self.client
             .send(&Invoice::list(session.subscription.as_ref().unwrap(), &InvoiceStatus::Paid, None))
@@ -50,6 +57,55 @@ async fn a_cancelled_subscription_ends_when_its_time_comes() {
     store.clock.0.store(MONTH + 5, Ordering::SeqCst);
     let ended = store.subscription(&session).await;
     assert_eq!((ended.status, ended.ended_at), (SubscriptionStatus::Canceled, Some(MONTH)));
+}
+
+#[tokio::test]
+async fn a_subscription_that_is_cancelled_in_the_portal_ends_at_the_end_that_its_period_had_then() {
+    let store = Store::open().await;
+    let session = store.subscribed().await;
+    store.act(session.id.as_str(), &[Action::CancelInPortal]);
+    let found = store.subscription(&session).await;
+    assert_eq!((found.cancel_at_period_end, found.cancel_at), (false, Some(MONTH)));
+    store.act(session.id.as_str(), &[Action::Trial(60)]);
+    let found = store.subscription(&session).await;
+    assert_eq!((found.cancel_at, store.period_end(&session).await), (Some(MONTH), NOW + 60 * DAY));
+    store.act(session.id.as_str(), &[Action::Resume]);
+    assert_eq!(store.subscription(&session).await.cancel_at, None);
+}
+
+#[tokio::test]
+async fn the_payment_of_an_invoice_is_found_by_either() {
+    let store = Store::open().await;
+    let session = store.subscribed().await;
+    store.act(session.id.as_str(), &[Action::FailRenewal]);
+    let all = shown(&store.stand_in, "invoice_payments").await["data"].clone();
+    let [open, paid] = &all.as_array().unwrap()[..] else { panic!("{all}") };
+    assert_eq!((&open["status"], &open["amount_paid"]), (&json!("open"), &Value::Null));
+    assert_eq!((&paid["status"], &paid["amount_paid"]), (&json!("paid"), &json!(1_998)));
+    let (invoice, intent) = (paid["invoice"].as_str().unwrap(), paid["payment"]["payment_intent"].as_str().unwrap());
+    for (query, found) in [
+        (format!("invoice={invoice}"), vec![paid]),
+        ("status=open".to_owned(), vec![open]),
+        ("status=canceled".to_owned(), vec![]),
+        (format!("payment[type]=payment_intent&payment[payment_intent]={intent}"), vec![paid]),
+        ("payment[type]=payment_intent&payment[payment_intent]=pi_none".to_owned(), vec![]),
+        ("payment[type]=payment_record".to_owned(), vec![]),
+        ("limit=1".to_owned(), vec![open]),
+    ] {
+        let listed = shown(&store.stand_in, &format!("invoice_payments?{query}")).await;
+        assert_eq!(listed["data"], json!(found), "{query}");
+    }
+    let without = shown(&store.stand_in, &format!("invoices/{invoice}")).await;
+    assert!(without.get("payments").is_none(), "only if they are asked for: {without}");
+    let path = format!("checkout/sessions/{}?expand[]=invoice.payments&expand[]=invoice.customer", session.id);
+    let expanded = shown(&store.stand_in, &path).await;
+    assert_eq!(expanded["invoice"]["payments"]["data"], json!([paid]));
+    let path = format!("invoices/{invoice}?expand[]=payments.data.payment.payment_intent");
+    let payment = shown(&store.stand_in, &path).await["payments"]["data"][0]["payment"].clone();
+    assert_eq!(
+        (&payment["payment_intent"]["id"], &payment["payment_intent"]["status"]),
+        (&json!(intent), &json!("succeeded"))
+    );
 }
 
 #[tokio::test]
@@ -77,7 +133,7 @@ async fn free_time_and_an_end_on_a_day_are_the_subscriptions_own_times() {
     store.act(session.id.as_str(), &[Action::Trial(10), Action::CancelAt(50)]);
     let found = store.subscription(&session).await;
     assert_eq!((found.status, found.trial_end), (SubscriptionStatus::Trialing, Some(NOW + 10 * DAY)));
-    assert_eq!((found.current_period_end, found.cancel_at), (NOW + 10 * DAY, Some(NOW + 50 * DAY)));
+    assert_eq!((store.period_end(&session).await, found.cancel_at), (NOW + 10 * DAY, Some(NOW + 50 * DAY)));
     store.act(session.id.as_str(), &[Action::Renew, Action::Pause]);
     let found = store.subscription(&session).await;
     assert!(found.pause_collection.is_some() && found.status == SubscriptionStatus::Active, "{found:?}");
@@ -114,7 +170,9 @@ async fn a_subscription_of_nothing_is_renewed_without_a_payment() {
     let session = store.fetch(&session).await;
     assert_eq!(session.payment_status, PaymentStatus::NoPaymentRequired);
     let paid = store.paid_invoices(&session).await;
-    assert_eq!((paid.len(), &paid[0].payment_intent, paid[0].amount_paid), (2, &None, 0));
+    assert_eq!((paid.len(), paid[0].amount_paid), (2, 0));
+    let payments = shown(&store.stand_in, "invoice_payments").await;
+    assert_eq!(payments["data"], json!([]), "there was nothing to pay");
 }
 
 #[tokio::test]
@@ -159,8 +217,15 @@ async fn a_subscription_is_kept_across_a_restart() {
     let portal = stripe::PortalConfiguration::create(key("portal"));
     let configuration = client(&stand_in, KEY).send(&portal).await.unwrap().id;
     stand_in.stop().await;
+    // A file from before the billing mode was kept: its subscriptions stay classic.
+    let file = dir.path().join("stripe.json");
+    let text = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, text.replace("\"flexible\":true,", "")).unwrap();
     let stand_in = start(options()).await.unwrap();
     stand_in.act(session.id.as_str(), &Action::Renew).unwrap();
+    stand_in.act(session.id.as_str(), &Action::CancelInPortal).unwrap();
+    let found = shown(&stand_in, "subscriptions").await["data"][0].clone();
+    assert_eq!((&found["billing_mode"]["type"], &found["cancel_at_period_end"]), (&json!("classic"), &json!(true)));
     let client = client(&stand_in, KEY);
     let session = client.send(&Session::retrieve(&session.id)).await.unwrap();
     let paid =

@@ -1,6 +1,9 @@
 //! A stand-in with a client.
 
+use bytes::Bytes;
+use http::{Request, StatusCode};
 use rustls::RootCertStore;
+use serde_json::Value;
 use shared::clock::Clock;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -9,7 +12,7 @@ use stripe::{
     ApiBase, Client, Error, Event, EventKind, IdempotencyKey, Line, NewRefund, NewSession, NewSubscription,
     PaymentIntent, Refund, RefusalKind, SecretKey, Session,
 };
-use stripe_stand_in::{Action, Options, StandIn, start};
+use stripe_stand_in::{API_VERSION, Action, Options, StandIn, start};
 
 pub const NOW: i64 = 1_800_000_000;
 pub const ORDER: &str = "ska237syhxydekce";
@@ -65,6 +68,26 @@ impl Store {
         let new = NewRefund { payment_intent, amount, order: ORDER, attempt: 1 };
         self.client.send(&Refund::create(&new, key(name))).await
     }
+}
+
+/// A call as any program can make it: with a version, and as parameters of a query or a form.
+pub async fn raw(stand_in: &StandIn, version: &str, path: &str, form: Option<&str>) -> (StatusCode, Value) {
+    let url = format!("{}/v1/{path}", stand_in.base_url());
+    let request = if form.is_some() { Request::post(url) } else { Request::get(url) };
+    let request = request
+        .header("authorization", format!("Bearer {}", stripe_stand_in::KEY))
+        .header("stripe-version", version)
+        .header("content-type", "application/x-www-form-urlencoded");
+    let request = request.body(Bytes::from(form.unwrap_or_default().to_owned())).unwrap();
+    let response = outgoing::Client::new(RootCertStore::empty()).send(request).await.unwrap();
+    (response.status(), serde_json::from_slice(response.body()).unwrap())
+}
+
+/// What a path shows: objects may have more than the crate reads.
+pub async fn shown(stand_in: &StandIn, path: &str) -> Value {
+    let (status, body) = raw(stand_in, API_VERSION, path, None).await;
+    assert_eq!(status, 200, "{path}: {body}");
+    body
 }
 
 pub fn client(stand_in: &StandIn, key: &str) -> Client {
