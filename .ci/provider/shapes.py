@@ -1,13 +1,17 @@
 """What the package's types say about parameters and objects."""
 
-import builtins
+import ast
+import decimal
 import functools
-import json
+import importlib
+import inspect
 import sys
 import types
 import typing
 
 import stripe
+from stripe._request_options import RequestOptions
+from stripe._stripe_object import UntypedStripeObject
 from typing_extensions import get_args, get_origin, get_type_hints, is_typeddict
 
 
@@ -24,37 +28,59 @@ def equal(what, found, wanted):
     expect(found == wanted, f"{what} is {found!r} and not {wanted!r}")
 
 
-class Others(dict):
-    """Any name that is not known: models that a module imports for type checkers only, under another name."""
-
-    def __init__(self, known):
-        self.known = known
-
-    def __missing__(self, name):
-        if name in self.known or hasattr(builtins, name):
-            raise KeyError(name)
-        return stripe.StripeObject
-
-
 @functools.cache
-def names():
-    """Every model of the package: a module names in quotes also those that it imports for type checkers only."""
-    modules = [module for name, module in sorted(sys.modules.items()) if name.startswith("stripe.")]
-    return {name: value for module in modules for name, value in vars(module).items() if isinstance(value, type)}
+def names(module):
+    """The names in a module, with those that it imports for type checkers only."""
+    known = dict(vars(sys.modules[module]))
+    for node in ast.parse(inspect.getsource(sys.modules[module])).body:
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            exec(compile(ast.Module(node.body, []), module, "exec"), known)
+    return known
 
 
 @functools.cache
 def hints(kind):
     """The types of a class's fields."""
-    known = {**names(), **vars(typing), **vars(stripe), **vars(sys.modules[kind.__module__])}
-    return get_type_hints(kind, globalns=known, localns=Others(known))
+    found = get_type_hints(kind, localns={**names(RequestOptions.__module__), **names(kind.__module__)})
+    return {name: hint for name, hint in found.items() if not name.startswith("_") and name != "OBJECT_NAME"}
+
+
+def parameters(kind, verb):
+    """The types of the parameters of a class's call, without what the package takes for itself."""
+    module = kind.__module__.rpartition(".")[0].replace("stripe", "stripe.params", 1)
+    found = hints(getattr(importlib.import_module(module), f"{kind.__name__}{verb}Params"))
+    return {name: hint for name, hint in found.items() if name not in hints(RequestOptions)}
 
 
 def members(kind):
-    """The alternatives of a type."""
-    if get_origin(kind) in (typing.Union, types.UnionType):
-        return [member for part in get_args(kind) for member in members(part)]
-    return [kind]
+    """The alternatives of a type. The package adds any text to a list of words, for words to come: here that is left out."""
+    if get_origin(kind) not in (typing.Union, types.UnionType):
+        return [kind]
+    found = [member for part in get_args(kind) for member in members(part)]
+    has_words = any(word for member in found for word in words(member))
+    return [member for member in found if not (has_words and member is str)]
+
+
+def words(kind):
+    return [word for member in members(kind) if get_origin(member) is typing.Literal for word in get_args(member)]
+
+
+def is_model(kind):
+    return isinstance(kind, type) and issubclass(kind, stripe.StripeObject)
+
+
+def check_expand(path, kind):
+    """Holds that a path to expand names fields that there are, and in the end an object or a list."""
+    for name in path.split("."):
+        fields = {}
+        for member in members(kind):
+            if get_origin(member) is stripe.ListObject:
+                fields["data"], = get_args(member)
+            elif is_model(member):
+                fields.update(hints(member))
+        expect(name in fields, f"{path}: there is no field {name!r} to expand")
+        kind = fields[name]
+    expect(any(is_model(get_origin(member) or member) for member in members(kind)), f"{path} is not an object")
 
 
 def check_parameter(path, keys, value, kind):
@@ -102,7 +128,7 @@ def check_scalar(path, value, kind, origin):
 
 def check_object(value, kind, path=""):
     """Holds that an object has the fields and the words that the package's class has."""
-    fields = {name: hint for name, hint in hints(kind).items() if not name.startswith("_") and name != "OBJECT_NAME"}
+    fields = hints(kind)
     for name in value:
         expect(name in fields, f"{path}{kind.__name__} has no field {name!r}")
     for name, hint in fields.items():
@@ -117,28 +143,34 @@ def check_value(path, value, hint):
     alternatives = members(hint)
     if value is None:
         expect(type(None) in alternatives, f"{path} is null")
-        return
-    words = [word for kind in alternatives if get_origin(kind) is typing.Literal for word in get_args(kind)]
-    if words and isinstance(value, str) and str not in alternatives:
-        expect(value in words, f"{path} cannot be {value!r}")
-    lists = [kind for kind in alternatives if get_origin(kind) is list]
-    if isinstance(value, list):
+    elif isinstance(value, list):
+        lists = [kind for kind in alternatives if get_origin(kind) is list]
         expect(lists, f"{path} is not a list")
         for item in value:
             check_value(f"{path}[]", item, get_args(lists[0])[0])
-    if isinstance(value, bool):
-        expect(bool in alternatives, f"{path} is not a boolean")
-    elif isinstance(value, int):
-        expect(int in alternatives, f"{path} is not a number")
-    elif isinstance(value, str):
-        expect(str in alternatives or words, f"{path} is not a text")
     elif isinstance(value, dict):
-        models = [kind for kind in alternatives if isinstance(kind, type) and issubclass(kind, stripe.StripeObject)]
-        if len(models) == 1:
-            check_object(value, models[0], f"{path}: ")
+        check_fields(path, value, alternatives)
+    elif isinstance(value, str):
+        expect({str, decimal.Decimal} & {*alternatives} or value in words(hint), f"{path} cannot be {value!r}")
+    else:
+        expect(type(value) in alternatives, f"{path} cannot be {value!r}")
+
+
+def check_fields(path, value, alternatives):
+    """An object, a list of objects, or texts by name."""
+    for kind in alternatives:
+        origin, inner = get_origin(kind) or kind, get_args(kind)
+        if origin is stripe.ListObject:
+            equal(f"the fields of {path}", {*value}, {"object", "data", "has_more", "url"})
+            return check_value(f"{path}.data", value["data"], typing.List[inner])
+        if origin is UntypedStripeObject:
+            return [check_value(f"{path}.{name}", text, kind) for name, text in value.items() for kind in inner if kind is not typing.Any]
+    fit = [kind for kind in alternatives if is_model(kind) and getattr(kind, "OBJECT_NAME", None) in (None, value.get("object"))]
+    expect(len(fit) == 1, f"{path} is not an object of one class")
+    check_object(value, fit[0], f"{path}: ")
 
 
 def checked(value, kind):
-    """An object, once its fields are found to be those of the package's class."""
-    check_object(json.loads(json.dumps(value)), kind)
+    """An object, once its fields as they were sent are found to be those of the package's class."""
+    check_object(value.to_dict(for_json=True), kind)
     return value

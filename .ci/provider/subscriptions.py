@@ -19,22 +19,19 @@ def recurring(**interval):
                 subscription_data={"metadata": {"order": "order"}})
 
 
-def checked_invoice(invoice):
-    """An invoice with its lines: the package has no type for the objects of a list."""
-    checked(invoice, stripe.Invoice)
-    for line in invoice.lines.data:
-        checked(line, stripe.InvoiceLineItem)
-        checked(line.price, stripe.Price)
-        if line.plan:
-            checked(line.plan, stripe.Plan)
-    return invoice
-
-
-def checked_subscription(found):
-    checked(found, stripe.Subscription)
-    for item in found["items"].data:
-        checked(item, stripe.SubscriptionItem)
+def period(subscription):
+    """The present period, which is that of each item."""
+    found, = {(item.current_period_start, item.current_period_end) for item in subscription["items"].data}
     return found
+
+
+def intent_of(invoice):
+    """The payment of an invoice, with its charge."""
+    paid, = stripe.InvoicePayment.list(invoice=invoice.id, expand=["data.payment.payment_intent"]).data
+    intent = checked(paid, stripe.InvoicePayment).payment.payment_intent
+    of_intent = stripe.InvoicePayment.list(payment={"type": "payment_intent", "payment_intent": intent.id}, status=paid.status)
+    equal("the invoice of a payment", [found.invoice for found in of_intent.data], [invoice.id])
+    return checked(stripe.PaymentIntent.retrieve(intent.id, expand=["latest_charge.refunds"]), stripe.PaymentIntent)
 
 
 class Store:
@@ -47,8 +44,7 @@ class Store:
         events = [self.receiver.next(self.endpoint.secret)[0] for _ in wanted]
         equal("the events", [event.type for event in events], [next(kind for kind in KINDS if kind.endswith(end)) for end in wanted])
         for event in events:
-            invoice = event.type.startswith("invoice.")
-            (checked_invoice if invoice else checked_subscription)(event.data.object)
+            checked(event.data.object, stripe.Invoice if event.type.startswith("invoice.") else stripe.Subscription)
         return [event.data.object for event in events]
 
     def subscribe(self, key, **other):
@@ -57,25 +53,26 @@ class Store:
         checked(made, stripe.checkout.Session)
         self.page.press(made, "pay")
         self.posted("created", "paid", "updated")
-        session = stripe.checkout.Session.retrieve(made.id, expand=["invoice.payment_intent.latest_charge.refunds"])
+        session = stripe.checkout.Session.retrieve(made.id, expand=["invoice.payments"])
         return checked(session, stripe.checkout.Session)
 
     def state(self, session):
-        found = checked_subscription(stripe.Subscription.retrieve(session.subscription))
-        return found.status, found.cancel_at_period_end
+        found = checked(stripe.Subscription.retrieve(session.subscription), stripe.Subscription)
+        return found.status, found.cancel_at_period_end, found.cancel_at
 
 
 def subscriptions(page, receiver, new_session):
     store = Store(page, receiver, new_session)
     session = store.subscribe("subscription")
-    invoice = checked_invoice(session.invoice)
-    checked(invoice.payment_intent, stripe.PaymentIntent)
-    checked(invoice.payment_intent.latest_charge, stripe.Charge)
+    invoice, intent = session.invoice, intent_of(session.invoice)
     equal("the first invoice", (invoice.status, invoice.billing_reason, invoice.amount_paid), ("paid", "subscription_create", 2500))
-    equal("the order", invoice.subscription_details.metadata.order, "order")
+    paid = [(found.status, found.amount_paid, found.payment.payment_intent) for found in invoice.payments.data]
+    equal("the payments", (paid, intent.status, intent.latest_charge.amount), ([("paid", 2500, intent.id)], "succeeded", 2500))
+    equal("the order", invoice.parent.subscription_details.metadata.order, "order")
     checked(stripe.Customer.retrieve(session.customer), stripe.Customer)
-    subscription = checked_subscription(stripe.Subscription.retrieve(session.subscription))
-    equal("the period", invoice.lines.data[0].period.end, subscription.current_period_end)
+    subscription = checked(stripe.Subscription.retrieve(session.subscription), stripe.Subscription)
+    equal("the period", invoice.lines.data[0].period.end, period(subscription)[1])
+    equal("the billing mode", subscription.billing_mode.type, "flexible")
     renewals(store, session, subscription)
     cancellations(store, session)
     states(store)
@@ -88,34 +85,35 @@ def subscriptions(page, receiver, new_session):
 def renewals(store, session, before):
     store.page.press(session, "renew")
     after, paid = store.posted("updated", "paid")
-    equal("the next period", (after.current_period_start, paid.billing_reason), (before.current_period_end, "subscription_cycle"))
-    equal("what it pays", paid.lines.data[0].period.end, after.current_period_end)
+    equal("the next period", (period(after)[0], paid.billing_reason), (period(before)[1], "subscription_cycle"))
+    equal("what it pays", paid.lines.data[0].period.end, period(after)[1])
     store.page.press(session, "fail_renewal")
     _, failed, after = store.posted("updated", "payment_failed", "updated")
     equal("the failed renewal", (failed.status, failed.amount_remaining, after.status), ("open", 2500, "past_due"))
-    equal("its payment", stripe.PaymentIntent.retrieve(failed.payment_intent).status, "requires_payment_method")
+    equal("its payment", intent_of(failed).status, "requires_payment_method")
     store.page.press(session, "recover")
     recovered, after = store.posted("paid", "updated")
     equal("the recovered renewal", (recovered.id, recovered.status, after.status), (failed.id, "paid", "active"))
     paid = list(stripe.Invoice.list(subscription=session.subscription, status="paid", limit=1).auto_paging_iter())
     equal("the paid invoices", [found.id for found in paid][:1] + [paid[-1].id, len(paid)], [recovered.id, session.invoice.id, 3])
     store.page.send(f"/invoices/{recovered.id}", action="refund_part", amount=100)
-    charge = checked(stripe.Charge.retrieve(checked_invoice(stripe.Invoice.retrieve(recovered.id)).charge), stripe.Charge)
-    equal("the refund of a renewal", (charge.amount_refunded, charge.invoice), (100, recovered.id))
+    found = stripe.Invoice.retrieve(recovered.id, expand=["payments.data.payment.payment_intent"])
+    charge = intent_of(checked(found, stripe.Invoice)).latest_charge
+    equal("the refund of a renewal", (charge.amount_refunded, [found.amount for found in charge.refunds.data]), (100, [100]))
 
 
 def cancellations(store, session):
     id = session.subscription
     for ends in (True, False, True):
-        updated = checked_subscription(stripe.Subscription.modify(id, cancel_at_period_end=ends))
+        updated = checked(stripe.Subscription.modify(id, cancel_at_period_end=ends), stripe.Subscription)
         equal("whether it ends", updated.cancel_at_period_end, ends)
         store.posted("updated")
     store.page.press(session, "end_period")
     ended, = store.posted("deleted")
-    equal("the end", (ended.status, ended.ended_at), ("canceled", updated.current_period_end))
+    equal("the end", (ended.status, ended.ended_at), ("canceled", period(updated)[1]))
     again = store.subscribe("subscription-2", customer=session.customer)
     equal("the customer", again.customer, session.customer)
-    equal("what ended", checked_subscription(stripe.Subscription.cancel(again.subscription)).status, "canceled")
+    equal("what ended", checked(stripe.Subscription.cancel(again.subscription), stripe.Subscription).status, "canceled")
     store.posted("deleted")
     unpaid = store.subscribe("subscription-3")
     store.page.press(unpaid, "fail_renewal")
@@ -128,16 +126,16 @@ def states(store):
     """Every state that the account's owner can make in the dashboard, and the invoices that are voided."""
     session = store.subscribe("states")
     id, now = session.subscription, int(time.time())
-    paused = checked_subscription(stripe.Subscription.modify(id, pause_collection={"behavior": "void"}))
+    paused = checked(stripe.Subscription.modify(id, pause_collection={"behavior": "void"}), stripe.Subscription)
     equal("the pause", (paused.status, paused.pause_collection.behavior, paused.pause_collection.resumes_at), ("active", "void", None))
     store.posted("updated")
     store.page.press(session, "unpause")
     equal("without a pause", store.posted("updated")[0].pause_collection, None)
-    trial = checked_subscription(stripe.Subscription.modify(id, trial_end=now + 864000))
-    equal("the trial", (trial.status, trial.trial_end, trial.current_period_end), ("trialing", now + 864000, now + 864000))
+    trial = checked(stripe.Subscription.modify(id, trial_end=now + 864000), stripe.Subscription)
+    equal("the trial", (trial.status, trial.trial_end, period(trial)[1]), ("trialing", now + 864000, now + 864000))
     _, invoice = store.posted("updated", "paid")
     equal("the invoice of the trial", (invoice.billing_reason, invoice.amount_paid), ("subscription_update", 0))
-    ends = checked_subscription(stripe.Subscription.modify(id, cancel_at=now + 8640000))
+    ends = checked(stripe.Subscription.modify(id, cancel_at=now + 8640000), stripe.Subscription)
     equal("the end on a day", (ends.cancel_at, ends.cancel_at_period_end), (now + 8640000, False))
     store.posted("updated")
     store.page.press(session, "resume")
@@ -149,8 +147,8 @@ def states(store):
     failed = store.posted("updated", "payment_failed", "updated")[1]
     store.page.press(unpaid, "mark_unpaid")
     equal("the unpaid one", store.posted("updated")[0].status, "unpaid")
-    void = checked_invoice(stripe.Invoice.void_invoice(failed.id))
-    equal("the void invoice", (void.status, void.amount_paid, stripe.PaymentIntent.retrieve(failed.payment_intent).status), ("void", 0, "canceled"))
+    void = checked(stripe.Invoice.void_invoice(failed.id), stripe.Invoice)
+    equal("the void invoice", (void.status, void.amount_paid, intent_of(failed).status), ("void", 0, "canceled"))
     for call in (lambda: stripe.Invoice.void_invoice(failed.id), lambda: stripe.Invoice.void_invoice(unpaid.invoice.id),
                  lambda: stripe.Subscription.modify(id, trial_end=now - 5)):
         try:
@@ -179,9 +177,10 @@ def portal(store, session):
     opened = stripe.billing_portal.Session.create(customer=buyer.customer, return_url="http://127.0.0.1:1/account")
     checked(opened, stripe.billing_portal.Session)
     path = opened.url.removeprefix(stripe.api_base)
-    for action, ends in (("cancel", True), ("resume", False)):
+    ends_at = period(stripe.Subscription.retrieve(buyer.subscription))[1]
+    for action, cancel_at in (("cancel", ends_at), ("resume", None)):
         status, _ = store.page.send(path, action=action, subscription=buyer.subscription)
-        equal("the portal", (status, store.state(buyer)), (303, ("active", ends)))
+        equal("the portal", (status, store.state(buyer)), (303, ("active", False, cancel_at)))
         store.posted("updated")
 
 
@@ -203,9 +202,15 @@ def refusals(new_session):
             equal(f"the parameter of {key}", (error.param, error.http_status), (param, 400))
         else:
             raise Wrong(f"{key} was not refused")
-    try:
-        stripe.checkout.Session.list(expand=["data.invoice.payment_intent.latest_charge.refunds"])
-    except stripe.InvalidRequestError as error:
-        expect("more than 4 levels" in str(error), f"{error}")
-    else:
-        raise Wrong("five levels were expanded")
+    for call, path, text in [
+        (stripe.checkout.Session.list, "data.invoice.payments.data.payment", "more than 4 levels"),
+        (stripe.checkout.Session.list, "data.invoice.payment_intent.latest_charge", "cannot be expanded"),
+        (stripe.Invoice.list, "data.payment_intent.latest_charge", "cannot be expanded"),
+        (lambda **other: stripe.PaymentIntent.retrieve("pi_none", **other), "invoice", "cannot be expanded"),
+    ]:
+        try:
+            call(expand=[path])
+        except stripe.InvalidRequestError as error:
+            expect(text in str(error), f"{error}")
+        else:
+            raise Wrong(f"{path} was expanded")

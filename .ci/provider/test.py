@@ -23,7 +23,9 @@ import stripe
 
 sys.dont_write_bytecode = True
 
-from shapes import Wrong, check_parameter, checked, equal, expect, get_args, hints, members  # noqa: E402
+from shapes import (  # noqa: E402
+    Wrong, check_expand, check_object, check_parameter, checked, equal, expect, get_args, hints, parameters, words,
+)
 from subscriptions import subscriptions  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -31,36 +33,37 @@ CRATE = ROOT / "shared" / "stripe"
 REQUESTS = ROOT / "target" / "debug" / "examples" / "requests"
 STAND_IN = ROOT / "target" / "debug" / "stripe-stand-in"
 KEY = "rk_test_judge"
-Session = stripe.checkout.Session
-# The calls, by method and path, with the type of their parameters.
+Session, Configuration = stripe.checkout.Session, stripe.billing_portal.Configuration
+# The calls, by method and path, with the class and its method in the package.
 CALLS = {
-    ("POST", "/v1/checkout/sessions"): Session.CreateParams,
-    ("GET", "/v1/checkout/sessions"): Session.ListParams,
-    ("GET", "/v1/checkout/sessions/*"): Session.RetrieveParams,
-    ("POST", "/v1/checkout/sessions/*/expire"): Session.ExpireParams,
-    ("GET", "/v1/payment_intents/*"): stripe.PaymentIntent.RetrieveParams,
-    ("GET", "/v1/charges/*"): stripe.Charge.RetrieveParams,
-    ("GET", "/v1/disputes"): stripe.Dispute.ListParams,
-    ("GET", "/v1/disputes/*"): stripe.Dispute.RetrieveParams,
-    ("POST", "/v1/refunds"): stripe.Refund.CreateParams,
-    ("GET", "/v1/refunds"): stripe.Refund.ListParams,
-    ("GET", "/v1/events"): stripe.Event.ListParams,
-    ("GET", "/v1/account"): stripe.AccountService.RetrieveCurrentParams,
-    ("GET", "/v1/balance"): stripe.Balance.RetrieveParams,
-    ("POST", "/v1/webhook_endpoints"): stripe.WebhookEndpoint.CreateParams,
-    ("POST", "/v1/webhook_endpoints/*"): stripe.WebhookEndpoint.ModifyParams,
-    ("GET", "/v1/webhook_endpoints"): stripe.WebhookEndpoint.ListParams,
-    ("DELETE", "/v1/webhook_endpoints/*"): stripe.WebhookEndpoint.DeleteParams,
-    ("GET", "/v1/invoices"): stripe.Invoice.ListParams,
-    ("GET", "/v1/invoices/*"): stripe.Invoice.RetrieveParams,
-    ("POST", "/v1/invoices/*/void"): stripe.Invoice.VoidInvoiceParams,
-    ("GET", "/v1/subscriptions/*"): stripe.Subscription.RetrieveParams,
-    ("POST", "/v1/subscriptions/*"): stripe.Subscription.ModifyParams,
-    ("DELETE", "/v1/subscriptions/*"): stripe.Subscription.CancelParams,
-    ("POST", "/v1/billing_portal/configurations"): stripe.billing_portal.Configuration.CreateParams,
-    ("POST", "/v1/billing_portal/configurations/*"): stripe.billing_portal.Configuration.ModifyParams,
-    ("GET", "/v1/billing_portal/configurations"): stripe.billing_portal.Configuration.ListParams,
-    ("POST", "/v1/billing_portal/sessions"): stripe.billing_portal.Session.CreateParams,
+    ("POST", "/v1/checkout/sessions"): (Session, "Create"),
+    ("GET", "/v1/checkout/sessions"): (Session, "List"),
+    ("GET", "/v1/checkout/sessions/*"): (Session, "Retrieve"),
+    ("POST", "/v1/checkout/sessions/*/expire"): (Session, "Expire"),
+    ("GET", "/v1/payment_intents/*"): (stripe.PaymentIntent, "Retrieve"),
+    ("GET", "/v1/charges/*"): (stripe.Charge, "Retrieve"),
+    ("GET", "/v1/disputes"): (stripe.Dispute, "List"),
+    ("GET", "/v1/disputes/*"): (stripe.Dispute, "Retrieve"),
+    ("POST", "/v1/refunds"): (stripe.Refund, "Create"),
+    ("GET", "/v1/refunds"): (stripe.Refund, "List"),
+    ("GET", "/v1/events"): (stripe.Event, "List"),
+    ("GET", "/v1/account"): (stripe.Account, "RetrieveCurrent"),
+    ("GET", "/v1/balance"): (stripe.Balance, "Retrieve"),
+    ("POST", "/v1/webhook_endpoints"): (stripe.WebhookEndpoint, "Create"),
+    ("POST", "/v1/webhook_endpoints/*"): (stripe.WebhookEndpoint, "Modify"),
+    ("GET", "/v1/webhook_endpoints"): (stripe.WebhookEndpoint, "List"),
+    ("DELETE", "/v1/webhook_endpoints/*"): (stripe.WebhookEndpoint, "Delete"),
+    ("GET", "/v1/invoices"): (stripe.Invoice, "List"),
+    ("GET", "/v1/invoices/*"): (stripe.Invoice, "Retrieve"),
+    ("POST", "/v1/invoices/*/void"): (stripe.Invoice, "VoidInvoice"),
+    ("GET", "/v1/invoice_payments"): (stripe.InvoicePayment, "List"),
+    ("GET", "/v1/subscriptions/*"): (stripe.Subscription, "Retrieve"),
+    ("POST", "/v1/subscriptions/*"): (stripe.Subscription, "Modify"),
+    ("DELETE", "/v1/subscriptions/*"): (stripe.Subscription, "Cancel"),
+    ("POST", "/v1/billing_portal/configurations"): (Configuration, "Create"),
+    ("POST", "/v1/billing_portal/configurations/*"): (Configuration, "Modify"),
+    ("GET", "/v1/billing_portal/configurations"): (Configuration, "List"),
+    ("POST", "/v1/billing_portal/sessions"): (stripe.billing_portal.Session, "Create"),
 }
 # The crate's lists of words, and the field that they are read from. The package has no list for the two others.
 WORDS = {
@@ -93,11 +96,14 @@ def parameters_of_the_crate():
         # A session of the portal is no longer valid after a few minutes: one more does no harm.
         creates = call[0] == "POST" and "*" not in call[1] and call[1] != "/v1/billing_portal/sessions"
         equal(f"the idempotency key of {call}", "idempotency-key" in headers, creates)
-        known = hints(CALLS[call])
+        kind, verb = CALLS[call]
+        known = parameters(kind, verb)
         for name, value in urllib.parse.parse_qsl(request["body"] or url.query, keep_blank_values=True, strict_parsing=True):
             first, *keys = re.match(r"[^\[]+", name)[0], *re.findall(r"\[([^\]]*)\]", name)
             expect(first in known, f"{call}: {first} is not a parameter")
             check_parameter(first, keys, value, known[first])
+            if first == "expand":
+                check_expand(value, stripe.ListObject[kind] if verb == "List" else kind)
             fields += 1
     equal("the calls in examples/requests.rs", seen, set(CALLS))
     declared = sum(source.read_text().count("-> Call<") for source in (CRATE / "src").glob("*.rs"))
@@ -112,10 +118,10 @@ def words_of_the_crate():
     found = {name: set(re.findall(r'= "([\w.]+)",', body)) for name, body in lists}
     equal("the lists of words", set(found), set(WORDS) | PLAIN_WORDS)
     for name, (kind, field) in WORDS.items():
-        words = {word for part in members(hints(kind)[field]) for word in get_args(part)}
-        unknown = found[name] - words
+        known = set(words(hints(kind)[field]))
+        unknown = found[name] - known
         expect(not unknown, f"{name}: Stripe has no {unknown}")
-        missing = words - found[name]
+        missing = known - found[name]
         expect(name in PARTS or not missing, f"{name} lacks {missing}")
     return f"{sum(map(len, found.values()))} words"
 
@@ -261,7 +267,7 @@ def webhooks(page, receiver):
     endpoint = checked(stripe.WebhookEndpoint.create(url=receiver.url, enabled_events=kinds, description="Judge",
                                                      api_version=stripe.api_version), stripe.WebhookEndpoint)
     listed = stripe.WebhookEndpoint.list().data
-    expect([found.id for found in listed] == [endpoint.id] and not listed[0].get("secret"), "the endpoints that are listed")
+    expect([found.id for found in listed] == [endpoint.id] and "secret" not in listed[0], "the endpoints that are listed")
     updated = checked(stripe.WebhookEndpoint.modify(endpoint.id, enabled_events=kinds[:2]), stripe.WebhookEndpoint)
     equal("the events of the endpoint", updated.enabled_events, kinds[:2])
     made = new_session("webhooks")
@@ -326,8 +332,58 @@ def errors(page):
     raises(stripe.APIConnectionError, lambda: new_session("lost"))
     equal("the lost session", new_session("lost").last_response.headers.get("idempotent-replayed"), "true")
     raises(stripe.AuthenticationError, lambda: stripe.Balance.retrieve(api_key="rk_test_other"), None, None, 401)
-    raises(invalid, lambda: stripe.Balance.retrieve(stripe_version="2020-08-27"), None, None, 400)
+    raises(invalid, lambda: stripe.Balance.retrieve(stripe_version="2025-02-24.acacia"), None, None, 400)
     return "exceptions"
+
+
+def methods():
+    """Which methods a session offers; the words of older versions are refused."""
+    card = {"allowed_payment_method_types": ["card"]}
+    for asked, code, param in [
+        ({"payment_method_types": ["card"]}, "parameter_unknown", "payment_method_types"),
+        ({"ui_mode": "hosted"}, None, "ui_mode"),
+        ({"allowed_payment_method_types": ["colour"]}, None, "allowed_payment_method_types[0]"),
+        ({"excluded_payment_method_types": ["link"]}, None, "excluded_payment_method_types[0]"),
+        ({**card, "excluded_payment_method_types": ["ideal"]}, None, "excluded_payment_method_types"),
+        ({"allowed_payment_method_types": ["boleto"]}, None, None),
+    ]:
+        raises(stripe.InvalidRequestError, lambda: new_session("methods", **asked), code, param, 400)
+    allowed, excluded = "allowed_payment_method_types", "excluded_payment_method_types"
+    known = words(get_args(parameters(Session, "Create")[allowed])[0])
+    for name, asked, offered in [
+        (allowed, ["ideal", "card"], ["card"]), (allowed, known, ["card", "sepa_debit"]),
+        (excluded, ["card", "ideal"], ["sepa_debit"]), (excluded, [word for word in known if word not in ("card", "link")], ["card"]),
+    ]:
+        made = checked(new_session(f"methods-{name}-{len(asked)}", ui_mode="hosted_page", **{name: asked}), Session)
+        equal("the methods", (made.payment_method_types, made[name]), (offered, asked))
+    return f"{len(known)} words"
+
+
+def planted_faults():
+    """What Stripe does not speak is found, though the package takes any text for a word."""
+    call, made = parameters(Session, "Create"), new_session("planted").to_dict(for_json=True)
+    words_of_methods = call["allowed_payment_method_types"]
+    check_parameter("methods", ["0"], "card", words_of_methods)
+    check_object(made, Session)
+    faults = [
+        lambda: check_parameter("mode", [], "nonsense", call["mode"]),
+        lambda: check_parameter("methods", ["0"], "colour", words_of_methods),
+        lambda: check_parameter("adaptive_pricing", ["colour"], "true", call["adaptive_pricing"]),
+        lambda: expect("payment_method_types" in call, "payment_method_types is not a parameter"),
+        lambda: check_expand("invoice.payment_intent", Session),
+        lambda: check_object({**made, "status": "resting"}, Session),
+        lambda: check_object({**made, "shipping_details": None}, Session),
+        lambda: check_object({**made, "automatic_tax": {"enabled": False, "colour": None}}, Session),
+        lambda: check_object({name: value for name, value in made.items() if name != "livemode"}, Session),
+        lambda: check_object({**made, "metadata": {"order": 1}}, Session),
+    ]
+    for number, fault in enumerate(faults):
+        try:
+            fault()
+        except Wrong:
+            continue
+        raise Wrong(f"planted fault {number} was not found")
+    return f"{len(faults)} faults"
 
 
 def main():
@@ -338,9 +394,9 @@ def main():
         stripe.api_version = stripe._api_version._ApiVersion.CURRENT
         stripe.max_network_retries = 0
         page = Page(stripe.api_base)
-        steps = [("parameters", parameters_of_the_crate), ("words", words_of_the_crate), ("payments", lambda: payments(page)),
+        steps = [("planted", planted_faults), ("parameters", parameters_of_the_crate), ("words", words_of_the_crate), ("payments", lambda: payments(page)),
                  ("subscriptions", lambda: subscriptions(page, Receiver(), new_session)), ("lists", lists_and_account),
-                 ("webhooks", lambda: webhooks(page, Receiver())), ("errors", lambda: errors(page))]
+                 ("webhooks", lambda: webhooks(page, Receiver())), ("methods", methods), ("errors", lambda: errors(page))]
         for name, step in steps:
             print(f"ok   {name}: {step()}", flush=True)
     except Wrong as error:
