@@ -349,7 +349,7 @@ pub struct Command {
     pub player_id: Option<String>,
     /// The text that the console runs; empty after an erasure.
     pub text: String,
-    /// The text after whose end it is too late, or that it is itself; `None` if its order alone decides.
+    /// The texts after whose last end it is too late, or the one that it is itself; `None` if its order alone decides.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lasting: Option<LastingText>,
     /// The block of commands whose end it is, if its order alone decides: the first and how many. It has nothing to take

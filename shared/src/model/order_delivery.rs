@@ -229,12 +229,15 @@ pub enum Lasts {
     Until(i64),
 }
 
-/// The name of a [`Lasting`] row, without the server.
+/// The name of a [`Lasting`] row, or of several, without the server.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct LastingText {
     pub account: UserId,
     /// A hash of the text.
     pub text: String,
+    /// Hashes of the further texts of the line there, of what the line gives: each may be the one that takes it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub also: Vec<String>,
 }
 
 /// The texts that run when an item of an account ends: what is published later replaces them.

@@ -7,7 +7,7 @@ use super::players::Players;
 use super::texts::{Ends, Text, ends, texts};
 use super::write::{AT_ONCE, place_of};
 use super::{commands, deliveries};
-use crate::model::{Command, CommandEvent, CommandId, DeliveryStep, Lasting, OrderDelivery, ServerId};
+use crate::model::{Command, CommandEvent, CommandId, DeliveryStep, LastingText, OrderDelivery, ServerId};
 use crate::rules::delivery::frozen::Expanded;
 use crate::table::StoreError;
 use crate::table::transaction::Write;
@@ -138,7 +138,7 @@ impl Following<'_> {
         to_hold: &ToHold<'_>,
         rows: &Rows,
         (entry, id, first): (&Expanded<'_>, CommandId, CommandId),
-        ends_at: &mut BTreeMap<(u16, ServerId), Option<Lasting>>,
+        ends_at: &mut BTreeMap<(u16, ServerId), Option<i64>>,
     ) -> Result<Vec<Write>, StoreError> {
         let Some(player) = making.player(entry) else { return Ok(Vec::new()) };
         let is_of_line = |text: &&Text<'_>| text.end.is_some() && text.entry.line.line == entry.line.line;
@@ -156,18 +156,19 @@ impl Following<'_> {
             let mut command = making.command(id, entry, &player);
             // What ends with the purchase runs until that end. All that a subscription gives ends with its access.
             let ends_alone = making.ends_alone(entry) && !entry.line.renews;
-            if let Some(text) = to_hold.texts.iter().find(on_server).filter(|_| !ends_alone) {
-                let known = ends_at.entry((entry.line.line, entry.server)).or_default();
-                if known.is_none() {
-                    *known = match rows.get(&text.key) {
-                        Some(held) => Some(held.clone()),
-                        None => deliveries::lasting(self.db, [text.key.clone()].into()).await?.remove(&text.key),
-                    };
+            let texts: Vec<&Text<'_>> = to_hold.texts.iter().filter(on_server).collect();
+            if let Some((text, others)) = texts.split_first().filter(|_| !ends_alone) {
+                let of_line = (entry.line.line, entry.server);
+                if !ends_at.contains_key(&of_line) {
+                    let unread = texts.iter().filter(|text| rows.get(&text.key).is_none());
+                    let read = deliveries::ends(self.db, unread.map(|text| text.key.clone()).collect()).await?;
+                    let held = texts.iter().filter_map(|text| rows.get(&text.key)?.until());
+                    ends_at.insert(of_line, held.chain(read.into_values()).max());
                 }
                 // What is over already is too late in any case.
-                let until = known.as_ref().and_then(Lasting::until);
-                command.delivery.ends_at = until.or_else(|| making.own_end(entry));
-                command.lasting = Some(text.name.clone());
+                command.delivery.ends_at = ends_at[&of_line].or_else(|| making.own_end(entry));
+                let also = others.iter().map(|text| text.name.text.clone()).collect();
+                command.lasting = Some(LastingText { also, ..text.name.clone() });
             } else if making.moves && making.own_end(entry).is_some_and(|end| end <= self.now) {
                 return Ok(Vec::new());
             } else if entry.template.online && making.ends_on(entry) {

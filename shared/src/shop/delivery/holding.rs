@@ -17,19 +17,21 @@ use crate::table::transaction::Write;
 use crate::table::{Db, StoreError};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The key of the text that a command waits for, or is.
-pub(super) fn key_of(command: &Command) -> Option<Key> {
-    let LastingText { account, text } = command.lasting.as_ref()?;
-    Some(keys::held(*account, command.server, text))
+/// The keys of the texts that end what a command gives, or of the one that it is.
+pub(super) fn texts_of(command: &Command) -> impl Iterator<Item = Key> {
+    let of_name = |LastingText { account, text, also }: &LastingText| {
+        std::iter::once(text).chain(also).map(|text| keys::held(*account, command.server, text)).collect::<Vec<_>>()
+    };
+    command.lasting.as_ref().map(of_name).unwrap_or_default().into_iter()
 }
 
 /// Brings commands up to date with the end of what they give: later payments, cancellations and refunds move it.
 pub(super) async fn refresh<'a>(db: &Db, commands: impl Iterator<Item = &'a mut Command>) -> Result<(), StoreError> {
-    let timed = commands.filter(|command| command.delivery.ends_at.is_some());
-    let timed: Vec<(Key, &mut Command)> = timed.filter_map(|command| Some((key_of(command)?, command))).collect();
-    let ends = deliveries::ends(db, timed.iter().map(|(key, _)| key.clone()).collect()).await?;
-    for (key, command) in timed {
-        command.delivery.ends_at = ends.get(&key).copied().or(command.delivery.ends_at);
+    let timed: Vec<&mut Command> = commands.filter(|command| command.delivery.ends_at.is_some()).collect();
+    let ends = deliveries::ends(db, timed.iter().flat_map(|command| texts_of(command)).collect()).await?;
+    for command in timed {
+        let last = texts_of(command).filter_map(|key| ends.get(&key).copied()).max();
+        command.delivery.ends_at = last.or(command.delivery.ends_at);
     }
     Ok(())
 }

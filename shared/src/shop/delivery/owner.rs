@@ -217,7 +217,7 @@ enum Replaced {
 /// Replaces a command that takes something back by one under another id, which waits until nobody holds its text.
 async fn replace(db: &Db, command: &Command, by: CommandId, now: i64) -> Result<Replaced, StoreError> {
     let takes = !matches!(command.event, CommandEvent::Bought | CommandEvent::Renewed);
-    let Some(key) = holding::key_of(command).filter(|_| takes) else { return Ok(Replaced::Not) };
+    let Some(key) = holding::texts_of(command).next().filter(|_| takes) else { return Ok(Replaced::Not) };
     let found = deliveries::lasting(db, [key.clone()].into()).await?.remove(&key);
     let read = found.clone().unwrap_or_default();
     let lasts = read.lasts(now);

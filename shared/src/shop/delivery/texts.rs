@@ -48,7 +48,7 @@ pub(super) fn name_of(stored: &StoredOrder, frozen: &FrozenCommands, entry: &Exp
         other => value_of_order(stored, frozen, other, entry),
     });
     let text = text.filter(|_| !entry.is_of_purchase())?;
-    Some(LastingText { account, text: hash(text.as_bytes()) })
+    Some(LastingText { account, text: hash(text.as_bytes()), also: Vec::new() })
 }
 
 /// The texts of an order that is paid, the commands of whose payment are `all`: each once for every line. The same order

@@ -370,6 +370,18 @@ fn each_player_has_what_their_paid_lasting_orders_give() {
     TestRunner::new(config).run(&histories, |history| crate::block_on(try_history(history))).unwrap();
 }
 
+/// A part of what the last order gives ends with the first one, before the server asks.
+#[test]
+fn what_an_order_still_gives_is_given_although_a_refund_has_ended_another_part_of_it() {
+    let buy = |fox| Op::Buy { for_friend: false, is_gift: false, item: Sold::Changing, count: 1, fox };
+    for history in [
+        [buy(false), Op::Publish, Op::Wait(25), buy(false), Op::Dispute(0), Op::Wait(10)],
+        [Op::Publish, buy(false), Op::Wait(25), buy(true), Op::Refund(0), Op::Wait(10)],
+    ] {
+        crate::block_on(try_history(history.map(|op| (op, None)).into())).unwrap();
+    }
+}
+
 async fn try_history(history: Vec<(Op, Option<(usize, Fault)>)>) -> Result<(), TestCaseError> {
     let shop = Shop::open(Vec::new()).await;
     shop.publish(&[1], delivery(0)).await;
