@@ -1,6 +1,7 @@
 //! Refunds and disputes.
 
 use super::error::ApiError;
+use super::new_session::FINAL;
 use super::objects::{Charge, Dispute, Refund};
 use super::state::State;
 use serde_json::{Map, Value, json};
@@ -160,6 +161,11 @@ fn refundable(charge: &Charge, is_charged_back: bool, amount: Option<i64>) -> Re
     let left = charge.amount - charge.refunded;
     if charge.status != "succeeded" {
         return Err(ApiError::request(format!("Charge {id} does not have a successful payment to refund.")));
+    }
+    if FINAL.contains(&charge.method) {
+        return Err(ApiError::request(format!(
+            "Charge {id} cannot be refunded: its payment method does not support it."
+        )));
     }
     if is_charged_back {
         let message = format!("Charge {id} has been charged back; cannot issue a refund.");

@@ -224,6 +224,11 @@ impl StandIn {
         self.shared.state().faults = Faults::default();
     }
 
+    /// From now on every session is refused that offers a method, which the refusal names; an empty word stands for all but cards.
+    pub fn refuse_method(&self, method: &str) {
+        self.shared.state().refused_method = Some(method.to_owned());
+    }
+
     /// From now on a page of a list has at most so many objects, whatever is asked for.
     pub fn shorten_pages(&self, most: usize) {
         self.shared.state().largest_page = most;

@@ -41,8 +41,12 @@ const LINE: Shape = Shape::Object(&[
     ),
 ]);
 
-/// The methods that the account has: one whose money is there at once, and one whose money comes after days.
-const METHODS: &[&str] = &["card", "sepa_debit"];
+/// The methods that the account has.
+pub(super) const METHODS: &[&str] = &["card", "paypal", "ideal", "klarna", "sepa_debit", "oxxo"];
+/// Those of them whose money comes after days.
+pub(super) const LATE: &[&str] = &["sepa_debit", "oxxo"];
+/// Those whose payments cannot be refunded.
+pub(super) const FINAL: &[&str] = &["oxxo"];
 /// The words for methods.
 #[rustfmt::skip]
 const WORDS: &[&str] = &[
@@ -113,6 +117,12 @@ pub(super) fn create_session(state: &mut State, input: &Input<'_>) -> Result<Val
     let (allowed, excluded) =
         (named(tree, "allowed_payment_method_types"), named(tree, "excluded_payment_method_types"));
     let methods = methods(allowed.as_deref(), excluded.as_deref())?;
+    if let Some(refused) = &state.refused_method
+        && methods.iter().any(|method| method == refused || refused.is_empty() && method != "card")
+    {
+        let message = format!("The payment method type provided: {refused} is invalid.");
+        return Err(ApiError::parameter("allowed_payment_method_types", message).early());
+    }
     let id = state.id("cs");
     let session = Session {
         id: id.clone(),
@@ -131,6 +141,7 @@ pub(super) fn create_session(state: &mut State, input: &Input<'_>) -> Result<Val
         cancel_url,
         methods,
         allowed,
+        abroad: None,
         excluded,
         lines,
         adaptive: boolean(tree, &["adaptive_pricing", "enabled"]).unwrap_or(true),

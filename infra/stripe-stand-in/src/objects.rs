@@ -1,5 +1,6 @@
 //! The objects that are kept, and the shapes in which they are sent.
 
+use super::new_session::LATE;
 use jiff::tz::TimeZone;
 use jiff::{Span, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -32,6 +33,9 @@ pub(super) struct Session {
     pub(super) excluded: Option<Vec<String>>,
     pub(super) lines: Vec<Line>,
     pub(super) adaptive: bool,
+    /// The amount that was paid abroad, in minor units, and its currency.
+    #[serde(default)]
+    pub(super) abroad: Option<(i64, String)>,
     /// How often it is paid; `None` in mode payment.
     pub(super) recurring: Option<Recurring>,
     pub(super) customer: Option<String>,
@@ -72,6 +76,11 @@ impl Recurring {
     }
 }
 
+/// What a buyer abroad paid.
+fn presented(abroad: Option<&(i64, String)>) -> Value {
+    abroad.map(|(amount, currency)| json!({ "presentment_amount": amount, "presentment_currency": currency })).into()
+}
+
 impl Session {
     pub(super) fn url(&self, base: &str) -> String {
         format!("{base}/c/pay/{}", self.id)
@@ -84,7 +93,7 @@ impl Session {
 
     /// Whether it offers a method that pays after days.
     pub(super) fn has_delayed_methods(&self) -> bool {
-        self.methods.iter().any(|method| method != "card")
+        self.methods.iter().any(|method| LATE.contains(&method.as_str()))
     }
 
     pub(super) fn json(&self, base: &str) -> Value {
@@ -117,6 +126,7 @@ impl Session {
                 "payment_method_collection": if self.recurring.is_some() { "always" } else { "if_required" },
                 "payment_method_types": self.methods,
                 "payment_status": self.payment_status,
+                "presentment_details": presented(self.abroad.as_ref()),
                 "status": self.status,
                 "subscription": self.subscription,
                 "success_url": self.success_url,
@@ -192,7 +202,8 @@ impl Charge {
         let is_paid = self.status == "succeeded";
         let details = match self.method {
             "card" => json!({ "brand": "visa", "exp_month": 12, "exp_year": 2_050, "last4": "4242" }),
-            _ => json!({ "last4": "3201" }),
+            "sepa_debit" => json!({ "last4": "3201" }),
+            _ => json!({}),
         };
         sent(
             "charge",

@@ -3,6 +3,7 @@
 use super::faults::Fault;
 use super::fields::{Parameters, in_html};
 use super::html::{button, buttons_to_give_back, html, lines, money, redirect, text};
+use super::new_session::{LATE, METHODS};
 use super::objects::Session;
 use super::running::Shared;
 use super::state::{Action, State, Switches};
@@ -81,7 +82,9 @@ fn act(state: &mut State, id: &str, fields: &Parameters, now: i64) -> Response<B
     }
     let done = action_of(fields).and_then(|action| state.act(id, &action, now).map(|()| action));
     match (done, session) {
-        (Ok(Action::Pay | Action::PayDelayed), Some(session)) => redirect(&session.return_url()),
+        (Ok(Action::Pay | Action::PayDelayed | Action::PayBy(_) | Action::PayAbroad), Some(session)) => {
+            redirect(&session.return_url())
+        }
         (Ok(Action::Decline), _) => shown(state, id, "Your card was declined. Nothing was charged."),
         (Ok(_), _) => redirect(&here),
         (Err(reason), _) => shown(state, id, &reason),
@@ -93,6 +96,10 @@ fn action_of(fields: &Parameters) -> Result<Action, String> {
     Ok(match fields.get("action") {
         "pay" => Action::Pay,
         "delayed" => Action::PayDelayed,
+        "abroad" => Action::PayAbroad,
+        method if METHODS.contains(&method) => {
+            Action::PayBy(METHODS.iter().find(|known| **known == method).copied().unwrap_or_default())
+        }
         "succeed" => Action::Succeed,
         "fail" => Action::Fail,
         "cancel_payment" => Action::CancelPayment,
@@ -183,6 +190,12 @@ fn buttons_to_pay(page: &mut String, session: &Session) {
     page.push_str("<form method=post><input type=hidden name=action value=pay><button class=pay>Pay</button></form>");
     if session.has_delayed_methods() && session.recurring.is_none() {
         button(page, "delayed", "Pay by a delayed method");
+    }
+    for method in session.methods.iter().filter(|method| *method != "card" && !LATE.contains(&method.as_str())) {
+        button(page, method, &format!("Pay by {method}"));
+    }
+    if session.adaptive && session.recurring.is_none() {
+        button(page, "abroad", "Pay in another currency");
     }
     button(page, "decline", "Decline");
     button(page, "leave", "Leave");

@@ -1,5 +1,6 @@
 //! The ends of a session: it is paid, declined, delayed or expires.
 
+use super::new_session::{LATE, METHODS};
 use super::objects::{Charge, Intent, Session};
 use super::state::State;
 use serde_json::{Map, Value};
@@ -121,7 +122,27 @@ impl State {
         self.happen(kind, &object, now);
     }
 
-    pub(super) fn pay(&mut self, session: &str, now: i64) -> Result<(), String> {
+    /// Pays by a method, whose money is there at once or later.
+    pub(super) fn pay_by(&mut self, session: &str, method: &str, now: i64) -> Result<(), String> {
+        let open = self.open(session)?;
+        let known = METHODS.iter().find(|known| **known == method && open.methods.iter().any(|one| one == method));
+        let method = known.ok_or_else(|| format!("This session does not offer {method}."))?;
+        if LATE.contains(method) { self.pay_late(&open, method, now) } else { self.pay(session, method, now) }
+    }
+
+    /// Pays by card in another currency.
+    pub(super) fn pay_abroad(&mut self, session: &str, now: i64) -> Result<(), String> {
+        let open = self.open(session)?;
+        if !open.adaptive || open.amount == 0 || open.recurring.is_some() {
+            return Err("This session can be paid in its own currency only.".to_owned());
+        }
+        // A rate and a fee, as the page would show them.
+        let abroad = Some((open.amount * 2 + 7, "cad".to_owned()));
+        self.change_session(session, |session| session.abroad.clone_from(&abroad));
+        self.pay(session, "card", now)
+    }
+
+    fn pay(&mut self, session: &str, method: &'static str, now: i64) -> Result<(), String> {
         let open = self.open(session)?;
         if let Some(recurring) = &open.recurring {
             self.subscribe(&open, recurring, now);
@@ -131,7 +152,7 @@ impl State {
         } else {
             let intent = self.intent(&open, now);
             self.change_intent(&intent, "succeeded", false);
-            self.charge(&intent, "succeeded", "card", now);
+            self.charge(&intent, "succeeded", method, now);
             self.complete(session, "paid");
             self.payment_happens(&intent, "payment_intent.succeeded", Some("charge.succeeded"), now);
         }
@@ -139,14 +160,13 @@ impl State {
         Ok(())
     }
 
-    pub(super) fn pay_delayed(&mut self, session: &str, now: i64) -> Result<(), String> {
-        let open = self.open(session)?;
-        if open.amount == 0 || open.recurring.is_some() || !open.has_delayed_methods() {
+    fn pay_late(&mut self, open: &Session, method: &'static str, now: i64) -> Result<(), String> {
+        if open.amount == 0 || open.recurring.is_some() {
             return Err("This session offers no delayed method.".to_owned());
         }
-        let intent = self.intent(&open, now);
+        let (session, intent) = (&open.id, self.intent(open, now));
         self.change_intent(&intent, "processing", false);
-        self.charge(&intent, "pending", "sepa_debit", now);
+        self.charge(&intent, "pending", method, now);
         self.complete(session, "unpaid");
         self.payment_happens(&intent, "payment_intent.processing", Some("charge.pending"), now);
         self.session_happens(session, "checkout.session.completed", now);

@@ -21,6 +21,10 @@ pub enum Action {
     Pay,
     /// The buyer pays by a method whose money comes later.
     PayDelayed,
+    /// The buyer pays by one of the methods.
+    PayBy(&'static str),
+    /// The buyer pays in another currency.
+    PayAbroad,
     Succeed,
     Fail,
     /// The payment that failed, or is being processed, is canceled.
@@ -137,6 +141,8 @@ pub(super) struct State {
     pub(super) faults: Faults,
     /// The most objects on a page of a list.
     pub(super) largest_page: usize,
+    /// The method that no session may offer; see [`super::StandIn::refuse_method`].
+    pub(super) refused_method: Option<String>,
     pub(super) switches: Switches,
     pub(super) limit: CallLimit,
     pub(super) delay: Duration,
@@ -166,6 +172,7 @@ impl State {
             received: Vec::new(),
             faults: Faults::default(),
             largest_page: usize::MAX,
+            refused_method: None,
             switches: Switches::default(),
             limit: CallLimit::new(options.calls_per_second),
             delay: options.delay,
@@ -244,8 +251,10 @@ impl State {
         self.act_for(session);
         let subscription = self.subscription_of(session);
         match action {
-            Action::Pay => self.pay(session, now),
-            Action::PayDelayed => self.pay_delayed(session, now),
+            Action::Pay => self.pay_by(session, "card", now),
+            Action::PayDelayed => self.pay_by(session, "sepa_debit", now),
+            Action::PayBy(method) => self.pay_by(session, method, now),
+            Action::PayAbroad => self.pay_abroad(session, now),
             Action::Succeed => self.settle(session, now, true),
             Action::Fail => self.settle(session, now, false),
             Action::CancelPayment => self.cancel_payment(session, now),

@@ -58,7 +58,11 @@ fn an_owner_chooses_ways_to_pay_by_words_that_exist() {
         ("only: [card, giropay]", "only", "giropay is not offered: it has ended"),
         ("only: [card, card]", "only", "way to pay card is already used in store.yaml, line 5"),
         ("only: [card], except: [klarna]", "except", "says what payments.only has left out already: write one of them"),
-        ("only: [card, sepa_debit]", "only", "sepa_debit confirms days later or cannot be refunded, and needs delayed: true"),
+        (
+            "only: [card, sepa_debit]",
+            "only",
+            "sepa_debit confirms days later or cannot be refunded, and needs delayed: true",
+        ),
         ("only: [sepa_debit], delayed: true", "only", "needs one way to pay that confirms at once and can be refunded"),
     ] {
         let found = faults("code: EUR", &format!("payments: {{methods: [Stripe], {text}}}\n"));

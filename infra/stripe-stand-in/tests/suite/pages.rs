@@ -84,7 +84,8 @@ impl Store {
             success_url: "http://127.0.0.1:1/flow?order_id=1&checkout_id={CHECKOUT_SESSION_ID}",
             cancel_url: "http://127.0.0.1:1/checkout",
             expires_at: SystemClock.seconds() + 3_600,
-            delayed: true,
+            methods: &["card", "sepa_debit"].map(str::to_owned),
+            adaptive: false,
             subscription,
         };
         let key = format!("order-{}", self.keys.fetch_add(1, Ordering::SeqCst));

@@ -119,6 +119,7 @@ pub fn session_with(
     delayed: bool,
     subscription: Option<NewSubscription<'_>>,
 ) -> stripe::Call<Session> {
+    let methods: Vec<String> = if delayed { vec!["card".into(), "sepa_debit".into()] } else { vec!["card".into()] };
     let new = NewSession {
         order: ORDER,
         currency: "EUR",
@@ -126,7 +127,8 @@ pub fn session_with(
         success_url: "http://127.0.0.1:1/flow?order_id=1&checkout_id={CHECKOUT_SESSION_ID}",
         cancel_url: "http://127.0.0.1:1/checkout",
         expires_at,
-        delayed,
+        methods: &methods,
+        adaptive: false,
         subscription,
     };
     Session::create(&new, key(name))

@@ -11,6 +11,7 @@ mod flash;
 mod gone;
 mod ladders;
 mod line_refunds;
+mod methods;
 mod moved_subscriptions;
 mod open_limited;
 mod races;

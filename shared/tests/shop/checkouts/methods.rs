@@ -1,0 +1,150 @@
+//! The ways to pay: which are offered, which are refused by the provider, and how an order ends with each.
+
+use crate::books::{assert_books, assert_quiet};
+use crate::shop::{FIVE, PLAIN, Shop, line};
+use shared::model::{InternalId, OrderStatus};
+use shared::rules::payment_methods::{METHODS, Method};
+use shared::shop::payments::Settled;
+use stripe_stand_in::Action;
+
+/// The ways to pay that the newest request for a session named, and how many requests there were.
+fn asked_for(shop: &Shop) -> (usize, Vec<String>) {
+    let received = shop.stand_in.received();
+    let sessions: Vec<_> = received.iter().filter(|one| one.route == "POST /v1/checkout/sessions").collect();
+    let named = |(name, value): &(String, String)| (name == "allowed_payment_method_types[]").then(|| value.clone());
+    (sessions.len(), sessions.last().unwrap().parameters.iter().filter_map(named).collect())
+}
+
+#[tokio::test]
+async fn a_checkout_offers_what_fits_its_cart() {
+    let words = |fits: fn(&Method) -> bool| -> Vec<String> {
+        METHODS.iter().filter(|method| fits(method)).map(|method| method.word.to_owned()).collect()
+    };
+    let shop = Shop::open_with(|payments| payments.delayed = true).await;
+    shop.checkout(1, &[(PLAIN, 1)], None).await;
+    assert_eq!(asked_for(&shop).1, words(|_| true));
+    shop.checkout(2, &[(PLAIN, 1), (FIVE, 1)], None).await;
+    assert_eq!(asked_for(&shop).1, words(Method::is_prompt), "a limited item");
+    shop.checkout(3, &[(PLAIN, 1)], Some("once")).await;
+    assert_eq!(asked_for(&shop).1, words(Method::is_prompt), "a coupon of limited uses");
+    let subscriptions = Shop::open_subscriptions().await;
+    subscriptions.set_payments(|payments| payments.delayed = true).await;
+    subscriptions.begin().await;
+    assert_eq!(asked_for(&subscriptions).1, words(|method| method.recurs && method.is_prompt()));
+    let only = Shop::open_with(|payments| payments.only = vec!["paypal".to_owned()]).await;
+    only.checkout(1, &[(FIVE, 1)], None).await;
+    assert_eq!(asked_for(&only), (1, vec!["paypal".to_owned()]));
+}
+
+#[tokio::test]
+async fn a_method_that_the_provider_refuses_costs_no_sale() {
+    for (refused, requests) in [("klarna", 2), ("", 2)] {
+        let shop = Shop::open().await;
+        shop.stand_in.refuse_method(refused);
+        shop.fill(1, &[(FIVE, 1)], None).await;
+        let first = shop.create(1).await.unwrap();
+        let (count, offered) = asked_for(&shop);
+        assert_eq!(count, requests, "{refused}");
+        assert!(!offered.contains(&"klarna".to_owned()) && offered.contains(&"card".to_owned()), "{offered:?}");
+        assert_eq!(offered.len() == 1, refused.is_empty(), "{offered:?}");
+        assert_eq!(shop.create(1).await.unwrap().url, first.url);
+        assert_eq!(shop.stand_in.sessions().len(), 1);
+        assert_eq!(shop.pay(&first.order).await, Settled::Changed);
+        assert_quiet(&shop).await;
+    }
+}
+
+#[tokio::test]
+async fn of_two_calls_at_once_whose_method_is_refused_one_checkout_comes() {
+    let shop = Shop::open().await;
+    shop.stand_in.refuse_method("klarna");
+    shop.fill(1, &[(FIVE, 2)], None).await;
+    let (one, two) = tokio::join!(shop.create(1), shop.create(1));
+    let urls: Vec<_> = [one, two].into_iter().flatten().filter_map(|checkout| checkout.url).collect();
+    assert!(!urls.is_empty());
+    let open = shop.stand_in.sessions();
+    for session in &open {
+        _ = shop.try_act(session, Action::Pay);
+    }
+    shop.sweep_later().await;
+    let paid: Vec<InternalId> = shop
+        .orders()
+        .await
+        .into_iter()
+        .filter(|order| order.order.status == OrderStatus::Paid)
+        .map(|order| order.order.internal_id)
+        .collect();
+    assert_eq!(paid.len(), 1);
+    assert_books(&shop).await;
+}
+
+#[tokio::test]
+async fn an_order_ends_alike_with_every_method() {
+    for (method, is_late, can_return) in [
+        ("card", false, true),
+        ("paypal", false, true),
+        ("ideal", false, true),
+        ("klarna", false, true),
+        ("sepa_debit", true, true),
+        ("oxxo", true, false),
+    ] {
+        let shop = Shop::open_with(|payments| payments.delayed = true).await;
+        let order = shop.checkout(1, &[(PLAIN, 5)], None).await;
+        shop.act(&order, Action::PayBy(method));
+        shop.settle(&order).await;
+        if is_late {
+            assert_eq!(shop.status(&order).await, OrderStatus::Pending, "{method}");
+            shop.act(&order, Action::Succeed);
+            shop.settle(&order).await;
+        }
+        assert_eq!(shop.status(&order).await, OrderStatus::Paid, "{method}");
+        assert_quiet(&shop).await;
+        let refund = shop.refund(&order, None).await;
+        let (status, stored) = (shop.status(&order).await, shop.order(&order).await);
+        if can_return {
+            refund.unwrap();
+            assert_eq!(status, OrderStatus::Refunded, "{method}");
+        } else {
+            let error = refund.unwrap_err().to_string();
+            assert!(error.contains("cannot be refunded"), "{error}");
+            assert_eq!((status, stored.effects.refunded.minor()), (OrderStatus::Paid, 0), "{method}");
+        }
+        shop.assert_sums().await;
+    }
+}
+
+#[tokio::test]
+async fn a_payment_that_comes_after_its_order_was_given_up_still_buys_what_it_paid_for() {
+    let shop = Shop::open_with(|payments| payments.delayed = true).await;
+    let order = shop.checkout(1, &[(PLAIN, 5)], None).await;
+    shop.act(&order, Action::PayBy("oxxo"));
+    shop.said(&order, shared::rules::payment::Progress::Expired).await;
+    assert_eq!(shop.status(&order).await, OrderStatus::Cancelled);
+    shop.act(&order, Action::Succeed);
+    shop.settle(&order).await;
+    assert_eq!(shop.status(&order).await, OrderStatus::Paid);
+    assert_books(&shop).await;
+}
+
+#[tokio::test]
+async fn a_buyer_abroad_pays_in_another_currency_and_the_order_stays_in_the_stores() {
+    for adaptive in [true, false] {
+        let shop = Shop::open_with(|payments| payments.adaptive = adaptive).await;
+        shop.fill_with(1, vec![line(1, FIVE, 2)], None).await;
+        let order = shop.create(1).await.unwrap().order;
+        assert_eq!(shop.try_act(&order, Action::PayAbroad).is_ok(), adaptive);
+        shop.settle(&order).await;
+        let expected = if adaptive { OrderStatus::Paid } else { OrderStatus::Pending };
+        assert_eq!(shop.status(&order).await, expected);
+        if adaptive {
+            let stored = shop.order(&order).await;
+            assert_eq!(
+                (stored.order.price.minor(), stored.order.currency.as_str(), stored.effects.review.clone()),
+                (200, "EUR", None)
+            );
+            shop.refund(&order, None).await.unwrap();
+            assert_eq!(shop.status(&order).await, OrderStatus::Refunded);
+        }
+        assert_books(&shop).await;
+    }
+}
