@@ -2,7 +2,7 @@
 
 mod payment_keys;
 
-pub use payment_keys::{PaymentKeys, PaymentKeysError, StripeKeys, is_account};
+pub use payment_keys::{MOST_SECRETS, PaymentKeys, PaymentKeysError, StripeKeys, is_account};
 
 use crate::http::address::Proxies;
 use crate::http::edge::{OriginKeys, SHORTEST};

@@ -254,6 +254,7 @@ pub(super) fn create_endpoint(state: &mut State, input: &Input<'_>) -> Result<Va
         description: text(input.tree, &["description"]).map(str::to_owned),
         metadata: metadata(input.tree.get("metadata")),
         secret,
+        disabled: false,
     };
     let mut reply = endpoint.json();
     reply["secret"] = endpoint.secret.as_str().into();

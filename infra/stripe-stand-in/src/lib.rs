@@ -209,6 +209,19 @@ impl StandIn {
         self.shared.state().set_up_portal(now);
     }
 
+    /// The webhook endpoints, oldest first, each with its secret.
+    pub fn webhook_endpoints(&self) -> Vec<(String, String)> {
+        let state = self.shared.state();
+        state.endpoints.values().map(|endpoint| (endpoint.id.clone(), endpoint.secret.clone())).collect()
+    }
+
+    /// Lets a webhook endpoint be one that was created for another version, or that was switched off.
+    pub fn change_endpoint(&self, id: &str, version: &str, disabled: bool) {
+        if let Some(endpoint) = self.shared.state().endpoints.get_mut(id) {
+            (endpoint.api_version, endpoint.disabled) = (Some(version.to_owned()), disabled);
+        }
+    }
+
     /// The requests to the API so far, with those that were refused; without those that a fault cut before their effect.
     pub fn received(&self) -> Vec<Received> {
         self.shared.state().received.clone()

@@ -192,6 +192,7 @@ impl State {
                 description: None,
                 metadata: serde_json::Map::new(),
                 secret: options.webhook_secret.clone(),
+                disabled: false,
             };
             state.endpoints.insert(id, endpoint);
         }

@@ -50,12 +50,15 @@ pub(super) struct Endpoint {
     pub(super) description: Option<String>,
     pub(super) metadata: Map<String, Value>,
     pub(super) secret: String,
+    /// Whether it was switched off.
+    #[serde(default)]
+    pub(super) disabled: bool,
 }
 
 impl Endpoint {
     /// Whether it is sent events of a kind.
     pub(super) fn wants(&self, kind: &str) -> bool {
-        self.events.iter().any(|event| event == "*" || event == kind)
+        !self.disabled && self.events.iter().any(|event| event == "*" || event == kind)
     }
 
     pub(super) fn json(&self) -> Value {
@@ -69,7 +72,7 @@ impl Endpoint {
             "enabled_events": self.events,
             "livemode": self.livemode,
             "metadata": self.metadata,
-            "status": "enabled",
+            "status": if self.disabled { "disabled" } else { "enabled" },
             "url": self.url,
         })
     }

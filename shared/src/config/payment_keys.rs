@@ -6,7 +6,7 @@ use std::fmt;
 use stripe::{ObjectId, SecretKey, WebhookSecret};
 
 /// The most webhook secrets of a provider. Two are enough to rotate one.
-const MOST_SECRETS: usize = 5;
+pub const MOST_SECRETS: usize = 5;
 
 /// The keys of every payment provider that is connected.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -20,8 +20,10 @@ pub struct PaymentKeys {
 pub struct StripeKeys {
     /// The secret or restricted key that requests are sent with.
     pub key: SecretKey,
-    /// The secrets that webhooks may be signed with, at least one.
+    /// The secrets that webhooks may be signed with, the newest first, at least one.
     pub webhook: Vec<WebhookSecret>,
+    /// The webhook endpoint of the newest secret; `None` if the keys do not say it.
+    pub endpoint: Option<ObjectId>,
     /// The id of the account; `None` in keys that were stored before it was.
     pub account: Option<String>,
 }
@@ -45,7 +47,7 @@ pub enum PaymentKeysError {
     Provider,
     #[error("stripe is not a JSON object")]
     Stripe,
-    #[error("stripe has a field that is not known; \"key\", \"webhook\" and \"account\" are")]
+    #[error("stripe has a field that is not known; \"key\", \"webhook\", \"endpoint\" and \"account\" are")]
     Field,
     #[error("stripe.key {0}")]
     Key(&'static str),
@@ -53,6 +55,8 @@ pub enum PaymentKeysError {
     Secrets,
     #[error("stripe.account must be an id of Stripe's (acct_…)")]
     Account,
+    #[error("stripe.endpoint must be an id of Stripe's (we_…)")]
+    Endpoint,
     #[error("stripe.webhook[{place}] {reason}")]
     Secret {
         /// Its place in the list, from 0.
@@ -62,8 +66,8 @@ pub enum PaymentKeysError {
 }
 
 impl PaymentKeys {
-    /// Reads `{"stripe":{"key":"rk_…","webhook":["new","old"],"account":"acct_…"}}`; `account` may be missing. An empty
-    /// object has no keys.
+    /// Reads `{"stripe":{"key":"rk_…","webhook":["new","old"],"endpoint":"we_…","account":"acct_…"}}`; `endpoint` and `account`
+    /// may be missing. An empty object has no keys.
     pub fn parse(text: &str) -> Result<Self, PaymentKeysError> {
         // The parser's own message may quote the text.
         let mut providers: Map<String, Value> =
@@ -74,9 +78,12 @@ impl PaymentKeys {
 
     /// The text that [`Self::parse`] reads. It has the keys.
     pub fn expose(&self) -> String {
-        let stripe = self.stripe.as_ref().map(|StripeKeys { key, webhook, account }| {
+        let stripe = self.stripe.as_ref().map(|StripeKeys { key, webhook, endpoint, account }| {
             let webhook: Vec<&str> = webhook.iter().map(WebhookSecret::expose).collect();
             let mut stripe = json!({"key": key.expose(), "webhook": webhook});
+            if let Some(endpoint) = endpoint {
+                stripe["endpoint"] = endpoint.as_str().into();
+            }
             if let Some(account) = account {
                 stripe["account"] = account.as_str().into();
             }
@@ -91,6 +98,7 @@ impl StripeKeys {
         let Value::Object(mut fields) = value else { return Err(PaymentKeysError::Stripe) };
         let (key, webhook) = (fields.remove("key"), fields.remove("webhook"));
         let account = fields.remove("account").map(read_account).transpose()?;
+        let endpoint = fields.remove("endpoint").as_ref().map(read_endpoint).transpose()?;
         if !fields.is_empty() {
             return Err(PaymentKeysError::Field);
         }
@@ -101,7 +109,7 @@ impl StripeKeys {
             return Err(PaymentKeysError::Secrets);
         }
         let webhook = webhook.into_iter().enumerate().map(|(place, secret)| read_secret(place, secret));
-        Ok(Self { key, webhook: webhook.collect::<Result<_, _>>()?, account })
+        Ok(Self { key, webhook: webhook.collect::<Result<_, _>>()?, endpoint, account })
     }
 
     /// The account in the mode of the key.
@@ -115,6 +123,11 @@ fn read_account(value: Value) -> Result<String, PaymentKeysError> {
         Value::String(id) if is_account(&id) => Ok(id),
         _ => Err(PaymentKeysError::Account),
     }
+}
+
+fn read_endpoint(value: &Value) -> Result<ObjectId, PaymentKeysError> {
+    let id = value.as_str().filter(|id| id.starts_with("we_")).and_then(|id| ObjectId::parse(id).ok());
+    id.ok_or(PaymentKeysError::Endpoint)
 }
 
 /// Whether a text can be the id of a Stripe account.
@@ -145,8 +158,9 @@ mod tests {
         let printed = format!("{keys:?}");
         assert!(!printed.contains("51abc") && !printed.contains("new"), "{printed}");
         assert_eq!(stripe.provider_account(), ProviderAccount { id: None, live: false });
-        let known = PaymentKeys::parse(&KEYS.replace("}}", r#","account":"acct_1"}}"#)).unwrap();
-        assert_eq!(known.stripe.clone().unwrap().account.as_deref(), Some("acct_1"));
+        let known = PaymentKeys::parse(&KEYS.replace("}}", r#","endpoint":"we_1","account":"acct_1"}}"#)).unwrap();
+        let ids = known.stripe.clone().map(|stripe| (stripe.endpoint.unwrap(), stripe.account.unwrap())).unwrap();
+        assert_eq!((ids.0.as_str(), ids.1.as_str()), ("we_1", "acct_1"));
         assert_eq!(PaymentKeys::parse(&known.expose()).unwrap(), known);
     }
 
@@ -175,9 +189,13 @@ mod tests {
             (many, "1 to 5"),
             (r#"{"stripe":{"key":"rk_test_51abc","webhook":["whsec_a","51abc"]}}"#, "stripe.webhook[1] must begin"),
             (r#"{"stripe":{"key":"rk_test_51abc","webhook":[null]}}"#, "stripe.webhook[0] must be a text"),
-            (r#"{"stripe":{"key":"rk_test_51abc","webhook":["whsec_a"],"51abc":1}}"#, "\"webhook\" and \"account\""),
+            (r#"{"stripe":{"key":"rk_test_51abc","webhook":["whsec_a"],"51abc":1}}"#, "\"endpoint\" and \"account\""),
             (r#"{"stripe":{"key":"rk_test_51abc","webhook":["whsec_a"],"account":"51abc"}}"#, "stripe.account must be"),
             (r#"{"stripe":{"key":"rk_test_51abc","webhook":["whsec_a"],"account":7}}"#, "stripe.account must be"),
+            (
+                r#"{"stripe":{"key":"rk_test_51abc","webhook":["whsec_a"],"endpoint":"51abc"}}"#,
+                "stripe.endpoint must be",
+            ),
         ] {
             let message = PaymentKeys::parse(text).unwrap_err().to_string();
             assert!(message.contains(problem) && !message.contains("51abc"), "{text}: {message}");

@@ -64,6 +64,7 @@ pub struct WebhookEndpoint {
     pub url: String,
     pub status: EndpointStatus,
     pub enabled_events: Vec<EventKind>,
+    pub description: Option<String>,
     /// The version of the events; `None` for the account's.
     pub api_version: Option<String>,
     /// Whether the money is real.

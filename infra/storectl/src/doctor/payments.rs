@@ -1,7 +1,7 @@
 //! Whether buyers can pay, whether anything is left undone.
 
 use super::{Finding, Found, named};
-use crate::payments::{endpoint_of, missing_rights, shown_account, webhook_url};
+use crate::payments::{endpoints, missing_rights, shown_account, webhook_url};
 use crate::prelude::*;
 use bytes::Bytes;
 use http::{Method, Request, StatusCode};
@@ -13,7 +13,6 @@ use shared::shop::payments::webhook_events::{EventCursor, FailedEvent};
 use shared::table::connector;
 use shared::table::keys::due_second;
 use shared::table::published::read_active_version;
-use stripe::WebhookEndpoint;
 
 const CHECK: &str = "payments";
 
@@ -129,26 +128,21 @@ async fn at_stripe(at: &Deployment, keys: &StripeKeys) -> Found {
     }
     let mode = if keys.key.is_live() { "real" } else { "test" };
     let client = at.payments.client(keys.key.clone())?;
-    let all = client.send(&WebhookEndpoint::list()).await?;
-    let Some(url) = webhook_url(at, None) else {
+    let url = webhook_url(at, None);
+    let all = endpoints(&client, url.as_deref().unwrap_or_default()).await?;
+    let Some(url) = url else {
         return Ok(Finding::ok(format!("Stripe accepts the key, for {mode} money")));
     };
-    let ours: Vec<_> = all.data.iter().filter(|endpoint| endpoint.url == url).map(endpoint_of).collect();
-    let sound = ours.iter().find(|endpoint| endpoint.problem().is_none());
-    Ok(match (sound, ours.first()) {
-        (Some(endpoint), _) => Finding::ok(format!(
-            "Stripe accepts the key, for {mode} money, and sends webhooks to {} at {url}",
-            endpoint.id
-        )),
-        (None, Some(endpoint)) => {
-            let problem = endpoint.problem().unwrap_or_default();
-            let next = match endpoint.update() {
-                Some(_) => "run `storectl payments connect stripe`, which updates it",
-                None => "run `storectl payments connect stripe --new-secret`",
-            };
-            Finding::bad(format!("the webhook endpoint {} {problem}", endpoint.id), next)
-        }
-        (None, None) => Finding::bad(format!("Stripe sends no webhooks to {url}"), CONNECT),
+    let of_secret = all.iter().filter(|one| keys.endpoint.as_ref().is_none_or(|stored| *stored == one.id));
+    let Some(endpoint) = of_secret.min_by_key(|endpoint| endpoint.problem().is_some()) else {
+        return Ok(Finding::bad(format!("Stripe sends no webhooks with the stored secret to {url}"), CONNECT));
+    };
+    let said = |what: String| format!("the webhook endpoint {} {what}", endpoint.id);
+    let sound = || format!("Stripe accepts the key, for {mode} money, and sends webhooks to {} at {url}", endpoint.id);
+    Ok(match (endpoint.problem(), endpoint.hint()) {
+        (Some(problem), _) => Finding::bad(said(problem), CONNECT),
+        (None, Some(hint)) => Finding::note(said(hint), CONNECT),
+        (None, None) => Finding::ok(sound()),
     })
 }
 

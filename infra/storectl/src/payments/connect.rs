@@ -4,7 +4,7 @@
 //! tried by a call that has no effect: it names an object that does not exist, or only reads. Stripe looks at the rights before it
 //! looks for the object.
 
-use super::{Endpoint, PortalFacts, deploy_keys, endpoint_of, no_keys, set_up_portal, shown_account, webhook_url};
+use super::{OURS, PortalFacts, deploy_keys, endpoints, no_keys, set_up_portal, shown_account, webhook_url};
 use crate::arguments::secret;
 use crate::chat::shown;
 use crate::prelude::*;
@@ -12,7 +12,7 @@ use crate::subscription::renewing;
 use futures_util::future::{BoxFuture, join_all};
 use publish::provider::at_stripe;
 use serde::de::DeserializeOwned;
-use shared::config::{PaymentKeys, StripeKeys, is_account};
+use shared::config::{MOST_SECRETS, PaymentKeys, StripeKeys, is_account};
 use shared::model::{ProviderAccount, Settings};
 use shared::random;
 use shared::rules::payment::{Origin, is_left, origin};
@@ -52,9 +52,6 @@ pub struct Connect {
     pub finish: bool,
 }
 
-/// How many secrets of webhooks are accepted while one is changed: the new one and the one before.
-const SECRETS: usize = 2;
-
 /// More than any key has, so that a wrong file is not read whole.
 const LONGEST_KEY: u64 = 4_096;
 
@@ -79,17 +76,18 @@ pub async fn connect(at: &Deployment, console: &Console, options: &Connect) -> O
     let own = ProviderAccount { id: Some(account.id), live };
     let (kept, left_open) = of_same_account(at, console, options, stored, (&client, &url, &own)).await?;
     let webhook = webhook(&client, &url, kept, options.new_secret).await?;
-    let (overlap, portal) = (webhook.secrets.len() > 1, set_up_portal(&client).await);
-    let keys = PaymentKeys { stripe: Some(StripeKeys { key, webhook: webhook.secrets, account: own.id.clone() }) };
+    // At once: a secret that was created is lost if this is killed before it is stored.
+    let (webhooks, endpoint) = (webhook.secrets, Some(webhook.endpoint));
+    let keys = PaymentKeys { stripe: Some(StripeKeys { key, webhook: webhooks, endpoint, account: own.id.clone() }) };
     let place = at.payments.write(&keys).await.map_err(|failure| {
         let Some(id) = &webhook.created else { return failure };
         let created = format!("The webhook endpoint {id} was created; its secret is lost.");
-        failure.done(created).next("Run it again with --new-secret, and then with --finish.")
+        failure.done(created).next("Run it again: it creates another one, and --finish deletes this one.")
     })?;
     if left_open.is_none() {
         stay(at, &own).await?;
     }
-    let (charges_enabled, portal) = (account.charges_enabled, PortalFacts::from(portal));
+    let (charges_enabled, portal) = (account.charges_enabled, PortalFacts::from(set_up_portal(&client).await));
     let mut lines = vec![
         ok!("The key is accepted, of the account {}.", shown_account(&own)),
         match &webhook.created {
@@ -107,12 +105,12 @@ pub async fn connect(at: &Deployment, console: &Console, options: &Connect) -> O
     }
     let deploy = deploy_keys(at);
     lines.extend(deploy.as_ref().map(|line| shown("Next, hand them to the function", line)));
-    if overlap {
+    if webhook.overlap {
         lines.push("After it: `storectl payments connect stripe --finish`.".to_owned());
     }
     let facts = facts! {
         live, account: own.id, restricted, charges_enabled, url, created: webhook.created,
-        left_open, added_events: webhook.added, overlap, deploy, portal,
+        left_open, added_events: webhook.added, overlap: webhook.overlap, deploy, portal,
     };
     Ok(Printed::new(lines.join("\n"), &facts))
 }
@@ -188,67 +186,86 @@ async fn is_of(
     if let Ok(before) = before.send(&Account::retrieve()).await {
         return Ok(account.id.as_deref() == Some(before.id.as_str()));
     }
-    let found = list(client, url).await?;
-    Ok(!found.is_empty() && list(&before, url).await.is_ok_and(|others| others == found))
+    let found = endpoints(client, url).await?;
+    Ok(!found.is_empty() && endpoints(&before, url).await.is_ok_and(|others| others == found))
 }
 
-/// The secrets of the webhooks from now on, the newest first.
+/// The webhooks from now on.
 struct Webhook {
+    endpoint: ObjectId,
+    /// The secret of the endpoint, and those before it.
     secrets: Vec<WebhookSecret>,
     created: Option<String>,
     /// The events that an endpoint which was there already is sent from now on.
     added: Option<String>,
+    /// Whether something is left that `--finish` deletes or forgets.
+    overlap: bool,
 }
 
-/// Keeps the endpoint whose secret is known, and brings its events up to date, or creates one. `kept` are the keys so far, if
-/// they are of the same account and mode.
+/// Keeps the endpoint whose secret is stored, and brings its events up to date, or creates one. `kept` are the keys so far, if they
+/// are of the same account and mode. Nothing is deleted before `--finish`: until the deploy, the functions may know the secret of
+/// any other endpoint. One whose secret was lost, because this was killed before it was stored, is left to it as well.
 async fn webhook(client: &Client, url: &str, kept: Option<StripeKeys>, new_secret: bool) -> Result<Webhook> {
-    let found = list(client, url).await?;
-    if let Some(kept) = kept.as_ref().filter(|_| !new_secret) {
-        let secrets = kept.webhook.clone();
-        if found.iter().any(|endpoint| endpoint.problem().is_none()) {
-            return Ok(Webhook { secrets, created: None, added: None });
+    let found = endpoints(client, url).await?;
+    let (stored, mut secrets) = kept.map(|kept| (kept.endpoint, kept.webhook)).unwrap_or_default();
+    let kept =
+        found.iter().find(|endpoint| Some(&endpoint.id) == stored.as_ref() && endpoint.is_sound() && !new_secret);
+    let mut added = None;
+    let endpoint = if let Some(kept) = kept {
+        if let Some(kinds) = kept.update() {
+            client.send(&WebhookEndpoint::update(&kept.id, &kinds)).await?;
+            added = Some(kept.missing());
         }
-        if let Some((endpoint, kinds)) = found.iter().find_map(|endpoint| Some((endpoint, endpoint.update()?))) {
-            client.send(&WebhookEndpoint::update(&endpoint.id, &kinds)).await?;
-            return Ok(Webhook { secrets, created: None, added: Some(endpoint.missing()) });
-        }
-    }
-    let (created, secret) = create(client, url).await?;
-    let before = kept.map(|kept| kept.webhook).unwrap_or_default();
-    let secrets = std::iter::once(secret).chain(before).take(SECRETS).collect();
-    Ok(Webhook { secrets, created: Some(created), added: None })
+        kept.id.clone()
+    } else {
+        let (id, secret) = create(client, url).await?;
+        secrets.insert(0, secret);
+        secrets.truncate(MOST_SECRETS);
+        id
+    };
+    let overlap = secrets.len() > 1 || found.iter().any(|other| other.is_ours && other.id != endpoint);
+    let created = kept.is_none().then(|| endpoint.to_string());
+    Ok(Webhook { endpoint, secrets, created, added, overlap })
 }
 
-/// The endpoints of an address, newest first.
-async fn list(client: &Client, url: &str) -> Result<Vec<Endpoint>> {
-    let all = client.send(&WebhookEndpoint::list()).await?;
-    Ok(all.data.iter().filter(|endpoint| endpoint.url == url).map(endpoint_of).collect())
-}
-
-async fn create(client: &Client, url: &str) -> Result<(String, WebhookSecret)> {
+async fn create(client: &Client, url: &str) -> Result<(ObjectId, WebhookSecret)> {
     let once = shared::random::uuid().ok_or_else(|| {
         Failure::new(Exit::Local, "The system provides no random numbers.", "Fix the system, and run it again.")
     })?;
     let once = IdempotencyKey::parse(&once).map_err(|error| Failure::refused(format!("{error}."), "Report this."))?;
-    let new = NewWebhookEndpoint { url, kinds: &EventKind::ALL, description: "Storefront" };
+    let new = NewWebhookEndpoint { url, kinds: &EventKind::ALL, description: OURS };
     let created = client.send(&WebhookEndpoint::create(&new, once)).await?;
-    let id = created.id.to_string();
     let secret = created.secret.ok_or_else(|| {
-        let what = format!("Stripe created the webhook endpoint {id} without telling its secret.");
-        Failure::new(Exit::Unavailable, what, "Delete it in Stripe's dashboard, and run it again.")
+        let what = format!("Stripe created the webhook endpoint {} without telling its secret.", created.id);
+        Failure::new(Exit::Unavailable, what, "Run it again: it creates another one.")
     })?;
-    Ok((id, secret))
+    Ok((created.id, secret))
 }
 
-/// Deletes the older endpoints of the address, and forgets their secrets.
+/// Deletes the endpoints of the address that were created here, but for the one of the newest secret, and forgets the other
+/// secrets. Refuses if that one could not take their place.
 async fn finish(at: &Deployment, url: &str, stored: StripeKeys) -> Outcome {
     let client = at.payments.client(stored.key.clone())?;
+    let (kept, others): (Vec<_>, Vec<_>) =
+        endpoints(&client, url).await?.into_iter().partition(|endpoint| Some(&endpoint.id) == stored.endpoint.as_ref());
+    let unfit = match (&stored.endpoint, kept.first()) {
+        (None, _) => Some("It is not stored which webhook endpoint the newest secret is of.".to_owned()),
+        (Some(id), None) => Some(format!("Stripe has no webhook endpoint {id} at {url}.")),
+        (Some(id), Some(kept)) => {
+            kept.problem().or_else(|| kept.hint()).map(|why| format!("The webhook endpoint {id} {why}."))
+        }
+    };
+    if let Some(unfit) = unfit {
+        let next = "Run `storectl payments connect stripe` with the key, deploy what it prints, then finish.";
+        return Err(Failure::refused(unfit, next));
+    }
     let mut deleted = Vec::new();
-    for endpoint in list(&client, url).await?.iter().skip(1) {
+    let (ours, foreign): (Vec<_>, Vec<_>) = others.into_iter().partition(|other| other.is_ours);
+    for endpoint in ours {
         client.send(&WebhookEndpoint::delete(&endpoint.id)).await?;
         deleted.push(endpoint.id.to_string());
     }
+    let foreign: Vec<String> = foreign.iter().map(|other| other.id.to_string()).collect();
     let newest: Vec<WebhookSecret> = stored.webhook.iter().take(1).cloned().collect();
     let forgotten = stored.webhook.len() - newest.len();
     if forgotten > 0 {
@@ -257,8 +274,11 @@ async fn finish(at: &Deployment, url: &str, stored: StripeKeys) -> Outcome {
     }
     let deploy = deploy_keys(at).filter(|_| forgotten > 0);
     let mut lines = vec![ok!("{} older endpoints deleted, {forgotten} older secrets forgotten.", deleted.len())];
+    let stays =
+        |id: &String| note!("The endpoint {id} was not created by this command, and stays; its events are refused.");
+    lines.extend(foreign.iter().map(stays));
     lines.extend(deploy.as_ref().map(|line| shown("Next, at any time", line)));
-    Ok(Printed::new(lines.join("\n"), &facts! { deleted, forgotten, deploy }))
+    Ok(Printed::new(lines.join("\n"), &facts! { deleted, foreign, forgotten, deploy }))
 }
 
 /// The most orders that are named.

@@ -29,8 +29,9 @@ pub enum PaymentsCommand {
                             The key is read from standard input or a file, never from the command line. It should be a \
                             restricted key with the rights that operations.md lists. Nothing changes for buyers before \
                             the deploy that is printed. Run it again to change the key, or after an update of the \
-                            functions: the endpoint's events are brought up to date. With --new-secret the secret of \
-                            the webhooks is changed too: both are accepted until --finish. With a key of another account \
+                            functions: the endpoint's events are brought up to date, and if Stripe's version has changed, \
+                            another endpoint is created; with --new-secret too. Both are accepted until --finish, which \
+                            is for after the deploy. Killed at any moment, it can be run again. With a key of another account \
                             or mode it names what is open in the former one, and no checkout begins there any more.")]
     Connect(Connect),
     /// Show what is connected, without any secret.
@@ -129,17 +130,29 @@ pub fn no_keys() -> Failure {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Endpoint {
     pub id: ObjectId,
+    /// Whether `payments connect` created it.
+    is_ours: bool,
     is_enabled: bool,
     has_version: bool,
     enabled: Vec<EventKind>,
     missing: Vec<EventKind>,
 }
 
-pub fn endpoint_of(endpoint: &WebhookEndpoint) -> Endpoint {
+/// The description of the endpoints that `payments connect` creates.
+const OURS: &str = "Storefront";
+
+/// The endpoints of an address, newest first.
+pub async fn endpoints(client: &Client, url: &str) -> Result<Vec<Endpoint>> {
+    let all = client.send(&WebhookEndpoint::list()).await?;
+    Ok(all.data.iter().filter(|endpoint| endpoint.url == url).map(endpoint_of).collect())
+}
+
+fn endpoint_of(endpoint: &WebhookEndpoint) -> Endpoint {
     let wants =
         |kind: &&EventKind| endpoint.enabled_events.iter().any(|enabled| enabled == *kind || enabled.as_str() == "*");
     Endpoint {
         id: endpoint.id.clone(),
+        is_ours: endpoint.description.as_deref() == Some(OURS),
         is_enabled: endpoint.status == EndpointStatus::Enabled,
         has_version: endpoint.api_version.as_deref() == Some(API_VERSION),
         enabled: endpoint.enabled_events.clone(),
@@ -148,14 +161,18 @@ pub fn endpoint_of(endpoint: &WebhookEndpoint) -> Endpoint {
 }
 
 impl Endpoint {
-    /// The events that it should be sent in place of its present ones, if nothing else is wrong with it.
-    pub fn update(&self) -> Option<Vec<EventKind>> {
-        let is_sound = self.is_enabled && self.has_version;
-        (is_sound && !self.missing.is_empty()).then(|| self.enabled.iter().chain(&self.missing).cloned().collect())
+    /// Whether it can stay, with other events if need be. The version of an endpoint cannot be changed.
+    const fn is_sound(&self) -> bool {
+        self.is_enabled && self.has_version
+    }
+
+    /// The events that it should be sent in place of its present ones, if any are missing.
+    fn update(&self) -> Option<Vec<EventKind>> {
+        (!self.missing.is_empty()).then(|| self.enabled.iter().chain(&self.missing).cloned().collect())
     }
 
     /// The events that it is not sent.
-    pub fn missing(&self) -> String {
+    fn missing(&self) -> String {
         let missing: Vec<&str> = self.missing.iter().map(EventKind::as_str).collect();
         missing.join(", ")
     }
@@ -166,11 +183,14 @@ impl Endpoint {
             Some("is switched off".to_owned())
         } else if !self.missing.is_empty() {
             Some(format!("is not sent {}", self.missing()))
-        } else if !self.has_version {
-            Some(format!("is not sent events of version {API_VERSION}"))
         } else {
             None
         }
+    }
+
+    /// Reason to change it although its events arrive.
+    pub fn hint(&self) -> Option<String> {
+        (!self.has_version).then(|| format!("works, but is of another version than {API_VERSION}: change it"))
     }
 }
 
@@ -211,12 +231,16 @@ async fn ask(at: &Deployment, keys: &StripeKeys) -> Result<(Vec<String>, impl Se
     let mut lines: Vec<String> = account.iter().map(|id| format!("Account {id}")).collect();
     let mut endpoints = Vec::new();
     for endpoint in ours {
-        let (id, url, problem) = (endpoint.id.to_string(), endpoint.url.clone(), endpoint_of(endpoint).problem());
-        lines.push(match &problem {
-            None => ok!("Endpoint {id} at {url}"),
-            Some(problem) => format!("{} Endpoint {id} at {url} {problem}", paint(BAD, "bad")),
+        let (id, url, known) = (endpoint.id.to_string(), endpoint.url.clone(), endpoint_of(endpoint));
+        let is_stored = keys.endpoint.as_ref().is_none_or(|stored| *stored == known.id);
+        let hint = known.hint().or_else(|| (!is_stored).then(|| "is not that of the newest secret".to_owned()));
+        let problem = known.problem();
+        lines.push(match (&problem, &hint) {
+            (None, None) => ok!("Endpoint {id} at {url}"),
+            (None, Some(hint)) => note!("Endpoint {id} at {url} {hint}"),
+            (Some(problem), _) => format!("{} Endpoint {id} at {url} {problem}", paint(BAD, "bad")),
         });
-        endpoints.push(facts! { id, url, problem });
+        endpoints.push(facts! { id, url, problem, hint });
     }
     if endpoints.is_empty() {
         lines.push(format!("{} No endpoint: webhooks are sent nowhere.", paint(BAD, "bad")));

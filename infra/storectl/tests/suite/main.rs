@@ -20,6 +20,7 @@ mod operations;
 mod orders;
 mod payments;
 mod payments_account;
+mod payments_endpoint;
 mod payments_reconcile;
 mod people;
 mod person;

@@ -28,7 +28,7 @@ use stripe_stand_in::{ACCOUNT, Account, Action, KEY, Options, Received, StandIn,
 
 /// The address of an API.
 pub const API: &str = "https://api.shop.example";
-const WEBHOOK: &str = "https://api.shop.example/payments/webhook/stripe";
+pub const WEBHOOK: &str = "https://api.shop.example/payments/webhook/stripe";
 /// A published item of 2.49 with a global limit.
 pub const ITEM: &str = "211";
 
