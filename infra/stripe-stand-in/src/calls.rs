@@ -2,6 +2,7 @@
 
 use super::error::ApiError;
 use super::give_back::Note;
+use super::new_session::METHODS;
 use super::objects::{Charge, Dispute, Intent, Refund, Session};
 use super::parameters::{EXPAND, Input, Parameter, Shape, integer, metadata, text, texts};
 use super::state::State;
@@ -235,6 +236,20 @@ pub(super) fn balance(state: &mut State, _: &Input<'_>) -> Result<Value, ApiErro
         .sum();
     let amount = |amount: i64| json!([{ "amount": amount, "currency": "usd", "source_types": { "card": amount } }]);
     Ok(json!({ "object": "balance", "available": amount(0), "livemode": state.livemode(), "pending": amount(sum) }))
+}
+
+/// The account's only configuration: everything that it has is switched on.
+#[expect(clippy::unnecessary_wraps, reason = "a call like the others")]
+pub(super) fn list_method_configurations(state: &mut State, _: &Input<'_>) -> Result<Value, ApiError> {
+    let mut found = json!({
+        "id": "pmc_standin", "object": "payment_method_configuration", "active": true, "application": null,
+        "is_default": true, "livemode": state.livemode(), "name": "Default", "parent": null,
+    });
+    for method in METHODS {
+        let preference = json!({ "overridable": null, "preference": "on", "value": "on" });
+        found[*method] = json!({ "available": true, "display_preference": preference });
+    }
+    Ok(json!({ "object": "list", "data": [found], "has_more": false, "url": "/v1/payment_method_configurations" }))
 }
 
 pub(super) fn create_endpoint(state: &mut State, input: &Input<'_>) -> Result<Value, ApiError> {

@@ -8,7 +8,8 @@ use std::io::Write as _;
 use stripe::{
     Account, ApiBase, Balance, Call, Charge, Dispute, Event, EventKind, IdempotencyKey, Invoice, InvoicePayment,
     InvoiceStatus, Line, NewRefund, NewSession, NewSubscription, NewWebhookEndpoint, ObjectId, PaymentIntent,
-    PortalConfiguration, PortalSession, Refund, SecretKey, Session, Subscription, WebhookEndpoint,
+    PaymentMethodConfiguration, PortalConfiguration, PortalSession, Refund, SecretKey, Session, Subscription,
+    WebhookEndpoint,
 };
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -43,6 +44,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     print(&Event::list(&EventKind::ALL, (1_800_000_000, 1_800_003_600), Some(&id("evt_1")?)))?;
     print(&Account::retrieve())?;
     print(&Balance::retrieve())?;
+    print(&PaymentMethodConfiguration::list())?;
     let endpoint = NewWebhookEndpoint {
         url: "https://api.example/payments/webhook/stripe",
         kinds: &EventKind::ALL,

@@ -1,6 +1,7 @@
 //! Whether buyers can pay, whether anything is left undone.
 
 use super::{Finding, Found, named};
+use crate::payments::ways::{SWITCH_ON, ways};
 use crate::payments::{endpoints, missing_rights, shown_account, webhook_url};
 use crate::prelude::*;
 use bytes::Bytes;
@@ -34,6 +35,7 @@ pub async fn check(at: &Deployment) -> Vec<Finding> {
             findings.push(Finding::of(CHECK, at_stripe(at, &keys).await));
             findings.push(rights(at, &keys).await.map_or_else(failed, |found| found.named("payment key")));
             findings.extend(account(at, &keys).await);
+            findings.extend(ways_to_pay(at, &keys).await.map(|found| found.named("ways to pay")));
             findings.extend(reachable(at).await.map(|found| found.named("webhooks")));
         }
         Ok(None) => findings.push(Finding::of(CHECK, without_keys(at).await)),
@@ -143,6 +145,16 @@ async fn at_stripe(at: &Deployment, keys: &StripeKeys) -> Found {
         (Some(problem), _) => Finding::bad(said(problem), CONNECT),
         (None, Some(hint)) => Finding::note(said(hint), CONNECT),
         (None, None) => Finding::ok(sound()),
+    })
+}
+
+/// What buyers can pay with, if the key may know it.
+async fn ways_to_pay(at: &Deployment, keys: &StripeKeys) -> Option<Finding> {
+    let payments = read_active_version(&at.db).await.ok()??.config.payments;
+    let found = ways(&at.payments.client(keys.key.clone()).ok()?, &payments).await?;
+    Some(match found.problem() {
+        Some(problem) => Finding::bad(problem, SWITCH_ON),
+        None => Finding::ok(found.said()),
     })
 }
 

@@ -4,6 +4,7 @@
 //! tried by a call that has no effect: it names an object that does not exist, or only reads. Stripe looks at the rights before it
 //! looks for the object.
 
+use super::ways::{lines as way_lines, ways};
 use super::{OURS, PortalFacts, deploy_keys, endpoints, no_keys, set_up_portal, shown_account, webhook_url};
 use crate::arguments::secret;
 use crate::chat::shown;
@@ -23,8 +24,8 @@ use shared::table::{keys, read_published};
 use std::path::PathBuf;
 use stripe::{
     Account, Balance, Call, Charge, Client, Dispute, Error, Event, EventKind, IdempotencyKey, Invalid, Invoice,
-    NewRefund, NewWebhookEndpoint, ObjectId, PaymentIntent, PortalConfiguration, PortalSession, Refund, RefusalKind,
-    SecretKey, Session, Subscription, WebhookEndpoint, WebhookSecret,
+    InvoicePayment, NewRefund, NewWebhookEndpoint, ObjectId, PaymentIntent, PortalConfiguration, PortalSession, Refund,
+    RefusalKind, SecretKey, Session, Subscription, WebhookEndpoint, WebhookSecret,
 };
 
 #[derive(Debug, Clone, Args)]
@@ -87,6 +88,7 @@ pub async fn connect(at: &Deployment, console: &Console, options: &Connect) -> O
     if left_open.is_none() {
         stay(at, &own).await?;
     }
+    let ways = ways(&client, &at.published().await?.config.payments).await;
     let (charges_enabled, portal) = (account.charges_enabled, PortalFacts::from(set_up_portal(&client).await));
     let mut lines = vec![
         ok!("The key is accepted, of the account {}.", shown_account(&own)),
@@ -98,6 +100,7 @@ pub async fn connect(at: &Deployment, console: &Console, options: &Connect) -> O
     ];
     lines.extend(webhook.added.iter().map(|added| ok!("Its endpoint is now also sent {added}.")));
     lines.push(portal.line());
+    lines.extend(way_lines(ways.as_ref()));
     lines.extend(left_open.iter().flat_map(|open| left(open)));
     lines.extend((!restricted).then(|| note!("A restricted key is safer: this one may do everything.")));
     if charges_enabled == Some(false) {
@@ -110,7 +113,7 @@ pub async fn connect(at: &Deployment, console: &Console, options: &Connect) -> O
     }
     let facts = facts! {
         live, account: own.id, restricted, charges_enabled, url, created: webhook.created,
-        left_open, added_events: webhook.added, overlap: webhook.overlap, deploy, portal,
+        left_open, added_events: webhook.added, overlap: webhook.overlap, deploy, portal, ways,
     };
     Ok(Printed::new(lines.join("\n"), &facts))
 }
@@ -374,7 +377,7 @@ pub async fn missing(client: &Client) -> Result<Vec<&'static str>> {
     let once = random::uuid().unwrap_or_else(|| "rights".to_owned());
     let new = NewRefund { payment_intent: &id("pi")?, amount: None, order: "none", attempt: 1 };
     let refund = Refund::create(&new, IdempotencyKey::parse(&once).map_err(unknown)?);
-    let tries: [Try<'_>; 12] = [
+    let tries: [Try<'_>; 13] = [
         attempt(client, "Checkout Sessions write", Session::expire(&id("cs")?)),
         attempt(client, "Refunds write", refund),
         attempt(client, "Webhook Endpoints write", WebhookEndpoint::delete(&id("we")?)),
@@ -389,6 +392,7 @@ pub async fn missing(client: &Client) -> Result<Vec<&'static str>> {
         attempt(client, "Balance read", Balance::retrieve()),
         attempt(client, "Subscriptions write", Subscription::cancel(&id("sub")?)),
         attempt(client, "Invoices write", Invoice::void(&id("in")?)),
+        attempt(client, "Invoices read", InvoicePayment::list(&id("pi")?)),
         attempt(client, "Customer portal write", PortalConfiguration::update(&id("bpc")?)),
         attempt(client, "Customers read", PortalSession::create(&id("cus")?, "https://shop.example")),
     ];

@@ -3,6 +3,7 @@
 
 mod connect;
 mod reconcile;
+pub mod ways;
 
 pub use connect::missing as missing_rights;
 
@@ -12,7 +13,7 @@ use connect::Connect;
 use reconcile::Reconcile;
 use serde::Serialize;
 use shared::config::StripeKeys;
-use shared::model::ProviderAccount;
+use shared::model::{Payments, ProviderAccount};
 use shared::providers::STRIPE_WEBHOOK_PATH;
 use shared::shop::payments::{ProviderError, SettleError};
 use stripe::{
@@ -195,7 +196,8 @@ impl Endpoint {
 }
 
 pub async fn show(at: &Deployment) -> Outcome {
-    let methods = at.published().await?.config.payments.methods;
+    let payments = at.published().await?.config.payments;
+    let methods = &payments.methods;
     let keys = at.payments.read().await?.stripe;
     let shown = if methods.is_empty() { "none".to_owned() } else { methods.join(", ") };
     let mut lines = vec![format!("Methods in store.yaml: {shown}")];
@@ -205,7 +207,7 @@ pub async fn show(at: &Deployment) -> Outcome {
     let stripe = match &keys {
         Some(keys) => {
             let (mode, webhook_secrets) = (if keys.key.is_live() { "real" } else { "test" }, keys.webhook.len());
-            let (of_key, at_stripe) = ask(at, keys).await?;
+            let (of_key, at_stripe) = ask(at, keys, &payments).await?;
             lines.push(format!("Stripe: a key for {mode} money, {webhook_secrets} webhook secrets"));
             lines.extend(of_key);
             Some(facts! { webhook_secrets, at_stripe })
@@ -220,7 +222,7 @@ pub async fn show(at: &Deployment) -> Outcome {
 }
 
 /// A key and the endpoints of an address, as Stripe reports them.
-async fn ask(at: &Deployment, keys: &StripeKeys) -> Result<(Vec<String>, impl Serialize + use<>)> {
+async fn ask(at: &Deployment, keys: &StripeKeys, payments: &Payments) -> Result<(Vec<String>, impl Serialize + use<>)> {
     let client = at.payments.client(keys.key.clone())?;
     let all = client.send(&WebhookEndpoint::list()).await?;
     // A restricted key may have no right to its account.
@@ -247,8 +249,10 @@ async fn ask(at: &Deployment, keys: &StripeKeys) -> Result<(Vec<String>, impl Se
     }
     let portal = PortalFacts::from(default_portal(&client).await);
     lines.push(portal.line());
+    let ways = ways::ways(&client, payments).await;
+    lines.extend(ways::lines(ways.as_ref()));
     let charges_enabled = known.map(|account| account.charges_enabled);
-    Ok((lines, facts! { account, charges_enabled, endpoints, portal }))
+    Ok((lines, facts! { account, charges_enabled, endpoints, portal, ways }))
 }
 
 /// The advice for an account that has no default configuration: only the dashboard creates it.

@@ -25,6 +25,7 @@ use storectl::answer::Printed;
 use storectl::error::Failure;
 use stripe::{ApiBase, Client, SecretKey};
 use stripe_stand_in::{ACCOUNT, Account, Action, KEY, Options, Received, StandIn, start};
+use tests::configure;
 
 /// The address of an API.
 pub const API: &str = "https://api.shop.example";
@@ -190,6 +191,14 @@ async fn connecting_checks_the_key_creates_the_endpoint_and_keeps_both_secrets()
     assert_eq!(endpoints.as_array().unwrap().len(), 1);
     assert_eq!((&endpoints[0]["url"], &endpoints[0]["problem"]), (&json!(WEBHOOK), &Value::Null));
     assert_eq!(shown["methods"], json!(["Stripe"]));
+    let ways = &shown["stripe"]["at_stripe"]["ways"];
+    assert_eq!((&ways["once"], &ways["not_offered"]), (&json!(["card", "paypal", "klarna", "ideal"]), &json!([])));
+    assert_eq!(ways["subscriptions"], json!(["card", "paypal", "klarna"]));
+    assert_eq!(paying.doctor("ways to pay").await["state"], "ok");
+    configure(&paying.bench.db, |config| config.payments.only = ["card", "twint"].map(str::to_owned).to_vec()).await;
+    let found = paying.doctor("ways to pay").await;
+    let said = "payments.only has twint, which the account does not offer in this currency";
+    assert_eq!((&found["state"], &found["said"]), (&json!("bad"), &json!(said)));
     let before = paying.secrets();
     let again = paying.ok(&["payments", "connect", "stripe", "--stripe-key", &key, "--url", API]).await;
     assert_eq!((&again["created"], paying.secrets()), (&Value::Null, before));
