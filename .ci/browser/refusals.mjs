@@ -187,6 +187,32 @@ async function paymentsThatFail() {
   await page.context().close();
 }
 
+/** Payments by a method whose money is there at once, by one whose money comes days later, and in another currency. */
+async function everyKindOfPayment() {
+  const page = await visitor();
+  await login(page, "Madder");
+  for (const [button, state] of [["Pay by ideal", "paid"], ["Pay in another currency", "paid"], ["Pay by a delayed method", "pending"]]) {
+    await put(page, 302);
+    await open(page, "/cart");
+    await agree(page);
+    await pay(page).click();
+    await page.getByRole("button", { name: button, exact: true }).waitFor();
+    const checkout = page.url();
+    assert.equal(await page.getByRole("button", { name: "Pay by klarna" }).count(), 0, "what the store leaves out is not offered");
+    await page.getByRole("button", { name: button, exact: true }).click();
+    await page.waitForURL(`${shop.url}/payment/flow?*`);
+    await page.locator(`.state.${state}`).waitFor();
+    if (state === "paid") continue;
+    const order = page.url();
+    await page.getByText(/Bank debits and vouchers take some days/).waitFor();
+    await open(page, checkout).catch(() => {});
+    await page.getByRole("button", { name: "Let the payment succeed" }).click();
+    await open(page, order);
+    await page.locator(".state.paid").waitFor();
+  }
+  await page.context().close();
+}
+
 /** More look-ups than an address may make: the page looks again by itself. */
 export async function tooManyLookUps() {
   const page = await visitor();
@@ -223,4 +249,4 @@ async function closedForMaintenance() {
   }
 }
 
-export const REFUSALS = [bannedAndLocked, giftsThatAreRefused, codesThatAreRefused, cartsThatCannotBePaid, choicesThatDidNotArrive, paymentsThatFail, closedForMaintenance];
+export const REFUSALS = [bannedAndLocked, giftsThatAreRefused, codesThatAreRefused, cartsThatCannotBePaid, choicesThatDidNotArrive, paymentsThatFail, everyKindOfPayment, closedForMaintenance];

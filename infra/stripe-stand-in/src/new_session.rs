@@ -116,13 +116,7 @@ pub(super) fn create_session(state: &mut State, input: &Input<'_>) -> Result<Val
     }
     let (allowed, excluded) =
         (named(tree, "allowed_payment_method_types"), named(tree, "excluded_payment_method_types"));
-    let methods = methods(allowed.as_deref(), excluded.as_deref())?;
-    if let Some(refused) = &state.refused_method
-        && methods.iter().any(|method| method == refused || refused.is_empty() && method != "card")
-    {
-        let message = format!("The payment method type provided: {refused} is invalid.");
-        return Err(ApiError::parameter("allowed_payment_method_types", message).early());
-    }
+    let methods = methods(state, allowed.as_deref(), excluded.as_deref())?;
     let id = state.id("cs");
     let session = Session {
         id: id.clone(),
@@ -160,7 +154,7 @@ fn named(tree: &Map<String, Value>, name: &str) -> Option<Vec<String>> {
 }
 
 /// The account's methods that pass both lists, of which a session has one at most.
-fn methods(allowed: Option<&[String]>, excluded: Option<&[String]>) -> Result<Vec<String>, ApiError> {
+fn methods(state: &State, allowed: Option<&[String]>, excluded: Option<&[String]>) -> Result<Vec<String>, ApiError> {
     if allowed.is_some() && excluded.is_some() {
         let message = "You may only specify one of these parameters: allowed_payment_method_types, excluded_payment_method_types.";
         return Err(ApiError::parameter("excluded_payment_method_types", message).early());
@@ -174,6 +168,12 @@ fn methods(allowed: Option<&[String]>, excluded: Option<&[String]>) -> Result<Ve
     if methods.is_empty() {
         let message = "No valid payment method types for this Checkout Session. Please ensure that you have activated payment methods compatible with your chosen currency in your dashboard.";
         return Err(ApiError::request(message).early());
+    }
+    if let Some(refused) = &state.refused_method
+        && methods.iter().any(|method| method == refused || refused.is_empty() && method != "card")
+    {
+        let message = format!("The payment method type provided: {refused} is invalid.");
+        return Err(ApiError::parameter("allowed_payment_method_types", message).early());
     }
     Ok(methods)
 }

@@ -43,14 +43,11 @@ pub(super) fn not_created(error: &Error) -> NotCreated {
     }
 }
 
-/// The ways to pay that a refusal does not name; all are named by one that names none.
+/// The ways to pay that a refusal does not name; none if it names none.
 pub(super) fn without_named(methods: &[String], refusal: &str) -> Vec<String> {
     let words: Vec<&str> = refusal.split(|letter: char| !letter.is_alphanumeric() && letter != '_').collect();
-    let is_named = |method: &&String| words.contains(&method.as_str());
-    match methods.iter().any(|method| is_named(&method)) {
-        true => methods.iter().filter(|method| !is_named(method)).cloned().collect(),
-        false => Vec::new(),
-    }
+    let left: Vec<String> = methods.iter().filter(|method| !words.contains(&method.as_str())).cloned().collect();
+    if left.len() < methods.len() { left } else { Vec::new() }
 }
 
 /// The failure of an attempt to refund. A server error ends nothing, also if Stripe repeats it from its memory: the next

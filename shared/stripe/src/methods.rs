@@ -4,23 +4,28 @@ use crate::call::Call;
 use crate::form::Form;
 use crate::list::List;
 use serde::Deserialize;
-use serde::de::IgnoredAny;
-use std::collections::BTreeMap;
+use serde_json::{Map, Value};
+use std::collections::BTreeSet;
 
 /// A choice of ways to pay. Checkout uses the account's default.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(from = "Map<String, Value>")]
 pub struct PaymentMethodConfiguration {
     pub active: bool,
     pub is_default: bool,
-    #[serde(flatten)]
-    methods: BTreeMap<String, Field>,
+    offered: BTreeSet<String>,
 }
 
-#[derive(Debug, Clone, Copy, Deserialize)]
-#[serde(untagged)]
-enum Field {
-    Method { available: bool },
-    Other(IgnoredAny),
+impl From<Map<String, Value>> for PaymentMethodConfiguration {
+    fn from(sent: Map<String, Value>) -> Self {
+        let is = |field: &str| sent.get(field) == Some(&Value::Bool(true));
+        let is_offered = |(_, field): &(&String, &Value)| field["available"] == true;
+        Self {
+            active: is("active"),
+            is_default: is("is_default"),
+            offered: sent.iter().filter(is_offered).map(|(word, _)| word.clone()).collect(),
+        }
+    }
 }
 
 impl PaymentMethodConfiguration {
@@ -31,7 +36,7 @@ impl PaymentMethodConfiguration {
 
     /// Whether buyers are shown a method: it is switched on, and the account may use it.
     pub fn offers(&self, word: &str) -> bool {
-        matches!(self.methods.get(word), Some(Field::Method { available: true }))
+        self.offered.contains(word)
     }
 }
 

@@ -163,7 +163,7 @@ export default {
   "order.look_up": "Look up",
   "order.look_up_by": "The order's id",
   "order.look_up_other": "Look up another order by its id",
-  "order.looks_again": "This page shows by itself when the payment has arrived.",
+  "order.looks_again": "This page shows by itself when the payment has arrived. Bank debits and vouchers take some days.",
   "order.looks_later": "This page looks again in a minute.",
   "order.method": "Paid with",
   "order.next": "What happens next",

@@ -11,6 +11,7 @@ use crate::model::{Command, CommandEvent, CommandId, DeliveryStep, LastingText, 
 use crate::rules::delivery::frozen::Expanded;
 use crate::table::StoreError;
 use crate::table::transaction::Write;
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// How many texts are read for one transaction.
@@ -158,15 +159,17 @@ impl Following<'_> {
             let ends_alone = making.ends_alone(entry) && !entry.line.renews;
             let texts: Vec<&Text<'_>> = to_hold.texts.iter().filter(on_server).collect();
             if let Some((text, others)) = texts.split_first().filter(|_| !ends_alone) {
-                let of_line = (entry.line.line, entry.server);
-                if !ends_at.contains_key(&of_line) {
-                    let unread = texts.iter().filter(|text| rows.get(&text.key).is_none());
-                    let read = deliveries::ends(self.db, unread.map(|text| text.key.clone()).collect()).await?;
-                    let held = texts.iter().filter_map(|text| rows.get(&text.key)?.until());
-                    ends_at.insert(of_line, held.chain(read.into_values()).max());
-                }
+                let last = match ends_at.entry((entry.line.line, entry.server)) {
+                    Entry::Occupied(known) => *known.get(),
+                    Entry::Vacant(unknown) => {
+                        let unread = texts.iter().filter(|text| rows.get(&text.key).is_none());
+                        let read = deliveries::ends(self.db, unread.map(|text| text.key.clone()).collect()).await?;
+                        let held = texts.iter().filter_map(|text| rows.get(&text.key)?.until());
+                        *unknown.insert(held.chain(read.into_values()).max())
+                    }
+                };
                 // What is over already is too late in any case.
-                command.delivery.ends_at = ends_at[&of_line].or_else(|| making.own_end(entry));
+                command.delivery.ends_at = last.or_else(|| making.own_end(entry));
                 let also = others.iter().map(|text| text.name.text.clone()).collect();
                 command.lasting = Some(LastingText { also, ..text.name.clone() });
             } else if making.moves && making.own_end(entry).is_some_and(|end| end <= self.now) {
