@@ -1,4 +1,4 @@
-//! The ways to pay that a checkout offers (rules.md, "Methods").
+//! The ways to pay that a checkout offers (rules.md, "Checkout").
 
 use crate::model::Payments;
 
