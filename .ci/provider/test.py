@@ -49,6 +49,7 @@ CALLS = {
     ("GET", "/v1/events"): (stripe.Event, "List"),
     ("GET", "/v1/account"): (stripe.Account, "RetrieveCurrent"),
     ("GET", "/v1/balance"): (stripe.Balance, "Retrieve"),
+    ("GET", "/v1/payment_method_configurations"): (stripe.PaymentMethodConfiguration, "List"),
     ("POST", "/v1/webhook_endpoints"): (stripe.WebhookEndpoint, "Create"),
     ("POST", "/v1/webhook_endpoints/*"): (stripe.WebhookEndpoint, "Modify"),
     ("GET", "/v1/webhook_endpoints"): (stripe.WebhookEndpoint, "List"),
@@ -106,6 +107,11 @@ def parameters_of_the_crate():
                 check_expand(value, stripe.ListObject[kind] if verb == "List" else kind)
             fields += 1
     equal("the calls in examples/requests.rs", seen, set(CALLS))
+    allowed = parameters(Session, "Create")["allowed_payment_method_types"]
+    words = re.findall(r'(?:at_once|recurring|late)\("(\w+)"', (ROOT / "shared/src/rules/payment_methods.rs").read_text())
+    expect(len(words) > 30, f"{len(words)} ways to pay")
+    for word in ["card", *words]:
+        check_parameter("allowed_payment_method_types", [""], word, allowed)
     declared = sum(source.read_text().count("-> Call<") for source in (CRATE / "src").glob("*.rs"))
     equal("the number of calls in the crate", declared, len(CALLS))
     return f"{len(lines)} requests, {fields} fields"
@@ -258,6 +264,8 @@ def lists_and_account():
     equal("the newest event", checked(stripe.Event.retrieve(events[0].id), stripe.Event).type, events[0].type)
     checked(stripe.Account.retrieve(), stripe.Account)
     expect(not checked(stripe.Balance.retrieve(), stripe.Balance).livemode, "the balance is real money")
+    ways = checked(stripe.PaymentMethodConfiguration.list().data[0], stripe.PaymentMethodConfiguration)
+    expect(ways.is_default and ways.card.available, "cards are not offered")
     return f"{len(events)} events"
 
 
@@ -349,10 +357,12 @@ def methods():
     ]:
         raises(stripe.InvalidRequestError, lambda: new_session("methods", **asked), code, param, 400)
     allowed, excluded = "allowed_payment_method_types", "excluded_payment_method_types"
+    of_account = ["card", "paypal", "ideal", "klarna", "sepa_debit", "oxxo"]
     known = words(get_args(parameters(Session, "Create")[allowed])[0])
     for name, asked, offered in [
-        (allowed, ["ideal", "card"], ["card"]), (allowed, known, ["card", "sepa_debit"]),
-        (excluded, ["card", "ideal"], ["sepa_debit"]), (excluded, [word for word in known if word not in ("card", "link")], ["card"]),
+        (allowed, ["ideal", "card"], ["card", "ideal"]), (allowed, known, of_account),
+        (excluded, ["card", "ideal"], [word for word in of_account if word not in ("card", "ideal")]),
+        (excluded, [word for word in known if word not in ("card", "link")], ["card"]),
     ]:
         made = checked(new_session(f"methods-{name}-{len(asked)}", ui_mode="hosted_page", **{name: asked}), Session)
         equal("the methods", (made.payment_method_types, made[name]), (offered, asked))

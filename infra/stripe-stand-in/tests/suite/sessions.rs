@@ -82,9 +82,9 @@ async fn a_session_offers_what_its_lists_of_methods_leave() {
     };
     let (allowed, excluded) = ("allowed_payment_method_types[]", "excluded_payment_method_types[]");
     for (more, methods) in [
-        ("ui_mode=hosted_page".to_owned(), vec!["card", "sepa_debit"]),
-        (format!("{allowed}=ideal&{allowed}=card"), vec!["card"]),
-        (format!("{excluded}=card"), vec!["sepa_debit"]),
+        ("ui_mode=hosted_page".to_owned(), vec!["card", "paypal", "ideal", "klarna", "sepa_debit", "oxxo"]),
+        (format!("{allowed}=ideal&{allowed}=card&{allowed}=blik"), vec!["card", "ideal"]),
+        (format!("{excluded}=card&{excluded}=oxxo"), vec!["paypal", "ideal", "klarna", "sepa_debit"]),
     ] {
         let (status, session) = create(&more).await;
         assert_eq!((status, &session["payment_method_types"]), (StatusCode::OK, &json!(methods)), "{more}: {session}");
