@@ -3,7 +3,8 @@
 use super::backlog::sweep;
 use super::support::{act, add, begin, call, create, login, status, stored};
 use serde_json::{Value, json};
-use shared::model::{InternalId, OrderStatus};
+use shared::model::{InternalId, OrderStatus, SubscriptionStatus};
+use shared::shop::subscriptions;
 use shared::table::keys;
 use stripe_stand_in::{Action, Fault, FaultKind};
 use tests::{Call, Reply, TWO_CHAINS, TestStore, needs_embedded_engine};
@@ -199,5 +200,65 @@ async fn a_webhook_event_of_a_subscription_reads_its_order_once_or_twice() {
         let renewal = InternalId::of_invoice(store.payments.invoices().last().unwrap());
         assert_eq!(reads(&store, INVOICE.0, &renewal).await, INVOICE.1, "the renewal");
         assert_eq!(stored(&store, renewal.as_str()).await.order.status, OrderStatus::Paid);
+    }
+}
+
+/// The form that an event had in the version of Stripe's API before, in which endpoints of before still send them.
+fn of_acacia(event: &mut Value) {
+    event["api_version"] = json!("2025-02-24.acacia");
+    let object = &mut event["data"]["object"];
+    match object["object"].as_str() {
+        Some("invoice") => {
+            let details = object.as_object_mut().unwrap().remove("parent").unwrap()["subscription_details"].take();
+            object["subscription"] = details["subscription"].clone();
+            object["subscription_details"] = json!({ "metadata": details["metadata"] });
+            object["payment_intent"] = json!("pi_1");
+        }
+        Some("subscription") => {
+            object.as_object_mut().unwrap().remove("billing_mode");
+            let item = object["items"]["data"][0].as_object_mut().unwrap();
+            let times = ["current_period_start", "current_period_end"].map(|name| (name, item.remove(name).unwrap()));
+            for (name, time) in times {
+                object[name] = time;
+            }
+        }
+        Some("dispute") => assert!(object["payment_intent"].is_string()),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn an_event_in_the_form_of_the_version_before_has_the_same_effect() {
+    for change in [None, Some(of_acacia as fn(&mut Value))] {
+        let store = TestStore::open().await;
+        let token = login(&store, "Buyer").await;
+        assert_eq!(call(&store, &token, "/cart/add/602", &json!({ "payment_type": 1 })).await.status, 200);
+        let begun = create(&store, &token).await;
+        for (action, kind) in [
+            (Action::Pay, "invoice.paid"),
+            (Action::CancelAtPeriodEnd, "customer.subscription.updated"),
+            (Action::Dispute(None), "charge.dispute.created"),
+        ] {
+            store.payments.act(&begun.session, &action).unwrap();
+            let all = store.payments.events().into_iter().filter_map(|event| store.payments.signed(&event));
+            let mut events = all.map(|signed| signed.body.parse::<Value>().unwrap());
+            let mut event = events.rfind(|event| event["type"] == kind).unwrap();
+            if let Some(change) = change {
+                change(&mut event);
+            }
+            let signed = store.payments.sign(event.to_string());
+            assert_eq!(send(&store, &signed.header, signed.body.as_bytes()).await.status, 200, "{kind}");
+            let order = stored(&store, &begun.order).await;
+            let id = order.effects.subscription.as_ref().unwrap().id.clone().unwrap();
+            let subscription = subscriptions::get(&store.db, &id).await.unwrap().unwrap();
+            let dispute = order.effects.dispute.as_deref();
+            let seen = (order.order.status, subscription.status, subscription.cancelled, dispute);
+            let (status, is_cancelled, disputed) = match action {
+                Action::Pay => (SubscriptionStatus::Active, false, None),
+                Action::CancelAtPeriodEnd => (SubscriptionStatus::Active, true, None),
+                _ => (SubscriptionStatus::Ended, true, Some("needs_response")),
+            };
+            assert_eq!(seen, (OrderStatus::Paid, status, is_cancelled, disputed), "{kind}");
+        }
     }
 }

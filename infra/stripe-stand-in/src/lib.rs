@@ -284,6 +284,11 @@ impl StandIn {
     /// An event as it would be posted now: body and signature by the options' secret. `None` if there is no such event.
     pub fn signed(&self, event: &str) -> Option<Signed> {
         let body = self.shared.state().event(event)?.body.clone();
-        Some(Signed::new(body, &self.shared.options.webhook_secret, self.shared.now()))
+        Some(self.sign(body))
+    }
+
+    /// A body, and its signature by the options' secret.
+    pub fn sign(&self, body: String) -> Signed {
+        Signed::new(body, &self.shared.options.webhook_secret, self.shared.now())
     }
 }

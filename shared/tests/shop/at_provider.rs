@@ -124,6 +124,11 @@ impl Shop {
 
     /// A session that another program of the account has opened, of an amount in a currency. It names an order, or none.
     pub async fn foreign(&self, order: Option<&str>, amount: i64, currency: &str) -> String {
+        self.foreign_under(None, order, amount, currency).await
+    }
+
+    /// [`Self::foreign`], under an idempotency key.
+    pub async fn foreign_under(&self, key: Option<String>, order: Option<&str>, amount: i64, currency: &str) -> String {
         let names = |order| {
             format!("&client_reference_id={order}&metadata[order]={order}&payment_intent_data[metadata][order]={order}")
         };
@@ -136,6 +141,7 @@ impl Shop {
             .header("authorization", format!("Bearer {KEY}"))
             .header("stripe-version", API_VERSION)
             .header("content-type", "application/x-www-form-urlencoded");
+        let request = key.into_iter().fold(request, |request, key| request.header("idempotency-key", key));
         let client = outgoing::Client::new(connector::roots());
         let response = client.send(request.body(body.into()).unwrap()).await.unwrap();
         let session: serde_json::Value = serde_json::from_slice(response.body()).unwrap();

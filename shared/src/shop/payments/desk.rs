@@ -16,6 +16,7 @@ use crate::shop::accounts::bans;
 use crate::shop::orders::change::{Step, after, complete, give_up, must_change, write_paid};
 use crate::shop::orders::{self, StoredOrder};
 use crate::shop::subscriptions::of_orders::end;
+use crate::shop::subscriptions::renew::without_order;
 use crate::table::published::read_active_version;
 use crate::table::transaction::{Write, send, sent};
 use crate::table::{Db, LostRace, StoreError, TURNS, in_turns, keys, read_live};
@@ -163,7 +164,8 @@ impl<P: Provider> Desk<'_, &P> {
     async fn decide_once(&self, id: &InternalId, state: &PaymentState) -> Result<Option<Settled>, SettleError> {
         let Some(mut stored) = orders::get(self.db, id).await? else { return Ok(None) };
         if !is_own(&stored.order, &stored.effects, state) {
-            tracing::error!(order = %id, session = state.session, "a checkout that is not the order's own is ignored");
+            // One whose response was lost ends by itself. Only a paid one needs an operator.
+            without_order(state, "a paid checkout is not its order's own");
             return Ok(Some(Settled::Unchanged));
         }
         note_attempt(self.db, &stored, state).await?;

@@ -82,6 +82,8 @@ pub(super) async fn resume<P: Provider>(
                 Some(url) => Checkout { order: remembered.order.clone(), url: Some(url) },
                 None => match open(desk, &stored).await {
                     Err(SettleError::Provider(ProviderError::NoCheckout(_))) => return Ok(Existing::Processing),
+                    // It is too late to open it: it would be open for less than the provider's least time. It was given up.
+                    Err(SettleError::Provider(ProviderError::Refused(_))) => return Ok(Existing::Ended),
                     opened => opened?,
                 },
             };

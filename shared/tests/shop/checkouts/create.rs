@@ -1,16 +1,18 @@
 //! Beginning a checkout.
 
+use crate::at_provider::{AWAY, SESSIONS};
 use crate::books::{assert_books, assert_quiet};
 use crate::shop::{
     BALANCE, FIVE, FREE, GIFT, PLAIN, PRICE, Refused, Shop, TWENTY, TWO_EACH, VIRTUAL, gift, line, load,
 };
-use shared::model::{ItemId, Money, OrderStatus, Payments, UserId};
+use shared::model::{InternalId, ItemId, Money, OrderStatus, Payments, UserId};
 use shared::rules::checkout::CheckoutRefusal;
 use shared::rules::payment::Progress;
 use shared::shop::accounts::names::NameRow;
 use shared::shop::carts::LoadedCart;
-use shared::shop::payments::Settled;
+use shared::shop::payments::{Settled, WebhookEvent};
 use shared::table::{keys, read_live};
+use shared::telemetry::payment_events;
 use std::time::Duration;
 use stripe_stand_in::Action;
 
@@ -243,4 +245,56 @@ async fn units_of_a_request_that_was_killed_before_its_order_come_back_within_si
     assert_eq!(shop.sold(FIVE).await, 0);
     shop.create(1).await.unwrap();
     assert_eq!(shop.sold(FIVE).await, 5);
+}
+
+/// A checkout that has not been opened: its request to the provider was lost.
+async fn not_opened(shop: &Shop) -> InternalId {
+    shop.fill(1, &[(FIVE, 1)], None).await;
+    shop.stand_in.inject(AWAY.on(SESSIONS));
+    assert!(matches!(shop.create(1).await.unwrap_err(), Refused::Provider(_)));
+    shop.cart(1).await.checkout.unwrap().order
+}
+
+#[tokio::test]
+async fn a_session_of_the_version_before_whose_response_was_lost_is_followed_by_one_to_pay() {
+    for (is_paid_first, is_retried) in [(false, true), (true, true), (false, false)] {
+        let shop = Shop::open().await;
+        let order = not_opened(&shop).await;
+        let before = shop.foreign_under(Some(format!("{order}-1")), Some(order.as_str()), 100, "eur").await;
+        if !is_retried {
+            // The order has no other session: its end is the order's.
+            shop.act(&before, Action::Expire);
+            shop.hear(&WebhookEvent::Checkout(before)).await;
+            assert_eq!((shop.status(&order).await, shop.sold(FIVE).await), (OrderStatus::Cancelled, 0));
+            continue;
+        }
+        assert_eq!(shop.create(1).await.unwrap().order, order);
+        let own = shop.says(&order).await.session;
+        assert_ne!(own, before);
+        if is_paid_first {
+            shop.pay(&order).await;
+        }
+        shop.act(&before, Action::Expire);
+        let (acted, events) = Box::pin(payment_events(shop.desk().act(&WebhookEvent::Checkout(before)))).await;
+        acted.unwrap();
+        assert_eq!(events, [], "nobody has to look at it");
+        if !is_paid_first {
+            assert_eq!(shop.status(&order).await, OrderStatus::Pending);
+            shop.pay(&order).await;
+        }
+        assert_eq!((shop.status(&order).await, shop.sold(FIVE).await), (OrderStatus::Paid, 1));
+        assert_quiet(&shop).await;
+    }
+}
+
+#[tokio::test]
+async fn a_buyer_whose_checkout_can_no_longer_be_opened_gets_another_at_once() {
+    let shop = Shop::open().await;
+    let order = not_opened(&shop).await;
+    shop.clock.advance(Duration::from_mins(10));
+    let next = shop.create(1).await.unwrap();
+    assert!(next.order != order && next.url.is_some());
+    assert_eq!((shop.status(&order).await, shop.sold(FIVE).await), (OrderStatus::Cancelled, 1));
+    shop.pay(&next.order).await;
+    assert_quiet(&shop).await;
 }

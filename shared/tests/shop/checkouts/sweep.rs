@@ -260,14 +260,17 @@ async fn a_paid_checkout_of_ours_without_an_order_is_counted_until_it_is_refunde
     let other = shop.foreign(None, 200, "eur").await;
     shop.act(&other, Action::Pay);
     assert_eq!(seen(&other).await, []);
-    let missing = shop.foreign(Some("missing"), 200, "eur").await;
-    for (action, counted) in
-        [(None, None), (Some(Action::Pay), Some(("PaidWithoutOrder", 1))), (Some(Action::Refund(None)), None)]
-    {
-        if let Some(action) = action {
-            shop.act(&missing, action);
+    // One names an order that is missing, the other one an order whose checkout is another.
+    for named in [InternalId::new("missing"), shop.checkout(1, &[(FIVE, 2)], None).await] {
+        let session = shop.foreign(Some(named.as_str()), 200, "eur").await;
+        for (action, counted) in
+            [(None, None), (Some(Action::Pay), Some(("PaidWithoutOrder", 1))), (Some(Action::Refund(None)), None)]
+        {
+            if let Some(action) = action {
+                shop.act(&session, action);
+            }
+            assert_eq!(seen(&session).await, Vec::from_iter(counted), "{action:?}");
         }
-        assert_eq!(seen(&missing).await, Vec::from_iter(counted), "{action:?}");
     }
     shop.sweep().await;
     shop.clock.advance(Duration::from_hours(1));
