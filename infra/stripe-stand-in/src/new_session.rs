@@ -60,6 +60,9 @@ const WORDS: &[&str] = &[
 /// `link`, the first of the words, cannot be excluded.
 const EXCLUDABLE: &[&str] = WORDS.split_at(1).1;
 
+const CARD: Shape =
+    Shape::Object(&[("request_three_d_secure", false, Shape::Word(&["any", "automatic", "challenge"]))]);
+
 pub(super) const NEW_SESSION: &[Parameter] = &[
     ("mode", true, Shape::Word(&["payment", "subscription"])),
     ("customer", false, Shape::Text(255)),
@@ -72,6 +75,7 @@ pub(super) const NEW_SESSION: &[Parameter] = &[
     ("expires_at", false, Shape::Integer),
     ("adaptive_pricing", false, Shape::Object(&[("enabled", false, Shape::Boolean)])),
     ("automatic_tax", false, Shape::Object(&[("enabled", true, Shape::Boolean)])),
+    ("payment_method_options", false, Shape::Object(&[("card", false, CARD)])),
     ("allowed_payment_method_types", false, Shape::List(&Shape::Word(WORDS))),
     ("excluded_payment_method_types", false, Shape::List(&Shape::Word(EXCLUDABLE))),
     ("ui_mode", false, Shape::Word(&["hosted_page"])),

@@ -58,6 +58,18 @@ pub struct StoreConfig {
     pub delivery: StoreDelivery,
 }
 
+/// For whom the bank of a card is asked to confirm who pays (3-D Secure), beyond what law and bank ask for by themselves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ThreeDSecure {
+    /// For nobody.
+    #[default]
+    Auto,
+    /// For buyers of whom nothing that was bought is known: also for every login by name, since names of buyers are public.
+    NewBuyers,
+    Always,
+}
+
 /// How buyers pay (rules.md, "Checkout").
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Payments {
@@ -83,6 +95,8 @@ pub struct Payments {
     /// Whether buyers abroad pay in their own currency, which the provider exchanges.
     #[serde(default, skip_serializing_if = "super::is_default")]
     pub adaptive: bool,
+    #[serde(default, skip_serializing_if = "super::is_default")]
+    pub three_d_secure: ThreeDSecure,
     /// The least amount that can be paid.
     #[serde(default, skip_serializing_if = "super::is_default")]
     pub least: Money,
@@ -99,6 +113,7 @@ impl Default for Payments {
             only: Vec::new(),
             except: Vec::new(),
             adaptive: false,
+            three_d_secure: ThreeDSecure::Auto,
             least: Money::ZERO,
         }
     }

@@ -24,7 +24,9 @@ mod statistics;
 mod subscription;
 mod user;
 
-pub use active_version::{ActiveVersion, ChatLogin, ChatPlatform, Images, Maintenance, Payments, SCHEMA, StoreConfig};
+pub use active_version::{
+    ActiveVersion, ChatLogin, ChatPlatform, Images, Maintenance, Payments, SCHEMA, StoreConfig, ThreeDSecure,
+};
 pub use cart::{AppliedCoupon, AppliedGiftCard, Cart};
 pub use category::{CategoryHead, CategoryPath, CategoryWithItems, Comparison, ParseSlugError, Slug, Tree, TreeNode};
 pub use code::{BlankCode, Code, CodeKind, CodeText, Coupon, Discount, GiftCard, Referral, Scope};

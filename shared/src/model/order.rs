@@ -259,6 +259,9 @@ pub struct ProviderCheckout {
     /// Whether a buyer abroad can pay in another currency.
     #[serde(default, skip_serializing_if = "super::is_default")]
     pub adaptive: bool,
+    /// Whether the bank of a card is asked to confirm who pays.
+    #[serde(default, skip_serializing_if = "super::is_default")]
+    pub three_d_secure: bool,
     /// The second (since 1970 UTC) at which the provider was last asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked_at: Option<i64>,
@@ -281,6 +284,7 @@ impl ProviderCheckout {
             storefront: String::new(),
             methods: Vec::new(),
             adaptive: false,
+            three_d_secure: false,
             asked_at: None,
             account: account.id,
             live: Some(account.live),

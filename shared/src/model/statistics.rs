@@ -61,6 +61,11 @@ impl Ledger {
         self.holdings.get(&item).copied().unwrap_or_default()
     }
 
+    /// Whether anything was bought that was not given back.
+    pub fn has_any(&self) -> bool {
+        self.holdings.values().any(|held| *held != Holding::default())
+    }
+
     /// The entry of an item, inserted if it is missing.
     pub fn entry(&mut self, item: ItemId) -> &mut Holding {
         self.holdings.entry(item).or_default()

@@ -264,6 +264,7 @@ impl Provider for Stripe {
             // Orders of before they were stored have none.
             methods: if checkout.methods.is_empty() { &cards } else { &checkout.methods },
             adaptive: checkout.adaptive,
+            three_d_secure: checkout.three_d_secure,
             subscription,
         };
         let session = self.create_session(new).await?;

@@ -23,6 +23,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         expires_at: 1_800_002_100,
         methods: &["card", "paypal", "sepa_debit"].map(str::to_owned),
         adaptive: true,
+        three_d_secure: true,
         subscription: None,
     };
     let key = |name: &str| IdempotencyKey::parse(name);

@@ -30,6 +30,8 @@ pub struct NewSession<'a> {
     pub methods: &'a [String],
     /// Whether a buyer abroad can pay in another currency. The session's amount and currency stay what they are.
     pub adaptive: bool,
+    /// Whether the bank of a card is asked to confirm who pays, if it can.
+    pub three_d_secure: bool,
     /// How often the lines are paid again; `None` for once.
     pub subscription: Option<NewSubscription<'a>>,
 }
@@ -119,6 +121,9 @@ impl Session {
             .with("adaptive_pricing[enabled]", &new.adaptive)
             // The account may have another default, and the buyer would be charged more than the order's price.
             .with("automatic_tax[enabled]", &false);
+        if new.three_d_secure {
+            form = form.with("payment_method_options[card][request_three_d_secure]", "any");
+        }
         for method in new.methods {
             form = form.with("allowed_payment_method_types[]", method);
         }
@@ -181,6 +186,7 @@ mod tests {
             expires_at: 1_800_002_100,
             methods,
             adaptive: false,
+            three_d_secure: false,
             subscription: None,
         }
     }

@@ -5,7 +5,7 @@ use super::scalar::{At, Decimal, yes};
 use super::shop::ShopFile;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use shared::model::{AuthType, ChatPlatform, Images};
+use shared::model::{AuthType, ChatPlatform, Images, ThreeDSecure};
 use std::collections::BTreeMap;
 
 /// `store.yaml`.
@@ -320,6 +320,9 @@ pub struct PaymentsFile {
     /// Whether buyers abroad pay in their own currency, which Stripe exchanges for a fee of theirs.
     #[serde(default)]
     pub adaptive: bool,
+    /// For whom the bank of a card is asked to confirm who pays: `auto`, `new_buyers` or `always`.
+    #[serde(default)]
+    pub three_d_secure: ThreeDSecure,
     /// The least amount that can be paid, in major units of the store's currency; the provider's own minimum if it is
     /// left out.
     #[serde(default)]

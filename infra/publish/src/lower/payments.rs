@@ -35,8 +35,18 @@ pub(super) fn payments(file: &StoreFile, digits: u8, report: &mut Report) -> Pay
     let least = least(written, charged, digits, &file.currency.code, report);
     let currency = if methods.is_empty() { String::new() } else { file.currency.code.value.clone() };
     let (only, except) = chosen(written, report);
-    let (delayed, adaptive) = (written.delayed, written.adaptive);
-    Payments { methods, currency, hold_minutes, hold_units, delayed, only, except, adaptive, least }
+    Payments {
+        methods,
+        currency,
+        hold_minutes,
+        hold_units,
+        delayed: written.delayed,
+        only,
+        except,
+        adaptive: written.adaptive,
+        three_d_secure: written.three_d_secure,
+        least,
+    }
 }
 
 /// The methods that are switched on. Buyers return from a provider's page to the storefront, so they need its address.

@@ -2,7 +2,7 @@
 
 use crate::support::{lines, store};
 use publish::{check, compile, read, warnings};
-use shared::model::{Money, Payments};
+use shared::model::{Money, Payments, ThreeDSecure};
 
 /// A store with a currency, and with what follows in store.yaml.
 fn yaml(currency: &str, rest: &str) -> String {
@@ -52,6 +52,7 @@ fn an_owner_chooses_ways_to_pay_by_words_that_exist() {
     assert_eq!(of("only: [card, paypal, ideal]").only, words(&["card", "paypal", "ideal"]));
     assert_eq!(of("except: [klarna]").except, words(&["klarna"]));
     assert!(of("delayed: true, only: [card, oxxo], adaptive: true").adaptive);
+    assert_eq!(of("three_d_secure: new_buyers").three_d_secure, ThreeDSecure::NewBuyers);
     for (text, field, problem) in [
         ("only: [paypall]", "only", "there is no way to pay paypall; did you mean paypal?"),
         ("except: [Karte]", "except", "there is no way to pay Karte; there are card, link, paypal"),

@@ -86,6 +86,7 @@ impl Store {
             expires_at: SystemClock.seconds() + 3_600,
             methods: &["card", "sepa_debit"].map(str::to_owned),
             adaptive: false,
+            three_d_secure: false,
             subscription,
         };
         let key = format!("order-{}", self.keys.fetch_add(1, Ordering::SeqCst));

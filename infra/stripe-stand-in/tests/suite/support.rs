@@ -129,6 +129,7 @@ pub fn session_with(
         expires_at,
         methods: &methods,
         adaptive: false,
+        three_d_secure: false,
         subscription,
     };
     Session::create(&new, key(name))

@@ -3,7 +3,7 @@
 use crate::model::{
     Cart, ChatId, Held, Ledger, Login, LoginKind, Money, OpenCheckout, Order, OrderEffects, OrderLine, OrderNumber,
     OrderReferral, OrderStatus, OrderSubscription, PaymentType, Payments, PlayerName, ProviderAccount,
-    ProviderCheckout, ProviderCustomer, UserId,
+    ProviderCheckout, ProviderCustomer, ThreeDSecure, UserId,
 };
 use crate::rules::cart::PricedLine;
 use crate::rules::checkout::{Beneficiary, MayOwn, Sale, may_own};
@@ -131,6 +131,11 @@ pub(super) fn with_checkout(
         storefront: config.storefront_url.clone(),
         methods: offered(&config.payments, is_limited, order.effects.subscription.is_some()),
         adaptive: config.payments.adaptive,
+        three_d_secure: match config.payments.three_d_secure {
+            ThreeDSecure::Auto => false,
+            ThreeDSecure::Always => true,
+            ThreeDSecure::NewBuyers => order.effects.via == Some(LoginKind::Name) || !loaded.context.ledger.has_any(),
+        },
         asked_at: None,
         account: account.id,
         live: Some(account.live),

@@ -2,7 +2,7 @@
 
 use crate::books::{assert_books, assert_quiet};
 use crate::shop::{FIVE, PLAIN, Shop, line};
-use shared::model::{InternalId, OrderStatus};
+use shared::model::{InternalId, OrderStatus, ThreeDSecure};
 use shared::rules::payment_methods::{METHODS, Method};
 use shared::shop::payments::Settled;
 use stripe_stand_in::Action;
@@ -51,6 +51,25 @@ async fn a_method_that_the_provider_refuses_costs_no_sale() {
         assert_eq!(shop.stand_in.sessions().len(), 1);
         assert_eq!(shop.pay(&first.order).await, Settled::Changed);
         assert_quiet(&shop).await;
+    }
+}
+
+#[tokio::test]
+async fn the_bank_is_asked_about_whom_the_owner_says() {
+    for (whom, of_new, of_old) in
+        [(ThreeDSecure::Auto, false, false), (ThreeDSecure::NewBuyers, true, false), (ThreeDSecure::Always, true, true)]
+    {
+        let shop = Shop::open_with(|payments| payments.three_d_secure = whom).await;
+        let is_asked = || {
+            let received = shop.stand_in.received();
+            let last = received.iter().rfind(|one| one.route == "POST /v1/checkout/sessions").unwrap();
+            let asked = ("payment_method_options[card][request_three_d_secure]".to_owned(), "any".to_owned());
+            last.parameters.contains(&asked)
+        };
+        shop.buy(1, &[(PLAIN, 1)], None).await;
+        assert_eq!(is_asked(), of_new, "{whom:?}");
+        shop.checkout(1, &[(PLAIN, 1)], None).await;
+        assert_eq!(is_asked(), of_old, "{whom:?}");
     }
 }
 
