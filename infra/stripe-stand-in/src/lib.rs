@@ -237,6 +237,11 @@ impl StandIn {
         self.shared.state().faults = Faults::default();
     }
 
+    /// From now on buyers are sent receipts.
+    pub fn send_receipts(&self) {
+        self.shared.state().sends_receipts = true;
+    }
+
     /// From now on every session is refused that offers a method, which the refusal names; an empty word stands for all but cards.
     pub fn refuse_method(&self, method: &str) {
         self.shared.state().refused_method = Some(method.to_owned());

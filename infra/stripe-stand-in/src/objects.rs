@@ -195,6 +195,8 @@ pub(super) struct Charge {
     pub(super) metadata: Map<String, Value>,
     pub(super) method: &'static str,
     pub(super) customer: Option<String>,
+    #[serde(default)]
+    pub(super) receipt: Option<String>,
 }
 
 impl Charge {
@@ -224,6 +226,7 @@ impl Charge {
                 "paid": is_paid,
                 "payment_intent": self.intent,
                 "payment_method_details": { "type": self.method, self.method: details },
+                "receipt_number": self.receipt,
                 "refunded": self.refunded == self.amount,
                 "status": self.status,
             }),

@@ -65,6 +65,7 @@ impl State {
 
     pub(super) fn charge(&mut self, intent: &str, status: &'static str, method: &'static str, now: i64) {
         let id = self.id("ch");
+        let receipt = self.sends_receipts.then(|| format!("1000-{}", self.charges.len()));
         let Some(intent) = self.intents.get_mut(intent) else { return };
         intent.charge = Some(id.clone());
         let charge = Charge {
@@ -80,6 +81,7 @@ impl State {
             metadata: intent.metadata.clone(),
             method,
             customer: intent.customer.clone(),
+            receipt,
         };
         self.charges.insert(id, charge);
     }

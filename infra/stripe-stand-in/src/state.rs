@@ -141,6 +141,8 @@ pub(super) struct State {
     pub(super) faults: Faults,
     /// The most objects on a page of a list.
     pub(super) largest_page: usize,
+    /// Whether buyers are sent receipts.
+    pub(super) sends_receipts: bool,
     /// The method that no session may offer; see [`super::StandIn::refuse_method`].
     pub(super) refused_method: Option<String>,
     pub(super) switches: Switches,
@@ -172,6 +174,7 @@ impl State {
             received: Vec::new(),
             faults: Faults::default(),
             largest_page: usize::MAX,
+            sends_receipts: false,
             refused_method: None,
             switches: Switches::default(),
             limit: CallLimit::new(options.calls_per_second),

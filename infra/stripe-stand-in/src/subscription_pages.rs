@@ -19,7 +19,7 @@ fn state_of(found: &Subscription) -> String {
     let mut text = format!("<b>{}</b>, period {} to {}", found.status, day(start), day(end));
     if let Some(ended) = found.ended_at {
         _ = write!(text, ", ended {}", day(ended));
-    } else if found.cancel_at_period_end {
+    } else if found.ends_with_period() {
         text.push_str(", ends with its period");
     } else if let Some(at) = found.cancel_at {
         _ = write!(text, ", ends {}", day(at));

@@ -120,6 +120,9 @@ pub struct Charge {
     /// Whether the money is real.
     pub livemode: bool,
     pub payment_intent: Option<ObjectId>,
+    /// The number of the receipt, once Stripe has sent one to the buyer.
+    #[serde(default)]
+    pub receipt_number: Option<String>,
     /// The newest refunds, if the call asked for them.
     pub refunds: Option<List<Refund>>,
 }

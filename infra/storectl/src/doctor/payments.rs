@@ -14,11 +14,15 @@ use shared::shop::payments::webhook_events::{EventCursor, FailedEvent};
 use shared::table::connector;
 use shared::table::keys::due_second;
 use shared::table::published::read_active_version;
+use stripe::Session;
 
 const CHECK: &str = "payments";
 
 /// After how many seconds without all of the provider's events something is wrong: they are asked for every hour.
 const BEHIND: i64 = 3 * 3_600;
+
+/// How many of the last payments are looked at for a receipt.
+const RECEIPTS: usize = 10;
 
 const ORDERS: &str = "`storectl order list --open` shows orders, `storectl order settle ID` finishes one";
 
@@ -30,8 +34,10 @@ const CONNECT: &str = "run `storectl payments connect stripe`, and deploy what i
 pub async fn check(at: &Deployment) -> Vec<Finding> {
     let failed = |failure: Failure| Finding::of(CHECK, Err(failure));
     let mut findings = vec![overdue(at).await, webhook_events(at).await.named("payment events")];
+    let mut sent = (0, 0);
     match at.payments.read().await.map(|keys| keys.stripe) {
         Ok(Some(keys)) => {
+            sent = sent_receipts(at, &keys).await.unwrap_or_default();
             findings.push(Finding::of(CHECK, at_stripe(at, &keys).await));
             findings.push(rights(at, &keys).await.map_or_else(failed, |found| found.named("payment key")));
             findings.extend(account(at, &keys).await);
@@ -41,16 +47,34 @@ pub async fn check(at: &Deployment) -> Vec<Finding> {
         Ok(None) => findings.push(Finding::of(CHECK, without_keys(at).await)),
         Err(failure) => findings.push(failed(failure)),
     }
-    findings.extend(receipts(at).await.map(|found| found.named("receipts")));
+    findings.extend(receipts(at, sent).await.map(|found| found.named("receipts")));
     findings
 }
 
-/// The sender of buyers' receipts, if anything can be paid. Stripe does not say whether it sends them.
-async fn receipts(at: &Deployment) -> Option<Finding> {
+/// Of how many of the last real payments the buyer was sent a receipt, and how many there are.
+async fn sent_receipts(at: &Deployment, keys: &StripeKeys) -> Option<(usize, usize)> {
+    if !keys.key.is_live() {
+        return None;
+    }
+    let sessions = at.payments.client(keys.key.clone()).ok()?.send(&Session::list_complete(0, None)).await.ok()?;
+    let intents = sessions.data.iter().filter_map(|session| session.payment_intent.as_ref()?.object());
+    let charges = intents.filter_map(|intent| intent.latest_charge.as_ref()?.object()).take(RECEIPTS);
+    let sent: Vec<bool> = charges.map(|charge| charge.receipt_number.is_some()).collect();
+    Some((sent.iter().filter(|is_sent| **is_sent).count(), sent.len()))
+}
+
+/// Whether buyers get receipts, if anything can be paid. The store sends none, and Stripe does not say whether it is told to: its
+/// last payments show it.
+async fn receipts(at: &Deployment, (sent, of): (usize, usize)) -> Option<Finding> {
     let active = read_active_version(&at.db).await.ok()??;
     let next = "switch them on in its dashboard: Settings, Customer emails, \"Successful payments\" and \"Refunds\"";
-    let said = "the store sends none, and Stripe only if they are switched on there";
-    (!active.config.payments.methods.is_empty()).then(|| Finding::note(said, next))
+    (!active.config.payments.methods.is_empty()).then(|| match (sent, of) {
+        (0, 0) => Finding::note("the store sends none, and Stripe only if they are switched on there", next),
+        (0, of) => {
+            Finding::note(format!("Stripe sent none for the last {of} payments, and the store sends none"), next)
+        }
+        (sent, of) => Finding::ok(format!("Stripe sent them for {sent} of the last {of} payments")),
+    })
 }
 
 /// Orders that were due long ago: the sweep does not run, or cannot finish them.

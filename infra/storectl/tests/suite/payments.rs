@@ -254,3 +254,24 @@ async fn the_doctor_knows_keys_and_overdue_orders() {
     std::fs::remove_file(paying.bench.path("payment-keys.json")).unwrap();
     assert_eq!(paying.doctor("payments").await["state"], "bad", "store.yaml names a method");
 }
+
+#[tokio::test]
+async fn the_last_real_payments_say_whether_buyers_get_receipts() {
+    for (sends, state, said) in [
+        (false, "note", "Stripe sent none for the last 1 payments, and the store sends none"),
+        (true, "ok", "Stripe sent them for 1 of the last 1 payments"),
+    ] {
+        let paying = Paying::open().await;
+        paying.fill().await;
+        let keys = json!({ "stripe": { "key": "rk_live_standin", "webhook": ["whsec_a"], "account": ACCOUNT } });
+        paying.bench.write("payment-keys.json", &keys.to_string());
+        let before = paying.doctor("receipts").await;
+        assert_eq!(before["said"], "the store sends none, and Stripe only if they are switched on there");
+        if sends {
+            paying.stand_in.send_receipts();
+        }
+        paying.paid().await;
+        let found = paying.doctor("receipts").await;
+        assert_eq!((&found["state"], &found["said"]), (&json!(state), &json!(said)));
+    }
+}
