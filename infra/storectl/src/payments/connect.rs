@@ -14,7 +14,7 @@ use futures_util::future::{BoxFuture, join_all};
 use publish::provider::at_stripe;
 use serde::de::DeserializeOwned;
 use shared::config::{MOST_SECRETS, PaymentKeys, StripeKeys, is_account};
-use shared::model::{ProviderAccount, Settings};
+use shared::model::{Payments, ProviderAccount, Settings};
 use shared::random;
 use shared::rules::payment::{Origin, is_left, origin};
 use shared::shop::orders::StoredOrder;
@@ -66,7 +66,7 @@ pub async fn connect(at: &Deployment, console: &Console, options: &Connect) -> O
     if options.finish {
         return finish(at, &url, stored.ok_or_else(no_keys)?).await;
     }
-    currency(at).await?;
+    let payments = payable(at).await?;
     let key = SecretKey::parse(secret(options.stripe_key.as_deref(), LONGEST_KEY, "--stripe-key")?.trim()).map_err(
         |error| Failure::refused(format!("{error}."), "Copy it from Stripe's dashboard: Developers, API keys."),
     )?;
@@ -88,7 +88,7 @@ pub async fn connect(at: &Deployment, console: &Console, options: &Connect) -> O
     if left_open.is_none() {
         stay(at, &own).await?;
     }
-    let ways = ways(&client, &at.published().await?.config.payments).await;
+    let ways = ways(&client, &payments).await;
     let (charges_enabled, portal) = (account.charges_enabled, PortalFacts::from(set_up_portal(&client).await));
     let mut lines = vec![
         ok!("The key is accepted, of the account {}.", shown_account(&own)),
@@ -154,16 +154,16 @@ async fn of_same_account(
     Ok((None, Some(open)))
 }
 
-/// Refuses a store whose amounts the provider would read otherwise.
-async fn currency(at: &Deployment) -> Result<()> {
-    let Some(active) = read_active_version(&at.db).await? else { return Ok(()) };
+/// How buyers of the published store pay, if one is published. Refuses a store whose amounts the provider would read otherwise.
+async fn payable(at: &Deployment) -> Result<Payments> {
+    let Some(active) = read_active_version(&at.db).await? else { return Ok(Payments::default()) };
     let settings: Option<Settings> = read_published(&at.db, &keys::settings(&active.version)).await?;
     let code = settings.unwrap_or_default().system_currency.name;
     let next = "Publish a store with a currency that can be paid (store-format.md, `payments`).";
     let charged = at_stripe(&code)
         .map_err(|error| Failure::refused(format!("Buyers cannot pay {code} through Stripe: {error}."), next))?;
     if charged.digits == active.config.digits {
-        return Ok(());
+        return Ok(active.config.payments);
     }
     let (theirs, ours) = (charged.digits, active.config.digits);
     let what = format!("Stripe charges {code} with {theirs} digits after the point, the store has {ours}.");

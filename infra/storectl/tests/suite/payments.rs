@@ -205,6 +205,14 @@ async fn connecting_checks_the_key_creates_the_endpoint_and_keeps_both_secrets()
 }
 
 #[tokio::test]
+async fn a_key_can_be_connected_before_a_store_is_published() {
+    let paying = Paying::of(Bench::empty().await).await;
+    let key = paying.path("key.txt");
+    let connected = paying.ok(&["payments", "connect", "stripe", "--stripe-key", &key, "--url", API]).await;
+    assert_eq!((&connected["url"], paying.secrets().len()), (&json!(WEBHOOK), 1));
+}
+
+#[tokio::test]
 async fn the_secrets_of_the_webhooks_overlap_until_the_change_is_finished() {
     let paying = Paying::connected().await;
     let (key, before) = (paying.path("key.txt"), paying.secrets());
