@@ -176,6 +176,10 @@ fn methods(state: &State, allowed: Option<&[String]>, excluded: Option<&[String]
     if let Some(refused) = &state.refused_method
         && methods.iter().any(|method| method == refused || refused.is_empty() && method != "card")
     {
+        if refused.is_empty() {
+            let message = "All types provided in allowed_payment_method_types are invalid.";
+            return Err(ApiError::request(message).early());
+        }
         let message = format!("The payment method type provided: {refused} is invalid.");
         return Err(ApiError::parameter("allowed_payment_method_types", message).early());
     }

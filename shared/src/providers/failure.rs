@@ -29,16 +29,18 @@ impl From<ProviderError> for NotCreated {
 }
 
 pub(super) fn not_created(error: &Error) -> NotCreated {
-    let Some(refusal) = error.refusal().filter(|refusal| refusal.kind == RefusalKind::Request) else {
-        return NotCreated::Other(failed(error));
-    };
-    match refusal.param.as_deref() {
-        Some("customer") if refusal.code.as_deref() == Some("resource_missing") => NotCreated::Customer,
-        Some(param) if param.starts_with("allowed_payment_method_types") => {
-            NotCreated::Methods(refusal.message.clone())
-        }
+    let Some(refusal) = error.refusal() else { return NotCreated::Other(failed(error)) };
+    let (param, message) = (refusal.param.as_deref(), &refusal.message);
+    if param == Some("customer") && refusal.code.as_deref() == Some("resource_missing") {
+        return NotCreated::Customer;
+    }
+    let is_of_methods = match param {
+        Some(param) => param.starts_with("allowed_payment_method_types"),
         // An account without a way to pay that is left has no parameter that is wrong.
-        None if refusal.message.contains("payment method") => NotCreated::Methods(refusal.message.clone()),
+        None => message.contains("payment method") || message.contains("payment_method"),
+    };
+    match refusal.kind {
+        RefusalKind::Request if is_of_methods => NotCreated::Methods(message.clone()),
         _ => NotCreated::Other(failed(error)),
     }
 }
