@@ -1,6 +1,6 @@
 //! The generated parts of a file. In api.md, one is below the text of each endpoint's section, from the marker
-//! `<!-- generated -->` to the next heading; in Markdown, a table is between `<!-- endpoints -->` and
-//! `<!-- /endpoints -->`; in Cargo.toml, it is a section.
+//! `<!-- generated -->` to the next heading; in Markdown, a table is between `<!-- generated table -->` and
+//! `<!-- /generated table -->`; in Cargo.toml, it is a section.
 
 use crate::endpoints::Reference;
 use crate::render;
@@ -19,6 +19,8 @@ pub enum Page {
     Rules,
     /// `infra/docs/migration.md`.
     Migration,
+    /// `infra/docs/operations.md`.
+    Operations,
     /// `Cargo.toml`.
     Manifest,
 }
@@ -37,13 +39,14 @@ pub enum PageError {
 
 const HEADING: &str = "\n### ";
 const GENERATED: &str = "<!-- generated -->\n";
-const ENDPOINTS: &str = "<!-- endpoints -->";
-const ENDPOINTS_END: &str = "<!-- /endpoints -->";
+const TABLE: &str = "<!-- generated table -->";
+const TABLE_END: &str = "<!-- /generated table -->";
 const ROUTER: &str = "[workspace.metadata.lambda.watch.router]\n";
 
 impl Page {
     /// Every page with generated parts.
-    pub const ALL: [Self; 5] = [Self::Api, Self::Readme, Self::Rules, Self::Migration, Self::Manifest];
+    pub const ALL: [Self; 6] =
+        [Self::Api, Self::Readme, Self::Rules, Self::Migration, Self::Operations, Self::Manifest];
 
     /// The page's path in the repository.
     pub const fn name(self) -> &'static str {
@@ -52,6 +55,7 @@ impl Page {
             Self::Readme => "README.md",
             Self::Rules => "infra/docs/rules.md",
             Self::Migration => "infra/docs/migration.md",
+            Self::Operations => "infra/docs/operations.md",
             Self::Manifest => "Cargo.toml",
         }
     }
@@ -67,6 +71,7 @@ impl Page {
             Self::Readme => with_table(text, &render::overview(reference)),
             Self::Rules => with_table(text, &render::round_trips(reference)),
             Self::Migration => with_table(text, &render::additions(reference)),
+            Self::Operations => with_table(text, &render::payment_methods()),
             Self::Manifest => {
                 let (before, rest) = text.split_once(ROUTER).ok_or(PageError::NoMarker { marker: ROUTER })?;
                 let after = rest.find("\n\n").map_or("", |end| &rest[end + 1..]);
@@ -78,9 +83,9 @@ impl Page {
 }
 
 fn with_table(text: &str, table: &str) -> Result<String, PageError> {
-    let (before, rest) = text.split_once(ENDPOINTS).ok_or(PageError::NoMarker { marker: ENDPOINTS })?;
-    let (_, after) = rest.split_once(ENDPOINTS_END).ok_or(PageError::NoMarker { marker: ENDPOINTS_END })?;
-    Ok(format!("{before}{ENDPOINTS}\n{table}{ENDPOINTS_END}{after}"))
+    let (before, rest) = text.split_once(TABLE).ok_or(PageError::NoMarker { marker: TABLE })?;
+    let (_, after) = rest.split_once(TABLE_END).ok_or(PageError::NoMarker { marker: TABLE_END })?;
+    Ok(format!("{before}{TABLE}\n{table}{TABLE_END}{after}"))
 }
 
 fn with_sections(text: &str, reference: &Reference, samples: &[Sample]) -> Result<String, PageError> {

@@ -5,6 +5,7 @@ use crate::example;
 use crate::samples::Sample;
 use serde_json::Value;
 use shared::endpoint::{Access, Cache, Declaration, InputKind, OtherResponse};
+use shared::rules::payment_methods::{METHODS, Method, Refundable};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
@@ -29,6 +30,35 @@ pub fn additions(reference: &Reference) -> String {
         if !calls.is_empty() {
             _ = writeln!(text, "| {} | {} |", calls.join(", "), endpoint.summary());
         }
+    }
+    text
+}
+
+/// The table of what buyers can pay with in operations.md; those that differ in their word only in one row.
+pub fn payment_methods() -> String {
+    let mut rows: Vec<(String, Vec<&str>)> = Vec::new();
+    for Method { word, is_late, refund, recurs, .. } in METHODS {
+        let when = if *is_late { "after days" } else { "at once" };
+        let offered = match (is_late, recurs) {
+            (true, _) => "once, with `delayed: true`, if nothing is limited",
+            (false, true) => "once, and for subscriptions",
+            (false, false) => "once",
+        };
+        let refund = match refund {
+            Refundable::Never => "never".to_owned(),
+            Refundable::Days(days) => format!("for {days} days"),
+            Refundable::Always => "no limit is known".to_owned(),
+            Refundable::ByMail => "the buyer is asked for an account by e-mail".to_owned(),
+        };
+        let row = format!("{when} | {refund} | {offered}");
+        match rows.iter_mut().find(|(known, _)| *known == row) {
+            Some((_, words)) => words.push(word),
+            None => rows.push((row, vec![word])),
+        }
+    }
+    let mut text = String::from("| Words | Money is there | Refunded | Offered |\n|---|---|---|---|\n");
+    for (row, words) in rows {
+        _ = writeln!(text, "| `{}` | {row} |", words.join("`, `"));
     }
     text
 }

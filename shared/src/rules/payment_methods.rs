@@ -127,10 +127,6 @@ pub fn offered(payments: &Payments, is_limited: bool, is_subscription: bool) -> 
 mod tests {
     use super::*;
 
-    fn of(payments: &Payments, is_limited: bool, is_subscription: bool) -> Vec<String> {
-        offered(payments, is_limited, is_subscription)
-    }
-
     fn words(list: &[&str]) -> Vec<String> {
         list.iter().map(ToString::to_string).collect()
     }
@@ -146,7 +142,7 @@ mod tests {
             (&delayed, false, true, true),
             (&delayed, true, false, false),
         ] {
-            let list = of(payments, is_limited, false);
+            let list = offered(payments, is_limited, false);
             assert_eq!((has(&list, "sepa_debit"), has(&list, "oxxo")), (sepa, oxxo), "{list:?}");
             assert!(["card", "paypal", "ideal", "blik", "bancontact", "klarna"].iter().all(|word| has(&list, word)));
         }
@@ -155,18 +151,18 @@ mod tests {
     #[test]
     fn a_subscription_is_paid_by_what_can_be_charged_again_at_once() {
         let delayed = Payments { delayed: true, ..Payments::default() };
-        let list = of(&delayed, false, true);
+        let list = offered(&delayed, false, true);
         assert_eq!(list, words(&["card", "link", "paypal", "klarna", "twint", "revolut_pay", "amazon_pay"]));
     }
 
     #[test]
     fn an_owner_chooses_among_them_and_a_checkout_always_has_one() {
         let only = Payments { only: words(&["paypal", "sepa_debit"]), ..Payments::default() };
-        assert_eq!(of(&only, true, false), words(&["paypal"]));
+        assert_eq!(offered(&only, true, false), words(&["paypal"]));
         let none = Payments { only: words(&["ideal"]), ..Payments::default() };
-        assert_eq!(of(&none, false, true), words(&["card"]));
+        assert_eq!(offered(&none, false, true), words(&["card"]));
         let except = Payments { except: words(&["klarna", "card"]), ..Payments::default() };
-        let list = of(&except, false, false);
+        let list = offered(&except, false, false);
         assert!(!list.contains(&"klarna".to_owned()) && !list.contains(&"card".to_owned()) && list.len() > 10);
     }
 
