@@ -97,9 +97,6 @@ fn action_of(fields: &Parameters) -> Result<Action, String> {
         "pay" => Action::Pay,
         "delayed" => Action::PayDelayed,
         "abroad" => Action::PayAbroad,
-        method if METHODS.contains(&method) => {
-            Action::PayBy(METHODS.iter().find(|known| **known == method).copied().unwrap_or_default())
-        }
         "succeed" => Action::Succeed,
         "fail" => Action::Fail,
         "cancel_payment" => Action::CancelPayment,
@@ -132,7 +129,10 @@ fn action_of(fields: &Parameters) -> Result<Action, String> {
         "trial" => Action::Trial(MONTH),
         "pause_trial" => Action::PauseTrial,
         "cancel_at" => Action::CancelAt(2 * MONTH),
-        _ => return Err("There is no such action.".to_owned()),
+        action => {
+            let method = METHODS.iter().find(|method| **method == action);
+            Action::PayBy(method.ok_or("There is no such action.")?)
+        }
     })
 }
 

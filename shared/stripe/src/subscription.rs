@@ -9,7 +9,7 @@ use crate::values::ObjectId;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 
-/// The number of invoices on a page: whole payments are in them, and a response has a largest size.
+/// The number of invoices on a page: their lines are in them, and a response has a largest size.
 const INVOICES_ON_A_PAGE: usize = 20;
 
 names! {

@@ -10,6 +10,7 @@ use shared::telemetry;
 
 /// How many unknown codes an address may try, over all functions.
 const LIMIT: RateLimit = RateLimit { kind: "code", requests: 30, seconds: 600 };
+
 /// The unknown codes that an address has tried.
 #[derive(Debug)]
 pub struct Tries<'a> {

@@ -55,9 +55,7 @@ fn methods(file: &StoreFile, report: &mut Report) -> Vec<String> {
     let mut names = Unique::new("method");
     for method in &file.payments.methods {
         if !METHODS.contains(&method.as_str()) {
-            let meant = nearest(method, METHODS)
-                .map_or_else(|| format!("there are {}", METHODS.join(", ")), |meant| format!("did you mean {meant}?"));
-            report.fault(method.line, FIELD, format!("there is no method {}; {meant}", method.value));
+            report.fault(method.line, FIELD, there_is_no("method", method, &METHODS));
         }
         names.take(report, method.value.clone(), method.line, FIELD);
     }
@@ -103,12 +101,17 @@ fn check_word(word: &At<String>, field: &str, report: &mut Report) {
         report.fault(word.line, field, format!("{} is not offered: {reason}", word.value));
         return;
     }
-    let words = || WAYS.iter().map(|method| method.word);
-    let meant = nearest(word, words()).map_or_else(
-        || format!("there are {}", words().collect::<Vec<_>>().join(", ")),
-        |meant| format!("did you mean {meant}?"),
-    );
-    report.fault(word.line, field, format!("there is no way to pay {}; {meant}", word.value));
+    let words: Vec<&str> = WAYS.iter().map(|method| method.word).collect();
+    report.fault(word.line, field, there_is_no("way to pay", word, &words));
+}
+
+/// The fault of a word that is not known: the one that is like it, or else all that are.
+fn there_is_no(what: &str, word: &str, known: &[&str]) -> String {
+    let meant = match nearest(word, known.iter().copied()) {
+        Some(meant) => format!("did you mean {meant}?"),
+        None => format!("there are {}", known.join(", ")),
+    };
+    format!("there is no {what} {word}; {meant}")
 }
 
 /// How the provider charges the store's currency. Its amounts must be what the store's are.

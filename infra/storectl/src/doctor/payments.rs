@@ -34,10 +34,10 @@ const CONNECT: &str = "run `storectl payments connect stripe`, and deploy what i
 pub async fn check(at: &Deployment) -> Vec<Finding> {
     let failed = |failure: Failure| Finding::of(CHECK, Err(failure));
     let mut findings = vec![overdue(at).await, webhook_events(at).await.named("payment events")];
-    let mut sent = (0, 0);
-    match at.payments.read().await.map(|keys| keys.stripe) {
+    let keys = at.payments.read().await.map(|keys| keys.stripe);
+    let receipts = receipts(at, keys.as_ref().ok().and_then(Option::as_ref)).await;
+    match keys {
         Ok(Some(keys)) => {
-            sent = sent_receipts(at, &keys).await.unwrap_or_default();
             findings.push(Finding::of(CHECK, at_stripe(at, &keys).await));
             findings.push(rights(at, &keys).await.map_or_else(failed, |found| found.named("payment key")));
             findings.extend(account(at, &keys).await);
@@ -47,7 +47,7 @@ pub async fn check(at: &Deployment) -> Vec<Finding> {
         Ok(None) => findings.push(Finding::of(CHECK, without_keys(at).await)),
         Err(failure) => findings.push(failed(failure)),
     }
-    findings.extend(receipts(at, sent).await.map(|found| found.named("receipts")));
+    findings.extend(receipts.map(|found| found.named("receipts")));
     findings
 }
 
@@ -65,10 +65,17 @@ async fn sent_receipts(at: &Deployment, keys: &StripeKeys) -> Option<(usize, usi
 
 /// Whether buyers get receipts, if anything can be paid. The store sends none, and Stripe does not say whether it is told to: its
 /// last payments show it.
-async fn receipts(at: &Deployment, (sent, of): (usize, usize)) -> Option<Finding> {
+async fn receipts(at: &Deployment, keys: Option<&StripeKeys>) -> Option<Finding> {
     let active = read_active_version(&at.db).await.ok()??;
+    if active.config.payments.methods.is_empty() {
+        return None;
+    }
+    let (sent, of) = match keys {
+        Some(keys) => sent_receipts(at, keys).await.unwrap_or_default(),
+        None => (0, 0),
+    };
     let next = "switch them on in its dashboard: Settings, Customer emails, \"Successful payments\" and \"Refunds\"";
-    (!active.config.payments.methods.is_empty()).then(|| match (sent, of) {
+    Some(match (sent, of) {
         (0, 0) => Finding::note("the store sends none, and Stripe only if they are switched on there", next),
         (0, of) => {
             Finding::note(format!("Stripe sent none for the last {of} payments, and the store sends none"), next)
