@@ -3,10 +3,11 @@
 use crate::State;
 use crate::support::captured::WithCaptured;
 use crate::support::change::{AddRefusal, money, refused};
+use crate::support::context;
 use crate::support::count::Count;
-use crate::support::{context, write};
+use crate::support::write::{self, CART_CONFLICT};
 use serde::{Deserialize, Deserializer, Serialize, de};
-use shared::endpoint::{Endpoint, Error, ErrorBody, Json, PathIdAndBody, RoundTrips, WithCookie};
+use shared::endpoint::{Contended, Endpoint, Error, ErrorBody, Json, PathIdAndBody, RoundTrips, WithCookie};
 use shared::http::body::{BodyFault, Flag, Written};
 use shared::model::{ItemId, LineId, LineVariable, NotAPlayerName, PaymentType, PlayerName, ServerId};
 use shared::rules::add_line::LineToAdd;
@@ -66,6 +67,7 @@ impl Endpoint for Add {
     const SUMMARY: &'static str = "adds an item to the cart";
     const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 3, cold: 4 };
     const ERRORS: ErrorBody = ErrorBody::Success;
+    const CONTENDED: Option<Contended> = Some(CART_CONFLICT);
 
     async fn handle(
         state: &State,

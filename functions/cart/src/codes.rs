@@ -6,10 +6,9 @@ use crate::State;
 use crate::support::captured::{Captured, WithCaptured};
 use crate::support::context;
 use crate::support::unknown_codes::{self, TooMany, Tries};
-use crate::support::write::{self, Contention, Failure};
-use lambda_http::http::StatusCode;
+use crate::support::write::{self, CART_CHANGED};
 use serde::{Deserialize, Serialize};
-use shared::endpoint::{Endpoint, Error, ErrorBody, Json, JsonBody, Refusal, RoundTrips, WithAddress, WithCookie};
+use shared::endpoint::{Contended, Endpoint, Error, ErrorBody, Json, JsonBody, RoundTrips, WithAddress, WithCookie};
 use shared::http::body;
 use shared::http::reply::Outcome;
 use shared::model::{AppliedCoupon, AppliedGiftCard, Cart, Code, CodeKind, CodeText, Coupon, Discount};
@@ -20,6 +19,7 @@ use shared::shop::codes;
 use shared::table::keys;
 use shared::telemetry;
 use shared::token::Claim;
+use std::convert::Infallible;
 
 pub struct AcceptCoupon;
 
@@ -59,56 +59,25 @@ pub enum AcceptCouponReply {
     },
 }
 
-/// The reason why the code was not looked up, or the cart not written.
-#[derive(Debug, thiserror::Error)]
-pub enum AcceptCouponRefusal {
-    #[error(transparent)]
-    TooManyAttempts(TooMany),
-    #[error(transparent)]
-    Contention(#[from] Contention),
-}
-
-impl Refusal for AcceptCouponRefusal {
-    fn status(&self) -> StatusCode {
-        match self {
-            // The client loses the text of a 429.
-            Self::TooManyAttempts(_) => StatusCode::OK,
-            Self::Contention(contention) => contention.status(),
-        }
-    }
-
-    fn retry_seconds(&self) -> Option<u64> {
-        match self {
-            Self::TooManyAttempts(too_many) => Some(too_many.retry_seconds),
-            Self::Contention(_) => None,
-        }
-    }
-
-    fn documented() -> Vec<(&'static str, Self)> {
-        let (limited, too_many) = unknown_codes::documented();
-        let contention = Contention::documented().into_iter().map(|(when, refusal)| (when, Self::from(refusal)));
-        contention.chain([(limited, Self::TooManyAttempts(too_many))]).collect()
-    }
-}
-
 impl Endpoint for AcceptCoupon {
     type State = State;
     type Caller = Claim;
     type Input = WithCaptured<WithAddress<JsonBody<CouponRequest>>>;
     type Reply = WithCookie<Json<AcceptCouponReply>>;
-    type Refusal = AcceptCouponRefusal;
+    type Refusal = TooMany;
 
     const ROUTES: &'static [&'static str] = &["POST /cart/acceptCoupon"];
     const SUMMARY: &'static str = "applies a coupon or gift card to the cart";
     const NUMBER: Option<u8> = Some(3);
     const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 3, cold: 4 };
     const ERRORS: ErrorBody = ErrorBody::Success;
+    const CONTENDED: Option<Contended> = Some(CART_CHANGED);
 
     async fn handle(
         state: &State,
         claim: Claim,
         WithCaptured(WithAddress(JsonBody(body), address), captured): Self::Input,
-    ) -> Result<Self::Reply, Error<AcceptCouponRefusal>> {
+    ) -> Result<Self::Reply, Error<TooMany>> {
         let reply = write::with_retries(state, &captured, || attempt(state, claim, &body.coupon, &address)).await?;
         Ok(reply.rendered())
     }
@@ -119,14 +88,14 @@ async fn attempt(
     claim: Claim,
     text: &CodeText,
     address: &str,
-) -> Result<Attempt<AcceptCouponReply>, Error<AcceptCouponRefusal>> {
+) -> Result<Attempt<AcceptCouponReply>, Error<TooMany>> {
     let now = state.base.clock.seconds();
     let more = [keys::code(text), keys::code_use(text, claim.user), unknown_codes::key(address)];
     let mut context = context::load(state, claim, &more).await?.ok_or(Error::Unauthorized)?;
-    let tries = Tries::take(state, &mut context.rows, address)?.map_err(too_many)?;
+    let tries = Tries::take(state, &mut context.rows, address)?.map_err(Error::Refused)?;
     let code = codes::take(&mut context.rows, text)?;
     if code.is_none() {
-        tries.count(state).await?.map_err(too_many)?;
+        tries.count(state).await?.map_err(Error::Refused)?;
     }
     let uses = codes::take_uses(&mut context.rows, text, context.user)?;
     let (code, uses) = context.usable(code, uses);
@@ -187,10 +156,6 @@ fn put_gift_card(cart: &mut Cart, entered: &AppliedGiftCard) -> Option<&'static 
     }
 }
 
-fn too_many(too_many: TooMany) -> Error<AcceptCouponRefusal> {
-    Error::Refused(AcceptCouponRefusal::TooManyAttempts(too_many))
-}
-
 fn accepted(message: &'static str, applied: &Applied<'_>, format: CurrencyFormat) -> AcceptCouponReply {
     let (kind, taken) = (applied.code.kind(), format.money(applied.sum));
     let percent = match applied.code {
@@ -228,18 +193,19 @@ impl Endpoint for RemoveCoupon {
     type Caller = Claim;
     type Input = WithCaptured<()>;
     type Reply = WithCookie<Json<Outcome<'static>>>;
-    type Refusal = Contention;
+    type Refusal = Infallible;
 
     const ROUTES: &'static [&'static str] = &["POST /cart/removeCoupon"];
     const SUMMARY: &'static str = "removes the coupon from the cart";
     const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 3, cold: 3 };
     const ERRORS: ErrorBody = ErrorBody::Success;
+    const CONTENDED: Option<Contended> = Some(CART_CHANGED);
 
     async fn handle(
         state: &State,
         claim: Claim,
         WithCaptured((), captured): Self::Input,
-    ) -> Result<Self::Reply, Failure> {
+    ) -> Result<Self::Reply, Error> {
         let (none, removed) = ("No coupon is on your cart.", "The coupon was removed.");
         remove_code(state, claim, CodeKind::Coupon, none, removed, &captured).await
     }
@@ -252,18 +218,19 @@ impl Endpoint for RemoveGiftcard {
     type Caller = Claim;
     type Input = WithCaptured<()>;
     type Reply = WithCookie<Json<Outcome<'static>>>;
-    type Refusal = Contention;
+    type Refusal = Infallible;
 
     const ROUTES: &'static [&'static str] = &["POST /cart/removeGiftcard"];
     const SUMMARY: &'static str = "removes the gift card from the cart";
     const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 3, cold: 3 };
     const ERRORS: ErrorBody = ErrorBody::Success;
+    const CONTENDED: Option<Contended> = Some(CART_CHANGED);
 
     async fn handle(
         state: &State,
         claim: Claim,
         WithCaptured((), captured): Self::Input,
-    ) -> Result<Self::Reply, Failure> {
+    ) -> Result<Self::Reply, Error> {
         let (none, removed) = ("No gift card is on your cart.", "The gift card was removed.");
         remove_code(state, claim, CodeKind::Gift, none, removed, &captured).await
     }
@@ -302,33 +269,12 @@ pub enum GiftReply {
     },
 }
 
-/// The address has tried as many unknown codes as it may.
-#[derive(Debug, thiserror::Error)]
-#[error(transparent)]
-pub struct GiftRefusal(TooMany);
-
-impl Refusal for GiftRefusal {
-    /// The client loses the text of a 429.
-    fn status(&self) -> StatusCode {
-        StatusCode::OK
-    }
-
-    fn retry_seconds(&self) -> Option<u64> {
-        Some(self.0.retry_seconds)
-    }
-
-    fn documented() -> Vec<(&'static str, Self)> {
-        let (limited, too_many) = unknown_codes::documented();
-        vec![(limited, Self(too_many))]
-    }
-}
-
 impl Endpoint for GetGift {
     type State = State;
     type Caller = ();
     type Input = WithAddress<JsonBody<GiftRequest>>;
     type Reply = Json<GiftReply>;
-    type Refusal = GiftRefusal;
+    type Refusal = TooMany;
 
     const ROUTES: &'static [&'static str] = &["POST /cart/getGift"];
     const SUMMARY: &'static str = "returns the balance of a gift card";
@@ -339,12 +285,11 @@ impl Endpoint for GetGift {
         state: &State,
         (): (),
         WithAddress(JsonBody(body), address): Self::Input,
-    ) -> Result<Self::Reply, Error<GiftRefusal>> {
+    ) -> Result<Self::Reply, Error<TooMany>> {
         let keys = vec![keys::code(&body.gift), unknown_codes::key(&address)];
         let (active, rows) = tokio::join!(state.base.published.active_version(), state.base.db.batch_get(keys));
         let (active, mut rows) = (active?, rows?);
-        let refused = |too_many| Error::Refused(GiftRefusal(too_many));
-        let tries = Tries::take(state, &mut rows, &address)?.map_err(refused)?;
+        let tries = Tries::take(state, &mut rows, &address)?.map_err(Error::Refused)?;
         // A coupon is not a gift card: its code is as unknown as any other.
         let code = codes::take(&mut rows, &body.gift)?.filter(|code| matches!(code, Code::Gift(_)));
         let reply = match usable(code.as_ref(), 0, state.base.clock.seconds()) {
@@ -361,7 +306,7 @@ impl Endpoint for GetGift {
             Err(refusal) => refuse(refusal),
         };
         if matches!(reply, GiftReply::Refused { .. }) {
-            tries.count(state).await?.map_err(refused)?;
+            tries.count(state).await?.map_err(Error::Refused)?;
         }
         Ok(Json::of(&reply))
     }
@@ -385,7 +330,7 @@ async fn remove_code(
     none: &'static str,
     removed: &'static str,
     captured: &Captured,
-) -> Result<WithCookie<Json<Outcome<'static>>>, Failure> {
+) -> Result<WithCookie<Json<Outcome<'static>>>, Error> {
     let attempt = || async {
         let context = context::load(state, claim, &[]).await?.ok_or(Error::Unauthorized)?;
         let mut cart = context.cart;

@@ -5,10 +5,12 @@ use crate::support::captured::WithCaptured;
 use crate::support::change::{ChangeRefusal, Done, ReloadRefusal, change, money};
 use crate::support::context;
 use crate::support::count::Count;
-use crate::support::write::{self, Contention};
+use crate::support::write::{self, CART_CHANGED, CART_CONFLICT};
 use lambda_http::http::StatusCode;
 use serde::Deserialize;
-use shared::endpoint::{Endpoint, Error, ErrorBody, Json, PathId, PathIdAndBody, Refusal, RoundTrips, WithCookie};
+use shared::endpoint::{
+    Contended, Endpoint, Error, ErrorBody, Json, PathId, PathIdAndBody, Refusal, RoundTrips, WithCookie,
+};
 use shared::http::body::Written;
 use shared::http::reply::Outcome;
 use shared::model::{LineId, LineVariable, ServerId};
@@ -35,6 +37,7 @@ impl Endpoint for Reload {
     const SUMMARY: &'static str = "sets the number of units of a line";
     const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 3, cold: 4 };
     const ERRORS: ErrorBody = ErrorBody::Success;
+    const CONTENDED: Option<Contended> = Some(CART_CHANGED);
 
     async fn handle(
         state: &State,
@@ -66,6 +69,7 @@ impl Endpoint for SetVariable {
     const SUMMARY: &'static str = "sets a variable of a line";
     const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 3, cold: 4 };
     const ERRORS: ErrorBody = ErrorBody::Success;
+    const CONTENDED: Option<Contended> = Some(CART_CONFLICT);
 
     async fn handle(
         state: &State,
@@ -96,6 +100,7 @@ impl Endpoint for SetSelectedServer {
     const SUMMARY: &'static str = "selects the server of a line";
     const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 3, cold: 4 };
     const ERRORS: ErrorBody = ErrorBody::Success;
+    const CONTENDED: Option<Contended> = Some(CART_CONFLICT);
 
     async fn handle(
         state: &State,
@@ -125,6 +130,7 @@ impl Endpoint for ChangePrice {
     const SUMMARY: &'static str = "sets the price of an any-price line";
     const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 3, cold: 4 };
     const ERRORS: ErrorBody = ErrorBody::Success;
+    const CONTENDED: Option<Contended> = Some(CART_CONFLICT);
 
     async fn handle(
         state: &State,
@@ -138,44 +144,34 @@ impl Endpoint for ChangePrice {
 
 pub struct Remove;
 
-/// The reason why a line is not removed.
+/// The id is not a decimal number.
 #[derive(Debug, thiserror::Error)]
-pub enum RemoveRefusal {
-    #[error("This line does not exist.")]
-    NotAnId,
-    #[error(transparent)]
-    Contention(#[from] Contention),
-}
+#[error("This line does not exist.")]
+pub struct NotAnId;
 
-impl Refusal for RemoveRefusal {
+impl Refusal for NotAnId {
     fn status(&self) -> StatusCode {
-        match self {
-            Self::NotAnId => StatusCode::NOT_FOUND,
-            // The storefront reads only the status of this call.
-            Self::Contention(_) => StatusCode::CONFLICT,
-        }
+        StatusCode::NOT_FOUND
     }
 
     fn documented() -> Vec<(&'static str, Self)> {
-        vec![
-            ("`{cid}` is not a decimal number", Self::NotAnId),
-            ("Other requests kept changing the cart", Self::Contention(Contention)),
-        ]
+        vec![("`{cid}` is not a decimal number", Self)]
     }
 }
 
-type Failure = Error<RemoveRefusal>;
+type Failure = Error<NotAnId>;
 
 impl Endpoint for Remove {
     type State = State;
     type Caller = Claim;
     type Input = WithCaptured<PathId<LineId>>;
     type Reply = WithCookie<Json<Outcome<'static>>>;
-    type Refusal = RemoveRefusal;
+    type Refusal = NotAnId;
 
     const ROUTES: &'static [&'static str] = &["POST /cart/remove/{cid}"];
     const SUMMARY: &'static str = "removes a line from the cart";
     const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 3, cold: 3 };
+    const CONTENDED: Option<Contended> = Some(CART_CONFLICT);
 
     async fn handle(
         state: &State,
@@ -189,7 +185,7 @@ impl Endpoint for Remove {
 /// A line that is not in the cart counts as removed: the same request again has the same outcome.
 async fn attempt(state: &State, claim: Claim, line: Option<LineId>) -> Result<Attempt<Outcome<'static>>, Failure> {
     let context = context::load(state, claim, &[]).await?.ok_or(Error::Unauthorized)?;
-    let line = line.ok_or(Error::Refused(RemoveRefusal::NotAnId))?;
+    let line = line.ok_or(Error::Refused(NotAnId))?;
     let removed = Outcome { success: true, message: "The item was removed from your cart." };
     let mut cart = context.cart;
     let Some(line) = cart.line(line).map(|line| line.id) else { return Ok(Attempt::Done(removed)) };

@@ -5,9 +5,9 @@
 use crate::State;
 use crate::support::captured::{self, Captured, WithCaptured};
 use crate::support::context;
-use crate::support::write::{self, Contention, Failure};
+use crate::support::write::{self, CART_CHANGED};
 use serde::{Deserialize, Serialize};
-use shared::endpoint::{Endpoint, Error, ErrorBody, Json, JsonBody, RoundTrips, WithCookie};
+use shared::endpoint::{Contended, Endpoint, Error, ErrorBody, Json, JsonBody, RoundTrips, WithCookie};
 use shared::http::body;
 use shared::http::reply::Outcome;
 use shared::model::CodeText;
@@ -16,6 +16,7 @@ use shared::shop::carts::{Attempt, drop_unpublished};
 use shared::shop::codes;
 use shared::table::keys;
 use shared::token::Claim;
+use std::convert::Infallible;
 
 pub struct SetReferral;
 
@@ -32,19 +33,20 @@ impl Endpoint for SetReferral {
     type Caller = Claim;
     type Input = WithCaptured<JsonBody<ReferralRequest>>;
     type Reply = WithCookie<Json<Outcome<'static>>>;
-    type Refusal = Contention;
+    type Refusal = Infallible;
 
     const ROUTES: &'static [&'static str] = &["POST /cart/setReferral"];
     const SUMMARY: &'static str = "applies a referral code to the cart";
     const NUMBER: Option<u8> = Some(4);
     const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 4, cold: 4 };
     const ERRORS: ErrorBody = ErrorBody::Success;
+    const CONTENDED: Option<Contended> = Some(CART_CHANGED);
 
     async fn handle(
         state: &State,
         claim: Claim,
         WithCaptured(JsonBody(body), captured): Self::Input,
-    ) -> Result<Self::Reply, Failure> {
+    ) -> Result<Self::Reply, Error> {
         let WithCookie { reply, cookie } = set(state, claim, &captured, &body.ref_code).await?;
         let (success, message) = outcome(reply);
         Ok(WithCookie { reply: Json::of(&Outcome { success, message }), cookie })
@@ -57,7 +59,7 @@ pub async fn set(
     claim: Claim,
     captured: &Captured,
     code: &CodeText,
-) -> Result<WithCookie<Decision>, Failure> {
+) -> Result<WithCookie<Decision>, Error> {
     write::with_retries(state, captured, || attempt(state, claim, code)).await
 }
 
@@ -72,7 +74,7 @@ pub const fn outcome(decision: Decision) -> (bool, &'static str) {
     }
 }
 
-async fn attempt(state: &State, claim: Claim, text: &CodeText) -> Result<Attempt<Decision>, Failure> {
+async fn attempt(state: &State, claim: Claim, text: &CodeText) -> Result<Attempt<Decision>, Error> {
     let mut context = context::load(state, claim, &[keys::referral(text)]).await?.ok_or(Error::Unauthorized)?;
     let found = codes::take_referral(&mut context.rows, text)?;
     let decision = captured::decide(state, found.as_ref(), &context.cart, context.active.config.is_ref).await?;
@@ -92,25 +94,26 @@ impl Endpoint for RemoveReferral {
     type Caller = Claim;
     type Input = WithCaptured<()>;
     type Reply = WithCookie<Json<Outcome<'static>>>;
-    type Refusal = Contention;
+    type Refusal = Infallible;
 
     const ROUTES: &'static [&'static str] = &["POST /cart/removeReferral"];
     const SUMMARY: &'static str = "removes the referral code from the cart";
     const NUMBER: Option<u8> = Some(5);
     const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 3, cold: 3 };
     const ERRORS: ErrorBody = ErrorBody::Success;
+    const CONTENDED: Option<Contended> = Some(CART_CHANGED);
 
     async fn handle(
         state: &State,
         claim: Claim,
         WithCaptured((), captured): Self::Input,
-    ) -> Result<Self::Reply, Failure> {
+    ) -> Result<Self::Reply, Error> {
         // The buyer wants no referral code on the cart: one that the browser keeps is not applied.
         Ok(write::with_retries(state, &captured.unapplied(), || removed(state, claim)).await?.rendered())
     }
 }
 
-async fn removed(state: &State, claim: Claim) -> Result<Attempt<Outcome<'static>>, Failure> {
+async fn removed(state: &State, claim: Claim) -> Result<Attempt<Outcome<'static>>, Error> {
     let context = context::load(state, claim, &[]).await?.ok_or(Error::Unauthorized)?;
     if context.cart.referral.is_none() {
         let message = "No referral code is set.";
@@ -148,18 +151,19 @@ impl Endpoint for CaptureReferral {
     type Caller = Option<Claim>;
     type Input = WithCaptured<JsonBody<CaptureRequest>>;
     type Reply = WithCookie<Json<CaptureReply>>;
-    type Refusal = Contention;
+    type Refusal = Infallible;
 
     const ROUTES: &'static [&'static str] = &["POST /capture-referral"];
     const SUMMARY: &'static str = "applies a referral code to the cart, or keeps it until there is one";
     const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 4, cold: 4 };
     const ERRORS: ErrorBody = ErrorBody::Success;
+    const CONTENDED: Option<Contended> = Some(CART_CHANGED);
 
     async fn handle(
         state: &State,
         claim: Option<Claim>,
         WithCaptured(JsonBody(body), captured): Self::Input,
-    ) -> Result<Self::Reply, Failure> {
+    ) -> Result<Self::Reply, Error> {
         let decision = match claim {
             None => None,
             Some(claim) => match set(state, claim, &captured, &body.code).await {

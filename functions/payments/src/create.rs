@@ -6,7 +6,7 @@ use lambda_http::http::StatusCode;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use shared::endpoint::{
-    Endpoint, Error, ErrorBody, Json, JsonBody, Refusal, RoundTrips, WithAddress, too_many_attempts,
+    Contended, Endpoint, Error, ErrorBody, Json, JsonBody, Refusal, RoundTrips, WithAddress, too_many_attempts,
 };
 use shared::http::body;
 use shared::model::{ActiveVersion, ChatAccount, ChatId, Money};
@@ -125,8 +125,6 @@ pub enum CreateRefusal {
     },
     #[error("The payment provider refuses this payment. You have not been charged.")]
     Refused,
-    #[error("Something else changed your cart or sold the same items just now. Please try again.")]
-    Contention,
 }
 
 impl Refusal for CreateRefusal {
@@ -172,7 +170,6 @@ impl Refusal for CreateRefusal {
             ),
             ("The last payment has not ended", checkout(CheckoutRefusal::Processing)),
             ("The provider refuses the payment", Self::Refused),
-            ("Other requests kept changing the cart or the stock", Self::Contention),
         ]
     }
 }
@@ -204,6 +201,11 @@ impl Endpoint for Create {
     const SUMMARY: &'static str = "begins a checkout of the cart at the payment provider";
     const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 7, cold: 9 };
     const ERRORS: ErrorBody = ErrorBody::Success;
+    const CONTENDED: Option<Contended> = Some(Contended {
+        status: StatusCode::OK,
+        text: "Something else changed your cart or sold the same items just now. Please try again.",
+        when: "Other requests kept changing the cart or the stock",
+    });
     const DEADLINE: Duration = DEADLINE;
 
     async fn handle(
@@ -280,7 +282,6 @@ async fn load(state: &State, claim: Claim, address: &str, chat: Option<&ChatId>)
 fn failure(error: CreateError<Failure>, format: CurrencyFormat) -> Failure {
     Error::Refused(match error {
         CreateError::Load(error) => return error,
-        CreateError::Store(StoreError::Contended) => CreateRefusal::Contention,
         CreateError::Store(error) => return error.into(),
         CreateError::Provider(ProviderError::Unavailable(reason)) => return Error::Provider(reason),
         CreateError::Provider(

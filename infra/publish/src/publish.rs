@@ -54,7 +54,7 @@ pub async fn publish_with(
     let previous = current.as_ref().map(|active| active.version.clone());
     let same = previous.as_ref().is_some_and(|version| store_of(version) == compiled.version);
     if !same && previous.as_deref() != seen {
-        return Err(PublishError::Raced { winner: previous.unwrap_or_default() });
+        return Err(PublishError::OtherPublished { winner: previous.unwrap_or_default() });
     }
     let (place, version) = place(db, compiled, current.as_ref()).await?;
     let active = ActiveVersion { version, config: compiled.config.clone(), ..ActiveVersion::default() };
@@ -75,12 +75,14 @@ pub async fn publish_with(
     let step = if same { Step::Repair } else { Step::Forward };
     match switch(db, previous.as_deref(), &active, place != Place::Sound, step, now).await {
         // Two publishers of one and the same store: both have what they wanted.
-        Err(PublishError::Raced { winner }) if store_of(&winner) == compiled.version => Ok(Published::Unchanged),
+        Err(PublishError::OtherPublished { winner }) if store_of(&winner) == compiled.version => {
+            Ok(Published::Unchanged)
+        }
         moved => moved.map(|()| Published::Switched { version: active.version, previous, rows }),
     }
 }
 
-/// Makes a version the published one, see [`publishing::switch`]. Fails with [`PublishError::Raced`] if the active
+/// Makes a version the published one, see [`publishing::switch`]. Fails with [`PublishError::OtherPublished`] if the active
 /// version points elsewhere by now, [`PublishError::BeingRemoved`] if the version is being removed or was,
 /// [`PublishError::Digits`] if live amounts would be read with other digits.
 pub async fn switch(
@@ -96,7 +98,7 @@ pub async fn switch(
         Switched::Written => Ok(()),
         Switched::Moved => {
             let winner = read_active_version(db).await?.map(|active| active.version).unwrap_or_default();
-            Err(PublishError::Raced { winner })
+            Err(PublishError::OtherPublished { winner })
         }
         Switched::BeingRemoved => Err(PublishError::BeingRemoved { version: to.version.clone() }),
     }
@@ -178,7 +180,7 @@ async fn write_rows(db: &Db, compiled: &Compiled, version: &str, progress: OnPro
 #[derive(Debug, thiserror::Error)]
 pub enum PublishError {
     #[error("conflict: version {winner} was published in the meantime; nothing was switched")]
-    Raced { winner: String },
+    OtherPublished { winner: String },
     #[error("version {version} is being removed")]
     BeingRemoved { version: String },
     /// The currency would have other digits, and the table has live amounts.

@@ -7,7 +7,7 @@ use shared::money::CurrencyFormat;
 use shared::rules::cart::{PricedLine, sums};
 use shared::rules::code::{Applied, CodeRefusal};
 use shared::rules::missing::missing;
-use shared::shop::carts::{self, Attempt, CartContext, CartSources, EditError, LoadedCart};
+use shared::shop::carts::{self, Attempt, CartContext, CartSources, LoadedCart};
 use shared::shop::stock::Counters;
 use shared::table::caches::VersionedCache;
 use shared::table::{StoreError, keys};
@@ -118,15 +118,12 @@ async fn clear(at: &Deployment, which: &WhichUser) -> Outcome {
     Ok(Printed::new(text, &facts! { user: user.id, removed: removed.unwrap_or_default() }))
 }
 
-fn not_written(error: EditError<StoreError>) -> Failure {
+fn not_written(error: StoreError) -> Failure {
     match error {
-        EditError::Attempt(error) => error.into(),
-        EditError::Write(StoreError::Contended) => {
-            Failure::new(Exit::Raced, "The buyer kept changing the cart.", AGAIN)
-        }
-        EditError::Write(error) => {
+        StoreError::Contended => Failure::new(Exit::Raced, "The buyer kept changing the cart.", AGAIN),
+        error => {
             let next = "Look at it with `storectl cart show`.";
-            Failure::from(error).done("It is not known whether the cart was written.").next(next)
+            Failure::from(error).done("The cart is empty, or as it was.").next(next)
         }
     }
 }

@@ -243,7 +243,7 @@ async fn send(at: &Deployment, console: &Console, store: &Compiled, before: &Bef
         Ok(Published::Switched { version, .. }) => Ok(version),
         // Another publisher published the same store.
         Ok(Published::Unchanged | Published::FilesReplaced) => Ok(store.version.clone()),
-        Err(PublishError::Raced { winner }) => {
+        Err(PublishError::OtherPublished { winner }) => {
             let plan = Plan::make(at, store).await?;
             let what = format!(
                 "Version {winner} was published in the meantime. Your store would now change this:\n{}",

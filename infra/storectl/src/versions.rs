@@ -105,7 +105,7 @@ async fn point_to(at: &Deployment, current: &str, to: &VersionRecord, step: Step
     let raced = |what: String, next: &str| Err(Failure::new(Exit::Raced, what, next));
     match switch(&at.db, Some(current), &active, false, step, at.clock.seconds()).await {
         Ok(()) => Ok(()),
-        Err(PublishError::Raced { winner }) => raced(
+        Err(PublishError::OtherPublished { winner }) => raced(
             format!("Conflict: version {winner} was published in the meantime."),
             "Look at `storectl versions` and decide again.",
         ),

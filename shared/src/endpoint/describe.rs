@@ -91,6 +91,7 @@ fn others<E: Endpoint>() -> Vec<OtherResponse> {
     let refusals = E::Refusal::documented().into_iter();
     let mut others: Vec<OtherResponse> =
         refusals.map(|(when, refusal)| OtherResponse::refused::<E>(when, &refusal)).collect();
+    others.extend(E::CONTENDED.map(|contended| OtherResponse::of(contended.when, &contended.response(E::ERRORS))));
     if E::CACHE == Cache::Public {
         let mut unchanged = Response::new(Body::Empty);
         *unchanged.status_mut() = lambda_http::http::StatusCode::NOT_MODIFIED;

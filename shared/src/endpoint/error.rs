@@ -4,7 +4,7 @@ use crate::fault;
 use crate::http::body::BodyFault;
 use crate::http::lambda::LastResponse;
 use crate::http::reply::{self, Outcome};
-use crate::table::StoreError;
+use crate::table::{LostRace, StoreError};
 use lambda_http::http::StatusCode;
 use lambda_http::http::header::RETRY_AFTER;
 use lambda_http::{Body, Response};
@@ -78,6 +78,28 @@ pub enum Error<R = Infallible> {
     Refused(R),
 }
 
+/// The response if other requests kept changing what an endpoint writes.
+#[derive(Debug, Clone, Copy)]
+pub struct Contended {
+    pub status: StatusCode,
+    /// The text that the caller reads.
+    pub text: &'static str,
+    /// The condition, for the documentation.
+    pub when: &'static str,
+}
+
+impl Contended {
+    pub(super) fn response(&self, shape: ErrorBody) -> Response<Body> {
+        shape.response(self.status, self.text)
+    }
+}
+
+impl<R> LostRace for Error<R> {
+    fn is_contended(&self) -> bool {
+        matches!(self, Self::Store(StoreError::Contended))
+    }
+}
+
 impl<R> From<StoreError> for Error<R> {
     fn from(error: StoreError) -> Self {
         Self::Store(error)
@@ -136,7 +158,10 @@ impl ErrorBody {
 
 impl<R: Refusal> Error<R> {
     /// The response to the endpoint's own refusal, or the error if it is another one.
-    pub(super) fn refused(self, shape: ErrorBody) -> Result<Response<Body>, Error> {
+    pub(super) fn refused(self, shape: ErrorBody, contended: Option<Contended>) -> Result<Response<Body>, Error> {
+        if let Some(contended) = contended.filter(|_| self.is_contended()) {
+            return Ok(contended.response(shape));
+        }
         Err(match self {
             Self::Refused(refusal) => return Ok(shape.refusal(&refusal)),
             Self::Unauthorized => Error::Unauthorized,

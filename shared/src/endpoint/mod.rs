@@ -16,7 +16,7 @@ mod run;
 pub use caller::{Access, Caller, Visitor};
 #[cfg(feature = "schema")]
 pub use describe::{Description, OtherResponse, Schemas};
-pub use error::{Error, ErrorBody, Refusal, failed, shown_wait, too_many_attempts};
+pub use error::{Contended, Error, ErrorBody, Refusal, failed, shown_wait, too_many_attempts};
 pub use input::RequestSchemas;
 pub use input::{
     Input, InputKind, JsonBody, PathId, PathIdAndBody, PathParameter, PathParameterAndBody, Received, Signed,
@@ -80,6 +80,8 @@ pub trait Endpoint: Sized + 'static {
     /// The JSON that is the response, with status 200, if the database is away for a moment; `None` if that is an error. A game
     /// server's plugin ends for good after an error at its start. A fault that does not pass is an error all the same.
     const WHILE_AWAY: Option<&'static str> = None;
+    /// The response if other requests kept changing what it writes; `None` if that is the response of a database that is away.
+    const CONTENDED: Option<Contended> = None;
     /// Turns the JSON of a failure into a page, for an endpoint whose responses browsers show.
     const FAILURE: Option<FailurePage> = None;
     /// The total time for calls to the database and to other services. The function's `Timeout` is longer.

@@ -92,7 +92,7 @@ fn rendered(endpoint: &Declaration, request_id: &str, result: Result<Response<Bo
 pub(super) async fn run<E: Endpoint>(state: &E::State, request: &Request) -> Result<Response<Body>, Error> {
     match attempt::<E>(state, request).await {
         Ok(reply) => Ok(reply.into_response(request, E::CACHE)),
-        Err(error) => error.refused(E::ERRORS),
+        Err(error) => error.refused(E::ERRORS, E::CONTENDED),
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::State;
 use crate::support::captured::Captured;
 use crate::support::context;
-use crate::support::write::{self, Contention};
+use crate::support::write;
 use lambda_http::http::StatusCode;
 use serde::Serialize;
 use shared::endpoint::{Error, ErrorBody, Json, Refusal, WithCookie};
@@ -28,8 +28,6 @@ pub enum LineCallRefusal<const ADDS: bool, const READS_BODY: bool> {
     NotAnId,
     #[error(transparent)]
     NotAllowed(#[from] LineRefusal),
-    #[error(transparent)]
-    Contention(#[from] Contention),
 }
 
 pub type AddRefusal = LineCallRefusal<true, false>;
@@ -42,9 +40,8 @@ impl<const ADDS: bool, const READS_BODY: bool> Refusal for LineCallRefusal<ADDS,
     fn status(&self) -> StatusCode {
         match self {
             Self::NotAnId => StatusCode::NOT_FOUND,
-            Self::NotAllowed(_) | Self::Contention(_) if READS_BODY => StatusCode::OK,
+            Self::NotAllowed(_) if READS_BODY => StatusCode::OK,
             Self::NotAllowed(_) => StatusCode::UNPROCESSABLE_ENTITY,
-            Self::Contention(_) => StatusCode::CONFLICT,
         }
     }
 
@@ -52,7 +49,7 @@ impl<const ADDS: bool, const READS_BODY: bool> Refusal for LineCallRefusal<ADDS,
     fn shape(&self, usual: ErrorBody) -> ErrorBody {
         match self {
             Self::NotAnId => ErrorBody::Message,
-            Self::NotAllowed(_) | Self::Contention(_) => usual,
+            Self::NotAllowed(_) => usual,
         }
     }
 
@@ -61,7 +58,6 @@ impl<const ADDS: bool, const READS_BODY: bool> Refusal for LineCallRefusal<ADDS,
         let no_line = "The cart has no such line, or the line cannot be changed to that";
         vec![
             (if ADDS { "`{id}` is not a decimal number" } else { "`{cid}` is not a decimal number" }, Self::NotAnId),
-            ("Other requests kept changing the cart", Self::Contention(Contention)),
             if ADDS { (no_item, LineRefusal::NotPublished.into()) } else { (no_line, LineRefusal::NoSuchLine.into()) },
         ]
     }

@@ -2,7 +2,8 @@
 //! share.
 
 use crate::State;
-use shared::endpoint::too_many_attempts;
+use lambda_http::http::StatusCode;
+use shared::endpoint::{Refusal, too_many_attempts};
 use shared::table::keys::{self, Key};
 use shared::table::limiter::{self, RateLimit, Window};
 use shared::table::{Rows, StoreError};
@@ -26,6 +27,21 @@ pub struct TooMany {
     pub retry_seconds: u64,
 }
 
+impl Refusal for TooMany {
+    /// The client loses the text of a 429.
+    fn status(&self) -> StatusCode {
+        StatusCode::OK
+    }
+
+    fn retry_seconds(&self) -> Option<u64> {
+        Some(self.retry_seconds)
+    }
+
+    fn documented() -> Vec<(&'static str, Self)> {
+        vec![("This address has tried 30 unknown codes in 10 minutes", Self { retry_seconds: LIMIT.seconds })]
+    }
+}
+
 /// The key of what [`Tries::take`] reads.
 pub fn key(address: &str) -> Key {
     keys::rate(LIMIT.kind, address)
@@ -45,11 +61,6 @@ impl<'a> Tries<'a> {
         let hit = limiter::hit_after(&state.base.db, LIMIT, self.address, now, self.window).await?;
         Ok(if hit.allowed { Ok(()) } else { Err(too_many(hit.reset_seconds)) })
     }
-}
-
-/// When an address is refused, and that refusal, as the reference has them.
-pub const fn documented() -> (&'static str, TooMany) {
-    ("This address has tried 30 unknown codes in 10 minutes", TooMany { retry_seconds: LIMIT.seconds })
 }
 
 fn too_many(retry_seconds: u64) -> TooMany {

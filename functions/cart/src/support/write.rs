@@ -3,28 +3,18 @@
 use crate::State;
 use crate::support::captured::{self, Captured};
 use lambda_http::http::StatusCode;
-use shared::endpoint::{Error, Refusal, WithCookie};
-use shared::shop::carts::{self, Attempt, EditError};
-use shared::table::StoreError;
+use shared::endpoint::{Contended, Error, WithCookie};
+use shared::shop::carts::{self, Attempt};
 
-/// Every attempt found the cart changed by another request.
-#[derive(Debug, thiserror::Error)]
-#[error("The cart was changed by another request at the same time. Please try again.")]
-pub struct Contention;
+/// Every attempt found the cart changed by another request: an ordinary outcome for clients that read `success`.
+pub const CART_CHANGED: Contended = Contended {
+    status: StatusCode::OK,
+    text: "The cart was changed by another request at the same time. Please try again.",
+    when: "Other requests kept changing the cart",
+};
 
-impl Refusal for Contention {
-    /// An ordinary outcome: clients read `success`.
-    fn status(&self) -> StatusCode {
-        StatusCode::OK
-    }
-
-    fn documented() -> Vec<(&'static str, Self)> {
-        vec![("Other requests kept changing the cart", Self)]
-    }
-}
-
-/// The error of an endpoint that writes a cart.
-pub type Failure = Error<Contention>;
+/// The same for calls of which the storefront reads the status alone.
+pub const CART_CONFLICT: Contended = Contended { status: StatusCode::CONFLICT, ..CART_CHANGED };
 
 /// Runs `attempt` and writes its result, see [`carts::edit`], with the referral code that the request's browser keeps. A written
 /// cart clears that code.
@@ -34,7 +24,6 @@ pub async fn with_retries<T, R, F>(
     attempt: impl Fn() -> F,
 ) -> Result<WithCookie<T>, Error<R>>
 where
-    R: From<Contention>,
     F: Future<Output = Result<Attempt<T>, Error<R>>>,
 {
     let attempt = async || {
@@ -50,9 +39,5 @@ where
             }
         })
     };
-    carts::edit(&state.base.db, attempt).await.map_err(|error| match error {
-        EditError::Attempt(failure) => failure,
-        EditError::Write(StoreError::Contended) => Error::Refused(Contention.into()),
-        EditError::Write(error) => error.into(),
-    })
+    carts::edit(&state.base.db, attempt).await
 }

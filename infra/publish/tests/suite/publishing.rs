@@ -72,7 +72,10 @@ async fn of_two_publishers_at_once_one_wins_and_the_other_is_told_who() {
     let winner = published(&table).await.unwrap();
     let (won, lost): (Vec<_>, Vec<_>) = outcomes.partition(|(_, version)| *version == winner);
     assert!(matches!(won[..], [(Ok(Published::Switched { previous: None, .. }), _)]), "{won:?}");
-    assert!(matches!(&lost[..], [(Err(PublishError::Raced { winner: named }), _)] if *named == winner), "{lost:?}");
+    assert!(
+        matches!(&lost[..], [(Err(PublishError::OtherPublished { winner: named }), _)] if *named == winner),
+        "{lost:?}"
+    );
 }
 
 #[tokio::test]
@@ -83,7 +86,7 @@ async fn nothing_is_switched_if_another_version_was_published_since_the_changes_
     publish(&table.db, &two, NOW + 1).await.unwrap();
     for seen in [Some(one.version.as_str()), None] {
         let late = publish_with(&table.db, &three, seen, NOW + 2, &|_| {}).await;
-        assert!(matches!(&late, Err(PublishError::Raced { winner }) if *winner == two.version), "{late:?}");
+        assert!(matches!(&late, Err(PublishError::OtherPublished { winner }) if *winner == two.version), "{late:?}");
         assert_eq!(published(&table).await.as_ref(), Some(&two.version));
     }
     let shown = publish_with(&table.db, &three, Some(&two.version), NOW + 3, &|_| {}).await;

@@ -16,29 +16,15 @@ pub enum Attempt<R> {
     Write(Box<Cart>, R),
 }
 
-/// The reason why a cart was not changed.
-#[derive(Debug)]
-pub enum EditError<E> {
-    /// The attempt failed or was refused; nothing was written.
-    Attempt(E),
-    /// The write failed: unless other requests kept changing the cart, it is not known whether it was written.
-    Write(StoreError),
-}
-
-impl<E> LostRace for EditError<E> {
-    fn is_contended(&self) -> bool {
-        matches!(self, Self::Write(StoreError::Contended))
-    }
-}
-
 /// Runs `attempt` (read and decide) and writes its result, on the condition that the cart did not change in between. If
 /// it did, reads and decides again.
-pub async fn edit<R, E, F>(db: &Db, attempt: impl Fn() -> F) -> Result<R, EditError<E>>
+pub async fn edit<R, E, F>(db: &Db, attempt: impl Fn() -> F) -> Result<R, E>
 where
+    E: LostRace + From<StoreError>,
     F: Future<Output = Result<Attempt<R>, E>>,
 {
     in_turns(TURNS, || async {
-        match attempt().await.map_err(EditError::Attempt)? {
+        match attempt().await? {
             Attempt::Done(reply) => Ok(reply),
             Attempt::Write(cart, reply) => match save(db, &cart).await {
                 Ok(()) => Ok(reply),
@@ -46,7 +32,7 @@ where
                     if error.is_contended() {
                         telemetry::conflict();
                     }
-                    Err(EditError::Write(error))
+                    Err(error.into())
                 }
             },
         }

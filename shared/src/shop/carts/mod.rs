@@ -6,7 +6,7 @@ mod edit;
 mod loaded;
 
 pub use context::{CartContext, CartItems, CartSources, drop_unpublished};
-pub use edit::{Added, Attempt, EditError, LineError, add_line, change_line, edit};
+pub use edit::{Added, Attempt, LineError, add_line, change_line, edit};
 pub use loaded::{CodesOnCart, LoadedCart};
 
 use crate::model::{Cart, InternalId, UserId};
