@@ -5,7 +5,7 @@ use crate::support::put;
 use aws_sdk_dynamodb::types::AttributeValue;
 use serde_json::json;
 use shared::http::lambda::LastResponse;
-use shared::model::{CategoryHead, CategoryId, CategoryPath, CategoryWithItems, Item, ItemId, Slug, UserId};
+use shared::model::{CategoryHead, CategoryId, CategoryPath, CategoryWithItems, Item, ItemId, OnSale, Slug, UserId};
 use shared::table::published::read_active_version;
 use shared::table::{codec, keys};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -182,6 +182,7 @@ async fn a_category_of_more_than_one_page_is_read_whole() {
             name: format!("Category {place}"),
             description: None,
             image: None,
+            on_sale: OnSale::default(),
         };
         let category = CategoryWithItems { head, comparison: Vec::new(), cumulative: false, items: vec![item] };
         let key = keys::category_row(&active.version, &CategoryPath::Slug(slug.clone()), place);

@@ -23,6 +23,8 @@ fn subcategory(like: &ItemFile, id: u64, items: u64) -> CategoryFile {
         sorting: 0,
         enabled: true,
         deleted: false,
+        from: None,
+        until: None,
         cumulative: false,
         comparison: Vec::new(),
         items: (0..items).map(item).collect(),

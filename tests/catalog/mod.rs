@@ -1,5 +1,6 @@
 //! The catalog function.
 
+mod calendar;
 mod get_category;
 mod get_category_lookup;
 mod get_featured_deals;

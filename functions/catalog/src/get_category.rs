@@ -11,7 +11,7 @@ use shared::model::{
     ActiveVersion, CategoryId, CategoryPath, CategoryWithItems, Comparison, ComparisonValue, Item, ItemId,
     ParseSlugError, Server, Sold, StoreConfig,
 };
-use shared::money::{CurrencyFormat, Decimal};
+use shared::money::{CurrencyFormat, Decimal, date_and_time};
 use shared::rules::pricing::{Availability, Buyer, Limits, UpgradeCredit, availability_with_credit};
 use shared::shop::catalog::{CategoryPage, category_page};
 use shared::table::{StoreError, keys};
@@ -128,17 +128,25 @@ pub struct CatalogItemBody<'a> {
     featured: bool,
     /// The item's cells in the comparison table.
     comparison: &'a [ComparisonValue],
+    /// When an item that cannot be bought yet is on sale: `YYYY-MM-DD HH:MM:SS` in UTC. Absent otherwise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String")]
+    #[schemars(extend("x-beyond-contract" = true))]
+    available_again_at: Option<String>,
 }
 
 /// A category page, and the units sold of its items with a global limit; `None` if there is no such category.
 type Page = Option<(Arc<CategoryPage<Rendered>>, Sold)>;
 
+/// The units sold, the form of amounts, and the next second at which the calendar changes a page: all that it depends on.
+type ShownAt = (Sold, CurrencyFormat, Option<i64>);
+
 /// A page rendered for callers who have bought nothing on it, which is most callers. It is rendered again only when the
-/// units sold change.
+/// units sold change, and by the calendar.
 #[derive(Debug, Default)]
 pub struct Rendered {
-    to_buyers: RenderedOnce<(Sold, CurrencyFormat)>,
-    to_guests: RenderedOnce<(Sold, CurrencyFormat)>,
+    to_buyers: RenderedOnce<ShownAt>,
+    to_guests: RenderedOnce<ShownAt>,
 }
 
 /// The category does not exist or is hidden.
@@ -187,16 +195,17 @@ impl Endpoint for GetCategory {
         };
         let (page, sold) = page.ok_or(Error::Refused(UnknownCategory))?;
         let format = CurrencyFormat::new(active.config.digits);
-        let (own, subcategories) = page.categories.split_first().ok_or(Error::Refused(UnknownCategory))?;
-        let buyer = bought.as_ref().map(|bought| bought.at(state.base.clock.seconds()));
-        let body = |category| section_body(category, &sold, buyer, &active.config);
-        let render = || Detail { own: body(own), subcategories: subcategories.iter().map(body).collect() };
+        let now = state.base.clock.seconds();
+        let (own, subcategories) = page.at(now).ok_or(Error::Refused(UnknownCategory))?;
+        let buyer = bought.as_ref().map(|bought| bought.at(now));
+        let body = |category| section_body(category, &sold, buyer, &active.config, now);
+        let render = || Detail { own: body(own), subcategories: subcategories.iter().copied().map(body).collect() };
         let rendered = match buyer {
             Some(buyer) if has_bought(&page.categories, buyer) => return Ok(Json::of(&render())),
             Some(_) => &page.derived.to_buyers,
             None => &page.derived.to_guests,
         };
-        Ok(Json::kept(rendered.get((sold.clone(), format), render)))
+        Ok(Json::kept(rendered.get((sold.clone(), format, page.edge(now)), render)))
     }
 }
 
@@ -237,9 +246,10 @@ fn section_body<'a>(
     sold: &Sold,
     buyer: Option<Buyer<'_>>,
     config: &StoreConfig,
+    now: i64,
 ) -> SectionBody<'a> {
     let credit = UpgradeCredit::of(&category.price_tiers(), buyer);
-    let active = category.items.iter().filter(|item| item.active);
+    let listed = category.items.iter().filter(|item| item.is_listed(now));
     SectionBody {
         category: CategoryBody {
             id: category.head.id,
@@ -250,13 +260,18 @@ fn section_body<'a>(
             img: category.head.image.as_deref().map(|image| config.picture_url(image)),
             is_comparison: (!category.comparison.is_empty()).then_some(true),
         },
-        items: active
-            .map(|item| item_body(item, availability_with_credit(item, credit, sold, buyer), config))
+        items: listed
+            .map(|item| item_body(item, availability_with_credit(item, credit, sold, buyer, now), config, now))
             .collect(),
     }
 }
 
-pub fn item_body<'a>(item: &'a Item, availability: Availability, config: &StoreConfig) -> CatalogItemBody<'a> {
+pub fn item_body<'a>(
+    item: &'a Item,
+    availability: Availability,
+    config: &StoreConfig,
+    now: i64,
+) -> CatalogItemBody<'a> {
     let format = CurrencyFormat::new(config.digits);
     CatalogItemBody {
         id: item.id,
@@ -265,7 +280,7 @@ pub fn item_body<'a>(item: &'a Item, availability: Availability, config: &StoreC
         price: format.money(availability.quote.price),
         original_price: format.money(availability.quote.original_price()),
         discount: format.money(availability.quote.discount),
-        active: item.active,
+        active: !item.is_off_sale(now),
         is_subs: item.is_subscription,
         custom_price: item.any_price,
         min_price: format.money(item.min_price),
@@ -278,5 +293,6 @@ pub fn item_body<'a>(item: &'a Item, availability: Availability, config: &StoreC
         image: config.item_picture(&item.image),
         featured: item.featured,
         comparison: &item.comparison,
+        available_again_at: availability.available_again_at.map(date_and_time),
     }
 }

@@ -6,7 +6,7 @@ use crate::buyer::Buyer;
 use serde::Serialize;
 use shared::endpoint::{Endpoint, Error, Json, RoundTrips};
 use shared::model::{ActiveVersion, Deals, ItemId, PublishedItem, Sold, StoreConfig};
-use shared::money::{CurrencyFormat, Decimal};
+use shared::money::{CurrencyFormat, Decimal, date_and_time};
 use shared::rules::pricing::{Limits, availability};
 use shared::table::{StoreError, keys};
 use shared::token::Claim;
@@ -45,6 +45,11 @@ pub struct Deal<'a> {
     description: &'a str,
     /// Whether the caller cannot buy the item now.
     is_unavailable: bool,
+    /// When an item that cannot be bought yet is on sale: `YYYY-MM-DD HH:MM:SS` in UTC. Absent otherwise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String")]
+    #[schemars(extend("x-beyond-contract" = true))]
+    available_again_at: Option<String>,
     /// Whether the item is in the caller's cart. False if the caller is not logged in.
     in_cart: bool,
 }
@@ -68,7 +73,7 @@ impl Endpoint for GetFeaturedDeals {
         let buyer = buyer?;
         let now = state.base.clock.seconds();
         let shown = |deal| shown(deal, &sold, buyer.as_ref(), now, &active.config);
-        let deals: Vec<Deal<'_>> = deals.0.iter().map(shown).collect();
+        let deals: Vec<Deal<'_>> = deals.0.iter().filter(|deal| deal.item.is_listed(now)).map(shown).collect();
         Ok(Json::of(&deals))
     }
 }
@@ -90,7 +95,7 @@ async fn buyer(state: &State, claim: Option<Claim>) -> Result<Option<Buyer>, Sto
 
 fn shown<'a>(deal: &'a PublishedItem, sold: &Sold, buyer: Option<&Buyer>, now: i64, config: &StoreConfig) -> Deal<'a> {
     let (item, format) = (&deal.item, CurrencyFormat::new(config.digits));
-    let availability = availability(item, &deal.price_tiers, sold, buyer.map(|buyer| buyer.purchases.at(now)));
+    let availability = availability(item, &deal.price_tiers, sold, buyer.map(|buyer| buyer.purchases.at(now)), now);
     Deal {
         id: item.id,
         name: &item.name,
@@ -105,6 +110,7 @@ fn shown<'a>(deal: &'a PublishedItem, sold: &Sold, buyer: Option<&Buyer>, now: i
         is_virtual_currency_only: item.virtual_only,
         description: item.description.as_deref().unwrap_or_default(),
         is_unavailable: availability.unavailable,
+        available_again_at: availability.available_again_at.map(date_and_time),
         in_cart: buyer.is_some_and(|buyer| buyer.has_in_cart(item.id)),
     }
 }

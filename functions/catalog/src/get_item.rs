@@ -68,6 +68,7 @@ impl Endpoint for GetItem {
         visitor: Visitor,
         PathId(id): PathId<ItemId>,
     ) -> Result<Self::Reply, Error<UnknownItem>> {
+        let now = state.base.clock.seconds();
         let published = state.base.published.at_current(|active| load(state, active, id));
         let buyer = async {
             match visitor {
@@ -77,7 +78,8 @@ impl Endpoint for GetItem {
         };
         let (published, buyer) = tokio::join!(published, buyer);
         let ((active, found), buyer) = (published?, buyer?);
-        let is_featured = found.as_ref().is_some_and(|(published, _)| published.item.active && published.item.featured);
+        let is_featured =
+            found.as_ref().is_some_and(|(published, _)| published.item.featured && !published.item.is_off_sale(now));
         match visitor {
             Visitor::Guest if !active.config.guest_mode_enabled && !is_featured => return Err(Error::Unauthorized),
             Visitor::User(_) if buyer.is_none() => return Err(Error::Unauthorized),
@@ -85,11 +87,10 @@ impl Endpoint for GetItem {
         }
         let (published, sold) = found.ok_or(Error::Refused(UnknownItem))?;
         let item = &published.item;
-        let now = state.base.clock.seconds();
         let caller = buyer.as_ref().map(|buyer| buyer.purchases.at(now));
-        let availability = availability(item, &published.price_tiers, &sold, caller);
+        let availability = availability(item, &published.price_tiers, &sold, caller, now);
         Ok(Json::of(&Reply {
-            item: item_body(item, availability, &active.config),
+            item: item_body(item, availability, &active.config, now),
             gifting: item.gifting,
             is_subs_only: item.is_subscription,
             plan: item.is_subscription.then_some(PlanBody { every: item.plan.every, unit: item.plan.unit }),

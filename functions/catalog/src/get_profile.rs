@@ -111,7 +111,7 @@ impl Endpoint for GetProfile {
         let buyer = Buyer { ledger: &ledger, subscriptions: &user.subscriptions, now: state.base.clock.seconds() };
         let (shown, sold) = bought(state, &active, buyer).await?;
         let group = group_of(&staff, &user.username);
-        let body = body(&user, group, &shown, &sold, spent, &active.config);
+        let body = body((&user, spent, buyer.now), group, &shown, &sold, &active.config);
         Ok(Json::kept(Arc::new(Rendered::new(&body))))
     }
 }
@@ -146,18 +146,17 @@ async fn bought(state: &State, active: &ActiveVersion, buyer: Buyer<'_>) -> Resu
 }
 
 fn body<'a>(
-    user: &'a User,
+    (user, spent, now): (&'a User, Money, i64),
     group: Option<&'a str>,
     shown: &'a [(Arc<PublishedItem>, Money)],
     sold: &Sold,
-    spent: Money,
     config: &StoreConfig,
 ) -> ProfileReply<'a> {
     // Of items with the same sum, the first.
     let top = shown.iter().rev().max_by_key(|(_, paid)| *paid).map(|(published, _)| &published.item);
     let items = shown.iter().map(|(published, _)| {
-        let available = availability(&published.item, &published.price_tiers, sold, None);
-        item_body(&published.item, available, config)
+        let available = availability(&published.item, &published.price_tiers, sold, None, now);
+        item_body(&published.item, available, config, now)
     });
     ProfileReply {
         display_group: u8::from(group.is_some()),

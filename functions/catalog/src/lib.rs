@@ -29,7 +29,8 @@ pub static ENDPOINTS: &[Route<State>] = &[
 pub struct State {
     base: Base,
     counters: Counters,
-    category_list: RenderedOnce<String>,
+    /// By the version, and the next second at which the calendar changes the list.
+    category_list: RenderedOnce<(String, Option<i64>)>,
 }
 
 impl AsRef<Base> for State {

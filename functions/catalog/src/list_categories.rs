@@ -55,8 +55,14 @@ impl Endpoint for ListCategories {
         let (version, tree) = read(state).await?;
         let tree = tree.unwrap_or_default();
         let config = &version.config;
-        let render = || -> Vec<CategoryEntry<'_>> { tree.0.iter().map(|node| entry(node, config)).collect() };
-        Ok(Json::kept(state.category_list.get(version.version.clone(), render)))
+        let now = state.base.clock.seconds();
+        let edge = tree.edge(now);
+        let render = || -> Vec<CategoryEntry<'_>> {
+            let shown = tree.0.iter().filter(|node| !node.head.on_sale.is_over(now));
+            shown.map(|node| entry(node, config, now)).collect()
+        };
+        let rendered = state.category_list.get((version.version.clone(), edge), render);
+        Ok(Json::kept(rendered).until(edge.map(|edge| edge - now)))
     }
 }
 
@@ -66,9 +72,10 @@ pub async fn read(state: &State) -> Result<(Arc<ActiveVersion>, Option<Arc<Tree>
     state.base.published.at_current(load).await
 }
 
-fn entry<'a>(node: &'a TreeNode, config: &StoreConfig) -> CategoryEntry<'a> {
+fn entry<'a>(node: &'a TreeNode, config: &StoreConfig, now: i64) -> CategoryEntry<'a> {
     let head = |shown| head(shown, config);
-    CategoryEntry { head: head(&node.head), subcategories: node.subcategories.iter().map(head).collect() }
+    let subcategories = node.subcategories.iter().filter(|inner| !inner.on_sale.is_over(now));
+    CategoryEntry { head: head(&node.head), subcategories: subcategories.map(head).collect() }
 }
 
 /// Only active categories are published, so `active` is always true here.

@@ -156,7 +156,7 @@ fn shown(entry: &PublishedItem) -> PublishedItem {
 }
 
 fn promotions(items: &[PublishedItem]) -> Promotions {
-    let on_sale = items.iter().filter(|entry| entry.item.active);
+    let on_sale = items.iter().filter(|entry| entry.item.active && !entry.item.hidden);
     let promoted = on_sale.filter_map(|entry| Some((entry.item.promotion.as_ref()?.sorting, entry)));
     let mut promoted: Vec<(i64, &PublishedItem)> = promoted.collect();
     promoted.sort_by_key(|(sorting, entry)| (*sorting, entry.item.id));
@@ -176,7 +176,11 @@ impl Compiled {
     /// the version's name.
     pub(crate) fn of(frame: Frame, categories: Vec<CompiledCategory>, deliveries: &Deliveries) -> Self {
         let items: Vec<PublishedItem> = categories.iter().flat_map(|top| items_of(top, deliveries)).collect();
-        let deals = items.iter().filter(|entry| entry.item.active && entry.item.featured).map(shown).collect();
+        let deals = items
+            .iter()
+            .filter(|entry| entry.item.active && entry.item.featured && !entry.item.hidden)
+            .map(shown)
+            .collect();
         let mut compiled = Self {
             version: String::new(),
             config: frame.config,

@@ -6,6 +6,7 @@
 //!
 //! Knows nothing of HTTP and of no rule of pricing; what it writes is what [`shared::table`] reads.
 
+mod calendar;
 mod changes;
 mod command_size;
 mod compile;

@@ -56,6 +56,8 @@ impl<R: Reply> Reply for WithCookie<R> {
 #[derive(Debug, Clone)]
 pub struct Json<T> {
     body: Rendering,
+    /// The seconds until the calendar changes it.
+    lasts: Option<i64>,
     shape: PhantomData<fn() -> T>,
 }
 
@@ -69,12 +71,18 @@ enum Rendering {
 
 impl<T> Json<T> {
     pub fn of(body: &impl Serialize) -> Self {
-        Self { body: Rendering::Once(reply::render(body)), shape: PhantomData }
+        Self { body: Rendering::Once(reply::render(body)), lasts: None, shape: PhantomData }
     }
 
     /// A body that was rendered earlier.
     pub const fn kept(body: Arc<Rendered>) -> Self {
-        Self { body: Rendering::Kept(body), shape: PhantomData }
+        Self { body: Rendering::Kept(body), lasts: None, shape: PhantomData }
+    }
+
+    /// The same body, which the calendar changes in so many seconds.
+    #[must_use]
+    pub fn until(self, lasts: Option<i64>) -> Self {
+        Self { lasts, ..self }
     }
 }
 
@@ -83,7 +91,7 @@ impl<T: JsonSchema> Reply for Json<T> {
         match self.body {
             Rendering::Once(body) => reply::text(body),
             Rendering::Kept(body) if cache == Cache::Public && request.method() == Method::GET => {
-                body.reply(request.headers())
+                body.reply(request.headers(), self.lasts)
             }
             Rendering::Kept(body) => reply::text(body.body().to_owned()),
         }

@@ -10,7 +10,9 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-/// How long browsers and proxies may cache a response, in seconds: `max-age` 30, then 60 more while they revalidate.
+/// How long browsers and proxies may cache a response, in seconds, and how long after that while they revalidate.
+const MAX_AGE: i64 = 30;
+const STALE: i64 = 60;
 const PUBLIC: HeaderValue = HeaderValue::from_static("public, max-age=30, stale-while-revalidate=60");
 const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
@@ -138,14 +140,20 @@ impl Rendered {
     }
 
     /// 200 with the body, or 304 if the caller already has it. Both can be cached (rules.md, "Caching").
-    pub fn reply(&self, request: &HeaderMap) -> Response<Body> {
+    pub fn reply(&self, request: &HeaderMap, lasts: Option<i64>) -> Response<Body> {
         let tag = self.tag.get_or_init(|| entity_tag(&self.body));
-        cacheable(request, tag, || text(self.body.clone()))
+        cacheable(request, tag, lasts, || text(self.body.clone()))
     }
 }
 
-/// A response that can be cached, or 304 if the caller already has the one with this tag (rules.md, "Caching").
-pub fn cacheable(request: &HeaderMap, tag: &str, whole: impl FnOnce() -> Response<Body>) -> Response<Body> {
+/// A response that can be cached, or 304 if the caller already has the one with this tag (rules.md, "Caching"). `lasts` are the
+/// seconds until the calendar changes it.
+pub fn cacheable(
+    request: &HeaderMap,
+    tag: &str,
+    lasts: Option<i64>,
+    whole: impl FnOnce() -> Response<Body>,
+) -> Response<Body> {
     let mut response = if has_tag(request, tag) {
         let mut response = Response::new(Body::Empty);
         *response.status_mut() = StatusCode::NOT_MODIFIED;
@@ -154,12 +162,20 @@ pub fn cacheable(request: &HeaderMap, tag: &str, whole: impl FnOnce() -> Respons
         whole()
     };
     let headers = response.headers_mut();
-    headers.insert(CACHE_CONTROL, PUBLIC);
+    headers.insert(CACHE_CONTROL, cache_control(lasts));
     headers.insert(VARY, HeaderValue::from_static("Origin"));
     if let Ok(tag) = HeaderValue::from_str(tag) {
         headers.insert(ETAG, tag);
     }
     response
+}
+
+/// How long a response can be cached; never beyond what the calendar changes.
+fn cache_control(lasts: Option<i64>) -> HeaderValue {
+    let before_edge = lasts.filter(|lasts| *lasts < MAX_AGE + STALE);
+    let shorter =
+        before_edge.map(|lasts| HeaderValue::try_from(format!("public, max-age={}", lasts.clamp(0, MAX_AGE))));
+    shorter.and_then(Result::ok).unwrap_or(PUBLIC)
 }
 
 /// The last rendered body with the key that it was rendered for. It is rendered again only when the key changes.

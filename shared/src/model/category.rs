@@ -1,6 +1,6 @@
 //! Categories and their paths.
 
-use super::{CategoryId, Item, ParseIdError, PriceTier};
+use super::{CategoryId, Item, OnSale, ParseIdError, PriceTier};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -30,6 +30,9 @@ pub struct CategoryHead {
     /// Image URL, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub image: Option<String>,
+    /// The time in which it, and the category that it is in, are on sale.
+    #[serde(default, skip_serializing_if = "super::is_default")]
+    pub on_sale: OnSale,
 }
 
 /// A category with its own items: the unit in which the catalog is stored and read.
@@ -72,6 +75,25 @@ pub struct TreeNode {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Tree(pub Vec<TreeNode>);
+
+impl Tree {
+    /// The list without the categories whose sale is over.
+    #[must_use]
+    pub fn at(&self, now: i64) -> Self {
+        let is_shown = |head: &CategoryHead| !head.on_sale.is_over(now);
+        let shown = self.0.iter().filter(|node| is_shown(&node.head)).map(|node| TreeNode {
+            head: node.head.clone(),
+            subcategories: node.subcategories.iter().filter(|head| is_shown(head)).cloned().collect(),
+        });
+        Self(shown.collect())
+    }
+
+    /// The next second after `now` at which the list changes.
+    pub fn edge(&self, now: i64) -> Option<i64> {
+        let heads = self.0.iter().flat_map(|node| std::iter::once(&node.head).chain(&node.subcategories));
+        heads.filter_map(|head| head.on_sale.edge(now)).min()
+    }
+}
 
 /// A category's full path: `/ranks`, `/ranks/vip`. Segments of `[a-z0-9._-]`, never digits only
 /// (rules.md, "Category urls").

@@ -1,6 +1,6 @@
 //! Catalog items as they are published.
 
-use super::{CategoryId, ItemDelivery, ItemId, Money, Plan, Server};
+use super::{CategoryId, ItemDelivery, ItemId, Money, OnSale, Plan, Server};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -142,6 +142,24 @@ pub struct Item {
     /// The offer made for it inside the cart, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub promotion: Option<Promotion>,
+    /// The time in which it and its category are on sale.
+    #[serde(default, skip_serializing_if = "super::is_default")]
+    pub on_sale: OnSale,
+    /// Whether lists leave it out: it can be bought by who knows its address or id.
+    #[serde(default, skip_serializing_if = "super::is_default")]
+    pub hidden: bool,
+}
+
+impl Item {
+    /// Whether it has been taken off sale, by its owner or the calendar.
+    pub fn is_off_sale(&self, now: i64) -> bool {
+        !self.active || self.on_sale.is_over(now)
+    }
+
+    /// Whether lists show it. One whose sale is still to begin is shown, unavailable.
+    pub fn is_listed(&self, now: i64) -> bool {
+        !self.hidden && !self.is_off_sale(now)
+    }
 }
 
 /// One step of a cumulative category: an item and its regular price (rules.md, "Cumulative categories").

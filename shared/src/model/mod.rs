@@ -15,6 +15,7 @@ mod item;
 mod line;
 mod local_addresses;
 mod money;
+mod on_sale;
 mod order;
 mod order_delivery;
 mod payment;
@@ -46,6 +47,7 @@ pub use item::{
 pub use line::{Line, LineVariable, PaymentType};
 pub use local_addresses::LocalAddresses;
 pub use money::{DecimalError, Money, Percent, Rate};
+pub use on_sale::OnSale;
 pub use order::{
     Chosen, GiftCardPayment, LeftRun, LoginKind, Order, OrderEffects, OrderLine, OrderReferral, OrderStatus,
     ProviderCheckout, Term,

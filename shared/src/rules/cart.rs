@@ -63,8 +63,8 @@ pub fn price_lines<'a>(lines: &'a [Line], items: &'a Items, sold: &Sold, owner: 
         let published = items.get(&line.item)?.as_ref();
         let item = &published.item;
         let mut availability = match line.payment_type {
-            PaymentType::Gift => availability(item, &[], sold, None),
-            _ => availability(item, &published.price_tiers, sold, Some(owner)),
+            PaymentType::Gift => availability(item, &[], sold, None, owner.now),
+            _ => availability(item, &published.price_tiers, sold, Some(owner), owner.now),
         };
         if (line.payment_type == PaymentType::Subscription) != item.is_subscription {
             availability = Availability { quote: Quote::of_sale(item), unavailable: true, ..availability };

@@ -103,6 +103,8 @@ pub struct Availability {
     /// Whether the caller cannot buy it: it is inactive, a limit is reached, or the caller owns it, a higher price tier
     /// or the subscription (rules.md, "Limits and availability").
     pub unavailable: bool,
+    /// When it can be bought if it cannot now, in seconds since 1970 UTC; `None` if that is not known.
+    pub available_again_at: Option<i64>,
 }
 
 /// The items that a buyer paid for and owns in a cumulative category. It is the same for each of the category's items.
@@ -127,9 +129,9 @@ impl UpgradeCredit {
 }
 
 /// The availability of `item` for a caller. `tiers` are the price tiers of its category, empty if the category is not
-/// cumulative; `buyer` is a logged-in caller.
-pub fn availability(item: &Item, tiers: &[PriceTier], sold: &Sold, buyer: Option<Buyer<'_>>) -> Availability {
-    availability_with_credit(item, UpgradeCredit::of(tiers, buyer), sold, buyer)
+/// cumulative; `buyer` is a logged-in caller, `now` the current second.
+pub fn availability(item: &Item, tiers: &[PriceTier], sold: &Sold, buyer: Option<Buyer<'_>>, now: i64) -> Availability {
+    availability_with_credit(item, UpgradeCredit::of(tiers, buyer), sold, buyer, now)
 }
 
 /// [`availability`] if the caller's credit in the item's category is known already.
@@ -138,17 +140,20 @@ pub fn availability_with_credit(
     credit: Option<UpgradeCredit>,
     sold: &Sold,
     buyer: Option<Buyer<'_>>,
+    now: i64,
 ) -> Availability {
     let limits = Limits::of(item, sold, buyer);
     let credit = credit.filter(|_| takes_credit(item));
     // The item itself, which is one of the tiers, or another whose regular price is not lower.
     let owned = credit.is_some_and(|credit| credit.highest >= Some(item.price));
     let subscribes = item.is_subscription && buyer.is_some_and(|buyer| buyer.subscribes_to(item.id));
-    let unavailable = !item.active || limits.reached() || owned || subscribes;
+    let begins = item.on_sale.begins(now);
+    let unavailable = item.is_off_sale(now) || begins.is_some() || limits.reached() || owned || subscribes;
     let sale = Quote::of_sale(item);
     // Reduced by what was paid, a rank that is owned would be shown as free.
     let reduced = credit.filter(|_| !unavailable).map(|credit| Quote::at(item, sale.price.less(credit.paid)));
-    Availability { quote: reduced.unwrap_or(sale), limits, unavailable }
+    let available_again_at = begins.filter(|_| !item.is_off_sale(now));
+    Availability { quote: reduced.unwrap_or(sale), limits, unavailable, available_again_at }
 }
 
 /// Whether an item is cumulative: at most one unit is sold, for the difference to what was paid.
@@ -174,7 +179,7 @@ pub struct Offer<'a> {
 pub fn offers<'a>(promotions: &'a Promotions, cart: &Cart, sold: &Sold, buyer: Buyer<'_>) -> Vec<Offer<'a>> {
     let offers = promotions.0.iter().filter_map(|published| {
         let promotion = published.item.promotion.as_ref()?;
-        let availability = availability(&published.item, &published.price_tiers, sold, Some(buyer));
+        let availability = availability(&published.item, &published.price_tiers, sold, Some(buyer), buyer.now);
         let in_cart = cart.lines.iter().any(|line| line.item == published.item.id);
         (!availability.unavailable && !in_cart).then_some(Offer { published, promotion, availability })
     });

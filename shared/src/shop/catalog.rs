@@ -18,6 +18,23 @@ pub struct CategoryPage<D> {
     pub derived: D,
 }
 
+impl<D> CategoryPage<D> {
+    /// The category and its subcategories without those whose sale is over; `None` if the category's own is.
+    pub fn at(&self, now: i64) -> Option<(&CategoryWithItems, Vec<&CategoryWithItems>)> {
+        let mut shown = self.categories.iter().filter(|category| !category.head.on_sale.is_over(now));
+        let own = self.categories.first().filter(|own| !own.head.on_sale.is_over(now))?;
+        shown.next();
+        Some((own, shown.collect()))
+    }
+
+    /// The next second after `now` at which the calendar changes the page.
+    pub fn edge(&self, now: i64) -> Option<i64> {
+        let items = self.categories.iter().flat_map(|category| &category.items).map(|item| item.on_sale);
+        let all = self.categories.iter().map(|category| category.head.on_sale).chain(items);
+        all.filter_map(|on_sale| on_sale.edge(now)).min()
+    }
+}
+
 /// The page of the category at `path`; `None` if the version has none there.
 pub async fn category_page<D: Default + Any + Send + Sync>(
     published: &Published,

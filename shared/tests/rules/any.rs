@@ -5,8 +5,8 @@ use proptest::option;
 use proptest::prelude::*;
 use serde_json::json;
 use shared::model::{
-    CategoryId, Code, Coupon, Discount, GiftCard, Holding, Item, ItemId, Items, Ledger, Line, LineId, Money, Order,
-    OrderLine, OrderStatus, Owned, PaymentType, Percent, PriceTier, Promotion, PublishedItem, Run, Scope, Sold,
+    CategoryId, Code, Coupon, Discount, GiftCard, Holding, Item, ItemId, Items, Ledger, Line, LineId, Money, OnSale,
+    Order, OrderLine, OrderStatus, Owned, PaymentType, Percent, PriceTier, Promotion, PublishedItem, Run, Scope, Sold,
 };
 use shared::rules::cart::PricedLine;
 use shared::rules::checkout::Payer;
@@ -63,12 +63,17 @@ pub fn order(status: OrderStatus, price: i64, owner: Option<u64>, lines: Vec<Ord
 
 /// Items 0..8 in two categories, the first of them cumulative.
 pub fn arb_items() -> impl Strategy<Value = Items> {
-    let one = (0_i64..10_000, 0_u32..=100, any::<[bool; 5]>(), option::of(0_u32..4), option::of(0_u32..4));
+    let on_sale = option::weighted(0.2, NOW - 1..=NOW + 1);
+    let one = (
+        (0_i64..10_000, 0_u32..=100, any::<[bool; 5]>()),
+        (option::of(0_u32..4), option::of(0_u32..4)),
+        (on_sale.clone(), on_sale),
+    );
     vec(one, 8).prop_map(|rows| {
         let mut published: Vec<PublishedItem> = rows
             .iter()
             .zip(0..)
-            .map(|((price, percent, flags, global, user), id)| {
+            .map(|(((price, percent, flags), (global, user), (from, until)), id)| {
                 let [active, subscription, any_price, virtual_only, promoted] = *flags;
                 let mut item = item(id, *price);
                 item.discount = money(price * i64::from(*percent) / 100);
@@ -77,6 +82,7 @@ pub fn arb_items() -> impl Strategy<Value = Items> {
                 item.any_price = any_price && id % 3 == 1;
                 item.min_price = if item.any_price { item.price.less(item.discount) } else { Money::ZERO };
                 item.virtual_only = virtual_only && id % 4 == 0;
+                item.on_sale = OnSale { from: *from, until: *until };
                 item.virtual_price = Money::from_minor(price * 3);
                 (item.global_limit, item.user_limit) = (*global, *user);
                 item.promotion = promoted.then_some(Promotion { price: Money::from_minor(price / 2), sorting: 0 });

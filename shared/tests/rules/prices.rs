@@ -20,7 +20,7 @@ proptest! {
         items in arb_items(), sold in arb_sold(), ledger in arb_ledger(), logged_in in any::<bool>(),
     ) {
         for published in items.values() {
-            let availability = availability(&published.item, &published.price_tiers, &sold, logged_in.then_some(buyer(&ledger)));
+            let availability = availability(&published.item, &published.price_tiers, &sold, logged_in.then_some(buyer(&ledger)), NOW);
             prop_assert!(availability.quote.price >= Money::ZERO);
             prop_assert!(availability.quote.discount >= Money::ZERO);
             prop_assert_eq!(availability.quote.original_price(), published.item.price);
@@ -32,7 +32,7 @@ proptest! {
         items in arb_items(), sold in arb_sold(), ledger in arb_ledger(), logged_in in any::<bool>(),
     ) {
         for published in items.values() {
-            let limits = availability(&published.item, &[], &sold, logged_in.then_some(buyer(&ledger))).limits;
+            let limits = availability(&published.item, &[], &sold, logged_in.then_some(buyer(&ledger)), NOW).limits;
             prop_assert_eq!(limits.global, published.item.global_limit);
             prop_assert_eq!(limits.global.is_some(), limits.global_current.is_some());
             prop_assert_eq!(limits.user.is_some(), limits.user_current.is_some());
@@ -45,7 +45,7 @@ proptest! {
         items in arb_items(), sold in arb_sold(), ledger in arb_ledger(),
     ) {
         for published in items.values() {
-            let quote = |buyer| availability(&published.item, &published.price_tiers, &sold, buyer);
+            let quote = |buyer| availability(&published.item, &published.price_tiers, &sold, buyer, NOW);
             let (fresh, own) = (quote(None).quote, quote(Some(buyer(&ledger))));
             let is_step = published.price_tiers.iter().any(|tier| tier.item == published.item.id) && !published.item.any_price;
             let credit: Money = published.price_tiers.iter().map(|tier| ledger.of(tier.item).at(NOW).paid).sum();
@@ -59,8 +59,8 @@ proptest! {
     fn owning_more_of_a_ladder_never_makes_it_dearer(items in arb_items(), ledger in arb_ledger()) {
         let sold = Sold::new();
         for published in items.values() {
-            let before = availability(&published.item, &published.price_tiers, &sold, Some(buyer(&Ledger::default())));
-            let after = availability(&published.item, &published.price_tiers, &sold, Some(buyer(&ledger)));
+            let before = availability(&published.item, &published.price_tiers, &sold, Some(buyer(&Ledger::default())), NOW);
+            let after = availability(&published.item, &published.price_tiers, &sold, Some(buyer(&ledger)), NOW);
             prop_assert!(after.quote.price <= before.quote.price);
             prop_assert!(after.unavailable || !before.unavailable);
         }
@@ -80,7 +80,7 @@ proptest! {
         };
         let own = Buyer { subscriptions: &[subscription], ..buyer(&ledger) };
         for published in items.values() {
-            let of = |buyer| availability(&published.item, &published.price_tiers, &sold, Some(buyer));
+            let of = |buyer| availability(&published.item, &published.price_tiers, &sold, Some(buyer), NOW);
             let (before, after) = (of(buyer(&ledger)), of(own));
             let has_it = published.item.id == ItemId::new(item) && published.item.is_subscription;
             let has_it = has_it && (is_active || until > NOW);
@@ -162,7 +162,7 @@ proptest! {
                 PaymentType::Gift => item.price.less(item.discount),
                 // Also if only another step in the cart makes it unavailable.
                 _ if line.is_own_step() && line.availability.unavailable => item.price.less(item.discount),
-                _ => availability(item, &line.published.price_tiers, &sold, Some(buyer(&ledger))).quote.price,
+                _ => availability(item, &line.published.price_tiers, &sold, Some(buyer(&ledger)), NOW).quote.price,
             };
             prop_assert_eq!(line.availability.quote.price, catalog);
             let expected = match (&item.promotion, line.line.price) {

@@ -85,7 +85,7 @@ pub struct Goal<'a> {
 }
 
 impl<'a> Frame<'a> {
-    pub fn new(loaded: &'a Loaded, shop: &'a Shop, head: Head, now: i64) -> Self {
+    pub fn new(loaded: &'a Loaded, shop: &'a Shop, head: Head) -> Self {
         let settings = loaded.settings.as_ref();
         let (language, texts) = Texts::of_language(&settings.system_language.code);
         let mut frame = Self {
@@ -99,7 +99,7 @@ impl<'a> Frame<'a> {
             shop,
             tree: &loaded.tree,
             donations: &loaded.donations,
-            is_this_month: loaded.donations.month == Donations::month_of(now),
+            is_this_month: loaded.donations.month == Donations::month_of(loaded.now),
             data: String::new(),
         };
         if frame.head.description.is_empty() {

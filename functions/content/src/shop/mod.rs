@@ -49,8 +49,9 @@ impl Endpoint for ShowPage {
         }
         let loaded = load(state, &path).await?;
         let Some(shop) = &loaded.settings.shop else { return Err(Error::Refused(NotFound::no_shop())) };
-        let (html, is_found) = views::render(&loaded, shop, &path, state.base.clock.seconds());
-        if is_found { Ok(Html::page(html)) } else { Err(Error::Refused(NotFound::page(html))) }
+        let (html, is_found) = views::render(&loaded, shop, &path);
+        let lasts = loaded.edge().map(|edge| edge - loaded.now);
+        if is_found { Ok(Html::page(html, lasts)) } else { Err(Error::Refused(NotFound::page(html))) }
     }
 }
 
@@ -58,10 +59,28 @@ impl Endpoint for ShowPage {
 struct Loaded {
     active: Arc<ActiveVersion>,
     settings: Arc<Settings>,
-    tree: Arc<Tree>,
+    /// The categories that are on sale, or will be.
+    tree: Tree,
+    /// The next second at which the calendar changes them.
+    tree_edge: Option<i64>,
     donations: Arc<Donations>,
     content: Content,
     sold: Sold,
+    /// Seconds since 1970 UTC.
+    now: i64,
+}
+
+impl Loaded {
+    /// The next second at which the calendar changes the page.
+    fn edge(&self) -> Option<i64> {
+        let of_content = match &self.content {
+            Content::Deals(deals) => deals.0.iter().filter_map(|deal| deal.item.on_sale.edge(self.now)).min(),
+            Content::Category(page) => page.edge(self.now),
+            Content::Item(published) => published.item.on_sale.edge(self.now),
+            Content::Page(_) | Content::Staff(_) | Content::Patrons(..) | Content::Empty | Content::Missing => None,
+        };
+        of_content.into_iter().chain(self.tree_edge).min()
+    }
 }
 
 /// The content of one kind of page.
@@ -95,7 +114,9 @@ async fn load(state: &State, path: &ShopPath) -> Result<Loaded, StoreError> {
     let donations = crate::get_settings::donations(state);
     let (published, donations) = tokio::join!(published, donations);
     let (active, (settings, tree, content, sold)) = published?;
-    Ok(Loaded { active, settings, tree, donations: donations?, content, sold })
+    let now = state.base.clock.seconds();
+    let (tree, tree_edge) = (tree.at(now), tree.edge(now));
+    Ok(Loaded { active, settings, tree, tree_edge, donations: donations?, content, sold, now })
 }
 
 async fn published(

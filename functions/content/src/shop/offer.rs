@@ -1,7 +1,9 @@
 //! An item as a page shows it to everyone.
 
+use super::Loaded;
 use super::texts::Texts;
-use shared::model::{Item, Money, PeriodUnit, Plan, PriceTier, Sold, StoreConfig};
+use shared::model::{Item, Money, PeriodUnit, Plan, PriceTier, StoreConfig};
+use shared::money::date_and_time;
 use shared::rules::pricing::{Availability, availability, is_cumulative};
 
 /// A picture; without an address, a sign is shown in its place.
@@ -26,12 +28,28 @@ pub struct Offer<'a> {
     /// Whether what a buyer has paid for lower items of its category is taken off.
     pub is_step: bool,
     availability: Availability,
+    is_off_sale: bool,
     config: &'a StoreConfig,
 }
 
 impl<'a> Offer<'a> {
-    pub fn new(item: &'a Item, tiers: &[PriceTier], sold: &Sold, config: &'a StoreConfig) -> Self {
-        Self { item, is_step: is_cumulative(item, tiers), availability: availability(item, tiers, sold, None), config }
+    pub fn new(item: &'a Item, tiers: &[PriceTier], loaded: &'a Loaded) -> Self {
+        let availability = availability(item, tiers, &loaded.sold, None, loaded.now);
+        let is_off_sale = item.is_off_sale(loaded.now);
+        Self { item, is_step: is_cumulative(item, tiers), availability, is_off_sale, config: &loaded.active.config }
+    }
+
+    /// The reason why it cannot be bought, as HTML. A script shows the time as the visitor's clock has it.
+    pub fn hindrance(&self, texts: &Texts) -> String {
+        match self.availability.available_again_at {
+            Some(begins) => {
+                let begins = date_and_time(begins);
+                let time = format!("<time datetime=\"{}Z\">{begins} UTC</time>", begins.replace(' ', "T"));
+                texts.with("hindrance.not_yet", time)
+            }
+            None if self.is_off_sale => texts.of("hindrance.inactive").to_owned(),
+            None => texts.of("hindrance.sold_out").to_owned(),
+        }
     }
 
     pub fn picture(&self) -> Picture {

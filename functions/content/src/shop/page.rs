@@ -19,22 +19,24 @@ const HTML: &str = "text/html; charset=utf-8";
 pub struct Html {
     media_type: &'static str,
     body: String,
+    /// The seconds until the calendar changes it.
+    lasts: Option<i64>,
 }
 
 impl Html {
-    pub(super) const fn page(body: String) -> Self {
-        Self { media_type: HTML, body }
+    pub(super) const fn page(body: String, lasts: Option<i64>) -> Self {
+        Self { media_type: HTML, body, lasts }
     }
 
     pub(super) const fn css(body: String) -> Self {
-        Self { media_type: "text/css; charset=utf-8", body }
+        Self { media_type: "text/css; charset=utf-8", body, lasts: None }
     }
 }
 
 impl Reply for Html {
     fn into_response(self, request: &Request, _: Cache) -> Response<Body> {
         let tag = reply::entity_tag(&self.body);
-        reply::cacheable(request.headers(), &tag, || response(StatusCode::OK, self.media_type, self.body))
+        reply::cacheable(request.headers(), &tag, self.lasts, || response(StatusCode::OK, self.media_type, self.body))
     }
 
     fn content(generator: &mut schemars::SchemaGenerator) -> Content {

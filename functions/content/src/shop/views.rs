@@ -97,8 +97,8 @@ struct MessagePage<'a> {
 }
 
 /// The page as HTML, and whether there is one at the path.
-pub fn render(loaded: &Loaded, shop: &Shop, path: &ShopPath, now: i64) -> (String, bool) {
-    let frame = |head| Frame::new(loaded, shop, head, now);
+pub fn render(loaded: &Loaded, shop: &Shop, path: &ShopPath) -> (String, bool) {
+    let frame = |head| Frame::new(loaded, shop, head);
     // An order that is being paid is still shown.
     let is_order = matches!(path, ShopPath::Script("payment" | "orders"));
     if let Some(text) = loaded.active.closed().filter(|_| !is_order) {
@@ -109,17 +109,18 @@ pub fn render(loaded: &Loaded, shop: &Shop, path: &ShopPath, now: i64) -> (Strin
         Content::Deals(deals) => {
             let title = loaded.settings.website_name.clone();
             let head = Head { kind: "home", title, path: "/".to_owned(), ..Head::default() };
-            let offers = deals.0.iter().map(|deal| offer(loaded, deal)).collect();
+            let deals = deals.0.iter().filter(|deal| deal.item.is_listed(loaded.now));
+            let offers = deals.map(|deal| offer(loaded, deal)).collect();
             HomePage { frame: frame(head), offers }.render()
         }
-        Content::Category(page) => match page.categories.split_first() {
-            Some((own, _)) => category(loaded, own, &page.categories, frame).render(),
-            None => Ok(String::new()),
+        Content::Category(page) => match page.at(loaded.now) {
+            Some((own, subcategories)) => category(loaded, own, subcategories, frame).render(),
+            None => return missing(frame),
         },
         Content::Item(published) => {
             let offer = offer(loaded, published);
             let category = find(&loaded.tree, published.category);
-            let mut frame = frame(item_head(published));
+            let mut frame = frame(item_head(published, loaded.now));
             frame.head.json_ld = product(&frame, &offer);
             ItemPage { frame, offer, category }.render()
         }
@@ -136,15 +137,16 @@ pub fn render(loaded: &Loaded, shop: &Shop, path: &ShopPath, now: i64) -> (Strin
             let name = if let ShopPath::Script(name) = path { name } else { "login" };
             Ok(message(frame(Head { kind: name, is_private: true, ..Head::default() }), name, "", false))
         }
-        Content::Missing => {
-            let head = Head { kind: "missing", is_private: true, ..Head::default() };
-            let frame = frame(head);
-            let text = frame.texts.of("missing.text");
-            return (message(frame, "missing", text, true), false);
-        }
+        Content::Missing => return missing(frame),
     };
     // Rendering into a string fails only if a value's `Display` does, and none of these do.
     (html.unwrap_or_default(), true)
+}
+
+fn missing<'a>(frame: impl Fn(Head) -> Frame<'a>) -> (String, bool) {
+    let frame = frame(Head { kind: "missing", is_private: true, ..Head::default() });
+    let text = frame.texts.of("missing.text");
+    (message(frame, "missing", text, true), false)
 }
 
 fn message(mut frame: Frame<'_>, name: &str, text: &str, is_missing: bool) -> String {
@@ -158,13 +160,13 @@ fn own_head(loaded: &Loaded, name: &'static str) -> Head {
 }
 
 fn offer<'a>(loaded: &'a Loaded, published: &'a PublishedItem) -> Offer<'a> {
-    Offer::new(&published.item, &published.price_tiers, &loaded.sold, &loaded.active.config)
+    Offer::new(&published.item, &published.price_tiers, loaded)
 }
 
 fn category<'a>(
     loaded: &'a Loaded,
     own: &'a CategoryWithItems,
-    all: &'a [CategoryWithItems],
+    subcategories: Vec<&'a CategoryWithItems>,
     frame: impl Fn(Head) -> Frame<'a>,
 ) -> CategoryPage<'a> {
     let is_parent = |node: &&TreeNode| node.subcategories.iter().any(|sub| sub.id == own.head.id);
@@ -172,8 +174,8 @@ fn category<'a>(
     let top = parent.or_else(|| loaded.tree.0.iter().find(|node| node.head.id == own.head.id));
     let category = |category: &'a CategoryWithItems| {
         let tiers = category.price_tiers();
-        let active = category.items.iter().filter(|item| item.active);
-        let offers = active.map(|item| Offer::new(item, &tiers, &loaded.sold, &loaded.active.config)).collect();
+        let listed = category.items.iter().filter(|item| item.is_listed(loaded.now));
+        let offers = listed.map(|item| Offer::new(item, &tiers, loaded)).collect();
         PricedCategory { head: &category.head, comparison: &category.comparison, offers }
     };
     let head = Head {
@@ -189,7 +191,7 @@ fn category<'a>(
         head: &own.head,
         parent: parent.map(|node| &node.head),
         siblings: top.filter(|node| !node.subcategories.is_empty()),
-        categories: all.iter().map(category).collect(),
+        categories: std::iter::once(own).chain(subcategories).map(category).collect(),
     }
 }
 
@@ -198,7 +200,7 @@ fn find(tree: &Tree, id: CategoryId) -> Option<&CategoryHead> {
     heads.into_iter().find(|head| head.id == id)
 }
 
-fn item_head(published: &PublishedItem) -> Head {
+fn item_head(published: &PublishedItem, now: i64) -> Head {
     let item = &published.item;
     Head {
         kind: "item",
@@ -206,7 +208,7 @@ fn item_head(published: &PublishedItem) -> Head {
         description: item.description.clone().unwrap_or_default(),
         path: format!("/item/{}", item.id),
         image: item.image.clone(),
-        is_private: !item.active,
+        is_private: item.hidden || item.is_off_sale(now),
         ..Head::default()
     }
 }
@@ -214,7 +216,7 @@ fn item_head(published: &PublishedItem) -> Head {
 /// An item for search engines; empty if it is not sold for money.
 fn product(frame: &Frame<'_>, offer: &Offer<'_>) -> String {
     let item = offer.item;
-    if item.virtual_only || !item.active {
+    if item.virtual_only || frame.head.is_private {
         return String::new();
     }
     let state = if offer.unavailable() { "SoldOut" } else { "InStock" };

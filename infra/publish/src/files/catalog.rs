@@ -34,6 +34,12 @@ pub struct CategoryFile {
     /// Whether it was deleted; kept so that old orders can name its items.
     #[serde(default)]
     pub deleted: bool,
+    /// When its sale begins: until then it is shown with that time, and nothing of it can be bought.
+    #[serde(default)]
+    pub from: Option<At<String>>,
+    /// When its sale ends: from then on it is not shown.
+    #[serde(default)]
+    pub until: Option<At<String>>,
     /// Whether a buyer pays the difference to what they own in it (rules.md, "Cumulative categories").
     #[serde(default)]
     pub cumulative: bool,
@@ -118,6 +124,15 @@ pub struct ItemFile {
     /// Whether it is on sale.
     #[serde(default = "yes")]
     pub active: bool,
+    /// When its sale begins: until then it is shown with that time, and cannot be bought.
+    #[serde(default)]
+    pub from: Option<At<String>>,
+    /// When its sale ends: from then on lists leave it out, and carts show it as unavailable.
+    #[serde(default)]
+    pub until: Option<At<String>>,
+    /// Whether lists leave it out. Who knows its address or its id can buy it: it is not a secret.
+    #[serde(default)]
+    pub hidden: bool,
     /// `CMD` (delivered everywhere) or `CMD_SERVER` (delivered to the selected server).
     #[serde(rename = "type", default)]
     pub kind: ItemType,

@@ -29,6 +29,9 @@ pub struct StoreFile {
     /// Languages of the site.
     #[serde(default)]
     pub languages: Vec<LanguageFile>,
+    /// The time zone of times in these files that name none, such as `Europe/Berlin`; UTC if it is left out.
+    #[serde(default)]
+    pub time_zone: Option<At<String>>,
     /// The store's currency.
     pub currency: CurrencyFile,
     /// Currencies a buyer may pay in; the store's own if they are left out.

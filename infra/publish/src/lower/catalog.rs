@@ -5,9 +5,12 @@ use super::item::item;
 use super::item_reader::CategoryContext;
 use super::site::Site;
 use super::text::{check_image, check_name};
+use crate::calendar;
 use crate::fault::{Report, Unique};
 use crate::files::{CategoryFile, Source};
-use shared::model::{CategoryHead, CategoryId, CategoryWithItems, Comparison, Item, ItemDelivery, ItemId, Slug};
+use shared::model::{
+    CategoryHead, CategoryId, CategoryWithItems, Comparison, Item, ItemDelivery, ItemId, OnSale, Slug,
+};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -56,6 +59,7 @@ pub(super) fn categories(sources: &[Source<CategoryFile>], site: &Site, report: 
     for source in sources {
         report.enter(&source.path);
         let top = category(&source.content, None, "", site, &mut names, report);
+        let on_sale = top.as_ref().map_or_else(OnSale::default, |top: &Category| top.shelf.head.on_sale);
         let mut subcategories = Vec::with_capacity(source.content.subcategories.len());
         for inner in &source.content.subcategories {
             let prefix = format!("subcategories[{}].", *inner.id);
@@ -67,7 +71,7 @@ pub(super) fn categories(sources: &[Source<CategoryFile>], site: &Site, report: 
                 let problem = "can never be reached, its parent is deleted: set it here too, or move the subcategory";
                 report.fault(inner.id.line, format!("{prefix}deleted"), problem);
             }
-            let parent = Some(source.content.slug.as_str());
+            let parent = Some((source.content.slug.as_str(), on_sale));
             subcategories.extend(category(inner, parent, &prefix, site, &mut names, report));
         }
         if subcategories.len() > MOST_SUBCATEGORIES {
@@ -86,7 +90,7 @@ pub(super) fn categories(sources: &[Source<CategoryFile>], site: &Site, report: 
 /// such a category and never opens it.
 fn warn_of_hidden_items(top: &CategoryFile, report: &mut Report) {
     let expands = top.is_visible() && top.subcategories.iter().any(CategoryFile::is_visible);
-    if expands && top.items.iter().any(|item| item.active) {
+    if expands && top.items.iter().any(|item| item.active && !item.hidden) {
         let problem = "a menu only expands a category with subcategories, so buyers may never see the items directly in \
                        it: move them into a subcategory";
         report.warn(top.id.line, "items", problem);
@@ -97,7 +101,7 @@ fn warn_of_hidden_items(top: &CategoryFile, report: &mut Report) {
 /// one whose slug cannot be read, but its items have been looked at.
 fn category(
     file: &CategoryFile,
-    parent: Option<&str>,
+    parent: Option<(&str, OnSale)>,
     prefix: &str,
     site: &Site,
     names: &mut Names,
@@ -114,9 +118,11 @@ fn category(
         &format!("{prefix}image"),
         report,
     );
-    let slug = slug(file, parent, prefix, names, report);
+    let slug = slug(file, parent.map(|parent| parent.0), prefix, names, report);
     let comparison = comparison(file, prefix, report);
-    let context = CategoryContext { prefix, rows: &comparison, cumulative: file.cumulative, site };
+    let own = calendar::on_sale((file.from.as_ref(), file.until.as_ref()), &site.time_zone, prefix, report);
+    let on_sale = parent.map_or(own, |parent| own.within(parent.1));
+    let context = CategoryContext { prefix, rows: &comparison, cumulative: file.cumulative, on_sale, site };
     let mut items = Vec::with_capacity(file.items.len());
     let mut deliveries = BTreeMap::new();
     for entry in &file.items {
@@ -139,6 +145,7 @@ fn category(
         name: file.name.clone(),
         description: file.description.clone(),
         image: file.image.clone(),
+        on_sale,
     };
     Some(Category {
         file: report.file().to_path_buf(),

@@ -4,10 +4,11 @@ use super::item_reader::{CategoryContext, ItemReader};
 use super::prices::{prices, virtual_price};
 use super::text::{check_image, check_long_text, check_name, check_plain_text};
 use super::{check_id, commands, subscription};
+use crate::calendar;
 use crate::fault::{Report, Unique};
 use crate::files::{ItemFile, VariableFile};
 use shared::model::{
-    Comparison, ComparisonValue, Item, ItemDelivery, ItemId, ItemType, Server, ServerId, Variable, VariableKind,
+    Comparison, ComparisonValue, Item, ItemDelivery, ItemId, ItemType, OnSale, Server, ServerId, Variable, VariableKind,
 };
 use shared::rules::variable::LARGEST_INTEGER;
 
@@ -58,6 +59,8 @@ pub(super) fn item(file: &ItemFile, category: &CategoryContext<'_>, report: &mut
         comparison: cells(&mut reader),
         variables: variables(&mut reader),
         promotion: prices.promotion,
+        on_sale: on_sale(&mut reader),
+        hidden: file.hidden,
     };
     (item, delivery)
 }
@@ -81,9 +84,29 @@ fn warn_of_contradictions(reader: &mut ItemReader<'_>) {
     if file.featured && !file.active {
         reader.warn(None, "featured", "is not shown among the deals: the item is not active");
     }
+    if file.featured && file.hidden {
+        reader.warn(None, "featured", "is not shown among the deals: the item is hidden");
+    }
     if file.virtual_price.is_some() && !file.virtual_only && !config.is_virtual_currency {
         reader.warn(None, "virtual_price", "is not used without virtual_currency.enabled: true in store.yaml");
     }
+}
+
+/// The time in which it can be bought: its own, while its category is on sale.
+fn on_sale(reader: &mut ItemReader<'_>) -> OnSale {
+    let (file, category, prefix) = (reader.file, reader.category, reader.field(""));
+    let own =
+        calendar::on_sale((file.from.as_ref(), file.until.as_ref()), &category.site.time_zone, &prefix, reader.report);
+    let both = own.within(category.on_sale);
+    let is_never = both.from.zip(both.until).is_some_and(|(from, until)| from >= until);
+    if is_never && own.from.zip(own.until).is_none_or(|(from, until)| from < until) {
+        reader.warn(
+            file.from.as_ref().or(file.until.as_ref()).and_then(|at| at.line),
+            "from",
+            "can never be bought: its category is on sale at another time",
+        );
+    }
+    both
 }
 
 /// Without the chat platform no buyer can link an account.

@@ -4,7 +4,7 @@ use super::amount;
 use super::site::Site;
 use crate::fault::Report;
 use crate::files::{At, Decimal, ItemFile};
-use shared::model::{Comparison, Money};
+use shared::model::{Comparison, Money, OnSale};
 
 pub(super) struct CategoryContext<'a> {
     /// The path of the category's fields in its file.
@@ -12,6 +12,8 @@ pub(super) struct CategoryContext<'a> {
     pub(super) rows: &'a [Comparison],
     /// Whether its items are steps of which a buyer pays the difference.
     pub(super) cumulative: bool,
+    /// The time in which the category is on sale.
+    pub(super) on_sale: OnSale,
     pub(super) site: &'a Site,
 }
 

@@ -5,8 +5,12 @@ use super::currencies::{check_code, currencies};
 use super::payments::payments;
 use super::text::{check_image, check_link, check_name};
 use super::{amount, check_id, money};
+use crate::calendar;
 use crate::fault::{Report, Unique};
-use crate::files::{At, ChatFile, FORMAT, LanguageFile, NO_ID, PatronsFile, PlayersFile, StoreFile, StorefrontFile};
+use crate::files::{
+    At, ChatFile, FORMAT, LanguageFile, MaintenanceFile, NO_ID, PatronsFile, PlayersFile, StoreFile, StorefrontFile,
+};
+use jiff::tz::TimeZone;
 use oauth2::{AuthUrl, RedirectUrl};
 use shared::model::{
     BedrockPrefix, ChatLogin, ChatPlatform, FreeNames, GameServer, Goal, Language, Link, Maintenance, Money, Page,
@@ -28,6 +32,8 @@ pub struct Site {
     pub config: StoreConfig,
     pub patronage: Patronage,
     pub servers: BTreeMap<u64, Server>,
+    /// The zone of times that name none.
+    pub time_zone: TimeZone,
     /// The pictures of the store, see [`crate::files::StoreFiles::images`].
     pub images: BTreeSet<String>,
     /// Whether most prices are below `payments.least`, which was noted: then it is at fault, and not they.
@@ -83,16 +89,26 @@ pub(super) fn site(file: &StoreFile, report: &mut Report) -> Site {
         assets_url: assets_url(&file.assets_url, report),
         shop_url: String::new(),
         images: file.images,
-        maintenance: Maintenance {
-            enabled: file.maintenance.enabled,
-            message: file.maintenance.message.trim().to_owned(),
-        },
+        maintenance: maintenance(&file.maintenance),
         payments: payments(file, digits, report),
         ban_on_dispute: file.on_dispute.ban,
         delivery,
     };
     let patronage = patronage(&file.patrons, &file.currency.code, digits, report);
-    Site { settings, config, patronage, servers, images: BTreeSet::new(), least_is_doubtful: false }
+    let (time_zone, images) = (time_zone(file, report), BTreeSet::new());
+    Site { settings, config, patronage, servers, time_zone, images, least_is_doubtful: false }
+}
+
+fn maintenance(file: &MaintenanceFile) -> Maintenance {
+    Maintenance { enabled: file.enabled, message: file.message.trim().to_owned() }
+}
+
+fn time_zone(file: &StoreFile, report: &mut Report) -> TimeZone {
+    let Some(written) = &file.time_zone else { return TimeZone::UTC };
+    calendar::zone(written).unwrap_or_else(|error| {
+        report.fault(written.line, "time_zone", error.to_string());
+        TimeZone::UTC
+    })
 }
 
 fn digits(file: &StoreFile, report: &mut Report) -> u8 {

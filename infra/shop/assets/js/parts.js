@@ -1,7 +1,7 @@
 // Parts that several pages show: prices, limits, adding to the cart.
 import { Offline, accepted, session } from "./api.js";
 import { byId, h, hidden, kept, picture, say, t, tab } from "./dom.js";
-import { charged, money, refreshUser, virtual } from "./store.js";
+import { charged, moment, money, refreshUser, utc, virtual } from "./store.js";
 
 /** Who gets what is bought: the player's head and name. */
 export const who = ({ username, avatar }) => h("p", { class: "who" }, picture(avatar, 48), h("span", {}, h("span", { class: "soft" }, t("who")), " ", h("strong", {}, username)));
@@ -26,12 +26,13 @@ const left = (item) => (item.quantityGlobalLimit === null ? null : Math.max(0, i
 export function hindrance(item) {
   if (!item.is_unavailable) return "";
   if (item.isOwned) return t("hindrance.owned");
+  if (item.available_again_at) return t("hindrance.not_yet", moment(utc(item.available_again_at)));
   if (!item.active) return t("hindrance.inactive");
   return left(item) === 0 ? t("hindrance.sold_out") : t("hindrance.limit");
 }
 
 /** Whether another player can still get what the visitor cannot buy: a gift does not count for its buyer. */
-export const canBeGiven = (item) => item.gifting && item.active !== false && left(item) !== 0;
+export const canBeGiven = (item) => item.gifting && item.active !== false && !item.available_again_at && left(item) !== 0;
 
 const amount = (tag, sum) => h(tag, { "data-money": sum }, money(sum));
 
@@ -62,7 +63,7 @@ export function badges(item) {
     list.push(["", t("badge.user", item.quantityUserCurrentLimit, item.quantityUserLimit)]);
   }
   if (item.isOwned) list.push(["off", t("badge.owned")]);
-  else if (item.is_unavailable && units !== 0) list.push(["off", t("badge.unavailable")]);
+  else if (item.is_unavailable && units !== 0 && !item.available_again_at) list.push(["off", t("badge.unavailable")]);
   if (item.in_cart) list.push(["", t("badge.in_cart")]);
   return list.map(([kind, text]) => h("span", { class: `badge ${kind}` }, text));
 }

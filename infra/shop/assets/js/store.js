@@ -78,4 +78,8 @@ export const serverAddress = shop.server.ip && ![0, GAME_PORT].includes(shop.ser
 export const methodName = (name) => (name === "Stripe" ? t("method.card") : name);
 
 export const virtual = (amount) => `${new Intl.NumberFormat(lang).format(amount)} ${shop.virtual_currency}`;
+/** A time of the API, such as "2027-05-01 16:00:00" in UTC, as programs read it. */
+export const utc = (time) => `${time.replace(" ", "T")}Z`;
+/** A day and its time, as the visitor's clock has it. */
+export const moment = (time) => new Date(time).toLocaleString(lang, { dateStyle: "medium", timeStyle: "short" });
 export const date = (time, style = "long") => new Date(time).toLocaleDateString(lang, { dateStyle: style });

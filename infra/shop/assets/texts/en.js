@@ -98,6 +98,7 @@ export default {
   "goals": "Goals",
   "hindrance.inactive": "Not on sale now.",
   "hindrance.limit": "You have as many of these as one player may have.",
+  "hindrance.not_yet": "On sale from {0}.",
   "hindrance.owned": "You have this, or something that includes it.",
   "hindrance.sold_out": "Sold out.",
   "in": "In {0}",

@@ -17,8 +17,12 @@ pub(super) fn check(
     old: Option<&Line>,
 ) -> Result<(), LineRefusal> {
     let item = &published.item;
-    if !item.active {
+    let now = inputs.owner.now;
+    if item.is_off_sale(now) {
         return Err(LineRefusal::Inactive);
+    }
+    if let Some(begins) = item.on_sale.begins(now) {
+        return Err(LineRefusal::NotYet { begins });
     }
     if item.virtual_only && !inputs.has_virtual_currency {
         return Err(LineRefusal::NoVirtualCurrency);
@@ -115,7 +119,7 @@ fn check_limits(
     if item.is_subscription && inputs.owner.subscribes_to(item.id) {
         return Err(LineRefusal::AlreadySubscribed);
     }
-    if availability(item, &published.price_tiers, inputs.sold, buyer).unavailable {
+    if availability(item, &published.price_tiers, inputs.sold, buyer, inputs.owner.now).unavailable {
         return Err(LineRefusal::Owned);
     }
     Ok(())

@@ -1,6 +1,7 @@
 //! The reason why a line is not placed or changed.
 
 use crate::model::{Cart, Line, Money, ServerId};
+use crate::money::date_and_time;
 use crate::rules::command_servers::MOST_COMMANDS;
 use crate::rules::variable::WrongValue;
 
@@ -22,6 +23,11 @@ pub enum LineRefusal {
     NotPublished,
     #[error("This item is not on sale.")]
     Inactive,
+    #[error("This item is on sale from {} UTC.", date_and_time(*.begins))]
+    NotYet {
+        /// Seconds since 1970 UTC.
+        begins: i64,
+    },
     #[error("This item is sold for virtual currency, which this store does not use.")]
     NoVirtualCurrency,
     #[error("The quantity must be at most {}.", Line::MAX_COUNT)]

@@ -1,6 +1,7 @@
 // Pages with items: what they cost this visitor, and the way into the cart.
 import { call, session } from "../api.js";
 import { byId, complain, h, hidden, t } from "../dom.js";
+import { moment } from "../store.js";
 import { add, badges, canBeGiven, forVisitor, hindrance, price, wanted, works } from "../parts.js";
 
 const main = byId("main");
@@ -27,6 +28,7 @@ async function items() {
 }
 
 export default async function offers() {
+  for (const time of main.querySelectorAll("time")) time.textContent = moment(time.dateTime);
   if (!session.token) return null;
   // What only a login from within the game can spend.
   if (!session.isByName) for (const note of main.querySelectorAll("[data-by-name]")) note.remove();

@@ -3,7 +3,7 @@ import { Offline, call, isShown, session } from "../api.js";
 import { decoded, field, h, parts, picture, say, t } from "../dom.js";
 import { who, works } from "../parts.js";
 import { purchase, purchases } from "../purchases.js";
-import { date, methodName, moneyIn, refreshUser, serverAddress, shop, store } from "../store.js";
+import { date, methodName, moment, moneyIn, refreshUser, serverAddress, shop, store, utc } from "../store.js";
 import { needsLogin } from "./login.js";
 
 /** Seconds between two look-ups: 15 in a minute. */
@@ -139,9 +139,6 @@ function refund({ refunded, refunded_at: at, is_uncharged: isUncharged }, order)
   return [t(refunded < order.price ? "order.refunded_part" : "order.refunded"), at ? t("order.refunded_on", sum, date(utc(at), "medium")) : sum];
 }
 
-/** A time of the API, which is UTC. */
-const utc = (time) => `${time.replace(" ", "T")}Z`;
-
 function summary(found, order, delivery, isReturn) {
   const isPaid = order.status === "PAID";
   const { player, own } = delivery;
@@ -157,7 +154,7 @@ function summary(found, order, delivery, isReturn) {
       [t("order.number"), t("order.number_of", order.id)],
       [t("order.id"), order.internal_id],
       [t("order.method"), methodName(order.gateway)],
-      [t("order.date"), `${date(utc(order.created_at), "medium")}, ${new Date(utc(order.created_at)).toLocaleTimeString(document.documentElement.lang, { timeStyle: "short" })}`],
+      [t("order.date"), moment(utc(order.created_at))],
       own?.coupon && [t("code.coupon"), own.coupon],
       own?.gift_card && [t("code.gift"), own.gift_card],
       [t("order.amount"), moneyIn(order.price, order.currency)],

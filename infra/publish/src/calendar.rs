@@ -1,0 +1,108 @@
+//! Times as owners write them: `2027-05-01T18:00`, in the store's time zone or in one that is named after it.
+
+use crate::fault::Report;
+use crate::files::At;
+use jiff::Timestamp;
+use jiff::civil::DateTime;
+use jiff::tz::{AmbiguousOffset, TimeZone};
+use shared::model::OnSale;
+
+/// A text that is not one second of the calendar.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum CalendarError {
+    #[error(
+        "must be a time such as `2027-05-01T18:00`, with or without a time zone after it: `2027-05-01T18:00 Europe/Berlin`"
+    )]
+    NotATime,
+    #[error("there is no time zone {0}: write one such as `Europe/Berlin`")]
+    NoZone(String),
+    #[error("is skipped when the clocks go forward: write `{0}` or `{1}`")]
+    Skipped(Timestamp, Timestamp),
+    #[error("is there twice when the clocks go back: write `{0}` for the first or `{1}` for the second")]
+    Twice(Timestamp, Timestamp),
+}
+
+/// A time zone of the IANA database by its name, such as `Europe/Berlin`.
+pub(crate) fn zone(name: &str) -> Result<TimeZone, CalendarError> {
+    TimeZone::get(name).map_err(|_| CalendarError::NoZone(name.to_owned()))
+}
+
+/// Reads a time as seconds since 1970 UTC. `own` is the time zone of the store.
+pub(crate) fn second(text: &str, own: &TimeZone) -> Result<i64, CalendarError> {
+    let text = text.trim();
+    if let Ok(exact) = text.parse::<Timestamp>() {
+        return Ok(exact.as_second());
+    }
+    let named = text.rsplit_once(' ').filter(|(_, last)| last.starts_with(|first: char| first.is_ascii_alphabetic()));
+    let (local, zone) = match named {
+        Some((local, name)) => (local, zone(name)?),
+        None => (text, own.clone()),
+    };
+    let local: DateTime = local.trim_end().parse().map_err(|_| CalendarError::NotATime)?;
+    let at = |offset: jiff::tz::Offset| offset.to_timestamp(local).map_err(|_| CalendarError::NotATime);
+    match zone.to_ambiguous_timestamp(local).offset() {
+        AmbiguousOffset::Unambiguous { offset } => Ok(at(offset)?.as_second()),
+        AmbiguousOffset::Gap { before, after } => Err(CalendarError::Skipped(at(after)?, at(before)?)),
+        AmbiguousOffset::Fold { before, after } => Err(CalendarError::Twice(at(before)?, at(after)?)),
+    }
+}
+
+/// Reads the time in which something is on sale; notes what cannot be read. `prefix` is where its fields are in the file.
+pub(crate) fn on_sale(
+    (from, until): (Option<&At<String>>, Option<&At<String>>),
+    own: &TimeZone,
+    prefix: &str,
+    report: &mut Report,
+) -> OnSale {
+    let mut read = |written: Option<&At<String>>, name: &str| {
+        let written = written?;
+        let read = second(written, own);
+        read.map_err(|error| report.fault(written.line, format!("{prefix}{name}"), error.to_string())).ok()
+    };
+    let on_sale = OnSale { from: read(from, "from"), until: read(until, "until") };
+    if on_sale.from.zip(on_sale.until).is_some_and(|(from, until)| from >= until) {
+        let line = until.and_then(|until| until.line);
+        report.fault(line, format!("{prefix}until"), "must be later than `from`".to_owned());
+    }
+    on_sale
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn berlin() -> TimeZone {
+        zone("Europe/Berlin").unwrap()
+    }
+
+    fn utc(text: &str) -> Timestamp {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn a_time_is_the_stores_or_of_the_zone_that_it_names() {
+        for (text, expected) in [
+            ("2027-05-01T18:00", "2027-05-01T16:00Z"),
+            ("2027-05-01 18:00:30", "2027-05-01T16:00:30Z"),
+            ("2027-01-01", "2026-12-31T23:00Z"),
+            ("2027-05-01T18:00 UTC", "2027-05-01T18:00Z"),
+            (" 2027-05-01T18:00  America/New_York ", "2027-05-01T22:00Z"),
+            ("2027-05-01T18:00Z", "2027-05-01T18:00Z"),
+            ("2027-05-01T18:00+05:30", "2027-05-01T12:30Z"),
+        ] {
+            assert_eq!(second(text, &berlin()), Ok(utc(expected).as_second()), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_one_second_is_refused_with_what_to_write() {
+        for text in ["", "soon", "18:00", "2027-02-30T10:00", "2027-05-01T25:00", "1777777777"] {
+            assert_eq!(second(text, &berlin()), Err(CalendarError::NotATime), "{text}");
+        }
+        assert_eq!(second("2027-05-01T18:00 Berlin", &berlin()), Err(CalendarError::NoZone("Berlin".to_owned())));
+        let skipped = CalendarError::Skipped(utc("2027-03-28T00:30Z"), utc("2027-03-28T01:30Z"));
+        assert_eq!(second("2027-03-28T02:30", &berlin()), Err(skipped));
+        let twice = CalendarError::Twice(utc("2027-10-31T00:30Z"), utc("2027-10-31T01:30Z"));
+        assert_eq!(second("2027-10-31T02:30", &berlin()), Err(twice));
+    }
+}
