@@ -15,6 +15,9 @@ pub enum StartError {
     Template(#[from] template::TemplateError),
     #[error("the store in {dir} has {} fault{}:\n{}", .faults.len(), if .faults.len() == 1 { "" } else { "s" }, list(.faults))]
     Store { dir: PathBuf, faults: Vec<Fault> },
+    /// The time of `--at`, with the problem as the end of a sentence.
+    #[error("--at {0}")]
+    At(String),
     #[error("the live data of the store in {dir} cannot be loaded: {source}")]
     Live { dir: PathBuf, source: LiveError },
     #[error("cannot use {path} in the data directory: {source}")]

@@ -67,6 +67,9 @@ async fn main() -> ExitCode {
 
 async fn run(options: &Options) -> Result<(), StartError> {
     let movable = Arc::new(data::clock(options.data.as_deref())?);
+    if let Some(text) = &options.at {
+        movable.move_to(at(options, text)?).map_err(StartError::At)?;
+    }
     let (clock, now) = (Arc::clone(&movable) as Arc<dyn Clock>, movable.seconds());
     let listener = server::listen(options.port, "--port").await?;
     let shop_listener = listen_after(options, 1, options.demo_port, "--demo-port").await?;
@@ -155,6 +158,13 @@ fn template(options: &Options, shop: &str) -> Result<(Template, String), StartEr
 }
 
 /// The store with its pictures. Those that a deployed shop refuses are noted, and served as they are.
+/// The second that `--at` names, since 1970 UTC.
+fn at(options: &Options, text: &str) -> Result<i64, StartError> {
+    let store = |faults| StartError::Store { dir: options.store.clone(), faults };
+    let files = publish::read(&options.store).map_err(store)?;
+    publish::second(&files, text).map_err(|error| StartError::At(error.to_string()))
+}
+
 fn read_store(options: &Options, now: i64) -> Result<(Store, Vec<Picture>), StartError> {
     let (store, pictures, refused) = Store::read_with_pictures(&options.store, now)?;
     for fault in refused {

@@ -18,6 +18,7 @@ const REPOSITORY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
                   cargo run -- --data ./data             keep the table and the token key across restarts\n  \
                   cargo run -- --data ./data --empty     a table to restore a backup into\n  \
                   cargo run -- --store ./my-store        another store, see infra/docs/store-format.md\n  \
+                  cargo run -- --store ./my-store --at 2027-05-01T18:00   the shop of that moment\n  \
                   cargo run -- --data ./data --store ./my-store --republish   publish the files again after an edit\n  \
                   cargo run -- --base-path /api          for storefronts that add /api to their base URL\n  \
                   cargo run -- --parameter AllowedOrigins=http://localhost:3000\n\n\
@@ -49,6 +50,9 @@ pub struct Options {
     /// Directory of the store that is published on the first start; default: the sample store.
     #[arg(long, value_name = "DIR", default_value_os_t = repository().join("infra/sample-store"), hide_default_value = true)]
     pub store: PathBuf,
+    /// Show the shop as it is at a time that is still to come, such as 2027-05-01T18:00 in the store's time zone: nothing is kept.
+    #[arg(long, value_name = "TIME", conflicts_with_all = ["data", "empty"])]
+    pub at: Option<String>,
     /// Begin with an empty table, for `storectl restore`: the store is not published.
     #[arg(long, conflicts_with = "republish")]
     pub empty: bool,

@@ -1,7 +1,7 @@
 //! Times as owners write them: `2027-05-01T18:00`, in the store's time zone or in one that is named after it.
 
 use crate::fault::Report;
-use crate::files::At;
+use crate::files::{At, StoreFiles};
 use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::{AmbiguousOffset, TimeZone};
@@ -9,7 +9,7 @@ use shared::model::OnSale;
 
 /// A text that is not one second of the calendar.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum CalendarError {
+pub enum CalendarError {
     #[error(
         "must be a time such as `2027-05-01T18:00`, with or without a time zone after it: `2027-05-01T18:00 Europe/Berlin`"
     )]
@@ -27,8 +27,13 @@ pub(crate) fn zone(name: &str) -> Result<TimeZone, CalendarError> {
     TimeZone::get(name).map_err(|_| CalendarError::NoZone(name.to_owned()))
 }
 
-/// Reads a time as seconds since 1970 UTC. `own` is the time zone of the store.
-pub(crate) fn second(text: &str, own: &TimeZone) -> Result<i64, CalendarError> {
+/// Reads a time as seconds since 1970 UTC: one as in the store's own files.
+pub fn second(files: &StoreFiles, text: &str) -> Result<i64, CalendarError> {
+    let own = files.store.content.time_zone.as_ref().map_or(Ok(TimeZone::UTC), |name| zone(name))?;
+    second_in(&own, text)
+}
+
+fn second_in(own: &TimeZone, text: &str) -> Result<i64, CalendarError> {
     let text = text.trim();
     if let Ok(exact) = text.parse::<Timestamp>() {
         return Ok(exact.as_second());
@@ -56,7 +61,7 @@ pub(crate) fn on_sale(
 ) -> OnSale {
     let mut read = |written: Option<&At<String>>, name: &str| {
         let written = written?;
-        let read = second(written, own);
+        let read = second_in(own, written);
         read.map_err(|error| report.fault(written.line, format!("{prefix}{name}"), error.to_string())).ok()
     };
     let on_sale = OnSale { from: read(from, "from"), until: read(until, "until") };
@@ -90,19 +95,19 @@ mod tests {
             ("2027-05-01T18:00Z", "2027-05-01T18:00Z"),
             ("2027-05-01T18:00+05:30", "2027-05-01T12:30Z"),
         ] {
-            assert_eq!(second(text, &berlin()), Ok(utc(expected).as_second()), "{text}");
+            assert_eq!(second_in(&berlin(), text), Ok(utc(expected).as_second()), "{text}");
         }
     }
 
     #[test]
     fn what_is_not_one_second_is_refused_with_what_to_write() {
         for text in ["", "soon", "18:00", "2027-02-30T10:00", "2027-05-01T25:00", "1777777777"] {
-            assert_eq!(second(text, &berlin()), Err(CalendarError::NotATime), "{text}");
+            assert_eq!(second_in(&berlin(), text), Err(CalendarError::NotATime), "{text}");
         }
-        assert_eq!(second("2027-05-01T18:00 Berlin", &berlin()), Err(CalendarError::NoZone("Berlin".to_owned())));
+        assert_eq!(second_in(&berlin(), "2027-05-01T18:00 Berlin"), Err(CalendarError::NoZone("Berlin".to_owned())));
         let skipped = CalendarError::Skipped(utc("2027-03-28T00:30Z"), utc("2027-03-28T01:30Z"));
-        assert_eq!(second("2027-03-28T02:30", &berlin()), Err(skipped));
+        assert_eq!(second_in(&berlin(), "2027-03-28T02:30"), Err(skipped));
         let twice = CalendarError::Twice(utc("2027-10-31T00:30Z"), utc("2027-10-31T01:30Z"));
-        assert_eq!(second("2027-10-31T02:30", &berlin()), Err(twice));
+        assert_eq!(second_in(&berlin(), "2027-10-31T02:30"), Err(twice));
     }
 }

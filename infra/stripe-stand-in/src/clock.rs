@@ -33,6 +33,16 @@ impl MovableClock {
         self.ahead.load(Ordering::SeqCst) / DAY
     }
 
+    /// Moves it ahead to a second since 1970 UTC. Fails with the end of a sentence if that is in the past or too far ahead.
+    pub fn move_to(&self, second: i64) -> Result<(), String> {
+        let ahead = u64::try_from(second.saturating_sub(SystemClock.seconds())).map_err(|_| "is in the past")?;
+        if ahead > MOST_DAYS * DAY {
+            return Err(format!("is more than {MOST_DAYS} days ahead"));
+        }
+        self.ahead.store(ahead, Ordering::SeqCst);
+        Ok(())
+    }
+
     /// Moves it ahead by some days. Fails with a sentence if it would be too far ahead or cannot be kept. It is not
     /// moved then.
     pub fn move_ahead(&self, days: u64) -> Result<(), String> {
@@ -72,6 +82,10 @@ mod tests {
         let again = MovableClock::of(Some(file.clone())).unwrap();
         assert_eq!((again.days_ahead(), MovableClock::of(None).unwrap().days_ahead()), (3_650, 0));
         assert!(again.now() >= SystemClock.now() + Duration::from_secs(3_649 * DAY));
+        let (other, now) = (MovableClock::default(), SystemClock.seconds());
+        other.move_to(now + 1_000).unwrap();
+        assert!((now + 1_000..now + 1_060).contains(&other.seconds()));
+        assert!(other.move_to(now - 10).is_err() && other.move_to(i64::MAX).is_err());
         std::fs::write(&file, "soon").unwrap();
         assert!(MovableClock::of(Some(file)).is_err());
     }
