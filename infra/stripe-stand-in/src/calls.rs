@@ -75,6 +75,7 @@ impl State {
             .or_else(|| self.refunds.get(id).map(Refund::json))
             .or_else(|| self.disputes.get(id).map(Dispute::json))
             .or_else(|| self.billing.object(id))
+            .or_else(|| Some(self.charges.get(id.strip_prefix("txn_")?)?.change()))
     }
 }
 

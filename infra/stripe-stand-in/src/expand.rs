@@ -19,6 +19,7 @@ const PROPERTIES: &[(&str, &str, &str)] = &[
     ("checkout.session", "subscription", "subscription"),
     ("payment_intent", "customer", "customer"),
     ("payment_intent", "latest_charge", "charge"),
+    ("charge", "balance_transaction", "balance_transaction"),
     ("charge", "customer", "customer"),
     ("charge", "payment_intent", "payment_intent"),
     ("charge", "refunds", "list refund"),

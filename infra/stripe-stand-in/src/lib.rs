@@ -242,6 +242,11 @@ impl StandIn {
         self.shared.state().sends_receipts = true;
     }
 
+    /// From now on the fee of a payment is known only after [`Action::SettleFee`].
+    pub fn delay_fees(&self) {
+        self.shared.state().delays_fees = true;
+    }
+
     /// From now on every session is refused that offers a method, which the refusal names; an empty word stands for all but cards.
     pub fn refuse_method(&self, method: &str) {
         self.shared.state().refused_method = Some(method.to_owned());

@@ -197,16 +197,51 @@ pub(super) struct Charge {
     pub(super) customer: Option<String>,
     #[serde(default)]
     pub(super) receipt: Option<String>,
+    #[serde(default)]
+    pub(super) receipt_url: Option<String>,
+    /// Whether its fee is known.
+    #[serde(default)]
+    pub(super) has_fee: bool,
 }
 
 impl Charge {
+    /// The id of its change of the balance.
+    fn change_id(&self) -> String {
+        format!("txn_{}", self.id)
+    }
+
+    /// The change of the balance, once it is known. The account is paid out in dollars: one for each unit of any currency.
+    pub(super) fn change(&self) -> Value {
+        let fee = self.amount * 29 / 1_000 + 30;
+        sent(
+            "balance_transaction",
+            json!({
+                "id": self.change_id(),
+                "amount": self.amount,
+                "available_on": self.created,
+                "created": self.created,
+                "currency": "usd",
+                "exchange_rate": (self.currency != "usd").then_some(1.0),
+                "fee": fee,
+                "net": self.amount - fee,
+                "reporting_category": "charge",
+                "source": self.id,
+                "type": "charge",
+            }),
+        )
+    }
+
     pub(super) fn json(&self) -> Value {
         let is_paid = self.status == "succeeded";
         let details = match self.method {
-            "card" => json!({ "brand": "visa", "exp_month": 12, "exp_year": 2_050, "last4": "4242" }),
+            "card" => json!({ "brand": "visa", "country": "US", "exp_month": 12, "exp_year": 2_050, "last4": "4242" }),
             "sepa_debit" => json!({ "last4": "3201" }),
             _ => json!({}),
         };
+        // Of a buyer who pays by card, no address is asked for.
+        let address = (self.method != "card").then(|| {
+            json!({ "city": null, "country": "DE", "line1": null, "line2": null, "postal_code": null, "state": null })
+        });
         sent(
             "charge",
             json!({
@@ -214,6 +249,8 @@ impl Charge {
                 "amount": self.amount,
                 "amount_captured": if is_paid { self.amount } else { 0 },
                 "amount_refunded": self.refunded,
+                "balance_transaction": (is_paid && self.has_fee).then(|| self.change_id()),
+                "billing_details": { "address": address, "email": null, "name": null, "phone": null, "tax_id": null },
                 "captured": is_paid,
                 "created": self.created,
                 "currency": self.currency,
@@ -227,6 +264,7 @@ impl Charge {
                 "payment_intent": self.intent,
                 "payment_method_details": { "type": self.method, self.method: details },
                 "receipt_number": self.receipt,
+                "receipt_url": self.receipt_url.as_ref().filter(|_| is_paid),
                 "refunded": self.refunded == self.amount,
                 "status": self.status,
             }),

@@ -25,6 +25,7 @@ pub(super) fn respond(shared: &Shared, head: &Parts, body: &[u8]) -> Response<By
     match (&head.method, path.split('/').skip(1).collect::<Vec<_>>().as_slice()) {
         (&Method::GET, [""]) => html(StatusCode::OK, &overview(&state, shared)),
         (&Method::GET, ["c", "pay", id] | ["invoices", id]) => shown(&state, id, ""),
+        (&Method::GET, ["receipts", id]) => receipt(&state, id),
         (&Method::GET, ["p", kind, id]) => subscription_pages::portal(&state, kind, id, ""),
         (&Method::POST, _) if !is_from_here(head) => text(StatusCode::FORBIDDEN, "This form is on another site."),
         (&Method::POST, ["c", "pay", id] | ["invoices", id]) => act(&mut state, id, &Parameters::parse(body), now),
@@ -142,6 +143,17 @@ fn shown(state: &State, id: &str, note: &str) -> Response<Bytes> {
         return subscription_pages::invoice(state, id, note);
     }
     payment(state, id, note)
+}
+
+fn receipt(state: &State, charge: &str) -> Response<Bytes> {
+    let Some(charge) = state.charges.get(charge) else {
+        return text(StatusCode::NOT_FOUND, "There is no such receipt.");
+    };
+    let paid = money(charge.amount - charge.refunded, &charge.currency);
+    html(
+        StatusCode::OK,
+        &format!("<h1>Receipt (stand-in for Stripe: no money moved)</h1><p>{paid} by {}</p>", charge.method),
+    )
 }
 
 fn payment(state: &State, id: &str, note: &str) -> Response<Bytes> {

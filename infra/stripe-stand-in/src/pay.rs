@@ -65,6 +65,7 @@ impl State {
 
     pub(super) fn charge(&mut self, intent: &str, status: &'static str, method: &'static str, now: i64) {
         let id = self.id("ch");
+        let (receipt_url, has_fee) = (Some(format!("{}/receipts/{id}", self.base)), !self.delays_fees);
         let receipt = self.sends_receipts.then(|| format!("1000-{}", self.charges.len()));
         let Some(intent) = self.intents.get_mut(intent) else { return };
         intent.charge = Some(id.clone());
@@ -82,6 +83,8 @@ impl State {
             method,
             customer: intent.customer.clone(),
             receipt,
+            receipt_url,
+            has_fee,
         };
         self.charges.insert(id, charge);
     }
@@ -103,6 +106,16 @@ impl State {
         if let Some(charge) = self.charges.get_mut(&charge) {
             charge.status = status;
         }
+    }
+
+    /// The fee of a payment becomes known.
+    pub(super) fn settle_fee(&mut self, session: &str, now: i64) -> Result<(), String> {
+        let id = self.charge_of(session)?;
+        let charge = self.charges.get_mut(&id).filter(|charge| !charge.has_fee).ok_or("The fee is known.")?;
+        charge.has_fee = true;
+        let object = charge.json();
+        self.happen("charge.updated", &object, now);
+        Ok(())
     }
 
     fn complete(&mut self, session: &str, payment_status: &'static str) {

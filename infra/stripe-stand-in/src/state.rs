@@ -34,6 +34,8 @@ pub enum Action {
     Expire,
     /// So many minor units are refunded; `None` for all that is left.
     Refund(Option<i64>),
+    /// The fee of the payment becomes known.
+    SettleFee,
     /// The newest refund fails: the money comes back to the store.
     FailRefund,
     /// The buyer's bank asks for the money back; so many minor units, or `None` for all that is left.
@@ -143,6 +145,8 @@ pub(super) struct State {
     pub(super) largest_page: usize,
     /// Whether buyers are sent receipts.
     pub(super) sends_receipts: bool,
+    /// Whether fees become known only later.
+    pub(super) delays_fees: bool,
     /// The method that no session may offer; see [`super::StandIn::refuse_method`].
     pub(super) refused_method: Option<String>,
     pub(super) switches: Switches,
@@ -175,6 +179,7 @@ impl State {
             faults: Faults::default(),
             largest_page: usize::MAX,
             sends_receipts: false,
+            delays_fees: false,
             refused_method: None,
             switches: Switches::default(),
             limit: CallLimit::new(options.calls_per_second),
@@ -268,6 +273,7 @@ impl State {
                 let charge = self.charge_of(session)?;
                 self.refund(&charge, *amount, None, now).map(drop).map_err(|error| error.message().to_owned())
             }
+            Action::SettleFee => self.settle_fee(session, now),
             Action::FailRefund => self.fail_refund(session, now),
             Action::Dispute(amount) => self.dispute(session, "needs_response", *amount, now),
             Action::Inquire => self.dispute(session, "warning_needs_response", None, now),

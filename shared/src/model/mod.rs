@@ -57,7 +57,8 @@ pub use order_delivery::{
     LastingText, Lasts, LineEnd, Moving, NotARunName, OrderDelivery, OwnerRun, RunName, Season, TakenUnits,
 };
 pub use payment::{
-    Held, OpenCheckout, ProviderAccount, RefundAttempt, RefundOutcome, Refunds, ReviewOutcome, Reviewed, Units,
+    Held, OpenCheckout, PaymentFacts, Proceeds, ProviderAccount, RefundAttempt, RefundOutcome, Refunds, ReviewOutcome,
+    Reviewed, Units,
 };
 pub use player_name::{BedrockPrefix, NotAPlayerName, PlayerName};
 pub use proof::{

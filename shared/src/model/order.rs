@@ -2,7 +2,8 @@
 
 use super::{
     ChatId, CodeText, InternalId, ItemId, LineId, LineVariable, Login, Money, OrderDelivery, OrderNumber,
-    OrderSubscription, PaymentType, PlayerName, ProviderAccount, RefundAttempt, Reviewed, ServerId, UserId,
+    OrderSubscription, PaymentFacts, PaymentType, PlayerName, ProviderAccount, RefundAttempt, Reviewed, ServerId,
+    UserId,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -398,4 +399,7 @@ pub struct OrderEffects {
     /// How far its delivery is; `None` if nothing of it runs on a game server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delivery: Option<OrderDelivery>,
+    /// How it was paid, and what the store has of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub facts: Option<PaymentFacts>,
 }

@@ -141,3 +141,40 @@ pub struct Refunds {
     /// The part of them that was not refunded again.
     pub unreturned: Money,
 }
+
+/// What reports need to know of a payment, as far as the provider has said it.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct PaymentFacts {
+    /// The way that it was paid, by the provider's word.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub method: Option<String>,
+    /// The country of the card, or else of the buyer's address, as two letters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub country: Option<String>,
+    /// What the store has of it; known up to some minutes later.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proceeds: Option<Proceeds>,
+}
+
+/// What a store has of a payment, in minor units of the currency in which the provider pays it out.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Proceeds {
+    pub fee: Money,
+    /// Negative if the fee is more than was paid.
+    pub net: Money,
+    /// The currency's code in upper case. It need not be that of the order.
+    pub currency: String,
+}
+
+impl PaymentFacts {
+    /// These facts, with those of another look that are missing here. What is known stays: however looks differ, each fact
+    /// is written once.
+    #[must_use]
+    pub fn with(&self, later: &Self) -> Self {
+        Self {
+            method: self.method.clone().or_else(|| later.method.clone()),
+            country: self.country.clone().or_else(|| later.country.clone()),
+            proceeds: self.proceeds.clone().or_else(|| later.proceeds.clone()),
+        }
+    }
+}

@@ -12,7 +12,7 @@ pub(super) fn webhook_event_of(event: &Event) -> Option<WebhookEvent> {
         | EventKind::SessionPaymentFailed
         | EventKind::SessionExpired => object().map(WebhookEvent::Checkout),
         // Each names the payment that it belongs to.
-        EventKind::ChargeRefunded | EventKind::RefundUpdated | EventKind::RefundFailed => {
+        EventKind::ChargeRefunded | EventKind::ChargeUpdated | EventKind::RefundUpdated | EventKind::RefundFailed => {
             event.payment_intent.as_ref().map(|intent| WebhookEvent::Payment(intent.to_string()))
         }
         EventKind::DisputeCreated | EventKind::DisputeUpdated | EventKind::DisputeClosed => {

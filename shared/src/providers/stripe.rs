@@ -7,7 +7,9 @@ use super::paid::Paid;
 use super::subscription::described;
 use crate::config::{Config, StripeKeys};
 use crate::deadline;
-use crate::model::{Cancellation, InternalId, Money, Order, ProviderAccount, RefundAttempt, RefundOutcome};
+use crate::model::{
+    Cancellation, InternalId, Money, Order, PaymentFacts, Proceeds, ProviderAccount, RefundAttempt, RefundOutcome,
+};
 use crate::rules::checkout::bill;
 use crate::rules::payment::PaymentState;
 use crate::rules::payment_methods::CARD;
@@ -153,7 +155,8 @@ impl Stripe {
         };
         let intent = fetched.as_ref().or_else(|| paid.intent()?.object());
         let refunds = self.refunds(intent).await?;
-        self.with_disputes(self.state(paid, &refunds), intent).await
+        let facts = intent.and_then(charge).map(facts_of).unwrap_or_default();
+        self.with_disputes(PaymentState { facts, ..self.state(paid, &refunds) }, intent).await
     }
 
     /// Creates a session. What Stripe refuses of it is left out, so that the buyer can pay: a customer who was deleted in the
@@ -230,6 +233,7 @@ impl Stripe {
             attempts: refunds.iter().filter_map(attempt_of).collect(),
             disputes: Vec::new(),
             period: paid.period(),
+            facts: PaymentFacts::default(),
         }
     }
 }
@@ -412,6 +416,22 @@ fn is_invoice(id: &str) -> bool {
 
 fn charge(intent: &PaymentIntent) -> Option<&Charge> {
     intent.latest_charge.as_ref().and_then(Expandable::object)
+}
+
+/// What a charge says for reports. Whatever is missing is left out.
+fn facts_of(charge: &Charge) -> PaymentFacts {
+    let details = charge.payment_method_details.as_ref();
+    let of_card = details.and_then(|details| details.card.as_ref()?.country.clone());
+    let of_buyer = || charge.billing_details.as_ref()?.address.as_ref()?.country.clone();
+    let proceeds = charge.balance_transaction.as_ref().and_then(Expandable::object).and_then(|change| {
+        let currency = change.currency.as_ref()?.to_ascii_uppercase();
+        Some(Proceeds { fee: Money::from_minor(change.fee?), net: Money::from_minor(change.net?), currency })
+    });
+    PaymentFacts {
+        method: details.and_then(|details| details.kind.clone()),
+        country: of_card.or_else(of_buyer),
+        proceeds,
+    }
 }
 
 /// The number of our attempt that a refund was made by, and its state.

@@ -3,8 +3,8 @@
 //! said.
 
 use crate::model::{
-    InternalId, Money, Order, OrderEffects, OrderStatus, ProviderAccount, ProviderCheckout, RefundOutcome, Refunds,
-    ReviewOutcome,
+    InternalId, Money, Order, OrderEffects, OrderStatus, PaymentFacts, ProviderAccount, ProviderCheckout,
+    RefundOutcome, Refunds, ReviewOutcome,
 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,6 +41,8 @@ pub struct PaymentState {
     pub disputes: Vec<(String, String)>,
     /// The period of a subscription that it is for.
     pub period: Option<PaidPeriod>,
+    /// What reports need. No decision follows from it.
+    pub facts: PaymentFacts,
 }
 
 /// The period of a subscription that a payment is for.
@@ -62,6 +64,14 @@ impl PaymentState {
     pub fn is_refunded(&self) -> bool {
         self.refunded >= self.amount && self.refunded > Money::ZERO
     }
+}
+
+/// The facts about an order's payment, if the order lacks some of them.
+pub fn new_facts(order: &Order, effects: &OrderEffects, state: &PaymentState) -> Option<PaymentFacts> {
+    let known = effects.facts.clone().unwrap_or_default();
+    let next = known.with(&state.facts);
+    let is_paid = state.progress == Progress::Paid && state.order.as_ref() == Some(&order.internal_id);
+    (is_paid && next != known).then_some(next)
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

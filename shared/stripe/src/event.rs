@@ -24,6 +24,8 @@ names! {
         SessionExpired = "checkout.session.expired",
         /// A charge was refunded, in part or in full.
         ChargeRefunded = "charge.refunded",
+        /// Something of a charge has become known: its fee, for example.
+        ChargeUpdated = "charge.updated",
         /// A refund has changed; it may have failed days after it was made.
         RefundUpdated = "refund.updated",
         /// A refund has failed: the money is back with the store.
@@ -49,12 +51,13 @@ names! {
 
 impl EventKind {
     /// The events that a checkout follows.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::SessionCompleted,
         Self::SessionPaymentSucceeded,
         Self::SessionPaymentFailed,
         Self::SessionExpired,
         Self::ChargeRefunded,
+        Self::ChargeUpdated,
         Self::RefundUpdated,
         Self::RefundFailed,
         Self::DisputeCreated,

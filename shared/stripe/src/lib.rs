@@ -30,7 +30,9 @@ pub use error::{Error, Failure, Refusal, RefusalKind};
 pub use event::{Event, EventKind, EventPage};
 pub use list::{List, Metadata};
 pub use methods::PaymentMethodConfiguration;
-pub use objects::{Charge, Dispute, DisputeStatus, EvidenceDetails, Expandable, IntentStatus, PaymentIntent};
+pub use objects::{
+    BalanceTransaction, Charge, Dispute, DisputeStatus, EvidenceDetails, Expandable, IntentStatus, PaymentIntent,
+};
 pub use portal::{LoginPage, PortalConfiguration, PortalSession};
 pub use refund::{NewRefund, Refund, RefundStatus};
 pub use session::{Line, NewSession, NewSubscription, PaymentStatus, Session, SessionStatus};

@@ -99,9 +99,10 @@ pub struct PaymentIntent {
 }
 
 impl PaymentIntent {
-    /// Fetches a payment with its last charge and the charge's newest refunds.
+    /// Fetches a payment with its last charge, the charge's newest refunds and its fee.
     pub fn retrieve(id: &ObjectId) -> Call<Self> {
-        Call::get(path("payment_intents", id), Form::default().with("expand[]", "latest_charge.refunds"))
+        let form = Form::default().with("expand[]", "latest_charge.refunds");
+        Call::get(path("payment_intents", id), form.with("expand[]", "latest_charge.balance_transaction"))
     }
 }
 
@@ -123,6 +124,16 @@ pub struct Charge {
     /// The number of the receipt, once Stripe has sent one to the buyer.
     #[serde(default)]
     pub receipt_number: Option<String>,
+    /// The address of the receipt, which shows what is refunded as well.
+    #[serde(default)]
+    pub receipt_url: Option<String>,
+    #[serde(default)]
+    pub payment_method_details: Option<PaymentMethodDetails>,
+    #[serde(default)]
+    pub billing_details: Option<BillingDetails>,
+    /// The change of the store's balance: `None` until Stripe knows the fee, which may be minutes after the payment.
+    #[serde(default)]
+    pub balance_transaction: Option<Expandable<BalanceTransaction>>,
     /// The newest refunds, if the call asked for them.
     pub refunds: Option<List<Refund>>,
 }
@@ -131,6 +142,33 @@ impl Charge {
     pub fn retrieve(id: &ObjectId) -> Call<Self> {
         Call::get(path("charges", id), Form::default())
     }
+}
+
+/// The way that a charge was paid.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct PaymentMethodDetails {
+    /// Its word, as in the parameters of a session.
+    #[serde(rename = "type")]
+    pub kind: Option<String>,
+    pub card: Option<CardDetails>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct CardDetails {
+    /// The country of the bank, as two letters.
+    pub country: Option<String>,
+}
+
+/// What a buyer gave with a payment.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct BillingDetails {
+    pub address: Option<BillingAddress>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct BillingAddress {
+    /// As two letters.
+    pub country: Option<String>,
 }
 
 /// The most disputes on a page.
@@ -195,6 +233,14 @@ impl EvidenceDetails {
 pub struct BalanceTransaction {
     /// Without fees; negative if it was taken.
     pub amount: i64,
+    #[serde(default)]
+    pub fee: Option<i64>,
+    /// The amount less the fee.
+    #[serde(default)]
+    pub net: Option<i64>,
+    /// The currency's code in lower case. It need not be that of the payment.
+    #[serde(default)]
+    pub currency: Option<String>,
 }
 
 impl Dispute {
@@ -250,5 +296,32 @@ mod tests {
         assert_eq!(outcome("prevented", &format!("{taken}, {given}")), DisputeStatus::Prevented);
         assert_eq!(outcome("prevented", ""), DisputeStatus::Prevented);
         assert_eq!(outcome("under_review", taken), DisputeStatus::UnderReview);
+    }
+
+    #[test]
+    fn a_charge_is_read_whatever_it_says_of_its_method_and_fee() {
+        let read = |more: &str| {
+            let text = format!(
+                r#"{{"id": "ch_1", "amount": 5, "amount_refunded": 0, "refunded": false, "disputed": false, "currency": "eur",
+                    "livemode": true, "payment_intent": "pi_1", "refunds": null {more}}}"#
+            );
+            serde_json::from_str::<Charge>(&text).unwrap_or_else(|error| panic!("{more}: {error}"))
+        };
+        for more in [
+            "",
+            r#", "payment_method_details": null, "billing_details": null, "balance_transaction": null"#,
+            r#", "payment_method_details": {}, "billing_details": {}, "balance_transaction": "txn_1""#,
+            r#", "payment_method_details": {"type": "new", "new": {"country": 5}}, "billing_details": {"address": null}"#,
+            r#", "payment_method_details": {"type": null, "card": null}, "billing_details": {"address": {"country": null}}"#,
+            r#", "balance_transaction": {"id": "txn_1", "amount": 5, "fee": null, "net": null, "currency": null}"#,
+            r#", "balance_transaction": {"id": "txn_1", "amount": 5}"#,
+        ] {
+            let change = read(more).balance_transaction;
+            assert_eq!(change.as_ref().and_then(Expandable::object).and_then(|change| change.fee), None, "{more}");
+        }
+        let whole =
+            r#", "balance_transaction": {"amount": 5, "fee": 7, "net": -2, "currency": "usd", "fee_details": []}"#;
+        let change = read(whole).balance_transaction.unwrap().object().unwrap().clone();
+        assert_eq!((change.fee, change.net, change.currency.as_deref()), (Some(7), Some(-2), Some("usd")));
     }
 }

@@ -145,10 +145,12 @@ impl Session {
         Call::post(SESSIONS, form, Some(key))
     }
 
-    /// Fetches a session with its payment, the payment's charge and the charge's newest refunds; or with its first invoice.
+    /// Fetches a session with its payment, the payment's charge, the charge's newest refunds and its fee; or with its first
+    /// invoice.
     pub fn retrieve(id: &ObjectId) -> Call<Self> {
         let form = Form::default()
             .with("expand[]", "payment_intent.latest_charge.refunds")
+            .with("expand[]", "payment_intent.latest_charge.balance_transaction")
             .with("expand[]", "invoice.payments");
         Call::get(path("checkout/sessions", id), form)
     }

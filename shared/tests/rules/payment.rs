@@ -3,10 +3,10 @@
 use crate::any::{self, money};
 use serde_json::json;
 use shared::model::{
-    InternalId, Money, Order, OrderEffects, OrderStatus, ProviderAccount, ProviderCheckout, RefundAttempt,
-    RefundOutcome, Refunds, ReviewOutcome, Reviewed,
+    InternalId, Money, Order, OrderEffects, OrderStatus, PaymentFacts, Proceeds, ProviderAccount, ProviderCheckout,
+    RefundAttempt, RefundOutcome, Refunds, ReviewOutcome, Reviewed,
 };
-use shared::rules::payment::{Decision, Origin, PaymentState, Progress, decide, is_left, origin};
+use shared::rules::payment::{Decision, Origin, PaymentState, Progress, decide, is_left, new_facts, origin};
 use shared::rules::refund::{NextStep, RefundRefusal, next_step};
 
 /// An order of 300.
@@ -130,6 +130,7 @@ fn payment(refunded: i64, failed: i64) -> PaymentState {
         attempts: Vec::new(),
         disputes: Vec::new(),
         period: None,
+        facts: PaymentFacts::default(),
     }
 }
 
@@ -303,5 +304,38 @@ fn an_account_is_left_unless_it_is_certainly_another() {
         (leaving(None, true), account(None, false), false),
     ] {
         assert_eq!(is_left(mark.as_ref(), &ours), expected, "{mark:?} {ours:?}");
+    }
+}
+
+#[test]
+fn what_is_known_of_a_payment_is_written_once_and_decides_nothing() {
+    let order = order(OrderStatus::Paid);
+    let says = |method: Option<&str>, country: Option<&str>, fee: Option<i64>| PaymentState {
+        facts: PaymentFacts {
+            method: method.map(str::to_owned),
+            country: country.map(str::to_owned),
+            proceeds: fee.map(|fee| Proceeds { fee: money(fee), net: money(300 - fee), currency: "USD".to_owned() }),
+        },
+        ..payment(0, 0)
+    };
+    let noted = |facts: &PaymentFacts| OrderEffects { facts: Some(facts.clone()), ..OrderEffects::default() };
+    let first = says(Some("card"), None, None);
+    let known = new_facts(&order, &OrderEffects::default(), &first).unwrap();
+    for (looks, is_news) in [
+        (first.clone(), false),
+        (says(None, None, None), false),
+        (says(Some("link"), None, None), false),
+        (says(None, Some("DE"), None), true),
+        (says(Some("link"), None, Some(301)), true),
+        (PaymentState { progress: Progress::Processing, ..says(None, Some("DE"), Some(1)) }, false),
+        (PaymentState { order: Some(InternalId::new("other")), ..says(None, Some("DE"), Some(1)) }, false),
+    ] {
+        let next = new_facts(&order, &noted(&known), &looks);
+        assert_eq!(next.is_some(), is_news, "{looks:?}");
+        let next = next.unwrap_or_else(|| known.clone());
+        assert_eq!(next.method, known.method, "what is known stays");
+        assert_eq!(new_facts(&order, &noted(&next), &looks), None, "a second look writes nothing");
+        let nothing = PaymentState { facts: PaymentFacts::default(), ..looks.clone() };
+        assert_eq!(decide(&order, &noted(&next), &looks), decide(&order, &OrderEffects::default(), &nothing));
     }
 }

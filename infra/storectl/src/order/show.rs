@@ -7,8 +7,8 @@ use crate::delivery::{CommandFacts, Progress, left_out, named};
 use crate::prelude::*;
 use serde::Serialize;
 use shared::model::{
-    InternalId, Item, ItemId, LineVariable, LoginKind, Money, OrderLine, OrderStatus, PublishedItem, RefundOutcome,
-    ReviewOutcome, ServerId, Settings, User, UserId,
+    InternalId, Item, ItemId, LineVariable, LoginKind, Money, OrderLine, OrderStatus, Proceeds, PublishedItem,
+    RefundOutcome, ReviewOutcome, ServerId, Settings, User, UserId,
 };
 use shared::money::CurrencyFormat;
 use shared::rules::line_refund::line_id;
@@ -84,6 +84,14 @@ fn checkout_lines(stored: &StoredOrder, format: CurrencyFormat) -> Vec<String> {
         let session = checkout.session.as_deref().unwrap_or("not opened yet");
         let intent = checkout.intent.as_ref().map(|intent| format!(", payment {intent}")).unwrap_or_default();
         lines.push(format!("checkout {session}{intent}, ends {}", Time(checkout.expires_at)));
+    }
+    if let Some(facts) = &effects.facts {
+        let from = facts.country.as_ref().map(|country| format!(" from {country}")).unwrap_or_default();
+        lines.push(format!("paid by {}{from}", facts.method.as_deref().unwrap_or("a method that is not known")));
+        lines.extend(facts.proceeds.as_ref().map(|Proceeds { fee, net, currency }| {
+            let format = payout_format(currency);
+            format!("fee {}, net {} {currency}", format.money(*fee), format.money(*net))
+        }));
     }
     if refunded(stored) > Money::ZERO {
         lines.push(format!("refunded: {} of {}", format.money(refunded(stored)), format.money(stored.order.price)));
@@ -232,6 +240,13 @@ pub fn facts<'a>(stored: &'a StoredOrder, digits: u8, names: Option<&'a Names>) 
         provider: effects.provider.as_ref().map(|checkout| facts! {
             session: &checkout.session, intent: &checkout.intent, until: Time(checkout.expires_at),
         }),
+        payment: effects.facts.as_ref().map(|facts| facts! {
+            method: &facts.method, country: &facts.country,
+            proceeds: facts.proceeds.as_ref().map(|Proceeds { fee, net, currency }| {
+                let format = payout_format(currency);
+                facts! { fee: format.money(*fee), net: format.money(*net), currency }
+            }),
+        }),
         refunded: format.money(refunded(stored)), over_limit: effects.over_limit, review: &effects.review,
         dispute: &effects.dispute, disputes: &effects.disputes,
         refund: effects.refund.as_ref().map(|last| facts! {
@@ -283,6 +298,11 @@ pub fn refunded(stored: &StoredOrder) -> Money {
 /// The format of an order's amounts: in the digits with which it was recorded, or the store's.
 pub fn format_of(stored: &StoredOrder, digits: u8) -> CurrencyFormat {
     CurrencyFormat::new(stored.order.digits.unwrap_or(digits))
+}
+
+/// The format of amounts in a currency in which the provider pays out.
+fn payout_format(currency: &str) -> CurrencyFormat {
+    CurrencyFormat::new(publish::provider::at_stripe(currency).map_or(2, |charged| charged.digits))
 }
 
 /// Names, as they are now. An account that was erased and an item that is no longer published have none.

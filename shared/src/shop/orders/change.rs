@@ -6,7 +6,9 @@ use super::effects::{Limits, OrderInputs, Taken, changes};
 use super::refusal::{Guarded, OrderRefusal};
 use super::{Payment, StoredOrder};
 use crate::clock::Clock;
-use crate::model::{Cart, CodeText, InternalId, ItemId, Order, OrderLine, OrderStatus, PlayerName, Reviewed, UserId};
+use crate::model::{
+    Cart, CodeText, InternalId, ItemId, Order, OrderLine, OrderStatus, PaymentFacts, PlayerName, Reviewed, UserId,
+};
 use crate::rules::checkout::without_bought;
 use crate::rules::order::may_become;
 use crate::rules::ownership::with_terms;
@@ -80,12 +82,14 @@ pub(in crate::shop) struct Step<'a> {
     pub(in crate::shop) limits: Limits,
     /// The outcome of an operator's review that ends with it.
     pub(in crate::shop) reviewed: Option<&'a Reviewed>,
+    /// What is known of the payment, if the change is about one.
+    pub(in crate::shop) facts: Option<&'a PaymentFacts>,
 }
 
 impl Step<'_> {
     /// A change without a provider.
     pub(in crate::shop) const fn to(to: OrderStatus, now: i64) -> Self {
-        Self { to, now, intent: None, period: None, lines: None, limits: Limits::Guarded, reviewed: None }
+        Self { to, now, intent: None, period: None, lines: None, limits: Limits::Guarded, reviewed: None, facts: None }
     }
 }
 
@@ -159,6 +163,7 @@ fn take_step(order: &mut StoredOrder, step: &Step<'_>) {
     if let Some(reviewed) = step.reviewed {
         (effects.reviewed, effects.review) = (Some(reviewed.clone()), None);
     }
+    effects.facts = step.facts.cloned().or_else(|| effects.facts.take());
     effects.held = false;
     order.order.status = step.to;
 }

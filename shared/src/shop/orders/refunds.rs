@@ -2,7 +2,9 @@
 //! [`StoredOrder`] has them all.
 
 use super::{Payment, StoredOrder};
-use crate::model::{Money, Order, OrderLine, OrderStatus, RefundAttempt, RefundOutcome, Refunds, Reviewed};
+use crate::model::{
+    Money, Order, OrderLine, OrderStatus, PaymentFacts, RefundAttempt, RefundOutcome, Refunds, Reviewed,
+};
 use crate::table::StoreError;
 use crate::table::codec::{Item, encode_live};
 use crate::table::keys::Key;
@@ -183,6 +185,16 @@ impl StoredOrder {
             .text(":status", self.order.status.as_str())
             .text(":intent", intent);
         Ok(vec![own, Payment::put(&self.order, intent)?])
+    }
+
+    /// The write that notes what has become known of the payment, on the condition that what was known is as it was read.
+    pub fn set_facts(&self, facts: &PaymentFacts) -> Result<Write, StoreError> {
+        let key = self.key();
+        let write = Write::update(self.key(), "SET facts = :facts").value(":facts", encode(&key, facts)?);
+        Ok(match &self.effects.facts {
+            None => write.only_if("attribute_exists(provider) AND attribute_not_exists(facts)"),
+            Some(read) => write.only_if("facts = :read_facts").value(":read_facts", encode(&key, read)?),
+        })
     }
 
     /// The condition that the provider's payment is as it was read.

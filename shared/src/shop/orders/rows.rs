@@ -118,11 +118,13 @@ impl StoredOrder {
         let has_new_lines = after.order.lines != self.order.lines;
         let subscription = then.subscription.as_ref().filter(|_| then.subscription != now.subscription);
         let reviewed = then.reviewed.as_ref().filter(|_| then.reviewed != now.reviewed);
+        let facts = then.facts.as_ref().filter(|_| then.facts != now.facts);
         removed.extend(reviewed.map(|_| "review"));
         for (value, words, name) in [
             (has_new_lines.then(|| encode(&key, &after.order.lines)), "#lines = :lines", ":lines"),
             (subscription.map(|own| encode(&key, own)), "subscription = :subscription", ":subscription"),
             (reviewed.map(|reviewed| encode(&key, reviewed)), "reviewed = :reviewed", ":reviewed"),
+            (facts.map(|facts| encode(&key, facts)), "facts = :facts", ":facts"),
         ] {
             if let Some(value) = value {
                 set.push(words);

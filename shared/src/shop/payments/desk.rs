@@ -11,7 +11,7 @@ use crate::model::{
     User, UserName,
 };
 use crate::rules::dispute::{decisive, is_older, is_taken_back, takes_back};
-use crate::rules::payment::{Decision, Origin, PaymentState, Progress, decide, is_own, origin};
+use crate::rules::payment::{Decision, Origin, PaymentState, Progress, decide, is_own, new_facts, origin};
 use crate::shop::accounts::bans;
 use crate::shop::orders::change::{Step, after, complete, give_up, must_change, write_paid};
 use crate::shop::orders::{self, StoredOrder};
@@ -244,10 +244,16 @@ async fn abandon<P: Provider>(provider: &P, state: &PaymentState) -> Result<(), 
     provider.cancel_subscription(&period.subscription, how).await
 }
 
-/// Writes the order of a payment as soon as the payment is known: later refunds and disputes name only the payment.
+/// Writes the order of a payment as soon as the payment is known: later refunds and disputes name only the payment. And what has
+/// become known of it since.
 async fn note_payment(db: &Db, stored: &StoredOrder, state: &PaymentState) -> Result<(), StoreError> {
-    let Some(intent) = unknown_intent(stored, state) else { return Ok(()) };
-    send(db, stored.set_intent(intent)?).await
+    if let Some(intent) = unknown_intent(stored, state) {
+        send(db, stored.set_intent(intent)?).await?;
+    }
+    match new_facts(&stored.order, &stored.effects, state) {
+        Some(facts) => send(db, vec![stored.set_facts(&facts)?]).await,
+        None => Ok(()),
+    }
 }
 
 impl<P: Provider> Desk<'_, &P> {
@@ -268,7 +274,8 @@ impl<P: Provider> Desk<'_, &P> {
     /// Writes that an order is paid. What was not held and cannot be taken any more is refunded.
     async fn pay_or_refund(&self, stored: &mut StoredOrder, state: &PaymentState) -> Result<(), SettleError> {
         let (intent, period) = (state.intent.as_deref(), state.period.as_ref());
-        let step = Step { intent, period, ..Step::to(OrderStatus::Paid, self.clock.seconds()) };
+        let facts = new_facts(&stored.order, &stored.effects, state);
+        let step = Step { intent, period, facts: facts.as_ref(), ..Step::to(OrderStatus::Paid, self.clock.seconds()) };
         if write_paid(self.db, self.clock, stored, &step).await? {
             return Ok(());
         }
