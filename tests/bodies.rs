@@ -22,7 +22,7 @@ struct Reader {
     is_miss: fn(&Value) -> bool,
 }
 
-const READERS: [Reader; 7] = [
+const READERS: [Reader; 8] = [
     Reader {
         path: "/cart/acceptCoupon",
         field: "coupon",
@@ -85,6 +85,15 @@ const READERS: [Reader; 7] = [
         user: None,
         is_hit: |body| body["lines"].is_array(),
         is_miss: |body| body["status"] == "not_found",
+    },
+    Reader {
+        path: "/payments/receipt",
+        field: "order_id",
+        good: "u2qlyq2uxxth4o4j",
+        longest: 255,
+        user: Some("Thornwick"),
+        is_hit: |body| body["message"] == "There is no receipt of this payment.",
+        is_miss: |body| body["message"] == "This payment does not exist.",
     },
 ];
 

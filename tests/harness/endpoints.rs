@@ -116,11 +116,11 @@ impl Endpoint {
         status.and_then(|status| status.try_into().ok()).unwrap_or(200)
     }
 
-    /// The number of writes that count a request: one for a rate limit, two if it opens a window. payments/create and
-    /// payments/portal count their requests themselves.
+    /// The number of writes that count a request: one for a rate limit, two if it opens a window. payments/create,
+    /// payments/portal and payments/receipt count their requests themselves.
     pub fn counting_writes(&self) -> usize {
         let counts = self.declaration.rate_limit.is_some()
-            || ["payments/create", "payments/portal"].contains(&self.declaration.name);
+            || ["payments/create", "payments/portal", "payments/receipt"].contains(&self.declaration.name);
         if counts { 2 } else { 0 }
     }
 }

@@ -15,5 +15,6 @@ mod open_limited;
 mod paused;
 mod portal;
 mod rate_limit;
+mod receipt;
 mod stripe_webhook;
 pub mod support;

@@ -24,7 +24,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The requests that an address may send, with refused ones and those to payments/portal. Those that begin a checkout
+/// The requests that an address may send, with refused ones and those to payments/portal and payments/receipt. Those that begin a checkout
 /// count toward [`CHECKOUTS`] as well.
 pub const REQUESTS: RateLimit = RateLimit { kind: "pay", requests: 60, seconds: 600 };
 /// The most entries of `details`.

@@ -74,6 +74,8 @@ pub struct OwnBody {
     gift_card: Option<String>,
     /// Whether it paid for a subscription, which is cancelled on the page of POST /payments/portal.
     is_subscription: bool,
+    /// Whether it was paid at the provider, whose receipt POST /payments/receipt finds.
+    has_receipt: bool,
 }
 
 /// A line of an order.
@@ -142,7 +144,7 @@ impl Endpoint for Delivery {
 }
 
 /// Whether the caller's login is the one that began the order, or proves the account.
-fn may_act(stored: &StoredOrder, claim: Option<Claim>) -> bool {
+pub fn may_act(stored: &StoredOrder, claim: Option<Claim>) -> bool {
     let login = claim.and_then(|claim| claim.login());
     login.is_some_and(|login| login.is_proven() || stored.effects.login == Some(login))
 }
@@ -169,6 +171,7 @@ fn own(stored: &StoredOrder, now: i64) -> OwnBody {
         coupon: effects.coupon.as_ref().map(CodeText::masked),
         gift_card: effects.gift_card.as_ref().map(|card| card.code.masked()),
         is_subscription: effects.subscription.is_some(),
+        has_receipt: stored.intent().is_some(),
     }
 }
 

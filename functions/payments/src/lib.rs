@@ -1,5 +1,5 @@
 //! The payments function: which methods there are, checkouts, webhooks, the state of orders and of
-//! their delivery, the provider's page of subscriptions, and the scheduled sweep.
+//! their delivery, the provider's receipts and page of subscriptions, and the scheduled sweep.
 //!
 //! Reads what a cart's price depends on. Writes orders, ledgers, users, codes, carts and stock inside transactions
 //! only; counters of rate limits and sequences by single updates.
@@ -10,6 +10,7 @@ mod delivery;
 mod list_methods;
 mod list_orders;
 mod portal;
+mod receipt;
 mod stripe_webhook;
 mod sweep;
 
@@ -29,6 +30,7 @@ pub static ENDPOINTS: &[Route<State>] = &[
     Route::to::<list_methods::ListMethods>(),
     Route::to::<list_orders::ListOrders>(),
     Route::to::<portal::Portal>(),
+    Route::to::<receipt::Receipt>(),
     Route::to::<stripe_webhook::StripeWebhook>(),
     Route::to::<sweep::Sweep>(),
 ];

@@ -59,7 +59,7 @@ impl Refusal for PortalRefusal {
     fn documented() -> Vec<(&'static str, Self)> {
         vec![
             (
-                "This address has sent 60 requests to payments/create and payments/portal in 10 minutes",
+                "This address has sent 60 requests to payments/create, payments/portal and payments/receipt in 10 minutes",
                 Self::TooManyAttempts { retry_seconds: REQUESTS.seconds },
             ),
             (

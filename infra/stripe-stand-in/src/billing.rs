@@ -253,6 +253,8 @@ pub(super) struct Invoice {
     pub(super) paid_at: Option<i64>,
     #[serde(default)]
     pub(super) voided_at: Option<i64>,
+    #[serde(default)]
+    pub(super) url: Option<String>,
 }
 
 impl Invoice {
@@ -339,6 +341,7 @@ impl Invoice {
                 "currency": self.terms.currency,
                 "customer": self.terms.customer,
                 "effective_at": self.created,
+                "hosted_invoice_url": self.url,
                 "lines": super::webhooks::list(&format!("/v1/invoices/{}/lines", self.id), &lines, false),
                 "livemode": self.terms.livemode,
                 "next_payment_attempt": self.next_attempt,

@@ -88,6 +88,7 @@ impl State {
         now: i64,
     ) -> String {
         let id = self.id("in");
+        let url = Some(format!("{}/invoices/{id}", self.base));
         let Some(subscription) = self.billing.subscriptions.get_mut(subscription) else { return id };
         subscription.latest_invoice = Some(id.clone());
         let invoice = Invoice {
@@ -105,6 +106,7 @@ impl State {
             attempts: 0,
             next_attempt: None,
             paid_at: None,
+            url,
         };
         self.billing.invoices.insert(id.clone(), invoice);
         id

@@ -391,6 +391,17 @@ impl Provider for Stripe {
         Ok(default.map(|default| default.login_page).filter(|page| page.enabled).and_then(|page| page.url))
     }
 
+    async fn receipt(&self, session: &str) -> Result<Option<String>, ProviderError> {
+        let id = id(session)?;
+        if is_invoice(session) {
+            return Ok(self.send_about(Invoice::retrieve(&id)).await?.hosted_invoice_url);
+        }
+        let session = self.send_about(stripe::Session::retrieve(&id)).await?;
+        let invoice = session.invoice.as_ref().and_then(Expandable::object);
+        let of_charge = || charge(session.payment_intent.as_ref()?.object()?)?.receipt_url.clone();
+        Ok(invoice.and_then(|invoice| invoice.hosted_invoice_url.clone()).or_else(of_charge))
+    }
+
     async fn return_payment(&self, payment: &PaymentState) -> Result<(), ProviderError> {
         let intent = id(payment.intent.as_deref().unwrap_or_default())?;
         let order = payment.order.as_ref().map(InternalId::as_str).unwrap_or_default();

@@ -56,6 +56,8 @@ pub struct Invoice {
     /// The payment; `None` for an invoice of nothing, and for one that was paid in another way.
     pub payment_intent: Option<Expandable<PaymentIntent>>,
     pub lines: List<InvoiceLine>,
+    /// The address at which a buyer sees it, once it is final.
+    pub hosted_invoice_url: Option<String>,
 }
 
 /// An invoice in the form in which Stripe sends it.
@@ -72,6 +74,7 @@ struct Sent {
     parent: Option<Parent>,
     payments: Option<List<InvoicePayment>>,
     lines: List<InvoiceLine>,
+    hosted_invoice_url: Option<String>,
 }
 
 /// What an invoice was made for.
@@ -106,6 +109,7 @@ impl From<Sent> for Invoice {
             metadata: metadata.flatten().unwrap_or_default(),
             payment_intent: the_one.and_then(|payment| payment.payment.payment_intent.clone()).map(Expandable::Id),
             lines: sent.lines,
+            hosted_invoice_url: sent.hosted_invoice_url,
         }
     }
 }

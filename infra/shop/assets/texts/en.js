@@ -173,6 +173,7 @@ export default {
   "order.number_of": "no. {0}",
   "order.own_page": "The page of this order",
   "order.pay": "Pay now",
+  "order.receipt": "Receipt",
   "order.refunded": "Refunded",
   "order.refunded_on": "{0} on {1}",
   "order.refunded_part": "Refunded in part",

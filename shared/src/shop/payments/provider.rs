@@ -76,6 +76,10 @@ pub trait Provider: Debug + Sync {
     /// if the account has none.
     fn login_page(&self) -> impl Future<Output = Result<Option<String>, ProviderError>> + Send;
 
+    /// The URL of the receipt of a payment, or of its invoice; `None` if it has neither. Not stored: who has it sees what the
+    /// buyer gave with the payment.
+    fn receipt(&self, session: &str) -> impl Future<Output = Result<Option<String>, ProviderError>> + Send;
+
     /// Refunds all that is left of a payment that no order has. It is done once.
     fn return_payment(&self, payment: &PaymentState) -> impl Future<Output = Result<(), ProviderError>> + Send;
 }

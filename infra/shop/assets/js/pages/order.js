@@ -160,10 +160,26 @@ function summary(found, order, delivery, isReturn) {
       [t("order.amount"), moneyIn(order.price, order.currency)],
       refund(delivery, order),
     ].filter(Boolean).map(([name, text]) => h("div", {}, h("dt", {}, name), h("dd", {}, text)))),
+    own?.has_receipt && receipt(order),
     isPaid && own?.is_subscription && h("p", {}, h("a", { href: "/subscriptions" }, t("subscriptions.change"))),
     isPaid && h("p", { class: "chips" }, h("a", { class: "button primary", href: "/" }, t("back")), isReturn && h("a", { class: "button", href: `/orders/${encodeURIComponent(order.internal_id)}` }, t("order.own_page"))),
     ["FAILED", "CANCELLED"].includes(order.status) && h("p", {}, h("a", { class: "button", href: "/cart" }, t("cart.back"))),
   ].filter(Boolean);
+}
+
+/** A button that leads to the provider's receipt. Its address is asked for when it is wanted. */
+function receipt({ internal_id: id }) {
+  const said = h("span", { role: "status" });
+  const open = works(h("button", { type: "button" }, t("order.receipt")), async () => {
+    try {
+      const { url, message } = await call("/payments/receipt", { order_id: id });
+      if (url) location.assign(url);
+      else said.textContent = message;
+    } catch (error) {
+      refusal(error, (text) => { said.textContent = text; });
+    }
+  });
+  return h("p", { class: "chips" }, open, said);
 }
 
 /** What happens after a payment. */
