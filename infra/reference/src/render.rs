@@ -40,7 +40,8 @@ pub fn payment_methods() -> String {
     for Method { word, is_late, refund, recurs, .. } in METHODS {
         let when = if *is_late { "after days" } else { "at once" };
         let offered = match (is_late, recurs) {
-            (true, _) => "once, with `delayed: true`, if nothing is limited",
+            (true, true) => "once, and for subscriptions, with `delayed: true`, if nothing is limited",
+            (true, false) => "once, with `delayed: true`, if nothing is limited",
             (false, true) => "once, and for subscriptions",
             (false, false) => "once",
         };

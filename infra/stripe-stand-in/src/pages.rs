@@ -177,7 +177,9 @@ fn payment(state: &State, id: &str, note: &str) -> Response<Bytes> {
         ("complete", "processing") => {
             button(&mut page, "succeed", "Let the payment succeed");
             button(&mut page, "fail", "Let the payment fail");
-            button(&mut page, "cancel_payment", "Cancel the payment");
+            if session.invoice.is_none() {
+                button(&mut page, "cancel_payment", "Cancel the payment");
+            }
         }
         ("complete", "requires_payment_method") => button(&mut page, "cancel_payment", "Cancel the payment"),
         ("complete", "succeeded") => buttons_to_give_back(&mut page, state, id),
@@ -200,7 +202,7 @@ fn payment(state: &State, id: &str, note: &str) -> Response<Bytes> {
 
 fn buttons_to_pay(page: &mut String, session: &Session) {
     page.push_str("<form method=post><input type=hidden name=action value=pay><button class=pay>Pay</button></form>");
-    if session.has_delayed_methods() && session.recurring.is_none() {
+    if session.has_delayed_methods() {
         button(page, "delayed", "Pay by a delayed method");
     }
     for method in session.methods.iter().filter(|method| *method != "card" && !LATE.contains(&method.as_str())) {

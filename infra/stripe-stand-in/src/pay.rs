@@ -101,7 +101,7 @@ impl State {
         }
     }
 
-    fn change_charge(&mut self, intent: &str, status: &'static str) {
+    pub(super) fn change_charge(&mut self, intent: &str, status: &'static str) {
         let charge = self.intents.get(intent).and_then(|intent| intent.charge.clone()).unwrap_or_default();
         if let Some(charge) = self.charges.get_mut(&charge) {
             charge.status = status;
@@ -160,7 +160,7 @@ impl State {
     fn pay(&mut self, session: &str, method: &'static str, now: i64) -> Result<(), String> {
         let open = self.open(session)?;
         if let Some(recurring) = &open.recurring {
-            self.subscribe(&open, recurring, now);
+            self.subscribe(&open, recurring, (method, "succeeded"), now);
             self.complete(session, if open.amount == 0 { "no_payment_required" } else { "paid" });
         } else if open.amount == 0 {
             self.complete(session, "no_payment_required");
@@ -176,8 +176,14 @@ impl State {
     }
 
     fn pay_late(&mut self, open: &Session, method: &'static str, now: i64) -> Result<(), String> {
-        if open.amount == 0 || open.recurring.is_some() {
-            return Err("This session offers no delayed method.".to_owned());
+        if open.amount == 0 {
+            return Err("There is nothing to pay.".to_owned());
+        }
+        if let Some(recurring) = &open.recurring {
+            self.subscribe(open, recurring, (method, "processing"), now);
+            self.complete(&open.id, "unpaid");
+            self.session_happens(&open.id, "checkout.session.completed", now);
+            return Ok(());
         }
         let (session, intent) = (&open.id, self.intent(open, now));
         self.change_intent(&intent, "processing", false);
@@ -200,6 +206,10 @@ impl State {
     }
 
     pub(super) fn settle(&mut self, session: &str, now: i64, succeeds: bool) -> Result<(), String> {
+        let invoice = self.sessions.get(session).map_or(Some(session.to_owned()), |found| found.invoice.clone());
+        if let Some(invoice) = invoice {
+            return self.settle_invoice(&invoice, succeeds, now);
+        }
         let intent = self.intent_in(session, &["processing"])?;
         if succeeds {
             self.change_intent(&intent, "succeeded", false);

@@ -18,11 +18,21 @@ impl State {
         session.or_else(invoice).ok_or_else(|| "There is no subscription.".to_owned())
     }
 
-    /// Pays a session of a subscription: customer, subscription and first invoice are made, if they are not yet.
-    pub(super) fn subscribe(&mut self, session: &Session, recurring: &Recurring, now: i64) {
+    /// Pays a session of a subscription by a method, at once or not: customer, subscription and first invoice are made, if they
+    /// are not yet.
+    pub(super) fn subscribe(
+        &mut self,
+        session: &Session,
+        recurring: &Recurring,
+        (method, status): (&'static str, &'static str),
+        now: i64,
+    ) {
         let (id, invoice) = self.unconfirmed(session).unwrap_or_else(|| self.new_subscription(session, recurring, now));
         let customer = self.billing.subscriptions.get(&id).map(|found| found.terms.customer.clone());
-        self.pay_invoice(&invoice, now);
+        self.charge_invoice(&invoice, method, status, now);
+        if status == "succeeded" {
+            self.invoice_is_paid(&invoice, now);
+        }
         self.change_session(&session.id, |session| {
             (session.customer, session.subscription, session.invoice) = (customer, Some(id), Some(invoice));
         });
@@ -112,45 +122,85 @@ impl State {
         id
     }
 
-    /// Tries to charge an invoice. One of nothing is paid without a payment.
-    pub(super) fn charge_invoice(&mut self, id: &str, succeeds: bool, now: i64) {
+    /// Tries to charge an invoice, whose payment then has a status. One of nothing is paid without a payment.
+    pub(super) fn charge_invoice(&mut self, id: &str, method: &'static str, status: &'static str, now: i64) {
         let Some(invoice) = self.billing.invoices.get(id).cloned() else { return };
-        let (status, charge) =
-            if succeeds { ("succeeded", "succeeded") } else { ("requires_payment_method", "failed") };
+        let (succeeds, fails) = (status == "succeeded", status == "requires_payment_method");
+        let (payment, charged) = match status {
+            "succeeded" => ("payment_intent.succeeded", "charge.succeeded"),
+            "processing" => ("payment_intent.processing", "charge.pending"),
+            _ => ("payment_intent.payment_failed", "charge.failed"),
+        };
         let intent = invoice.intent.clone().or_else(|| {
             let new = NewIntent {
                 amount: invoice.amount,
                 currency: invoice.terms.currency.clone(),
                 metadata: serde_json::Map::new(),
-                methods: vec!["card".to_owned()],
+                methods: vec![method.to_owned()],
                 livemode: invoice.terms.livemode,
                 customer: Some(invoice.terms.customer.clone()),
             };
             (invoice.amount > 0).then(|| self.new_intent(new, now))
         });
         if let Some(intent) = &intent {
-            self.change_intent(intent, status, !succeeds);
-            self.charge(intent, charge, "card", now);
+            self.change_intent(intent, status, fails);
+            self.charge(intent, charged.trim_start_matches("charge."), method, now);
         }
         if let Some(invoice) = self.billing.invoices.get_mut(id) {
             invoice.intent.clone_from(&intent);
             invoice.attempts += 1;
             invoice.status = if succeeds { "paid" } else { "open" };
             invoice.paid_at = succeeds.then_some(now);
-            invoice.next_attempt = (!succeeds).then_some(now + RETRY);
+            invoice.next_attempt = fails.then_some(now + RETRY);
         }
-        let (payment, charge) = if succeeds {
-            ("payment_intent.succeeded", "charge.succeeded")
-        } else {
-            ("payment_intent.payment_failed", "charge.failed")
-        };
         if let Some(intent) = intent {
-            self.payment_happens(&intent, payment, Some(charge), now);
+            self.payment_happens(&intent, payment, Some(charged), now);
         }
     }
 
     fn pay_invoice(&mut self, id: &str, now: i64) {
-        self.charge_invoice(id, true, now);
+        self.charge_invoice(id, "card", "succeeded", now);
+        self.invoice_is_paid(id, now);
+    }
+
+    /// The payment of an invoice that was being processed succeeds or fails.
+    pub(super) fn settle_invoice(&mut self, id: &str, succeeds: bool, now: i64) -> Result<(), String> {
+        let waits = |intent: &String| self.intents.get(intent).is_some_and(|intent| intent.status == "processing");
+        let intent = self.billing.invoices.get(id).and_then(|invoice| invoice.intent.clone()).filter(waits);
+        let intent = intent.ok_or("The invoice has no payment that is waiting.")?;
+        let (status, charge) =
+            if succeeds { ("succeeded", "succeeded") } else { ("requires_payment_method", "failed") };
+        self.change_intent(&intent, status, !succeeds);
+        self.change_charge(&intent, charge);
+        if let Some(invoice) = self.billing.invoices.get_mut(id).filter(|_| succeeds) {
+            (invoice.status, invoice.paid_at) = ("paid", Some(now));
+        }
+        if succeeds {
+            self.payment_happens(&intent, "payment_intent.succeeded", Some("charge.succeeded"), now);
+            let session = self.sessions.values().find(|session| session.invoice.as_deref() == Some(id));
+            if let Some(session) = session.map(|session| session.id.clone()) {
+                self.change_session(&session, |session| session.payment_status = "paid");
+            }
+            self.invoice_is_paid(id, now);
+        } else {
+            self.payment_happens(&intent, "payment_intent.payment_failed", Some("charge.failed"), now);
+            self.invoice_fails(id, now);
+        }
+        Ok(())
+    }
+
+    fn invoice_fails(&mut self, id: &str, now: i64) {
+        let object = self.billing.object(id).unwrap_or_default();
+        self.happen("invoice.payment_failed", &object, now);
+        let of_running = self.billing.invoices.get(id).map(|invoice| invoice.terms.subscription.clone());
+        let of_running = of_running.filter(|id| self.subscription_in(id, &["active"]).is_ok());
+        if let Some(subscription) = of_running {
+            self.change_subscription(&subscription, now, |subscription| subscription.status = "past_due");
+        }
+    }
+
+    /// What follows from an invoice that is paid.
+    fn invoice_is_paid(&mut self, id: &str, now: i64) {
         let Some(invoice) = self.billing.invoices.get(id).cloned() else { return };
         self.happen("invoice.paid", &invoice.json(), now);
         let subscription = invoice.terms.subscription;
@@ -202,6 +252,13 @@ impl State {
         Ok(())
     }
 
+    /// Begins the next period by a debit, whose money is not there yet.
+    pub(super) fn renew_late(&mut self, id: &str, now: i64) -> Result<(), String> {
+        let invoice = self.next_period(id, now)?;
+        self.charge_invoice(&invoice, "sepa_debit", "processing", now);
+        Ok(())
+    }
+
     /// An invoice that is neither the first nor of a further period.
     pub(super) fn charge_change(&mut self, id: &str, now: i64) -> Result<(), String> {
         let lines = self.subscription_in(id, &["active"])?.lines.clone();
@@ -218,10 +275,8 @@ impl State {
             return Err("There is nothing to pay.".to_owned());
         }
         let invoice = self.next_period(id, now)?;
-        self.charge_invoice(&invoice, false, now);
-        let object = self.billing.object(&invoice).unwrap_or_default();
-        self.happen("invoice.payment_failed", &object, now);
-        self.change_subscription(id, now, |subscription| subscription.status = "past_due");
+        self.charge_invoice(&invoice, "card", "requires_payment_method", now);
+        self.invoice_fails(&invoice, now);
         Ok(())
     }
 

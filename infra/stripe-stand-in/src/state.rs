@@ -53,6 +53,8 @@ pub enum Action {
     },
     /// The subscription is renewed now, whether its period is over or not: the invoice of the next period is paid.
     Renew,
+    /// The same by a debit, whose payment succeeds or fails later.
+    RenewLate,
     /// The same, but the card is declined: the invoice stays open, and the subscription is past due.
     FailRenewal,
     /// The invoice that failed is paid.
@@ -284,6 +286,7 @@ impl State {
                 self.change_dispute(session, if *won { "won" } else { "lost" }, "charge.dispute.closed", now)
             }
             Action::Renew => self.renew(&subscription?, now),
+            Action::RenewLate => self.renew_late(&subscription?, now),
             Action::FailRenewal => self.fail_renewal(&subscription?, now),
             Action::Recover => self.recover(&subscription?, now),
             Action::GiveUp => self.give_up(&subscription?, now),

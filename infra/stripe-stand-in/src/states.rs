@@ -22,7 +22,7 @@ impl State {
             found.status = "trialing";
         });
         let invoice = self.new_invoice(id, "subscription_update", lines, now);
-        self.charge_invoice(&invoice, true, now);
+        self.charge_invoice(&invoice, "card", "succeeded", now);
         let object = self.billing.object(&invoice).unwrap_or_default();
         self.happen("invoice.paid", &object, now);
         Ok(())
@@ -100,7 +100,10 @@ impl State {
     pub(super) fn expire_unconfirmed(&mut self, now: i64) -> bool {
         let all = self.billing.subscriptions.values();
         let is_due = |found: &&super::billing::Subscription| {
-            found.status == "incomplete" && found.terms.since + CONFIRMABLE <= now
+            let invoice = found.latest_invoice.as_ref().and_then(|invoice| self.billing.invoices.get(invoice));
+            let intent = invoice.and_then(|invoice| self.intents.get(invoice.intent.as_ref()?));
+            let is_debited = intent.is_some_and(|intent| intent.status == "processing");
+            found.status == "incomplete" && !is_debited && found.terms.since + CONFIRMABLE <= now
         };
         let due: Vec<(String, Option<String>)> =
             all.filter(is_due).map(|found| (found.id().clone(), found.latest_invoice.clone())).collect();

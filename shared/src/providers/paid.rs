@@ -74,10 +74,16 @@ impl Paid<'_> {
         }
     }
 
-    pub(super) fn progress(&self) -> Progress {
+    /// How far it is. `intent` is its payment, if there is one.
+    pub(super) fn progress(&self, intent: Option<&PaymentIntent>) -> Progress {
+        let has_paid_invoice = || self.invoice().is_some_and(|invoice| invoice.status == Some(InvoiceStatus::Paid));
         match self {
             Self::Session(session) if session.subscription.is_some() && self.period().is_none() => Progress::Processing,
-            Self::Session(session) => of_session(session, session.payment_intent.as_ref().and_then(Expandable::object)),
+            // What a debit has paid days later, the invoice says.
+            Self::Session(session) if session.status == Some(SessionStatus::Complete) && has_paid_invoice() => {
+                Progress::Paid
+            }
+            Self::Session(session) => of_session(session, intent),
             Self::Invoice(invoice) => match invoice.status {
                 Some(InvoiceStatus::Paid) => Progress::Paid,
                 Some(InvoiceStatus::Void | InvoiceStatus::Uncollectible) => Progress::Expired,

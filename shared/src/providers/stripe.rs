@@ -156,7 +156,7 @@ impl Stripe {
         let intent = fetched.as_ref().or_else(|| paid.intent()?.object());
         let refunds = self.refunds(intent).await?;
         let facts = intent.and_then(charge).map(facts_of).unwrap_or_default();
-        self.with_disputes(PaymentState { facts, ..self.state(paid, &refunds) }, intent).await
+        self.with_disputes(PaymentState { facts, ..self.state(paid, intent, &refunds) }, intent).await
     }
 
     /// Creates a session. What Stripe refuses of it is left out, so that the buyer can pay: a customer who was deleted in the
@@ -215,7 +215,7 @@ impl Stripe {
         self.client.key().is_live()
     }
 
-    fn state(&self, paid: &Paid<'_>, refunds: &[Refund]) -> PaymentState {
+    fn state(&self, paid: &Paid<'_>, intent: Option<&PaymentIntent>, refunds: &[Refund]) -> PaymentState {
         let sum = |failed: bool| {
             let amounts = refunds.iter().filter(|refund| refund.has_failed() == failed).map(|refund| refund.amount);
             amounts.map(Money::from_minor).sum()
@@ -226,7 +226,7 @@ impl Stripe {
             amount: Money::from_minor(paid.amount()),
             currency: paid.currency(),
             same_mode: paid.livemode() == self.is_live(),
-            progress: paid.progress(),
+            progress: paid.progress(intent),
             intent: paid.intent().map(|intent| intent.id().to_string()),
             refunded: sum(false),
             failed_refunds: sum(true),

@@ -13,7 +13,7 @@ pub struct Method {
     /// Whether the money may be there only days later.
     pub is_late: bool,
     pub refund: Refundable,
-    /// Whether a subscription can be paid with it, renewals at once among them.
+    /// Whether a subscription can be paid with it, and its renewals without the buyer.
     pub recurs: bool,
     /// Currencies that it can be paid in; empty for those that depend on the account, of which Stripe knows.
     pub currencies: &'static [&'static str],
@@ -45,6 +45,10 @@ const fn late(word: &'static str, refund: Refundable, currencies: &'static [&'st
     Method { is_late: true, ..at_once(word, refund, currencies) }
 }
 
+const fn debit(word: &'static str, refund: Refundable, currencies: &'static [&'static str]) -> Method {
+    Method { recurs: true, ..late(word, refund, currencies) }
+}
+
 /// All that a checkout may offer. What Stripe has beyond them is not offered before it has a line here.
 #[rustfmt::skip]
 pub const METHODS: &[Method] = &[
@@ -62,6 +66,8 @@ pub const METHODS: &[Method] = &[
     at_once("blik", Always, &["PLN"]),
     at_once("swish", Days(365), &["SEK"]),
     at_once("mb_way", Days(365), &["EUR"]),
+    at_once("mobilepay", Always, &["DKK", "EUR", "NOK", "SEK"]),
+    at_once("bizum", Always, &["EUR"]),
     at_once("satispay", Always, &["EUR"]),
     at_once("pay_by_bank", Days(730), &["GBP", "EUR"]),
     at_once("pix", Days(90), &["BRL"]),
@@ -70,14 +76,15 @@ pub const METHODS: &[Method] = &[
     at_once("cashapp", Days(90), &["USD"]),
     at_once("affirm", Days(120), &["USD", "CAD"]),
     at_once("afterpay_clearpay", Days(120), &[]),
+    at_once("grabpay", Days(90), &["SGD", "MYR"]),
     at_once("paynow", Days(90), &["SGD"]),
     at_once("promptpay", ByMail, &["THB"]),
-    late("sepa_debit", Days(180), &["EUR"]),
-    late("bacs_debit", Days(180), &["GBP"]),
+    debit("sepa_debit", Days(180), &["EUR"]),
+    debit("bacs_debit", Days(180), &["GBP"]),
     late("acss_debit", Days(180), &["CAD", "USD"]),
-    late("au_becs_debit", Days(90), &["AUD"]),
-    late("nz_bank_account", Always, &["NZD"]),
-    late("us_bank_account", Days(180), &["USD"]),
+    debit("au_becs_debit", Days(90), &["AUD"]),
+    debit("nz_bank_account", Always, &["NZD"]),
+    debit("us_bank_account", Days(180), &["USD"]),
     late("multibanco", Days(365), &["EUR"]),
     late("konbini", ByMail, &["JPY"]),
     late("boleto", Never, &["BRL"]),
@@ -98,9 +105,14 @@ impl Method {
         METHODS.iter().find(|method| method.word == word)
     }
 
+    /// Whether the provider can never give the money back.
+    pub const fn is_final(&self) -> bool {
+        matches!(self.refund, Never)
+    }
+
     /// Whether it is sure at once, and what is sold can be taken back for the money: what is limited waits for nothing else.
     pub const fn is_prompt(&self) -> bool {
-        !self.is_late && !matches!(self.refund, Never)
+        !self.is_late && !self.is_final()
     }
 
     /// Whether it can be paid with in a currency, as far as that does not depend on the account.
@@ -149,10 +161,13 @@ mod tests {
     }
 
     #[test]
-    fn a_subscription_is_paid_by_what_can_be_charged_again_at_once() {
+    fn a_subscription_is_paid_by_what_can_be_charged_again_and_by_debit_where_delayed_methods_are_wanted() {
         let delayed = Payments { delayed: true, ..Payments::default() };
-        let list = offered(&delayed, false, true);
-        assert_eq!(list, words(&["card", "link", "paypal", "klarna", "twint", "revolut_pay", "amazon_pay"]));
+        let at_once = words(&["card", "link", "paypal", "klarna", "twint", "revolut_pay", "amazon_pay"]);
+        let debits = words(&["sepa_debit", "bacs_debit", "au_becs_debit", "nz_bank_account", "us_bank_account"]);
+        assert_eq!(offered(&Payments::default(), false, true), at_once);
+        assert_eq!(offered(&delayed, true, true), at_once);
+        assert_eq!(offered(&delayed, false, true), [at_once, debits].concat());
     }
 
     #[test]

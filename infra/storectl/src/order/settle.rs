@@ -201,6 +201,11 @@ pub fn failed(error: OperatorError, what: &str) -> Failure {
         OperatorError::Processing => {
             Failure::new(Exit::Raced, text, "Wait until the provider confirms or fails it, which may take days.")
         }
+        OperatorError::Final(_) => {
+            let next = "Nothing is changed. Give the money back yourself, and note it where you keep your books; what was bought \
+                        stays with the buyer.";
+            Failure::refused(text, next)
+        }
         OperatorError::OnlyInFull => Failure::refused(text, "Leave out --to."),
         OperatorError::Foreign => Failure::refused(text, "Look at the payment in the provider's dashboard."),
         OperatorError::Moving => Failure::refused(text, "Run the same command again in some minutes."),

@@ -7,6 +7,7 @@ use crate::model::{InternalId, Money, OrderStatus, RefundAttempt, RefundOutcome,
 use crate::rules::dispute::takes_back;
 use crate::rules::line_refund::LineRefusal;
 use crate::rules::payment::{Origin, PaymentState, Progress, origin};
+use crate::rules::payment_methods::Method;
 use crate::rules::refund::{NextStep, RefundRefusal, next_step};
 use crate::shop::orders::change::{Step, after_at_once, write_paid};
 use crate::shop::orders::unfinished::{self, Due};
@@ -36,6 +37,9 @@ pub enum OperatorError {
     /// other.
     #[error("the payment does not agree with the order, and can only be refunded in full")]
     OnlyInFull,
+    /// The provider cannot give back what was paid by this method.
+    #[error("the provider cannot refund a payment by {0}")]
+    Final(String),
     #[error("the payment names another order")]
     Foreign,
     #[error("the order does not need an operator")]
@@ -190,7 +194,12 @@ pub(super) fn payment<'a>(
         return Err(OperatorError::OnlyInFull);
     }
     let intent = state.intent.as_deref().ok_or(OperatorError::NoPayment)?;
-    Ok((intent, total.unwrap_or(state.amount)))
+    let total = total.unwrap_or(state.amount);
+    let method = state.facts.method.as_ref().filter(|word| Method::of(word).is_some_and(Method::is_final));
+    match method.filter(|_| total > state.refunded) {
+        Some(method) => Err(OperatorError::Final(method.clone())),
+        None => Ok((intent, total)),
+    }
 }
 
 /// The result, by the attempt that was open before and the one that was sent.

@@ -366,3 +366,67 @@ async fn cancel(shop: &mut Shop, order: &InternalId) {
     let (db, clock) = (&shop.db, &shop.clock);
     Desk::new(db, clock, &shop.stripe).cancel_subscription(&subscription, Cancellation::AtPeriodEnd).await.unwrap();
 }
+
+/// A subscription that its buyer pays by a debit, whose money is not there yet.
+async fn debited() -> (Shop, InternalId) {
+    let mut shop = Shop::open_subscriptions().await;
+    shop.set_payments(|payments| payments.delayed = true).await;
+    let order = shop.begin().await;
+    shop.after(&order, Action::PayDelayed).await;
+    (shop, order)
+}
+
+#[tokio::test]
+async fn a_subscription_by_debit_begins_once_its_first_invoice_is_paid() {
+    let (mut shop, order) = debited().await;
+    for _ in 0..5 {
+        shop.days(1);
+        shop.sweep_later().await;
+        assert_eq!((shop.status(&order).await, shop.has_access()), (OrderStatus::Pending, false));
+        assert!(shop.entries().await.is_empty());
+    }
+    shop.after(&order, Action::Succeed).await;
+    assert_eq!((shop.status(&order).await, shop.has_access()), (OrderStatus::Paid, true));
+    assert_eq!(shop.subscription(&order).await.status, SubscriptionStatus::Active);
+    assert_eq!(shop.order(&order).await.effects.facts.unwrap().method.as_deref(), Some("sepa_debit"));
+    assert_audit(&shop.db).await;
+}
+
+#[tokio::test]
+async fn a_debit_that_fails_ends_the_order_and_the_subscription_and_the_buyer_may_subscribe_again() {
+    for is_heard in [true, false] {
+        let (mut shop, order) = debited().await;
+        shop.days(6);
+        if is_heard {
+            shop.after(&order, Action::Fail).await;
+        } else {
+            shop.act(&order, Action::Fail);
+            shop.sweep_later().await;
+        }
+        assert_eq!((shop.status(&order).await, shop.has_access()), (OrderStatus::Failed, false), "{is_heard}");
+        let left = shop.try_act(&order, Action::Recover);
+        assert!(left.is_err(), "its invoice is void: nothing is charged any more");
+        let again = shop.subscribe().await;
+        assert_eq!((shop.status(&again).await, shop.has_access()), (OrderStatus::Paid, true));
+        assert_audit(&shop.db).await;
+    }
+}
+
+#[tokio::test]
+async fn a_renewal_by_debit_is_an_order_once_it_is_paid() {
+    for succeeds in [true, false] {
+        let (mut shop, first) = debited().await;
+        shop.after(&first, Action::Succeed).await;
+        shop.days(30);
+        shop.after(&first, Action::RenewLate).await;
+        assert_eq!((shop.orders().await.len(), shop.has_access()), (1, true), "in grace");
+        let invoice = shop.stand_in.invoices().pop().unwrap();
+        shop.after(&invoice, if succeeds { Action::Succeed } else { Action::Fail }).await;
+        let orders = shop.orders().await;
+        assert_eq!((orders.len(), shop.has_access()), (if succeeds { 2 } else { 1 }, true));
+        assert!(orders.iter().all(|stored| stored.order.status == OrderStatus::Paid));
+        let status = shop.subscription(&first).await.status;
+        assert_eq!(status, if succeeds { SubscriptionStatus::Active } else { SubscriptionStatus::PastDue });
+        assert_audit(&shop.db).await;
+    }
+}
