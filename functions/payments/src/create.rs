@@ -10,14 +10,16 @@ use shared::endpoint::{
 };
 use shared::http::body;
 use shared::model::{ActiveVersion, ChatAccount, ChatId, Money};
-use shared::money::CurrencyFormat;
+use shared::money::{CurrencyFormat, date_and_time};
 use shared::providers::return_url;
 use shared::rules::checkout::CheckoutRefusal;
+use shared::rules::first_day::FirstDay;
 use shared::shop::accounts::users;
 use shared::shop::carts::CartContext;
 use shared::shop::payments::{self, CHECKOUTS, Checkout, CreateError, ProviderError, Request};
+use shared::table::StoreError;
+use shared::table::keys::{self, Key};
 use shared::table::limiter::{self, RateLimit};
-use shared::table::{StoreError, keys};
 use shared::telemetry;
 use shared::token::Claim;
 use std::collections::BTreeMap;
@@ -168,6 +170,15 @@ impl Refusal for CreateRefusal {
                 "Another login by name entered the gift card on the cart",
                 checkout(CheckoutRefusal::CardOfAnotherLogin { masked: "****2k4d".to_owned() }),
             ),
+            (
+                "`first_day` in the store's files allows a new buyer, or a new address of a login by name, less",
+                checkout(CheckoutRefusal::FirstDay(FirstDay {
+                    most: Money::from_minor(5_000),
+                    left: Money::from_minor(2_000),
+                    until: Some(1_800_000_000),
+                    of_address: false,
+                })),
+            ),
             ("The last payment has not ended", checkout(CheckoutRefusal::Processing)),
             ("The provider refuses the payment", Self::Refused),
         ]
@@ -182,10 +193,24 @@ impl CreateRefusal {
             }
             CheckoutRefusal::BelowLeast { least } => format!("At least {} must be paid.", format.money(*least)),
             CheckoutRefusal::CodeRemoved { total } => format!("{refusal} The new total is {}.", format.money(*total)),
+            CheckoutRefusal::FirstDay(first) => first_day(first, format),
             _ => refusal.to_string(),
         };
         Self::Checkout { refusal, text }
     }
+}
+
+/// The sentence of a sum that cannot be paid on a first day: how much can be, and when more.
+fn first_day(first: &FirstDay, format: CurrencyFormat) -> String {
+    let who = if first.of_address { "logins by name from a new internet address" } else { "a new buyer" };
+    let when = match first.until {
+        Some(until) => format!("from {} UTC", date_and_time(until)),
+        None => "24 hours after the first payment".to_owned(),
+    };
+    let (most, left) = (format.money(first.most), format.money(first.left));
+    format!(
+        "To guard against stolen cards, {who} can pay at most {most} in the first 24 hours. {left} is left of it; more can be paid {when}."
+    )
 }
 
 type Failure = Error<CreateRefusal>;
@@ -216,8 +241,10 @@ impl Endpoint for Create {
         let base = &state.base;
         let chat = body.chat_id.as_deref().or(body.discord_id.as_deref());
         let chat = chat.and_then(|id| ChatId::parse(id).ok());
+        let address_hash = base.config.keys.hash_of_address(&address);
+        let addresses = [keys::rate(CHECKOUTS.kind, &address), keys::address(&address_hash)];
         let hit = limiter::hit(&base.db, REQUESTS, &address, base.clock.millis());
-        let (hit, first) = tokio::join!(hit, load(state, claim, &address, chat.as_ref()));
+        let (hit, first) = tokio::join!(hit, load(state, claim, &addresses, chat.as_ref()));
         let buyer = first?.ok_or(Error::Unauthorized)?;
         let hit = hit?;
         if !hit.allowed {
@@ -234,9 +261,10 @@ impl Endpoint for Create {
             chat: chat.as_ref().filter(|_| buyer.has_chat),
             has_consented: body.has_consented(),
             address: Some(&address),
+            address_hash: Some(&address_hash),
         };
         let reload = || async {
-            load(state, claim, &address, None).await?.map(|buyer| buyer.context).ok_or(Error::Unauthorized)
+            load(state, claim, &addresses, None).await?.map(|buyer| buyer.context).ok_or(Error::Unauthorized)
         };
         let created = payments::create(&state.sources(), provider, request, buyer.context, reload).await;
         let checkout = created.map_err(|error| failure(error, CurrencyFormat::new(active.config.digits)))?;
@@ -263,10 +291,16 @@ struct Buyer {
     has_chat: bool,
 }
 
-/// Reads the buyer with cart and ledger, and how many checkouts the address has begun; `None` if the account does not
+/// Reads the buyer with cart and ledger, and what is known of the address under some keys; `None` if the account does not
 /// accept the token.
-async fn load(state: &State, claim: Claim, address: &str, chat: Option<&ChatId>) -> Result<Option<Buyer>, StoreError> {
-    let mut wanted = vec![keys::user(claim.user), keys::rate(CHECKOUTS.kind, address)];
+async fn load(
+    state: &State,
+    claim: Claim,
+    addresses: &[Key],
+    chat: Option<&ChatId>,
+) -> Result<Option<Buyer>, StoreError> {
+    let mut wanted = vec![keys::user(claim.user)];
+    wanted.extend_from_slice(addresses);
     wanted.extend(CartContext::keys(claim.user));
     let chat = chat.map(keys::chat);
     wanted.extend(chat.clone());

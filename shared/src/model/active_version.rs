@@ -100,6 +100,9 @@ pub struct Payments {
     /// The least amount that can be paid.
     #[serde(default, skip_serializing_if = "super::is_default")]
     pub least: Money,
+    /// The most that a new buyer can pay in 24 hours; `None` if that is not limited.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_day: Option<Money>,
 }
 
 impl Default for Payments {
@@ -115,6 +118,7 @@ impl Default for Payments {
             adaptive: false,
             three_d_secure: ThreeDSecure::Auto,
             least: Money::ZERO,
+            first_day: None,
         }
     }
 }

@@ -49,8 +49,8 @@ pub use local_addresses::LocalAddresses;
 pub use money::{DecimalError, Money, Percent, Rate};
 pub use on_sale::OnSale;
 pub use order::{
-    Chosen, GiftCardPayment, LeftRun, LoginKind, Order, OrderEffects, OrderLine, OrderReferral, OrderStatus,
-    ProviderCheckout, Term,
+    BuyerAddress, Chosen, GiftCardPayment, LeftRun, LoginKind, Order, OrderEffects, OrderLine, OrderReferral,
+    OrderStatus, ProviderCheckout, Term,
 };
 pub use order_delivery::{
     DeliveryRun, DeliveryStep, Extension, FrozenCommand, FrozenCommands, FrozenLine, Holder, ItemEnds, Lasting,
@@ -66,7 +66,7 @@ pub use proof::{
     NotAChatName, NotALoginSecret, NotAnAuthId, PendingLogin,
 };
 pub use statistics::{
-    Donations, Donor, Holding, Ledger, MonthSum, Owned, PaidOrder, Patron, RecentDonation, Run, TopPatrons,
+    Donations, Donor, Holding, Ledger, MonthSum, Owned, PaidOrder, Patron, RecentDonation, Run, Spent, TopPatrons,
 };
 pub use subscription::{
     Cancellation, OrderSubscription, PeriodUnit, Plan, ProviderCustomer, Subscription, SubscriptionDetail,

@@ -272,6 +272,19 @@ pub struct ProviderCheckout {
     /// Whether the account's key was one for real money. Of orders from before this was stored, the id says it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub live: Option<bool>,
+    /// The address of the buyer, until the order is paid or ends.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub address: Option<BuyerAddress>,
+}
+
+/// The address of a buyer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BuyerAddress {
+    /// Its hash by a key of the store.
+    pub hash: String,
+    /// The amount that was added to what is spent from it; `None` if that is not counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counted: Option<Money>,
 }
 
 impl ProviderCheckout {
@@ -289,6 +302,7 @@ impl ProviderCheckout {
             asked_at: None,
             account: account.id,
             live: Some(account.live),
+            address: None,
         }
     }
 

@@ -47,10 +47,19 @@ impl Holding {
     }
 }
 
+/// Payments of a buyer, or from an address, whatever was refunded of them since.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Spent {
+    /// When the first one was made, seconds since 1970 UTC.
+    pub since: Option<i64>,
+    pub sum: Money,
+}
+
 /// A user's ledger: one entry per distinct item bought, however often (rules.md, "The table").
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Ledger {
     holdings: BTreeMap<ItemId, Holding>,
+    pub spent: Spent,
     /// How often it was written; 0 of a user who bought nothing yet.
     pub version: u64,
 }

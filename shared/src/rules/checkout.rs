@@ -4,6 +4,7 @@ use super::add_line::{ALREADY_SUBSCRIBED, SUBSCRIPTION_NOT_ALONE};
 use super::cart::PricedLine;
 use super::code::{Applied, AppliedCodes, taken_off};
 use super::command_servers::{MOST_COMMANDS, MOST_PER_UNIT, are_too_many, runs_per_unit};
+use super::first_day::FirstDay;
 use super::missing::missing;
 use super::pricing::is_cumulative;
 use crate::model::{
@@ -120,6 +121,8 @@ pub enum CheckoutRefusal {
         /// Seconds until one of them no longer counts.
         retry_seconds: u64,
     },
+    #[error("To guard against stolen cards, only so much can be paid on a first day.")]
+    FirstDay(FirstDay),
 }
 
 /// The sale of a checkout of a cart. `lines` are the cart's priced lines, `codes` those on it that apply; what the

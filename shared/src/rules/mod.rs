@@ -12,6 +12,7 @@ pub mod delivery;
 pub mod dispute;
 pub mod donations;
 pub mod erase;
+pub mod first_day;
 pub mod game_login;
 pub mod held;
 pub mod line_refund;

@@ -31,6 +31,7 @@
 //! | the orders of an account, newest last | `ORDERS#user` | *seconds*`#`*number* | Query; Put in transactions |
 //! | open checkouts of an address with limited items | `RATE#hold#address` | `RATE` | Update |
 //! | requests of an address in its window | `RATE#address`, `RATE#kind#address` | `RATE` | BatchGet, Update, also in transactions |
+//! | what was paid from an address on its first day, by a hash of it | `ADDRESS#hash` | `ADDRESS` | BatchGet; Update in transactions |
 //! | units of an item sold in total | `COUNT#item` | `COUNT` | BatchGet, Update |
 //! | goals, top and recent donators | `STATS` | `DONATIONS` | Get, Update |
 //! | all-time sum of every patron | `PATRONS` | `USER#id` | Query, Get, Put |
@@ -244,6 +245,11 @@ pub fn order_of(user: UserId, created_at: i64, number: OrderNumber) -> Key {
 pub fn rate(kind: &str, address: &str) -> Key {
     let separator = if kind.is_empty() { "" } else { "#" };
     key(format!("RATE#{kind}{separator}{address}"), "RATE")
+}
+
+/// What is known of an address that buyers pay from, by its hash.
+pub fn address(hash: &str) -> Key {
+    key(format!("ADDRESS#{hash}"), "ADDRESS")
 }
 
 /// Units of an item sold in total.

@@ -18,6 +18,7 @@ pub(super) struct TokenKey {
     kid: String,
     secret: Vec<u8>,
     state_secret: Vec<u8>,
+    addresses: Hs256,
 }
 
 /// A text without usable keys. The message never contains the text.
@@ -50,9 +51,15 @@ impl TokenKeys {
             // HMAC-SHA256 of the key over "chat-state" (rules.md, "Chat login").
             let mac = Hs256::new(secret.as_bytes()).map_err(|_| KeysError::Short(kid.clone()))?;
             let state_secret = mac.digest(b"chat-state");
-            keys.push(TokenKey { kid, secret: secret.into_bytes(), state_secret });
+            let addresses = Hs256::new(&mac.digest(b"address")).map_err(|_| KeysError::Short(kid.clone()))?;
+            keys.push(TokenKey { kid, secret: secret.into_bytes(), state_secret, addresses });
         }
         if keys.is_empty() { Err(KeysError::Empty) } else { Ok(Self(keys)) }
+    }
+
+    /// A hash of a client's address, by HMAC-SHA256 of the first key over "address" (rules.md, "First day").
+    pub fn hash_of_address(&self, address: &str) -> String {
+        hex::encode(self.first().addresses.digest(address.as_bytes()))
     }
 
     pub(super) fn first(&self) -> &TokenKey {

@@ -23,6 +23,7 @@ pub(super) fn install() {
 }
 
 /// HMAC-SHA256 with one key.
+#[derive(Clone)]
 pub(super) struct Hs256(Hmac<Sha256>);
 
 impl Hs256 {

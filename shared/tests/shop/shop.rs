@@ -69,7 +69,7 @@ impl Instance {
 
 /// A buyer's request to begin a checkout, from this address.
 pub const fn request(address: Option<&str>) -> Request<'_> {
-    Request { gateway: "Stripe", login: Login::Proven, chat: None, has_consented: true, address }
+    Request { gateway: "Stripe", login: Login::Proven, chat: None, has_consented: true, address, address_hash: address }
 }
 
 impl Shop {
@@ -321,8 +321,9 @@ impl Shop {
 pub async fn load(db: &Db, user: u64, address: Option<&str>) -> Result<CartContext, StoreError> {
     let user = UserId::new(user);
     let key = keys::user(user);
-    let begun = address.map(|address| keys::rate(CHECKOUTS.kind, address));
-    let wanted = CartContext::keys(user).into_iter().chain([key.clone()]).chain(begun).collect();
+    let of_address = |address| [keys::rate(CHECKOUTS.kind, address), keys::address(address)];
+    let of_address = address.map(of_address).into_iter().flatten();
+    let wanted = CartContext::keys(user).into_iter().chain([key.clone()]).chain(of_address).collect();
     let (rows, active) = tokio::join!(db.batch_get(wanted), published::read_active_version(db));
     let mut rows = rows?;
     let buyer = rows.take(&key).unwrap().live(&key)?;

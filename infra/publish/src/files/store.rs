@@ -330,6 +330,17 @@ pub struct PaymentsFile {
     /// left out.
     #[serde(default)]
     pub least: Option<Decimal>,
+    /// How much new buyers can pay in the 24 hours after their first payment; without a limit if it is left out.
+    #[serde(default)]
+    pub first_day: Option<FirstDayFile>,
+}
+
+/// The limit of new buyers.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FirstDayFile {
+    /// The most that they can pay in all, in major units of the store's currency.
+    pub most: Decimal,
 }
 
 /// Consequences of a dispute of a payment by the buyer's bank (rules.md, "Disputes").

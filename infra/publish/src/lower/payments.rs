@@ -46,7 +46,20 @@ pub(super) fn payments(file: &StoreFile, digits: u8, report: &mut Report) -> Pay
         adaptive: written.adaptive,
         three_d_secure: written.three_d_secure,
         least,
+        first_day: first_day(written, least, digits, report),
     }
+}
+
+/// The most that new buyers pay on their first day.
+fn first_day(file: &PaymentsFile, least: Money, digits: u8, report: &mut Report) -> Option<Money> {
+    const FIELD: &str = "payments.first_day.most";
+    let written = &file.first_day.as_ref()?.most;
+    let most = amount(written, digits, FIELD, report)?;
+    if most < least.max(Money::from_minor(1)) {
+        let least = CurrencyFormat::new(digits).money(least.max(Money::from_minor(1)));
+        report.fault(written.line(), FIELD, format!("must be at least {least}, or no new buyer could pay anything"));
+    }
+    Some(most)
 }
 
 /// The methods that are switched on. Buyers return from a provider's page to the storefront, so they need its address.

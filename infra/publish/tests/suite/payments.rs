@@ -53,7 +53,10 @@ fn an_owner_chooses_ways_to_pay_by_words_that_exist() {
     assert_eq!(of("except: [klarna]").except, words(&["klarna"]));
     assert!(of("delayed: true, only: [card, oxxo], adaptive: true").adaptive);
     assert_eq!(of("three_d_secure: new_buyers").three_d_secure, ThreeDSecure::NewBuyers);
+    assert_eq!(of("first_day: {most: 50}").first_day, Some(Money::from_minor(5_000)));
     for (text, field, problem) in [
+        ("first_day: {most: 0.49}", "first_day.most", "must be at least 0.50, or no new buyer could pay anything"),
+        ("first_day: {most: lots}", "first_day.most", "must be a plain decimal number such as 9.99"),
         ("only: [paypall]", "only", "there is no way to pay paypall; did you mean paypal?"),
         ("except: [Karte]", "except", "there is no way to pay Karte; there are card, link, paypal"),
         ("only: [card, giropay]", "only", "giropay is not offered: it has ended"),

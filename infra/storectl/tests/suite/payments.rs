@@ -156,7 +156,14 @@ impl Paying {
 pub async fn begin_checkout(db: &Db, clock: &dyn Clock, provider: &Stripe) -> InternalId {
     let (items, counters) = (VersionedCache::default(), Counters::new(Duration::ZERO));
     let sources = CartSources { db, items: &items, counters: &counters, clock };
-    let request = Request { gateway: "Stripe", login: Login::Proven, chat: None, has_consented: true, address: None };
+    let request = Request {
+        gateway: "Stripe",
+        login: Login::Proven,
+        chat: None,
+        has_consented: true,
+        address: None,
+        address_hash: None,
+    };
     let load = || async {
         let key = keys::user(UserId::new(1));
         let user: User = decode_live(&key, db.get(&key, true).await.unwrap().unwrap()).unwrap();

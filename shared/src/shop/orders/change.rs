@@ -7,7 +7,7 @@ use super::refusal::{Guarded, OrderRefusal};
 use super::{Payment, StoredOrder};
 use crate::clock::Clock;
 use crate::model::{
-    Cart, CodeText, InternalId, ItemId, Order, OrderLine, OrderStatus, PaymentFacts, PlayerName, Reviewed, UserId,
+    Cart, CodeText, InternalId, ItemId, Money, Order, OrderLine, OrderStatus, PaymentFacts, PlayerName, Reviewed, UserId,
 };
 use crate::rules::checkout::without_bought;
 use crate::rules::order::may_become;
@@ -16,6 +16,7 @@ use crate::rules::payment::PaidPeriod;
 use crate::shop::accounts::{self, names};
 use crate::shop::delivery::follow_or_leave;
 use crate::shop::statistics::catch_up;
+use crate::shop::stock::addresses;
 use crate::shop::subscriptions::of_orders;
 use crate::shop::{carts, orders};
 use crate::table::transaction::{Write, send_guarded, send_patiently, sent};
@@ -140,6 +141,16 @@ pub(in crate::shop) async fn plan(db: &Db, before: &StoredOrder, step: &Step<'_>
     others.extend(before.due_rows(order.effects.due)?);
     others.extend(step.intent.map(|intent| Payment::put(&order.order, intent)).transpose()?);
     others.extend(cart);
+    // What is known of the buyer's address follows, and the order forgets it.
+    let counted = before.address().and_then(|address| Some((&address.hash, address.counted?)));
+    others.extend(counted.and_then(|(hash, price)| {
+        let is_left = inputs.has_address && price > Money::ZERO;
+        if becomes_paid {
+            Some(addresses::paid(hash, step.now))
+        } else {
+            is_left.then(|| addresses::take_off(hash, price))
+        }
+    }));
     writes.insert(0, before.change_to(&order)?.into());
     writes.extend(others.into_iter().map(Guarded::from));
     Ok(Planned { writes, after: order, unguarded })
@@ -157,8 +168,9 @@ fn take_step(order: &mut StoredOrder, step: &Step<'_>) {
     effects.due = (is_followed && matches!(step.to, OrderStatus::Paid | OrderStatus::Refunded)).then_some(step.now);
     effects.refunded_at = (step.to == OrderStatus::Refunded).then_some(step.now);
     effects.over_limit |= step.limits == Limits::Ignored;
-    if let (Some(intent), Some(provider)) = (step.intent, &mut effects.provider) {
-        provider.intent = Some(intent.to_owned());
+    if let Some(provider) = &mut effects.provider {
+        provider.intent = step.intent.map(str::to_owned).or_else(|| provider.intent.take());
+        provider.address = None;
     }
     if let Some(reviewed) = step.reviewed {
         (effects.reviewed, effects.review) = (Some(reviewed.clone()), None);

@@ -9,7 +9,7 @@ use super::refusal::{Guarded, Limit, OrderRefusal, UserLimit};
 use super::{StoredOrder, active_version};
 use crate::model::{
     ActiveVersion, Code, Coupon, GiftCardPayment, InternalId, ItemId, Ledger, Money, Order, OrderStatus, PublishedItem,
-    StoreDelivery, UserId,
+    Spent, StoreDelivery, UserId,
 };
 use crate::rules::dispute::is_taken_back;
 use crate::rules::order::{by_item, less_returned, users as users_of};
@@ -38,6 +38,8 @@ pub(in crate::shop) struct OrderInputs {
     pub(in crate::shop) checkout: Option<InternalId>,
     /// The game servers, and the commands of every sale.
     pub(in crate::shop) delivery: StoreDelivery,
+    /// Whether the address is known that the order is paid from.
+    pub(in crate::shop) has_address: bool,
 }
 
 impl OrderInputs {
@@ -54,6 +56,8 @@ impl OrderInputs {
         wanted.extend(gift.map(|gift| keys::code(&gift.code)));
         let cart = owner.filter(|_| order.is_checkout());
         wanted.extend(cart.map(keys::cart));
+        let address = order.address().map(|address| keys::address(&address.hash));
+        wanted.extend(address.clone());
         let mut rows = db.batch_get(wanted).await?;
         let mut items = BTreeMap::new();
         let mut counted = BTreeMap::new();
@@ -75,6 +79,7 @@ impl OrderInputs {
             items,
             counted,
             has_use: uses > 0,
+            has_address: address.is_some_and(|key| rows.take(&key).is_some()),
             checkout: cart.and_then(|cart| cart.checkout).map(|checkout| checkout.order),
             delivery: config.delivery,
             coupon: coupon.map_or(Ok(None), |code| codes::take(&mut rows, code))?,
@@ -128,8 +133,13 @@ pub(in crate::shop) fn changes(
     let counts = less_returned(&order.order, &order.effects);
     if becomes_paid {
         taken.writes.extend(users_exist(inputs, written));
-        for (user, items) in shares(&counts).iter().filter(|(user, _)| inputs.users.contains(user)) {
-            taken.writes.push(add_to_ledger(*user, items, inputs, step.limits, step.now)?);
+        let (mut all, payer) = (shares(&counts), payer(order, step.now));
+        if let Some((payer, _)) = payer {
+            all.entry(payer).or_default();
+        }
+        for (user, items) in all.iter().filter(|(user, _)| inputs.users.contains(user)) {
+            let paid = payer.filter(|(payer, _)| payer == user).map(|(_, paid)| paid).unwrap_or_default();
+            taken.writes.push(add_to_ledger(*user, items, inputs, step.limits, (paid, step.now))?);
         }
     } else if was_paid {
         let nothing = Order { lines: Vec::new(), ..counts.clone() };
@@ -137,6 +147,14 @@ pub(in crate::shop) fn changes(
         taken.writes.extend(ledgers.into_iter().map(Guarded::from));
     }
     Ok(taken)
+}
+
+/// The user who pays an order, and what counts as paid by them: money, and no renewal of a subscription.
+fn payer(order: &StoredOrder, now: i64) -> Option<(UserId, Spent)> {
+    let is_renewal = order.effects.subscription.as_ref().is_some_and(|own| own.renewal);
+    let since = if order.is_checkout() { now } else { order.order.created_at };
+    let paid = Spent { since: Some(since), sum: order.order.price };
+    order.order.owner.filter(|_| paid.sum > Money::ZERO && !is_renewal).map(|owner| (owner, paid))
 }
 
 /// The stock that `order` takes. Times, minimum and scope of the coupon are not checked: that is done at the checkout,
@@ -269,7 +287,7 @@ pub(in crate::shop) fn change_ledgers(
         let left = |item: &ItemId| after.get(user).and_then(|items| items.get(item)).copied().unwrap_or_default();
         let change = |(item, share): (&ItemId, &Share)| change_entry(*item, share, &left(item), ledger);
         let changes: Vec<LedgerChange> = items.iter().filter_map(change).collect();
-        (!changes.is_empty()).then(|| ledgers::add(*user, &changes, now).and_if_present())
+        (!changes.is_empty()).then(|| ledgers::add(*user, &changes, Spent::default(), now).and_if_present())
     };
     before.iter().filter_map(of_user).collect()
 }
@@ -287,7 +305,7 @@ pub(in crate::shop) fn move_between(
     let mut writes: Vec<Guarded> =
         change_ledgers(before, &nothing, &inputs.ledgers, now).into_iter().map(Guarded::from).collect();
     for (user, items) in shares(after) {
-        writes.push(add_to_ledger(user, &items, inputs, limits, now)?);
+        writes.push(add_to_ledger(user, &items, inputs, limits, (Spent::default(), now))?);
     }
     Ok(writes)
 }
@@ -316,13 +334,13 @@ pub(in crate::shop) enum Limits {
     Ignored,
 }
 
-/// Adds lines to the ledger of the user that they count for, guarded by every limit per user.
+/// Adds lines to the ledger of the user that they count for, and what the user has paid, guarded by every limit per user.
 fn add_to_ledger(
     user: UserId,
     items: &BTreeMap<ItemId, Share>,
     inputs: &OrderInputs,
     guarded: Limits,
-    now: i64,
+    (paid, now): (Spent, i64),
 ) -> Result<Guarded, OrderRefusal> {
     let published = |item: &ItemId| inputs.items.get(item).filter(|_| guarded == Limits::Guarded);
     let limit_of = |item: &ItemId| published(item).and_then(|published| published.item.user_limit);
@@ -350,7 +368,7 @@ fn add_to_ledger(
         }
         changes.push(change);
     }
-    Ok(ledgers::add(user, &changes, now).guarded_by(Limit::Ledger { limits, now }))
+    Ok(ledgers::add(user, &changes, paid, now).guarded_by(Limit::Ledger { limits, now }))
 }
 
 /// Uses a coupon, in all and by the owner. The limit per user is stored on the coupon, not on the use: the coupon's

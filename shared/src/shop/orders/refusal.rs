@@ -1,9 +1,10 @@
 //! The reason why an order is refused, and how that is read from the item that a failed condition returns.
 
 use crate::model::{Code, ItemId, Money};
+use crate::rules::first_day::FirstDay;
 use crate::shop::accounts::users;
 use crate::shop::codes;
-use crate::shop::stock::ledgers;
+use crate::shop::stock::{addresses, ledgers};
 use crate::table::codec::Item;
 use crate::table::limiter::{self, RateLimit};
 use crate::table::transaction::{self, Guard};
@@ -53,6 +54,8 @@ pub enum OrderRefusal {
         /// Seconds until one of them no longer counts.
         retry_seconds: u64,
     },
+    #[error("more would be paid than can be on a first day")]
+    FirstDay(FirstDay),
 }
 
 /// A user's limit on an item, and the number of units in an order.
@@ -108,6 +111,13 @@ pub(in crate::shop) enum Limit {
         /// When the write was made, milliseconds since 1970 UTC.
         now: u64,
     },
+    /// What is spent from an address on its first day.
+    FirstDay {
+        most: Money,
+        price: Money,
+        /// When the write was made, seconds since 1970 UTC.
+        now: i64,
+    },
 }
 
 /// The most that a user may own of an item before a checkout.
@@ -159,6 +169,9 @@ impl Guard for Limit {
             Self::Rate { limit, now } => {
                 let retry_seconds = limiter::full_in(old, *limit, *now)?;
                 Some(OrderRefusal::TooManyCheckouts { retry_seconds })
+            }
+            Self::FirstDay { most, price, now } => {
+                addresses::refused_in(old, *most, *price, *now).map(OrderRefusal::FirstDay)
             }
         }
     }

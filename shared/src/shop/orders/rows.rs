@@ -2,7 +2,7 @@
 
 use super::refunds::encode;
 use super::unfinished::Unfinished;
-use crate::model::{InternalId, Money, Order, OrderEffects, OrderStatus};
+use crate::model::{BuyerAddress, InternalId, Money, Order, OrderEffects, OrderStatus};
 use crate::table::client::{Db, Rows};
 use crate::table::codec::{Item, Row, encode_live};
 use crate::table::keys::{self, Key};
@@ -120,6 +120,7 @@ impl StoredOrder {
         let reviewed = then.reviewed.as_ref().filter(|_| then.reviewed != now.reviewed);
         let facts = then.facts.as_ref().filter(|_| then.facts != now.facts);
         removed.extend(reviewed.map(|_| "review"));
+        removed.extend(self.address().filter(|_| after.address().is_none()).map(|_| "provider.address"));
         for (value, words, name) in [
             (has_new_lines.then(|| encode(&key, &after.order.lines)), "#lines = :lines", ":lines"),
             (subscription.map(|own| encode(&key, own)), "subscription = :subscription", ":subscription"),
@@ -160,6 +161,11 @@ impl StoredOrder {
     /// The provider's id of its payment, once that is known.
     pub fn intent(&self) -> Option<&str> {
         self.effects.provider.as_ref()?.intent.as_deref()
+    }
+
+    /// The address that it is paid from, until it is paid or ends.
+    pub fn address(&self) -> Option<&BuyerAddress> {
+        self.effects.provider.as_ref()?.address.as_ref()
     }
 
     /// Whether its checkout can still be paid at `now`, seconds since 1970 UTC.

@@ -1,8 +1,8 @@
 //! The order of a checkout, and the transaction with which it begins: it holds what is sold, writes the order and marks the cart.
 
 use crate::model::{
-    Cart, ChatId, Held, Ledger, Login, LoginKind, Money, OpenCheckout, Order, OrderEffects, OrderLine, OrderNumber,
-    OrderReferral, OrderStatus, OrderSubscription, PaymentType, Payments, PlayerName, ProviderAccount,
+    BuyerAddress, Cart, ChatId, Held, Ledger, Login, LoginKind, Money, OpenCheckout, Order, OrderEffects, OrderLine,
+    OrderNumber, OrderReferral, OrderStatus, OrderSubscription, PaymentType, Payments, PlayerName, ProviderAccount,
     ProviderCheckout, ProviderCustomer, ThreeDSecure, UserId,
 };
 use crate::rules::cart::PricedLine;
@@ -41,6 +41,8 @@ pub struct Request<'a> {
     pub has_consented: bool,
     /// The client's address, whose checkouts are counted; `None` for an operator.
     pub address: Option<&'a str>,
+    /// The hash of the address, under which it is remembered.
+    pub address_hash: Option<&'a str>,
 }
 
 /// The order of a sale. Everything that the provider is sent is in it.
@@ -118,6 +120,7 @@ pub(super) fn with_checkout(
     loaded: &LoadedCart,
     account: ProviderAccount,
     is_limited: bool,
+    address: Option<BuyerAddress>,
     now: i64,
 ) -> StoredOrder {
     let config = &loaded.context.active.config;
@@ -139,6 +142,7 @@ pub(super) fn with_checkout(
         asked_at: None,
         account: account.id,
         live: Some(account.live),
+        address,
     };
     // An order of nothing waits for no payment: if its request ends early, the sweep completes it.
     let ends = if order.order.price == Money::ZERO { now } else { expires_at };
@@ -159,6 +163,7 @@ pub(super) fn inputs(loaded: &LoadedCart, lines: &[PricedLine<'_>], recipients: 
         gift_card: loaded.gift_card().cloned(),
         checkout: None,
         delivery: loaded.context.active.config.delivery.clone(),
+        has_address: false,
     }
 }
 
@@ -244,8 +249,17 @@ pub(super) fn writes(
         }
         users::must_exist(user).into()
     }));
-    let mut judged = BTreeSet::new();
-    for (who, limits) in may_own(lines) {
+    let (mut judged, owned) = (BTreeSet::new(), may_own(lines));
+    // What the buyer has paid on a first day is in the ledger that was read.
+    let has_first_day = context.active.config.payments.first_day.is_some() && !owned.contains_key(&Beneficiary::Buyer);
+    writes.extend(
+        order
+            .order
+            .owner
+            .filter(|owner| has_first_day && judged.insert(*owner))
+            .map(|owner| Write::check(keys::ledger(owner)).and_at(context.ledger.version).into()),
+    );
+    for (who, limits) in owned {
         let now = order.order.created_at;
         let (user, read, is_buyer) = match &who {
             Beneficiary::Buyer => (order.order.owner, Some(context.owner(now)), true),

@@ -2,9 +2,10 @@
 
 use super::begin::{self, HoldError, Recipient, Recipients, Request, inputs, order, with_checkout};
 use super::desk::{Desk, SettleError};
+use super::limits::BuyerLimits;
 use super::open::{Checkout, Existing, open, resume};
 use super::provider::{Provider, ProviderError};
-use super::reserve::{BeginLimit, Place, confirm, has_limited, left_to_sweep, write};
+use super::reserve::{Place, confirm, has_limited, left_to_sweep, write};
 use crate::model::{Cart, Login, Money, ProviderAccount};
 use crate::rules::cart::PricedLine;
 use crate::rules::checkout::{CheckoutRefusal, Payer, check_commands, sale};
@@ -107,14 +108,14 @@ async fn begin<E>(
     mut context: CartContext,
 ) -> Result<(StoredOrder, Option<Reservation>), CreateError<E>> {
     let now = sources.clock.seconds();
-    let limit = |address| BeginLimit::take(&mut context.rows, address, sources.clock);
-    let limit = request.address.map(limit).transpose()?;
+    let mut limits = BuyerLimits::take(&mut context, request, sources.clock)?;
     let payments = context.active.config.payments.clone();
     let names: BTreeMap<String, Recipient> = recipients(&context);
-    let loaded = LoadedCart::load_with(sources, context, None, names.values().map(Recipient::key));
+    let loaded = LoadedCart::load_with(sources, context, None, names.values().map(Recipient::key).chain(limits.keys()));
     let (loaded, number) = tokio::join!(loaded, next_number(sources.db));
     let mut loaded = loaded?;
     let mut names = found(names, &mut loaded, now)?;
+    limits.recognize(&mut loaded.items.rows)?;
     let lines = loaded.lines();
     let on_cart = loaded.codes(&lines, now);
     let coupon_ends = on_cart.coupon.as_ref().is_some_and(Result::is_err);
@@ -136,13 +137,12 @@ async fn begin<E>(
     };
     let sale = sale(&lines, &codes, &payments, payer)?;
     check_commands(&lines, &loaded.context.active.config.delivery)?;
-    if let Some(retry_seconds) = limit.as_ref().and_then(BeginLimit::wait) {
-        return Err(CheckoutRefusal::TooManyAttempts { retry_seconds }.into());
-    }
+    limits.check(sale.price)?;
     let is_limited = has_limited(&lines, loaded.coupon());
     let chat = request.chat.filter(|_| lines.iter().any(|line| line.item().needs_chat));
     let order = order(sale, &loaded, Request { chat, ..request }, &names, number?, &account, now)?;
-    let mut order = with_checkout(order, &loaded, account, is_limited, now);
+    let address = limits.of_order(order.order.price);
+    let mut order = with_checkout(order, &loaded, account, is_limited, address, now);
     let inputs = inputs(&loaded, &lines, &names);
     let commands = freeze(&mut order, &inputs.items, &inputs.delivery)?;
     begin::read_ledgers(sources.db, &lines, &mut names).await?;
@@ -150,7 +150,7 @@ async fn begin<E>(
     let writes = |reservation: Option<&Reservation>| {
         let context = &loaded.context;
         let mut writes = begin::writes(&order, context, &lines, &names, &inputs, reservation)?;
-        writes.extend(limit.as_ref().map(BeginLimit::count));
+        writes.extend(limits.writes(order.address()));
         writes.extend(commands.map(Guarded::from));
         Ok(writes)
     };
@@ -203,6 +203,7 @@ fn refused<E>(refusal: OrderRefusal, lines: &[PricedLine<'_>]) -> CreateError<E>
     CreateError::Refused(match refusal {
         OrderRefusal::TooManyCheckouts { retry_seconds } => CheckoutRefusal::TooManyAttempts { retry_seconds },
         OrderRefusal::TooManyOpen { retry_seconds } => CheckoutRefusal::TooManyOpen { retry_seconds },
+        OrderRefusal::FirstDay(first) => CheckoutRefusal::FirstDay(first),
         OrderRefusal::GlobalLimit { item, .. } => CheckoutRefusal::SoldOut { name: name(item) },
         OrderRefusal::UserLimit { item, .. } | OrderRefusal::Owned { item } => {
             CheckoutRefusal::Unavailable { name: name(item) }

@@ -9,6 +9,7 @@ pub(in crate::shop) mod begin;
 pub(in crate::shop) mod compare;
 pub(in crate::shop) mod create;
 pub(in crate::shop) mod desk;
+mod limits;
 pub(in crate::shop) mod open;
 pub(in crate::shop) mod operator;
 pub(in crate::shop) mod provider;

@@ -1,10 +1,10 @@
 //! A user's ledger. Each item has two flat attributes, `u<id>` (units) and `p<id>` (minor units paid). Of an item that ends
 //! they include its last run; `b<id>` and `e<id>` are when that begins and ends, `l<id>` and `m<id>` units and sum without
 //! it, so that one expression guards the user's limit before and after the end. A write holds the end that was read: it
-//! decides whether the units begin again. Every write adds 1 to the [`VERSION`], so that one number in a condition says that
+//! decides whether the units begin again. [`SPENT`] and [`FIRST_PAID_AT`] are the payments of the user. Every write adds 1 to the [`VERSION`], so that one number in a condition says that
 //! nothing has changed since it was read.
 
-use crate::model::{Holding, ItemId, Ledger, Money, Run, UserId};
+use crate::model::{Holding, ItemId, Ledger, Money, Run, Spent, UserId};
 use crate::table::client::Rows;
 use crate::table::codec::{Item, number, numbered};
 use crate::table::transaction::{VERSION, Write};
@@ -12,6 +12,11 @@ use crate::table::{StoreError, keys};
 use serde::de::{Deserialize, Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
 use std::collections::BTreeMap;
 use std::fmt;
+
+/// The attribute with the sum of the user's payments, in minor units.
+const SPENT: &str = "spent";
+/// The attribute with the second of the first of them, since 1970 UTC.
+const FIRST_PAID_AT: &str = "first_paid_at";
 
 /// Takes a user's ledger out of the rows; a user who bought nothing has an empty one.
 pub fn take(rows: &mut Rows, user: UserId) -> Result<Ledger, StoreError> {
@@ -81,9 +86,9 @@ pub enum Ends {
     },
 }
 
-/// The write that adds to a user's ledger at `now` (seconds since 1970 UTC). Placeholders are short: fifty lines fit into
-/// the 4 KB of an expression.
-pub fn add(user: UserId, changes: &[LedgerChange], now: i64) -> Write {
+/// The write that adds to a user's ledger at `now` (seconds since 1970 UTC), and what the user has `paid` since a second, if
+/// anything. Placeholders are short: fifty lines fit into the 4 KB of an expression.
+pub fn add(user: UserId, changes: &[LedgerChange], paid: Spent, now: i64) -> Write {
     let (mut sums, mut sets, mut conditions) = (vec!["#version :one".to_owned()], Vec::new(), Vec::new());
     let mut write = Write::update(keys::ledger(user), "").name("#version", VERSION).number(":one", 1);
     for (place, change) in changes.iter().enumerate() {
@@ -135,8 +140,14 @@ pub fn add(user: UserId, changes: &[LedgerChange], now: i64) -> Write {
             conditions.push(format!("NOT #{counted}{place} > :t{place}"));
         }
     }
+    if let Some(since) = paid.since {
+        write = write.number(":since", since).number(":spent", paid.sum.minor());
+        sets.push(format!("{FIRST_PAID_AT} = if_not_exists({FIRST_PAID_AT}, :since)"));
+        sums.push(format!("{SPENT} :spent"));
+    }
     let set = if sets.is_empty() { String::new() } else { format!("SET {} ", sets.join(", ")) };
-    write.also(&format!("{set}ADD {}", sums.join(", "))).only_if(conditions.join(" AND "))
+    let write = write.also(&format!("{set}ADD {}", sums.join(", ")));
+    if conditions.is_empty() { write } else { write.only_if(conditions.join(" AND ")) }
 }
 
 /// The most units of an item that a ledger may have.
@@ -203,12 +214,13 @@ impl<'de> Visitor<'de> for FlatVisitor {
     fn visit_map<A: MapAccess<'de>>(self, mut row: A) -> Result<Flat, A::Error> {
         let mut ledger = Ledger::default();
         while let Some(name) = row.next_key::<String>()? {
-            if name == VERSION {
-                ledger.version = row.next_value()?;
-                continue;
-            }
             let Some((kind, item)) = part_of_entry(&name) else {
-                row.next_value::<IgnoredAny>()?;
+                match name.as_str() {
+                    VERSION => ledger.version = row.next_value()?,
+                    SPENT => ledger.spent.sum = row.next_value()?,
+                    FIRST_PAID_AT => ledger.spent.since = Some(row.next_value()?),
+                    _ => drop(row.next_value::<IgnoredAny>()?),
+                }
                 continue;
             };
             let number: i64 = row.next_value().map_err(|error| A::Error::custom(format_args!("{name}: {error}")))?;

@@ -1,5 +1,6 @@
 //! Stock and ownership: units sold in total, units reserved for checkouts, and what each user has bought.
 
+pub mod addresses;
 pub mod ledgers;
 pub mod open_limited;
 pub mod reservations;

@@ -7,6 +7,7 @@ mod ends;
 mod extended;
 mod failed_refunds;
 mod faults;
+mod first_day;
 mod flash;
 mod gone;
 mod ladders;

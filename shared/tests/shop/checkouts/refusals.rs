@@ -14,7 +14,7 @@ use shared::table::keys;
 
 fn by_name(login: &str) -> Request<'static> {
     let login = Login::Name(LoginId::parse(login).unwrap());
-    Request { gateway: "Stripe", login, chat: None, has_consented: true, address: None }
+    Request { gateway: "Stripe", login, chat: None, has_consented: true, address: None, address_hash: None }
 }
 
 async fn assert_refused(shop: &Shop, text: &str) {
