@@ -6,7 +6,8 @@ use lambda_http::http::StatusCode;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use shared::endpoint::{
-    Contended, Endpoint, Error, ErrorBody, Json, JsonBody, Refusal, RoundTrips, WithAddress, too_many_attempts,
+    Contended, Endpoint, Error, ErrorBody, Json, JsonBody, Refusal, RoundTrips, WithAddress, shown_wait,
+    too_many_attempts,
 };
 use shared::http::body;
 use shared::model::{ActiveVersion, ChatAccount, ChatId, Money};
@@ -138,7 +139,11 @@ impl Refusal for CreateRefusal {
     fn retry_seconds(&self) -> Option<u64> {
         match self {
             Self::TooManyAttempts { retry_seconds }
-            | Self::Checkout { refusal: CheckoutRefusal::TooManyOpen { retry_seconds }, .. } => Some(*retry_seconds),
+            | Self::Checkout {
+                refusal:
+                    CheckoutRefusal::TooManyOpen { retry_seconds } | CheckoutRefusal::RefusedPayments { retry_seconds },
+                ..
+            } => Some(*retry_seconds),
             _ => None,
         }
     }
@@ -171,6 +176,10 @@ impl Refusal for CreateRefusal {
                 checkout(CheckoutRefusal::CardOfAnotherLogin { masked: "****2k4d".to_owned() }),
             ),
             (
+                "Three payments of this address were refused within an hour",
+                checkout(CheckoutRefusal::RefusedPayments { retry_seconds: 3_000 }),
+            ),
+            (
                 "`first_day` in the store's files allows a new buyer, or a new address of a login by name, less",
                 checkout(CheckoutRefusal::FirstDay(FirstDay {
                     most: Money::from_minor(5_000),
@@ -193,6 +202,9 @@ impl CreateRefusal {
             }
             CheckoutRefusal::BelowLeast { least } => format!("At least {} must be paid.", format.money(*least)),
             CheckoutRefusal::CodeRemoved { total } => format!("{refusal} The new total is {}.", format.money(*total)),
+            CheckoutRefusal::RefusedPayments { retry_seconds } => {
+                format!("{refusal} Please try again in {}.", shown_wait(*retry_seconds))
+            }
             CheckoutRefusal::FirstDay(first) => first_day(first, format),
             _ => refusal.to_string(),
         };

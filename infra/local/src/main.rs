@@ -26,6 +26,7 @@ use shared::shop::payments::forget_begun;
 use shared::shop::upkeep::upgrade::{FIRST, UpgradeError};
 use shared::table::published::read_active_version;
 use shared::table::{Access, Db, restoring};
+use shared::token::TokenKeys;
 use std::io::Write as _;
 use std::process::ExitCode;
 use std::sync::{Arc, OnceLock};
@@ -99,7 +100,8 @@ async fn run(options: &Options) -> Result<(), StartError> {
         ..Secrets::new(&token_keys)
     };
     let functions = Arc::new(Functions::with_secrets(&template, &db, secrets, &clock)?);
-    tokio::spawn(sweep(Arc::clone(&functions), is_here.then(|| db.clone())));
+    let own_hash = TokenKeys::parse(&token_keys).map(|keys| keys.hash_of_address(OWN_ADDRESS)).unwrap_or_default();
+    tokio::spawn(sweep(Arc::clone(&functions), is_here.then(|| (db.clone(), own_hash))));
     let gateway = Gateway::new(&template, functions, Arc::clone(&clock))?;
     let gateway = Arc::new(gateway.below(base_path).with_access_log(!options.quiet));
     let game_servers = game_servers(options, is_here, &db, clock.as_ref(), &active, &base_url).await?;
@@ -309,13 +311,13 @@ async fn payment_provider(
 
 /// Lets the payments function finish what is left to do, as the schedule of a deployment does. In a database `here`, it forgets
 /// how many checkouts this machine has begun.
-async fn sweep(functions: Arc<Functions>, here: Option<Db>) {
+async fn sweep(functions: Arc<Functions>, here: Option<(Db, String)>) {
     let mut ticks = tokio::time::interval(SWEEP);
     loop {
         ticks.tick().await;
-        if let Some(db) = &here {
+        if let Some((db, hash)) = &here {
             // Tried again at the next sweep.
-            _ = forget_begun(db, OWN_ADDRESS).await;
+            _ = forget_begun(db, OWN_ADDRESS, hash).await;
         }
         match lambda_http::request::from_str(SWEEP_EVENT) {
             Ok(request) => _ = functions.call("payments", request).await,

@@ -11,6 +11,7 @@ pub(super) fn webhook_event_of(event: &Event) -> Option<WebhookEvent> {
         | EventKind::SessionPaymentSucceeded
         | EventKind::SessionPaymentFailed
         | EventKind::SessionExpired => object().map(WebhookEvent::Checkout),
+        EventKind::ChargeFailed => object().map(WebhookEvent::Refused),
         // Each names the payment that it belongs to.
         EventKind::ChargeRefunded | EventKind::ChargeUpdated | EventKind::RefundUpdated | EventKind::RefundFailed => {
             event.payment_intent.as_ref().map(|intent| WebhookEvent::Payment(intent.to_string()))

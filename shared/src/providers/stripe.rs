@@ -16,7 +16,8 @@ use crate::rules::payment_methods::CARD;
 use crate::rules::subscription::ProviderSubscription;
 use crate::shop::orders::StoredOrder;
 use crate::shop::payments::{
-    DisputeState, PaymentPage, PaymentSubject, Provider, ProviderError, Session, WebhookEvent, WebhookEventPage,
+    DisputeState, PaymentPage, PaymentSubject, Provider, ProviderError, RefusedAttempt, Session, WebhookEvent,
+    WebhookEventPage,
 };
 use crate::table::connector;
 use crate::telemetry::{PaymentEvent, payment_event};
@@ -317,6 +318,12 @@ impl Provider for Stripe {
         // The payment of an invoice has no metadata of ours.
         let paid = self.send(InvoicePayment::list(&intent.id)).await?.data;
         Ok(paid.first().map(|payment| PaymentSubject::Invoice(payment.invoice.to_string())))
+    }
+
+    async fn refused(&self, attempt: &str) -> Result<Option<RefusedAttempt>, ProviderError> {
+        let charge = self.send_about(Charge::retrieve(&id(attempt)?)).await?;
+        let order = charge.metadata.order.filter(|_| charge.status == "failed");
+        Ok(order.map(|order| RefusedAttempt { order: InternalId::new(&order), at: charge.created }))
     }
 
     async fn dispute(&self, dispute: &str) -> Result<DisputeState, ProviderError> {

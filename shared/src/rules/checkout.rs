@@ -121,6 +121,12 @@ pub enum CheckoutRefusal {
         /// Seconds until one of them no longer counts.
         retry_seconds: u64,
     },
+    /// Payments of the address were refused, three within an hour.
+    #[error("Several payments from your internet address were refused.")]
+    RefusedPayments {
+        /// Seconds until it may begin another checkout.
+        retry_seconds: u64,
+    },
     #[error("To guard against stolen cards, only so much can be paid on a first day.")]
     FirstDay(FirstDay),
 }

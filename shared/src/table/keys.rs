@@ -31,7 +31,7 @@
 //! | the orders of an account, newest last | `ORDERS#user` | *seconds*`#`*number* | Query; Put in transactions |
 //! | open checkouts of an address with limited items | `RATE#hold#address` | `RATE` | Update |
 //! | requests of an address in its window | `RATE#address`, `RATE#kind#address` | `RATE` | BatchGet, Update, also in transactions |
-//! | what was paid from an address on its first day, by a hash of it | `ADDRESS#hash` | `ADDRESS` | BatchGet; Update in transactions |
+//! | what was paid from an address on its first day, and what was refused, by a hash of it | `ADDRESS#hash` | `ADDRESS` | BatchGet; Update in transactions |
 //! | units of an item sold in total | `COUNT#item` | `COUNT` | BatchGet, Update |
 //! | goals, top and recent donators | `STATS` | `DONATIONS` | Get, Update |
 //! | all-time sum of every patron | `PATRONS` | `USER#id` | Query, Get, Put |

@@ -22,6 +22,8 @@ names! {
         SessionPaymentFailed = "checkout.session.async_payment_failed",
         /// A session can no longer be paid.
         SessionExpired = "checkout.session.expired",
+        /// An attempt to pay was refused, by the buyer's bank for example.
+        ChargeFailed = "charge.failed",
         /// A charge was refunded, in part or in full.
         ChargeRefunded = "charge.refunded",
         /// Something of a charge has become known: its fee, for example.
@@ -51,11 +53,12 @@ names! {
 
 impl EventKind {
     /// The events that a checkout follows.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::SessionCompleted,
         Self::SessionPaymentSucceeded,
         Self::SessionPaymentFailed,
         Self::SessionExpired,
+        Self::ChargeFailed,
         Self::ChargeRefunded,
         Self::ChargeUpdated,
         Self::RefundUpdated,

@@ -121,6 +121,15 @@ pub struct Charge {
     /// Whether the money is real.
     pub livemode: bool,
     pub payment_intent: Option<ObjectId>,
+    /// When it was made, seconds since 1970 UTC.
+    #[serde(default)]
+    pub created: i64,
+    /// `succeeded`, `pending` or `failed`.
+    #[serde(default)]
+    pub status: String,
+    /// That of its payment when it was made.
+    #[serde(default)]
+    pub metadata: Metadata,
     /// The number of the receipt, once Stripe has sent one to the buyer.
     #[serde(default)]
     pub receipt_number: Option<String>,

@@ -30,7 +30,7 @@ async fn a_session_expires_at_its_time_and_cancels_what_was_declined() {
         (session.status.as_ref(), &intent(&session).status),
         (Some(&SessionStatus::Expired), &IntentStatus::Canceled)
     );
-    assert_eq!(store.kinds().await, [EventKind::SessionExpired]);
+    assert_eq!(store.kinds().await, [EventKind::ChargeFailed, EventKind::SessionExpired]);
 }
 
 #[tokio::test]

@@ -7,7 +7,8 @@ use super::refusal::{Guarded, OrderRefusal};
 use super::{Payment, StoredOrder};
 use crate::clock::Clock;
 use crate::model::{
-    Cart, CodeText, InternalId, ItemId, Money, Order, OrderLine, OrderStatus, PaymentFacts, PlayerName, Reviewed, UserId,
+    Cart, CodeText, InternalId, ItemId, Money, Order, OrderLine, OrderStatus, PaymentFacts, PlayerName, Reviewed,
+    UserId,
 };
 use crate::rules::checkout::without_bought;
 use crate::rules::order::may_become;

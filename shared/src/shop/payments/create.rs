@@ -150,7 +150,7 @@ async fn begin<E>(
     let writes = |reservation: Option<&Reservation>| {
         let context = &loaded.context;
         let mut writes = begin::writes(&order, context, &lines, &names, &inputs, reservation)?;
-        writes.extend(limits.writes(order.address()));
+        writes.extend(limits.writes(order.address())?);
         writes.extend(commands.map(Guarded::from));
         Ok(writes)
     };

@@ -27,7 +27,8 @@ pub use desk::{Desk, SettleError, Settled, note_dispute};
 pub use open::Checkout;
 pub use operator::{OperatorError, RefundKind, Refunded, open_orders};
 pub use provider::{
-    DisputeState, PaymentPage, PaymentSubject, Provider, ProviderError, Session, WebhookEvent, WebhookEventPage,
+    DisputeState, PaymentPage, PaymentSubject, Provider, ProviderError, RefusedAttempt, Session, WebhookEvent,
+    WebhookEventPage,
 };
 pub use refund_lines::LinesRefunded;
 pub use refunds::STRANDED;

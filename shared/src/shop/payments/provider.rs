@@ -34,6 +34,9 @@ pub trait Provider: Debug + Sync {
     /// What a payment is for; `None` if it is not ours.
     fn subject_of(&self, intent: &str) -> impl Future<Output = Result<Option<PaymentSubject>, ProviderError>> + Send;
 
+    /// An attempt to pay that was refused; `None` if it was not, or is not ours.
+    fn refused(&self, attempt: &str) -> impl Future<Output = Result<Option<RefusedAttempt>, ProviderError>> + Send;
+
     fn dispute(&self, dispute: &str) -> impl Future<Output = Result<DisputeState, ProviderError>> + Send;
 
     /// A page of the webhook events that it has sent in a time, newest first: webhook events can be lost. `times` are
@@ -84,6 +87,14 @@ pub trait Provider: Debug + Sync {
     fn return_payment(&self, payment: &PaymentState) -> impl Future<Output = Result<(), ProviderError>> + Send;
 }
 
+/// An attempt to pay that was refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RefusedAttempt {
+    pub order: InternalId,
+    /// When it was made, seconds since 1970 UTC.
+    pub at: i64,
+}
+
 /// What a payment is for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PaymentSubject {
@@ -115,6 +126,8 @@ pub enum WebhookEvent {
     Checkout(String),
     /// A payment, by its id.
     Payment(String),
+    /// An attempt to pay that was refused, by its id.
+    Refused(String),
     /// A dispute, by its id.
     Dispute(String),
     /// A warning that a person other than the owner of the card has paid, by the payment's id.
@@ -131,6 +144,7 @@ impl WebhookEvent {
         match self {
             Self::Checkout(id) => ("checkout", id),
             Self::Payment(id) => ("payment", id),
+            Self::Refused(id) => ("refused", id),
             Self::Dispute(id) => ("dispute", id),
             Self::FraudWarning(id) => ("fraud_warning", id),
             Self::Invoice(id) => ("invoice", id),
@@ -143,6 +157,7 @@ impl WebhookEvent {
         let make = match kind {
             "checkout" => Self::Checkout,
             "payment" => Self::Payment,
+            "refused" => Self::Refused,
             "dispute" => Self::Dispute,
             "fraud_warning" => Self::FraudWarning,
             "invoice" => Self::Invoice,

@@ -208,10 +208,10 @@ pub(super) async fn settle_reservation(db: &Db, reservation: &Reservation) -> Re
 /// How many checkouts an address may begin. The window is read with the cart, by its key.
 pub const CHECKOUTS: RateLimit = RateLimit { kind: "checkout", requests: 10, seconds: 600 };
 
-/// Forgets how many checkouts an address has begun: on one's own machine all buyers have one address, and its owner is not to be
-/// locked out.
-pub async fn forget_begun(db: &Db, address: &str) -> Result<(), StoreError> {
-    sent(db, vec![Write::delete(keys::rate(CHECKOUTS.kind, address))]).await?;
+/// Forgets how many checkouts an address has begun, and what was paid or refused: on one's own machine all buyers have one address,
+/// and its owner is not to be locked out. `hash` is that of the address.
+pub async fn forget_begun(db: &Db, address: &str, hash: &str) -> Result<(), StoreError> {
+    sent(db, vec![Write::delete(keys::rate(CHECKOUTS.kind, address)), Write::delete(keys::address(hash))]).await?;
     Ok(())
 }
 

@@ -5,6 +5,7 @@ use super::provider::{DisputeState, PaymentSubject, Provider, WebhookEvent};
 use crate::model::InternalId;
 use crate::rules::dispute::{FRAUD_WARNING, LOST};
 use crate::shop::orders::{self, StoredOrder};
+use crate::shop::stock::addresses;
 use crate::shop::subscriptions;
 use crate::shop::subscriptions::renew::without_order;
 use crate::table::client::Db;
@@ -107,6 +108,13 @@ impl<P: Provider> Desk<'_, &P> {
                 if let Some(stored) = orders::get(self.db, &order).await? {
                     self.settle(&stored).await?;
                     self.settle_own(&stored).await?;
+                }
+            }
+            WebhookEvent::Refused(attempt) => {
+                let Some(refused) = self.provider.refused(attempt).await? else { return Ok(()) };
+                let stored = orders::get(self.db, &refused.order).await?;
+                if let Some(address) = stored.as_ref().and_then(StoredOrder::address) {
+                    addresses::count_refused(self.db, &address.hash, attempt, refused.at, self.clock.seconds()).await?;
                 }
             }
             WebhookEvent::Dispute(dispute) => {

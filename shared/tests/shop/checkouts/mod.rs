@@ -18,6 +18,7 @@ mod open_limited;
 mod races;
 mod refunds;
 mod refusals;
+mod refused_payments;
 mod reviews;
 mod settle;
 mod status;
