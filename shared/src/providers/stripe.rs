@@ -310,14 +310,15 @@ impl Provider for Stripe {
         self.send_or(create, of_attempt).await.map(|_| ())
     }
 
-    async fn subject_of(&self, intent: &str) -> Result<Option<PaymentSubject>, ProviderError> {
+    async fn subject_of(&self, intent: &str) -> Result<PaymentSubject, ProviderError> {
         let intent = self.send_about(PaymentIntent::retrieve(&id(intent)?)).await?;
         if let Some(order) = intent.metadata.order.as_deref() {
-            return Ok(Some(PaymentSubject::Order(InternalId::new(order))));
+            return Ok(PaymentSubject::Order(InternalId::new(order)));
         }
         // The payment of an invoice has no metadata of ours.
         let paid = self.send(InvoicePayment::list(&intent.id)).await?.data;
-        Ok(paid.first().map(|payment| PaymentSubject::Invoice(payment.invoice.to_string())))
+        let invoice = paid.first().map(|payment| PaymentSubject::Invoice(payment.invoice.to_string()));
+        Ok(invoice.unwrap_or(PaymentSubject::Unknown { since: intent.created }))
     }
 
     async fn refused(&self, attempt: &str) -> Result<Option<RefusedAttempt>, ProviderError> {

@@ -92,6 +92,9 @@ pub struct PaymentIntent {
     pub currency: String,
     /// Whether the money is real.
     pub livemode: bool,
+    /// When it was begun, seconds since 1970 UTC.
+    #[serde(default)]
+    pub created: i64,
     #[serde(default)]
     pub metadata: Metadata,
     /// The last attempt to charge: whole after [`PaymentIntent::retrieve`], an id within a session.

@@ -31,8 +31,8 @@ pub trait Provider: Debug + Sync {
         attempt: &RefundAttempt,
     ) -> impl Future<Output = Result<(), ProviderError>> + Send;
 
-    /// What a payment is for; `None` if it is not ours.
-    fn subject_of(&self, intent: &str) -> impl Future<Output = Result<Option<PaymentSubject>, ProviderError>> + Send;
+    /// What a payment is for.
+    fn subject_of(&self, intent: &str) -> impl Future<Output = Result<PaymentSubject, ProviderError>> + Send;
 
     /// An attempt to pay that was refused; `None` if it was not, or is not ours.
     fn refused(&self, attempt: &str) -> impl Future<Output = Result<Option<RefusedAttempt>, ProviderError>> + Send;
@@ -102,6 +102,9 @@ pub enum PaymentSubject {
     Order(InternalId),
     /// An invoice of a subscription, by its id. It may not be ours.
     Invoice(String),
+    /// It names none. It is not ours, or, if it was begun just now, that of a subscription whose first invoice follows it.
+    /// Seconds since 1970 UTC.
+    Unknown { since: i64 },
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

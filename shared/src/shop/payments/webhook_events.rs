@@ -14,6 +14,9 @@ use crate::table::transaction::Write;
 use crate::table::{StoreError, keys, read_live};
 use serde::{Deserialize, Serialize};
 
+/// For how many seconds the first payment of a subscription may have no invoice yet.
+const WITHOUT_INVOICE: i64 = 900;
+
 /// How far the provider's webhook events were asked for. Times are seconds since 1970 UTC.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EventCursor {
@@ -145,12 +148,15 @@ impl<P: Provider> Desk<'_, &P> {
             return Ok(known);
         }
         match self.provider.subject_of(intent).await? {
-            None => return Ok(None),
-            Some(PaymentSubject::Order(named)) => {
+            PaymentSubject::Unknown { since } => {
+                let is_new = self.clock.seconds().saturating_sub(since) < WITHOUT_INVOICE;
+                return if is_new { Err(StoreError::Contended.into()) } else { Ok(None) };
+            }
+            PaymentSubject::Order(named) => {
                 let Some(stored) = orders::get(self.db, &named).await? else { return Ok(None) };
                 self.settle(&stored).await?;
             }
-            Some(PaymentSubject::Invoice(invoice)) => {
+            PaymentSubject::Invoice(invoice) => {
                 let state = self.provider.fetch(&invoice).await?;
                 if state.order.is_none() {
                     return Ok(None);

@@ -176,6 +176,19 @@ async fn a_warning_and_an_inquiry_only_mark_and_a_dispute_bans_if_the_store_says
 }
 
 #[tokio::test]
+async fn a_warning_of_a_payment_without_an_invoice_is_heard_again_until_the_payment_is_old() {
+    let shop = Shop::open().await;
+    // As that of a subscription is, until its invoice follows.
+    let session = shop.foreign(None, 500, "eur").await;
+    shop.act(&session, Action::Pay);
+    shop.act(&session, Action::WarnOfFraud);
+    let warning = newest(&shop).await;
+    assert!(shop.desk().act(&warning).await.is_err(), "Stripe sends it again");
+    shop.clock.advance(Duration::from_mins(16));
+    shop.hear(&warning).await;
+}
+
+#[tokio::test]
 async fn a_dispute_of_a_payment_by_a_login_by_name_bans_nobody() {
     let shop = Shop::open().await;
     let paid = shop.paid().await;
