@@ -44,6 +44,7 @@ CALLS = {
     ("GET", "/v1/charges/*"): (stripe.Charge, "Retrieve"),
     ("GET", "/v1/disputes"): (stripe.Dispute, "List"),
     ("GET", "/v1/disputes/*"): (stripe.Dispute, "Retrieve"),
+    ("POST", "/v1/disputes/*"): (stripe.Dispute, "Modify"),
     ("POST", "/v1/refunds"): (stripe.Refund, "Create"),
     ("GET", "/v1/refunds"): (stripe.Refund, "List"),
     ("GET", "/v1/events"): (stripe.Event, "List"),
@@ -96,6 +97,7 @@ def parameters_of_the_crate():
         equal("the version", headers["stripe-version"], stripe._api_version._ApiVersion.CURRENT)
         # A session of the portal is no longer valid after a few minutes: one more does no harm.
         creates = call[0] == "POST" and "*" not in call[1] and call[1] != "/v1/billing_portal/sessions"
+        creates |= call == ("POST", "/v1/disputes/*")  # evidence is submitted once
         equal(f"the idempotency key of {call}", "idempotency-key" in headers, creates)
         kind, verb = CALLS[call]
         known = parameters(kind, verb)
@@ -250,6 +252,22 @@ def payments(page):
         dispute = checked(stripe.Dispute.retrieve(event.data.object.id), stripe.Dispute)
         equal("the dispute", dispute.status, status)
     equal("the disputes", [found.id for found in stripe.Dispute.list(payment_intent=intent.id).data], [dispute.id])
+    made = new_session("answered")
+    page.press(made, "pay")
+    page.press(made, "dispute")
+    dispute = stripe.Dispute.list(payment_intent=Session.retrieve(made.id).payment_intent).data[0]
+    equal("the evidence", (dispute.evidence_details.has_evidence, dispute.evidence_details.submission_count), (False, 0))
+    staged = stripe.Dispute.modify(dispute.id, evidence={"service_date": "2026-11-27"}, submit=False)
+    equal("the staged evidence", (checked(staged, stripe.Dispute).evidence_details.has_evidence, staged.status), (True, "needs_response"))
+    sent = checked(stripe.Dispute.modify(dispute.id, evidence={"uncategorized_text": "played"}, submit=True), stripe.Dispute)
+    equal("the submitted evidence", (sent.evidence_details.submission_count, sent.status, sent.evidence.service_date), (1, "under_review", "2026-11-27"))
+    for _ in range(2):
+        try:
+            stripe.Dispute.modify(dispute.id, evidence={"uncategorized_text": "more"})
+        except stripe.InvalidRequestError:
+            page.press(made, "dispute_won") if _ == 0 else None
+        else:
+            raise Wrong("evidence is taken twice")
     expired = Session.expire(new_session("expire").id)
     equal("the expired session", checked(expired, Session).status, "expired")
     return f"{len(states)} states"

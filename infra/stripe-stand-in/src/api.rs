@@ -27,6 +27,7 @@ const ROUTES: &[Route] = &[
     (Method::GET, "/v1/refunds/*", PLAIN, calls::retrieve_refund),
     (Method::GET, "/v1/disputes", calls::REFUNDS, calls::list_disputes),
     (Method::GET, "/v1/disputes/*", PLAIN, calls::retrieve_dispute),
+    (Method::POST, "/v1/disputes/*", calls::ANSWER, calls::answer_dispute),
     (Method::GET, "/v1/events", calls::EVENTS, calls::list_events),
     (Method::GET, "/v1/events/*", PLAIN, calls::retrieve_event),
     (Method::GET, "/v1/account", PLAIN, calls::account),

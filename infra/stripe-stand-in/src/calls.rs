@@ -4,7 +4,7 @@ use super::error::ApiError;
 use super::give_back::Note;
 use super::new_session::METHODS;
 use super::objects::{Charge, Dispute, Intent, Refund, Session};
-use super::parameters::{EXPAND, Input, Parameter, Shape, integer, metadata, text, texts};
+use super::parameters::{EXPAND, Input, Parameter, Shape, boolean, integer, metadata, text, texts};
 use super::state::State;
 use super::webhooks::{Endpoint, Event, list};
 use serde_json::{Value, json};
@@ -25,6 +25,38 @@ pub(super) const REFUNDS: &[Parameter] = &[
     ("charge", false, Shape::Text(255)),
     ("limit", false, Shape::Integer),
     ("starting_after", false, Shape::Text(255)),
+    EXPAND,
+];
+
+const EVIDENCE_TEXT: Shape = Shape::Text(20_000);
+
+/// The fields of evidence that are texts; the others are files.
+pub(super) const ANSWER: &[Parameter] = &[
+    (
+        "evidence",
+        false,
+        Shape::Object(&[
+            ("access_activity_log", false, EVIDENCE_TEXT),
+            ("billing_address", false, EVIDENCE_TEXT),
+            ("cancellation_policy_disclosure", false, EVIDENCE_TEXT),
+            ("cancellation_rebuttal", false, EVIDENCE_TEXT),
+            ("customer_email_address", false, EVIDENCE_TEXT),
+            ("customer_name", false, EVIDENCE_TEXT),
+            ("customer_purchase_ip", false, EVIDENCE_TEXT),
+            ("duplicate_charge_explanation", false, EVIDENCE_TEXT),
+            ("duplicate_charge_id", false, EVIDENCE_TEXT),
+            ("product_description", false, EVIDENCE_TEXT),
+            ("refund_policy_disclosure", false, EVIDENCE_TEXT),
+            ("refund_refusal_explanation", false, EVIDENCE_TEXT),
+            ("service_date", false, EVIDENCE_TEXT),
+            ("shipping_address", false, EVIDENCE_TEXT),
+            ("shipping_carrier", false, EVIDENCE_TEXT),
+            ("shipping_date", false, EVIDENCE_TEXT),
+            ("shipping_tracking_number", false, EVIDENCE_TEXT),
+            ("uncategorized_text", false, EVIDENCE_TEXT),
+        ]),
+    ),
+    ("submit", false, Shape::Boolean),
     EXPAND,
 ];
 
@@ -132,6 +164,23 @@ pub(super) fn retrieve_refund(state: &mut State, input: &Input<'_>) -> Result<Va
 
 pub(super) fn retrieve_dispute(state: &mut State, input: &Input<'_>) -> Result<Value, ApiError> {
     state.disputes.get(input.seen).map(Dispute::json).ok_or_else(|| ApiError::missing("dispute", "dispute", input.id))
+}
+
+/// Writes evidence, and submits all that is written unless that is not wanted: once.
+pub(super) fn answer_dispute(state: &mut State, input: &Input<'_>) -> Result<Value, ApiError> {
+    let found = state.disputes.get_mut(input.seen);
+    let dispute = found.ok_or_else(|| ApiError::missing("dispute", "dispute", input.id))?;
+    if !dispute.needs_response() || dispute.submissions > 0 || input.now > dispute.due_by() {
+        return Err(ApiError::request(format!("Dispute {} no longer takes evidence.", dispute.id)));
+    }
+    dispute.evidence.extend(metadata(input.tree.get("evidence")));
+    if boolean(input.tree, &["submit"]) != Some(false) && !dispute.evidence.is_empty() {
+        dispute.submissions += 1;
+        dispute.status = if dispute.is_inquiry() { "warning_under_review" } else { "under_review" };
+    }
+    let object = dispute.json();
+    state.happen("charge.dispute.updated", &object, input.now);
+    Ok(object)
 }
 
 pub(super) fn list_disputes(state: &mut State, input: &Input<'_>) -> Result<Value, ApiError> {

@@ -109,6 +109,8 @@ impl State {
             currency: charge.currency.clone(),
             charge: charge.id.clone(),
             intent: charge.intent.clone(),
+            evidence: Map::new(),
+            submissions: 0,
         };
         let object = dispute.json();
         self.disputes.insert(id, dispute);
@@ -133,6 +135,18 @@ impl State {
         open.status = if closes_inquiry { "warning_closed" } else { status };
         let object = open.json();
         self.happen(kind, &object, now);
+        Ok(())
+    }
+
+    /// The account's owner writes evidence in the dashboard, and does not submit it yet.
+    pub(super) fn stage_evidence(&mut self, session: &str, now: i64) -> Result<(), String> {
+        let charge = self.charge_of(session)?;
+        let mut disputes = self.disputes.values_mut();
+        let found = disputes.find(|dispute| dispute.charge == charge && dispute.needs_response());
+        let dispute = found.ok_or("There is no dispute that waits for evidence.")?;
+        dispute.evidence.insert("uncategorized_text".to_owned(), "The owner's words.".into());
+        let object = dispute.json();
+        self.happen("charge.dispute.updated", &object, now);
         Ok(())
     }
 

@@ -35,6 +35,9 @@ pub(super) fn buttons_to_give_back(page: &mut String, state: &State, id: &str) {
     if charge.disputed {
         let open = state.disputes.values().find(|dispute| dispute.charge == charge.id);
         _ = write!(page, "Dispute: {}. ", open.map_or("none", |dispute| dispute.status));
+        if open.is_some_and(|dispute| dispute.needs_response() && dispute.evidence.is_empty()) {
+            button(page, "stage_evidence", "Write evidence, and do not submit it");
+        }
         match open.filter(|dispute| dispute.is_open()) {
             Some(inquiry) if inquiry.is_inquiry() => {
                 button(page, "escalate", "Make the inquiry a dispute");

@@ -318,7 +318,15 @@ pub(super) struct Dispute {
     pub(super) currency: String,
     pub(super) charge: String,
     pub(super) intent: String,
+    /// The evidence, written and maybe not submitted yet, by field.
+    #[serde(default)]
+    pub(super) evidence: Map<String, Value>,
+    #[serde(default)]
+    pub(super) submissions: u32,
 }
+
+/// How long evidence is taken, in seconds.
+const EVIDENCE: i64 = 7 * 24 * 60 * 60;
 
 impl Dispute {
     pub(super) fn is_inquiry(&self) -> bool {
@@ -326,7 +334,16 @@ impl Dispute {
     }
 
     pub(super) fn is_open(&self) -> bool {
+        self.needs_response() || self.status.ends_with("under_review")
+    }
+
+    pub(super) fn needs_response(&self) -> bool {
         self.status.ends_with("needs_response")
+    }
+
+    /// Until when evidence is taken.
+    pub(super) const fn due_by(&self) -> i64 {
+        self.created + EVIDENCE
     }
 
     /// Whether the buyer keeps the money.
@@ -355,7 +372,7 @@ impl Dispute {
             status if status.starts_with("warning_") => vec![],
             _ => vec![change(-self.amount)],
         };
-        sent(
+        let mut dispute = sent(
             "dispute",
             json!({
                 "id": self.id,
@@ -365,15 +382,19 @@ impl Dispute {
                 "created": self.created,
                 "currency": self.currency,
                 "evidence_details": {
-                    "due_by": self.created + 7 * 24 * 60 * 60, "enhanced_eligibility": {}, "has_evidence": false, "past_due": false,
-                    "submission_count": 0,
+                    "due_by": self.due_by(), "enhanced_eligibility": {}, "has_evidence": !self.evidence.is_empty(),
+                    "past_due": false, "submission_count": self.submissions,
                 },
                 "is_charge_refundable": self.is_inquiry(),
                 "livemode": self.livemode,
                 "payment_intent": self.intent,
                 "status": self.status,
             }),
-        )
+        );
+        for (field, text) in &self.evidence {
+            dispute["evidence"][field] = text.clone();
+        }
+        dispute
     }
 }
 

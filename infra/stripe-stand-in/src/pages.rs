@@ -111,6 +111,7 @@ fn action_of(fields: &Parameters) -> Result<Action, String> {
         }
         "dispute" => Action::Dispute(None),
         "inquire" => Action::Inquire,
+        "stage_evidence" => Action::StageEvidence,
         "escalate" => Action::Escalate,
         "warn_of_fraud" => Action::WarnOfFraud,
         "dispute_won" => Action::CloseDispute { won: true },

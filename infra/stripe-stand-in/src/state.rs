@@ -44,6 +44,8 @@ pub enum Action {
     Inquire,
     /// The bank is given so many minor units, or all that is left, before it asks: a dispute is prevented.
     PreventDispute(Option<i64>),
+    /// The account's owner writes evidence in the dashboard, and does not submit it yet.
+    StageEvidence,
     /// The inquiry becomes a dispute.
     Escalate,
     /// The buyer's bank warns of fraud.
@@ -280,6 +282,7 @@ impl State {
             Action::Dispute(amount) => self.dispute(session, "needs_response", *amount, now),
             Action::Inquire => self.dispute(session, "warning_needs_response", None, now),
             Action::PreventDispute(amount) => self.dispute(session, "prevented", *amount, now),
+            Action::StageEvidence => self.stage_evidence(session, now),
             Action::Escalate => self.change_dispute(session, "needs_response", "charge.dispute.updated", now),
             Action::WarnOfFraud => self.warn_of_fraud(session, now),
             Action::CloseDispute { won } => {

@@ -39,6 +39,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     print(&Charge::retrieve(&id("ch_1")?))?;
     print(&Dispute::retrieve(&id("du_1")?))?;
     print(&Dispute::list(&id("pi_1")?))?;
+    let fields = ["product_description", "service_date", "access_activity_log", "refund_policy_disclosure"];
+    let fields = fields.into_iter().chain(["refund_refusal_explanation", "uncategorized_text"]);
+    let evidence = fields.map(|field| (field.to_owned(), "Squire × 2".to_owned())).collect();
+    print(&Dispute::submit(&id("du_1")?, &evidence, key("evidence-du_1-1800000000")?))?;
     let refund = NewRefund { payment_intent: &id("pi_1")?, amount: Some(502), order: "ska237syhxydekce", attempt: 1 };
     print(&Refund::create(&refund, key("refund-ska237syhxydekce-1")?))?;
     print(&Refund::list(&id("pi_1")?, Some(&id("re_1")?)))?;

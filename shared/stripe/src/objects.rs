@@ -5,10 +5,11 @@ use crate::form::Form;
 use crate::list::{List, Metadata};
 use crate::names::names;
 use crate::refund::Refund;
-use crate::values::ObjectId;
+use crate::values::{IdempotencyKey, ObjectId};
 use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, Error, MapAccess, Visitor};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
 
@@ -223,6 +224,9 @@ pub struct Dispute {
     pub balance_transactions: Vec<BalanceTransaction>,
     #[serde(default)]
     pub evidence_details: EvidenceDetails,
+    /// Who is meant to submit evidence; `None` if the account, or the version of the API, does not know it.
+    #[serde(default)]
+    pub intended_submission_method: Option<String>,
 }
 
 /// What the bank waits for in a dispute.
@@ -230,6 +234,10 @@ pub struct Dispute {
 pub struct EvidenceDetails {
     #[serde(default)]
     due_by: Option<i64>,
+    #[serde(default)]
+    has_evidence: Option<bool>,
+    #[serde(default)]
+    submission_count: Option<i64>,
 }
 
 impl EvidenceDetails {
@@ -237,6 +245,16 @@ impl EvidenceDetails {
     pub fn due_by(&self) -> Option<i64> {
         // Stripe sends 0 if no answer is possible.
         self.due_by.filter(|at| *at > 0)
+    }
+
+    /// Whether evidence was written that may not be submitted yet.
+    pub const fn has_evidence(&self) -> bool {
+        matches!(self.has_evidence, Some(true))
+    }
+
+    /// Whether the bank has evidence.
+    pub fn is_submitted(&self) -> bool {
+        self.submission_count.is_some_and(|count| count > 0)
     }
 }
 
@@ -264,6 +282,18 @@ impl Dispute {
 
     pub fn retrieve(id: &ObjectId) -> Call<Self> {
         Call::get(path("disputes", id), Form::default())
+    }
+
+    /// Submits evidence, by the names of Stripe's fields, for good.
+    pub fn submit(id: &ObjectId, evidence: &BTreeMap<String, String>, key: IdempotencyKey) -> Call<Self> {
+        let fields = evidence.iter().map(|(field, text)| (format!("evidence[{field}]"), text));
+        let form = fields.fold(Form::default(), |form, (name, text)| form.with(name, text));
+        Call::post(path("disputes", id), form.with("submit", &true), Some(key))
+    }
+
+    /// Whether Stripe answers by itself (Smart Disputes), whatever the store sends.
+    pub fn is_answered_by_stripe(&self) -> bool {
+        matches!(self.intended_submission_method.as_deref(), Some("smart_disputes" | "prefer_smart_disputes"))
     }
 
     /// Lists the disputes of a payment, newest first. There are few: each is of a part of the payment.
@@ -335,5 +365,24 @@ mod tests {
             r#", "balance_transaction": {"amount": 5, "fee": 7, "net": -2, "currency": "usd", "fee_details": []}"#;
         let change = read(whole).balance_transaction.unwrap().object().unwrap().clone();
         assert_eq!((change.fee, change.net, change.currency.as_deref()), (Some(7), Some(-2), Some("usd")));
+    }
+
+    #[test]
+    fn fields_that_are_missing_or_null_are_no_evidence() {
+        let dispute = |details: &str| {
+            let text = format!(
+                r#"{{"id": "du_1", "status": "needs_response", "amount": 5, "currency": "eur", "payment_intent": "pi_1",
+                    "charge": "ch_1", "evidence_details": {details}}}"#
+            );
+            let details = serde_json::from_str::<Dispute>(&text).unwrap().evidence_details;
+            (details.due_by(), details.has_evidence(), details.is_submitted())
+        };
+        assert_eq!(dispute("{}"), (None, false, false));
+        assert_eq!(
+            dispute(r#"{"due_by": null, "has_evidence": null, "submission_count": null}"#),
+            (None, false, false)
+        );
+        assert_eq!(dispute(r#"{"due_by": 0, "has_evidence": true, "submission_count": 0}"#), (None, true, false));
+        assert_eq!(dispute(r#"{"due_by": 9, "has_evidence": true, "submission_count": 1}"#), (Some(9), true, true));
     }
 }

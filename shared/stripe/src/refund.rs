@@ -48,6 +48,9 @@ pub struct Refund {
     pub currency: String,
     pub payment_intent: Option<ObjectId>,
     pub charge: Option<ObjectId>,
+    /// When it was made, seconds since 1970 UTC.
+    #[serde(default)]
+    pub created: i64,
     /// Its metadata; empty for a refund that was made in the dashboard.
     #[serde(default)]
     pub metadata: Metadata,
