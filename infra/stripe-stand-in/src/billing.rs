@@ -262,6 +262,11 @@ impl Invoice {
         self.status == "paid"
     }
 
+    /// Whether it is not one of what was paid once.
+    const fn has_subscription(&self) -> bool {
+        !self.terms.subscription.is_empty()
+    }
+
     fn line(&self, n: usize, line: &Line) -> Value {
         let amount = line.unit_amount * line.quantity;
         let (start, end) = if line.recurring { self.period } else { (self.created, self.created) };
@@ -283,7 +288,7 @@ impl Invoice {
                 "invoice": self.id,
                 "livemode": self.terms.livemode,
                 "metadata": self.terms.metadata,
-                "parent": { "type": kind, kind: details },
+                "parent": self.has_subscription().then(|| json!({ "type": kind, kind: details })),
                 "period": { "end": end, "start": start },
                 "pricing": {
                     "price_details": { "price": self.terms.id_of("price", n), "product": self.terms.id_of("prod", n) },
@@ -291,7 +296,7 @@ impl Invoice {
                     "unit_amount_decimal": line.unit_amount.to_string(),
                 },
                 "quantity": line.quantity,
-                "subscription": self.terms.subscription,
+                "subscription": self.has_subscription().then_some(&self.terms.subscription),
                 "subtotal": amount,
             }),
         )
@@ -346,13 +351,13 @@ impl Invoice {
                 "livemode": self.terms.livemode,
                 "next_payment_attempt": self.next_attempt,
                 "number": format!("STANDIN-{}", &self.id[3..9]),
-                "parent": {
+                "parent": self.has_subscription().then(|| json!({
                     "quote_details": null,
                     "subscription_details": {
                         "metadata": self.terms.metadata, "subscription": self.terms.subscription,
                     },
                     "type": "subscription_details",
-                },
+                })),
                 // The period that is over; the lines have the one that is paid.
                 "period_end": self.period.0,
                 "period_start": self.previous,

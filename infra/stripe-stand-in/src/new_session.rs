@@ -75,6 +75,7 @@ pub(super) const NEW_SESSION: &[Parameter] = &[
     ("expires_at", false, Shape::Integer),
     ("adaptive_pricing", false, Shape::Object(&[("enabled", false, Shape::Boolean)])),
     ("automatic_tax", false, Shape::Object(&[("enabled", true, Shape::Boolean)])),
+    ("invoice_creation", false, Shape::Object(&[("enabled", true, Shape::Boolean)])),
     ("payment_method_options", false, Shape::Object(&[("card", false, CARD)])),
     ("allowed_payment_method_types", false, Shape::List(&Shape::Word(WORDS))),
     ("excluded_payment_method_types", false, Shape::List(&Shape::Word(EXCLUDABLE))),
@@ -118,6 +119,12 @@ pub(super) fn create_session(state: &mut State, input: &Input<'_>) -> Result<Val
     if metadata.len().max(intent_metadata.len()) > METADATA {
         return Err(ApiError::parameter("metadata", "Metadata can have up to 50 keys."));
     }
+    let has_invoice = boolean(tree, &["invoice_creation", "enabled"]).unwrap_or_default();
+    if has_invoice && recurring.is_some() {
+        return Err(
+            ApiError::parameter("invoice_creation", "You can only enable invoice creation in `payment` mode.").early()
+        );
+    }
     let (allowed, excluded) =
         (named(tree, "allowed_payment_method_types"), named(tree, "excluded_payment_method_types"));
     let methods = methods(state, allowed.as_deref(), excluded.as_deref())?;
@@ -147,6 +154,7 @@ pub(super) fn create_session(state: &mut State, input: &Input<'_>) -> Result<Val
         customer,
         subscription: None,
         invoice: None,
+        has_invoice,
     };
     state.sessions.insert(id.clone(), session);
     Ok(state.session_json(&id))

@@ -41,6 +41,9 @@ pub(super) struct Session {
     pub(super) customer: Option<String>,
     pub(super) subscription: Option<String>,
     pub(super) invoice: Option<String>,
+    /// Whether it has an invoice once it is paid, in mode payment.
+    #[serde(default)]
+    pub(super) has_invoice: bool,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]

@@ -170,6 +170,7 @@ impl State {
             self.charge(&intent, "succeeded", method, now);
             self.complete(session, "paid");
             self.payment_happens(&intent, "payment_intent.succeeded", Some("charge.succeeded"), now);
+            self.invoice_once(session, now);
         }
         self.session_happens(session, "checkout.session.completed", now);
         Ok(())
@@ -216,6 +217,7 @@ impl State {
             self.change_charge(&intent, "succeeded");
             self.change_session(session, |session| session.payment_status = "paid");
             self.payment_happens(&intent, "payment_intent.succeeded", Some("charge.succeeded"), now);
+            self.invoice_once(session, now);
             self.session_happens(session, "checkout.session.async_payment_succeeded", now);
         } else {
             self.change_intent(&intent, "requires_payment_method", true);

@@ -122,6 +122,41 @@ impl State {
         id
     }
 
+    /// Makes the invoice of what was paid once, if the session asked for it.
+    pub(super) fn invoice_once(&mut self, session: &str, now: i64) {
+        let Some(session) = self.sessions.get(session).filter(|session| session.has_invoice).cloned() else { return };
+        let (customer, id) = (self.new_customer(now), self.id("in"));
+        let invoice = Invoice {
+            id: id.clone(),
+            created: now,
+            terms: Terms {
+                subscription: String::new(),
+                since: now,
+                livemode: session.livemode,
+                customer: customer.clone(),
+                currency: session.currency,
+                metadata: serde_json::Map::new(),
+                recurring: Recurring { interval: String::new(), count: 0 },
+            },
+            status: "paid",
+            reason: "manual",
+            amount: session.amount,
+            lines: session.lines,
+            period: (now, now),
+            previous: now,
+            voided_at: None,
+            intent: session.intent,
+            attempts: 1,
+            next_attempt: None,
+            paid_at: Some(now),
+            url: Some(format!("{}/invoices/{id}", self.base)),
+        };
+        let object = invoice.json();
+        self.billing.invoices.insert(id.clone(), invoice);
+        self.change_session(&session.id, |session| (session.customer, session.invoice) = (Some(customer), Some(id)));
+        self.happen("invoice.paid", &object, now);
+    }
+
     /// Tries to charge an invoice, whose payment then has a status. One of nothing is paid without a payment.
     pub(super) fn charge_invoice(&mut self, id: &str, method: &'static str, status: &'static str, now: i64) {
         let Some(invoice) = self.billing.invoices.get(id).cloned() else { return };

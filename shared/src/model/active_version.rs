@@ -97,6 +97,9 @@ pub struct Payments {
     pub adaptive: bool,
     #[serde(default, skip_serializing_if = "super::is_default")]
     pub three_d_secure: ThreeDSecure,
+    /// Whether the provider makes an invoice also for what is paid once.
+    #[serde(default, skip_serializing_if = "super::is_default")]
+    pub invoices: bool,
     /// The least amount that can be paid.
     #[serde(default, skip_serializing_if = "super::is_default")]
     pub least: Money,
@@ -117,6 +120,7 @@ impl Default for Payments {
             except: Vec::new(),
             adaptive: false,
             three_d_secure: ThreeDSecure::Auto,
+            invoices: false,
             least: Money::ZERO,
             first_day: None,
         }

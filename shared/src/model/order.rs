@@ -272,6 +272,9 @@ pub struct ProviderCheckout {
     /// Whether the account's key was one for real money. Of orders from before this was stored, the id says it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub live: Option<bool>,
+    /// Whether the provider makes an invoice of what is paid once.
+    #[serde(default, skip_serializing_if = "super::is_default")]
+    pub invoice: bool,
     /// The address of the buyer, until the order is paid or ends.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub address: Option<BuyerAddress>,
@@ -302,6 +305,7 @@ impl ProviderCheckout {
             asked_at: None,
             account: account.id,
             live: Some(account.live),
+            invoice: false,
             address: None,
         }
     }

@@ -271,6 +271,7 @@ impl Provider for Stripe {
             adaptive: checkout.adaptive,
             three_d_secure: checkout.three_d_secure,
             subscription,
+            invoice: checkout.invoice,
         };
         let session = self.create_session(new).await?;
         let ended = || ProviderError::Unavailable("the checkout has ended".to_owned());

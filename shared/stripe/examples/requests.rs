@@ -25,13 +25,14 @@ fn main() -> Result<(), Box<dyn Error>> {
         adaptive: true,
         three_d_secure: true,
         subscription: None,
+        invoice: true,
     };
     let key = |name: &str| IdempotencyKey::parse(name);
     let id = |name: &str| ObjectId::parse(name);
     print(&Session::create(&new, key("ska237syhxydekce-1")?))?;
     let customer = id("cus_1")?;
     let subscription = Some(NewSubscription { interval: "month", count: 3, customer: Some(&customer) });
-    print(&Session::create(&NewSession { subscription, ..new }, key("ska237syhxydekce-2")?))?;
+    print(&Session::create(&NewSession { subscription, invoice: false, ..new }, key("ska237syhxydekce-2")?))?;
     print(&Session::retrieve(&id("cs_test_1")?))?;
     print(&Session::list_complete(1_800_000_000, Some(&id("cs_test_1")?)))?;
     print(&Session::expire(&id("cs_test_1")?))?;

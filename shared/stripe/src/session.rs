@@ -34,6 +34,8 @@ pub struct NewSession<'a> {
     pub three_d_secure: bool,
     /// How often the lines are paid again; `None` for once.
     pub subscription: Option<NewSubscription<'a>>,
+    /// Whether Stripe makes an invoice once it is paid; only of what is paid once.
+    pub invoice: bool,
 }
 
 /// A subscription to create with its session.
@@ -97,7 +99,7 @@ pub struct Session {
     pub expires_at: i64,
     /// The payment, once the buyer has tried to pay. A subscription's is in its invoice.
     pub payment_intent: Option<Expandable<PaymentIntent>>,
-    /// The first invoice of a subscription.
+    /// The first invoice of a subscription, or that of what was paid once.
     pub invoice: Option<Expandable<Invoice>>,
     pub subscription: Option<ObjectId>,
     pub customer: Option<ObjectId>,
@@ -123,6 +125,9 @@ impl Session {
             .with("automatic_tax[enabled]", &false);
         if new.three_d_secure {
             form = form.with("payment_method_options[card][request_three_d_secure]", "any");
+        }
+        if new.invoice {
+            form = form.with("invoice_creation[enabled]", &true);
         }
         for method in new.methods {
             form = form.with("allowed_payment_method_types[]", method);
@@ -190,6 +195,7 @@ mod tests {
             adaptive: false,
             three_d_secure: false,
             subscription: None,
+            invoice: false,
         }
     }
 

@@ -326,6 +326,9 @@ pub struct PaymentsFile {
     /// For whom the bank of a card is asked to confirm who pays: `auto`, `new_buyers` or `always`.
     #[serde(default)]
     pub three_d_secure: ThreeDSecure,
+    /// Whether Stripe makes an invoice for each payment, also for what is paid once.
+    #[serde(default)]
+    pub invoices: bool,
     /// The least amount that can be paid, in major units of the store's currency; the provider's own minimum if it is
     /// left out.
     #[serde(default)]

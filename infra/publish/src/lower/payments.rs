@@ -45,6 +45,7 @@ pub(super) fn payments(file: &StoreFile, digits: u8, report: &mut Report) -> Pay
         except,
         adaptive: written.adaptive,
         three_d_secure: written.three_d_secure,
+        invoices: written.invoices,
         least,
         first_day: first_day(written, least, digits, report),
     }

@@ -52,6 +52,7 @@ fn an_owner_chooses_ways_to_pay_by_words_that_exist() {
     assert_eq!(of("only: [card, paypal, ideal]").only, words(&["card", "paypal", "ideal"]));
     assert_eq!(of("except: [klarna]").except, words(&["klarna"]));
     assert!(of("delayed: true, only: [card, oxxo], adaptive: true").adaptive);
+    assert!(of("invoices: true").invoices && !of("adaptive: true").invoices);
     assert_eq!(of("three_d_secure: new_buyers").three_d_secure, ThreeDSecure::NewBuyers);
     assert_eq!(of("first_day: {most: 50}").first_day, Some(Money::from_minor(5_000)));
     for (text, field, problem) in [

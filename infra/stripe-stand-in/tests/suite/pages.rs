@@ -87,6 +87,7 @@ impl Store {
             methods: &["card", "sepa_debit"].map(str::to_owned),
             adaptive: false,
             three_d_secure: false,
+            invoice: false,
             subscription,
         };
         let key = format!("order-{}", self.keys.fetch_add(1, Ordering::SeqCst));

@@ -130,6 +130,7 @@ pub fn session_with(
         methods: &methods,
         adaptive: false,
         three_d_secure: false,
+        invoice: false,
         subscription,
     };
     Session::create(&new, key(name))

@@ -142,6 +142,8 @@ pub(super) fn with_checkout(
         asked_at: None,
         account: account.id,
         live: Some(account.live),
+        // A subscription has invoices anyway. Where the provider is the seller, it makes them itself, and refuses the word.
+        invoice: config.payments.invoices && order.effects.subscription.is_none(),
         address,
     };
     // An order of nothing waits for no payment: if its request ends early, the sweep completes it.

@@ -5,7 +5,7 @@ use crate::shop::{FIVE, PLAIN, Shop, line};
 use shared::model::{InternalId, LineId, OrderStatus, PaymentFacts, ThreeDSecure};
 use shared::rules::line_refund::LineUnits;
 use shared::rules::payment_methods::{METHODS, Method};
-use shared::shop::payments::{Desk, OperatorError, Settled};
+use shared::shop::payments::{Desk, OperatorError, Provider as _, Settled, WebhookEvent};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use stripe_stand_in::Action;
@@ -223,4 +223,35 @@ async fn each_period_of_a_subscription_keeps_how_it_was_paid() {
         let facts = stored.effects.facts.unwrap();
         assert_eq!((facts.method.as_deref(), facts.proceeds.is_some()), (Some("card"), true));
     }
+}
+
+#[tokio::test]
+async fn an_invoice_of_what_is_paid_once_makes_nothing_new() {
+    for (method, is_late) in [("card", false), ("sepa_debit", true)] {
+        let shop = Shop::open_with(|payments| (payments.invoices, payments.delayed) = (true, true)).await;
+        let order = shop.checkout(1, &[(PLAIN, 5)], None).await;
+        shop.act(&order, Action::PayBy(method));
+        if is_late {
+            assert!(shop.stand_in.invoices().is_empty(), "it is made once the money is there");
+            shop.act(&order, Action::Succeed);
+        }
+        let [invoice] = &shop.stand_in.invoices()[..] else { panic!("one invoice") };
+        let event = WebhookEvent::Invoice(invoice.clone());
+        for _ in 0..2 {
+            // Whichever is heard first, and however often.
+            shop.hear(&event).await;
+            shop.settle(&order).await;
+        }
+        let stored = shop.orders().await;
+        assert_eq!((stored.len(), stored[0].order.status), (1, OrderStatus::Paid), "{method}");
+        let session = stored[0].session().unwrap().to_owned();
+        assert!(shop.stripe.receipt(&session).await.unwrap().unwrap().ends_with(invoice));
+        shop.refund_there(&order, 100).await;
+        assert_eq!(shop.order(&order).await.effects.refunded.minor(), 100);
+        assert_books(&shop).await;
+    }
+    let subscriptions = Shop::open_subscriptions().await;
+    subscriptions.set_payments(|payments| payments.invoices = true).await;
+    let order = subscriptions.begin().await;
+    assert!(!subscriptions.order(&order).await.effects.provider.unwrap().invoice, "it has invoices anyway");
 }
