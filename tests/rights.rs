@@ -6,6 +6,7 @@ use serde_json::Value;
 use shared::model::{AuthType, ServerId, User};
 use shared::shop::delivery::leases::Lease;
 use shared::shop::delivery::servers;
+use shared::table::published::card_salt;
 use shared::table::transaction::{Write, sent};
 use shared::table::{keys, read_live};
 use shared::token::Via;
@@ -149,6 +150,8 @@ async fn needs_of_a_game_server() -> Vec<Need> {
 async fn needs_of_a_checkout() -> Vec<Need> {
     let store = TestStore::open().await;
     configure(&store, |config| config.ban_on_dispute = true).await;
+    // Some card is banned.
+    card_salt(&store.db).await.unwrap();
     let token = support::login(&store, "Buyer").await;
     // A login that proves the name: the buyer of a disputed payment is banned.
     let buyer = store.keys.verify(&token, NOW).unwrap().user;

@@ -130,7 +130,7 @@ async fn an_address_that_logged_in_before_a_revocation_is_not_believed_before_ot
         match step {
             "revoke" => assert!(revoke(&store.db, &user, now).await.unwrap().is_some()),
             "ban" => {
-                ban(&store.db, &name, None, now).await.unwrap();
+                ban(&store.db, &name, None, &[], now).await.unwrap();
                 unban(&store.db, &name).await.unwrap();
             }
             "rename" => {

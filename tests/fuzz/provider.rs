@@ -86,5 +86,6 @@ fn state(session: &Session) -> PaymentState {
         disputes: Vec::new(),
         period: None,
         facts: PaymentFacts::default(),
+        card: None,
     }
 }

@@ -136,10 +136,11 @@ impl Endpoint for CheckStatus {
         {
             order = orders::get(&state.base.db, id).await?;
         }
+        let is_card_banned = order.as_ref().is_some_and(|stored| stored.effects.card_banned);
         let reply = match visibility_of(order.as_ref().map(|stored| &stored.order), caller) {
             OrderVisibility::Shown(order) => {
                 let format = CurrencyFormat::new(order.digits.unwrap_or(digits));
-                shown(order, format, body.checkout_id.is_some())
+                shown(order, is_card_banned, format, body.checkout_id.is_some())
             }
             OrderVisibility::Unauthorized => return Err(Error::Unauthorized),
             OrderVisibility::Forbidden => StatusReply::Forbidden { message: FORBIDDEN },
@@ -187,7 +188,7 @@ pub async fn read(
 
 /// An order that the caller may see. After a checkout, `status` says how far the payment is; otherwise it says that the
 /// lookup worked.
-fn shown(order: &Order, format: CurrencyFormat, after_checkout: bool) -> StatusReply<'_> {
+fn shown(order: &Order, is_card_banned: bool, format: CurrencyFormat, after_checkout: bool) -> StatusReply<'_> {
     let order_data = OrderBody {
         id: order.id,
         internal_id: order.internal_id.as_str(),
@@ -198,9 +199,12 @@ fn shown(order: &Order, format: CurrencyFormat, after_checkout: bool) -> StatusR
         created_at: money::date_and_time(order.created_at),
     };
     let message = match order.status {
-        OrderStatus::Pending => "The payment is pending.",
         OrderStatus::Paid => "The payment was received.",
         OrderStatus::Failed => "The payment failed.",
+        OrderStatus::Pending | OrderStatus::Cancelled if is_card_banned => {
+            "This card is banned from this store. What it paid is returned to it."
+        }
+        OrderStatus::Pending => "The payment is pending.",
         OrderStatus::Cancelled => "The payment was cancelled.",
         OrderStatus::Refunded => "The payment was refunded.",
     };

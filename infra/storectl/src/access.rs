@@ -1,6 +1,7 @@
 //! Commands about logins and tokens: `token`, `revoke`, `ban`, `ban list` and `unban`.
 
 use crate::arguments::{seconds, short_text};
+use crate::payments::no_keys;
 use crate::prelude::*;
 use crate::user::{WhichUser, banned, find_which, read};
 use serde::Serialize;
@@ -9,6 +10,7 @@ use shared::rules::subscription::access_until;
 use shared::shop::accounts::bans;
 use shared::shop::accounts::names::Ban;
 use shared::shop::delivery::{Filter, matching, stop_banned};
+use shared::shop::payments::Desk;
 use shared::table::bulk::all;
 use shared::table::keys::prefix;
 use shared::table::published::read_active_version;
@@ -28,6 +30,9 @@ pub struct BanName {
     /// The reason; `ban list` and `user show` show it, the player does not see it.
     #[arg(long, value_name = "TEXT", value_parser = short_text)]
     pub reason: Option<String>,
+    /// Ban the cards too that the account's orders were paid with; asks the payment provider for each.
+    #[arg(long)]
+    pub card: bool,
 }
 
 #[derive(Debug, Clone, Subcommand)]
@@ -112,7 +117,7 @@ fn parse(text: &str) -> Result<UserName> {
 impl BanName {
     pub async fn run(&self, at: &Deployment) -> Outcome {
         match (&self.command, &self.name) {
-            (None, Some(name)) => ban(at, name, self.reason.as_deref()).await,
+            (None, Some(name)) => ban(at, name, self.reason.as_deref(), self.card).await,
             (Some(BanCommand::List), _) | (None, None) => list(at).await,
         }
     }
@@ -149,10 +154,10 @@ fn changed(
 
 const UNKNOWN: &str = "It is not known whether it was written.";
 
-async fn ban(at: &Deployment, name: &str, reason: Option<&str>) -> Outcome {
+async fn ban(at: &Deployment, name: &str, reason: Option<&str>, with_cards: bool) -> Outcome {
     let name = parse(name)?;
     let now = at.seconds().await?;
-    let user = bans::ban(&at.db, &name, reason, now).await.unsure(UNKNOWN, AGAIN)?;
+    let user = bans::ban(&at.db, &name, reason, &[], now).await.unsure(UNKNOWN, AGAIN)?;
     let stopped = stop_banned(&at.db, at.clock.as_ref(), &name).await;
     let stopped = stopped.after(format!("{name} is banned; what waits for game servers may still run."))?;
     let cancelled = match user {
@@ -161,9 +166,16 @@ async fn ban(at: &Deployment, name: &str, reason: Option<&str>) -> Outcome {
             .unsure(format!("{name} is banned; not every subscription is cancelled."), AGAIN)?,
         None => Vec::new(),
     };
+    let cards = match user.filter(|_| with_cards) {
+        Some(id) => ban_cards(at, &name, id).await.after(format!("{name} is banned; not every card is."))?,
+        None => 0,
+    };
     let account =
         user.map_or_else(|| "it has no account".to_owned(), |id| format!("every token of user {id} is refused"));
     let mut text = ok!("{name} is banned; {account}.");
+    if with_cards {
+        _ = write!(text, " Cards that paid its orders and are banned: {cards}.");
+    }
     if stopped > 0 {
         _ = write!(text, " {stopped} commands for game servers are stopped; their orders are not refunded.");
     }
@@ -173,6 +185,12 @@ async fn ban(at: &Deployment, name: &str, reason: Option<&str>) -> Outcome {
         _ = write!(text, "\nNot renewed any more:{named}. The sweep asks the payment provider for it.");
     }
     Ok(Printed::new(text, &changed(&name, true, user, stopped, &cancelled)))
+}
+
+/// Bans the cards of an account's orders.
+async fn ban_cards(at: &Deployment, name: &UserName, user: UserId) -> Result<usize> {
+    let provider = at.payments.stripe().await?.ok_or_else(no_keys)?.for_many_calls();
+    Ok(Desk::new(&at.db, at.clock.as_ref(), &provider).ban_cards(name, user).await?)
 }
 
 /// Lifts a ban, and says what it ended and its end does not bring back.

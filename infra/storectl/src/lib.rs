@@ -213,6 +213,7 @@ pub enum Command {
     Revoke(user::WhichUser),
     /// Ban a name: it cannot log in, and every token of its account is refused. Or list the bans.
     #[command(after_help = "Examples:\n  storectl ban Grimble --reason 'chargeback of May 3' --stack storefront\n  \
+                            storectl ban Grimble --card --stack storefront\n  \
                             storectl ban list --stack storefront\n\n\
                             The name need not have an account yet, and case does not matter. `storectl unban` lifts the \
                             ban; tokens from before it stay refused. \

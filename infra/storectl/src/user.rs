@@ -230,7 +230,7 @@ async fn show(at: &Deployment, which: &WhichUser) -> Outcome {
     });
     let bought: Vec<_> = bought.collect();
     let credits: Vec<_> = credits.into_iter().map(|credit| AddedFacts::new(credit, format)).collect();
-    let ban = ban.map(|ban| facts! { since: Time(ban.since), reason: ban.reason });
+    let ban = ban.map(|ban| facts! { since: Time(ban.since), reason: ban.reason, cards: ban.cards.len() });
     let mut lines = vec![
         format!("{} (user {}), since {}", user.username, user.id, Time(user.created_at)),
         format!("uuid {}, virtual currency {}", user.uuid, format.money(user.virtual_currency)),
@@ -239,7 +239,8 @@ async fn show(at: &Deployment, which: &WhichUser) -> Outcome {
     lines.extend(user.tokens_valid_after.map(|after| format!("Tokens issued until {} are refused", Time(after))));
     lines.extend(ban.as_ref().map(|ban| {
         let reason = ban.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
-        paint(WARN, &format!("Banned since {}{reason}", ban.since))
+        let cards = if ban.cards > 0 { format!(", with {} cards", ban.cards) } else { String::new() };
+        paint(WARN, &format!("Banned since {}{cards}{reason}", ban.since))
     }));
     if !bought.is_empty() {
         let rows = bought.iter().map(|one| {

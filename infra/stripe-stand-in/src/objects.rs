@@ -205,6 +205,9 @@ pub(super) struct Charge {
     /// Whether its fee is known.
     #[serde(default)]
     pub(super) has_fee: bool,
+    /// The number of the card.
+    #[serde(default)]
+    pub(super) card: u64,
 }
 
 impl Charge {
@@ -237,7 +240,10 @@ impl Charge {
     pub(super) fn json(&self) -> Value {
         let is_paid = self.status == "succeeded";
         let details = match self.method {
-            "card" => json!({ "brand": "visa", "country": "US", "exp_month": 12, "exp_year": 2_050, "last4": "4242" }),
+            "card" => json!({
+                "brand": "visa", "country": "US", "exp_month": 12, "exp_year": 2_050, "fingerprint": format!("fp{:x}", self.card),
+                "last4": format!("{:04}", self.card % 10_000),
+            }),
             "sepa_debit" => json!({ "last4": "3201" }),
             _ => json!({}),
         };

@@ -83,9 +83,15 @@ fn act(state: &mut State, id: &str, fields: &Parameters, now: i64) -> Response<B
     }
     let done = action_of(fields).and_then(|action| state.act(id, &action, now).map(|()| action));
     match (done, session) {
-        (Ok(Action::Pay | Action::PayDelayed | Action::PayBy(_) | Action::PayAbroad), Some(session)) => {
-            redirect(&session.return_url())
+        (Ok(Action::Pay | Action::PayDelayed | Action::PayBy(_) | Action::PayAbroad | Action::PayCard(_)), Some(_))
+            if state.sessions.get(id).is_some_and(|session| session.status == "open") =>
+        {
+            shown(state, id, "Your card was declined. Nothing was charged.")
         }
+        (
+            Ok(Action::Pay | Action::PayDelayed | Action::PayBy(_) | Action::PayAbroad | Action::PayCard(_)),
+            Some(session),
+        ) => redirect(&session.return_url()),
         (Ok(Action::Decline), _) => shown(state, id, "Your card was declined. Nothing was charged."),
         (Ok(_), _) => redirect(&here),
         (Err(reason), _) => shown(state, id, &reason),
@@ -95,7 +101,8 @@ fn act(state: &mut State, id: &str, fields: &Parameters, now: i64) -> Response<B
 /// The action of a button.
 fn action_of(fields: &Parameters) -> Result<Action, String> {
     Ok(match fields.get("action") {
-        "pay" => Action::Pay,
+        "pay" if fields.get("card").is_empty() => Action::Pay,
+        "pay" => Action::PayCard(fields.get("card").parse().map_err(|_| "The number of a card has digits only.")?),
         "delayed" => Action::PayDelayed,
         "abroad" => Action::PayAbroad,
         "succeed" => Action::Succeed,
@@ -202,7 +209,10 @@ fn payment(state: &State, id: &str, note: &str) -> Response<Bytes> {
 }
 
 fn buttons_to_pay(page: &mut String, session: &Session) {
-    page.push_str("<form method=post><input type=hidden name=action value=pay><button class=pay>Pay</button></form>");
+    page.push_str(
+        "<form method=post><input type=hidden name=action value=pay><button class=pay>Pay</button> \
+         <input name=card inputmode=numeric placeholder=\"4242424242424242\" aria-label=\"Number of the card\"></form>",
+    );
     if session.has_delayed_methods() {
         button(page, "delayed", "Pay by a delayed method");
     }

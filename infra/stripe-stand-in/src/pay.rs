@@ -85,6 +85,7 @@ impl State {
             receipt,
             receipt_url,
             has_fee,
+            card: self.card,
         };
         self.charges.insert(id, charge);
     }

@@ -15,6 +15,10 @@ use tokio::sync::mpsc::UnboundedSender;
 /// A day, in seconds.
 const DAY: i64 = 24 * 60 * 60;
 
+/// The number of the card that buyers have, and of one that is always declined.
+const CARD: u64 = 4_242_424_242_424_242;
+const DECLINED: u64 = 4_000_000_000_000_002;
+
 /// An action of a buyer or of the account's owner on the page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
@@ -23,6 +27,8 @@ pub enum Action {
     PayDelayed,
     /// The buyer pays by one of the methods.
     PayBy(&'static str),
+    /// The buyer pays with the card of this number, unless it is one that is declined.
+    PayCard(u64),
     /// The buyer pays in another currency.
     PayAbroad,
     Succeed,
@@ -145,6 +151,8 @@ pub(super) struct State {
     pub(super) responses: BTreeMap<usize, Responses>,
     pub(super) received: Vec<Received>,
     pub(super) faults: Faults,
+    /// The number of the card that pays.
+    pub(super) card: u64,
     /// The most objects on a page of a list.
     pub(super) largest_page: usize,
     /// Whether buyers are sent receipts.
@@ -181,6 +189,7 @@ impl State {
             responses: BTreeMap::new(),
             received: Vec::new(),
             faults: Faults::default(),
+            card: CARD,
             largest_page: usize::MAX,
             sends_receipts: false,
             delays_fees: false,
@@ -267,11 +276,17 @@ impl State {
             Action::Pay => self.pay_by(session, "card", now),
             Action::PayDelayed => self.pay_by(session, "sepa_debit", now),
             Action::PayBy(method) => self.pay_by(session, method, now),
+            Action::Decline | Action::PayCard(DECLINED) => self.decline(session, now),
+            Action::PayCard(number) => {
+                self.card = *number;
+                let paid = self.pay_by(session, "card", now);
+                self.card = CARD;
+                paid
+            }
             Action::PayAbroad => self.pay_abroad(session, now),
             Action::Succeed => self.settle(session, now, true),
             Action::Fail => self.settle(session, now, false),
             Action::CancelPayment => self.cancel_payment(session, now),
-            Action::Decline => self.decline(session, now),
             Action::Expire => self.expire(session, now),
             Action::Refund(amount) => {
                 let charge = self.charge_of(session)?;

@@ -298,6 +298,9 @@ pub struct ActiveVersion {
     /// with the keys of another one, and a publish keeps it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub leaving: Option<ProviderAccount>,
+    /// The key of the hashes of banned cards, once a card was banned. A publish keeps it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub card_salt: Option<String>,
     /// The format of the data in the table, see [`SCHEMA`]. The first publish sets it, `storectl upgrade` raises it.
     #[serde(default = "unnumbered")]
     pub schema: u32,
@@ -311,6 +314,7 @@ impl Default for ActiveVersion {
             config: StoreConfig::default(),
             maintenance: None,
             leaving: None,
+            card_salt: None,
             schema: SCHEMA,
         }
     }

@@ -420,4 +420,7 @@ pub struct OrderEffects {
     /// How it was paid, and what the store has of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub facts: Option<PaymentFacts>,
+    /// Whether it was not paid because the card is banned.
+    #[serde(default, skip_serializing_if = "super::is_default")]
+    pub card_banned: bool,
 }

@@ -156,8 +156,10 @@ impl Stripe {
         };
         let intent = fetched.as_ref().or_else(|| paid.intent()?.object());
         let refunds = self.refunds(intent).await?;
-        let facts = intent.and_then(charge).map(facts_of).unwrap_or_default();
-        self.with_disputes(PaymentState { facts, ..self.state(paid, intent, &refunds) }, intent).await
+        let charge = intent.and_then(charge);
+        let card = charge.and_then(Charge::fingerprint).map(str::to_owned);
+        let facts = charge.map(facts_of).unwrap_or_default();
+        self.with_disputes(PaymentState { facts, card, ..self.state(paid, intent, &refunds) }, intent).await
     }
 
     /// Creates a session. What Stripe refuses of it is left out, so that the buyer can pay: a customer who was deleted in the
@@ -235,6 +237,7 @@ impl Stripe {
             disputes: Vec::new(),
             period: paid.period(),
             facts: PaymentFacts::default(),
+            card: None,
         }
     }
 }
@@ -326,6 +329,11 @@ impl Provider for Stripe {
         let charge = self.send_about(Charge::retrieve(&id(attempt)?)).await?;
         let order = charge.metadata.order.filter(|_| charge.status == "failed");
         Ok(order.map(|order| RefusedAttempt { order: InternalId::new(&order), at: charge.created }))
+    }
+
+    async fn card_of(&self, intent: &str) -> Result<Option<String>, ProviderError> {
+        let intent = self.send_about(PaymentIntent::retrieve(&id(intent)?)).await?;
+        Ok(charge(&intent).and_then(Charge::fingerprint).map(str::to_owned))
     }
 
     async fn dispute(&self, dispute: &str) -> Result<DisputeState, ProviderError> {

@@ -43,6 +43,8 @@ pub struct PaymentState {
     pub period: Option<PaidPeriod>,
     /// What reports need. No decision follows from it.
     pub facts: PaymentFacts,
+    /// The fingerprint of the card that it was made with.
+    pub card: Option<String>,
 }
 
 /// The period of a subscription that a payment is for.

@@ -20,6 +20,7 @@
 //! | the user with a name | `NAME#name`, lower-cased | `NAME` | Get, BatchGet, Put and Delete in transactions |
 //! | credits of virtual currency by the owner | `CREDIT#user` | *key* | Query, Put; Delete by the operations tool |
 //! | whether a name is banned | `BAN#name`, lower-cased | `BAN` | BatchGet, Put, Delete, a condition in transactions |
+//! | the banned names that paid with a card, by a hash of it | `CARD#hash` | `CARD` | Get, Update and Delete by the operations tool; a condition in transactions |
 //! | a chat account that completed the login, for 6 hours | `CHAT#id` | `CHAT` | Put; Update in transactions |
 //! | what a user has bought | `LEDGER#user` | `LEDGER` | BatchGet, Update |
 //! | a user's cart | `CART#user` | `CART` | BatchGet, Update |
@@ -173,6 +174,11 @@ pub fn user(id: UserId) -> Key {
 
 pub fn ban(name: &UserName) -> Key {
     key(format!("BAN#{name}"), "BAN")
+}
+
+/// A banned card, by its hash.
+pub fn card(hash: &str) -> Key {
+    key(format!("CARD#{hash}"), "CARD")
 }
 
 /// The index row that makes a user's name unique.

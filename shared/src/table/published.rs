@@ -9,6 +9,7 @@ use super::transaction::{Write, sent};
 use super::{StoreError, keys};
 use crate::clock::Clock;
 use crate::model::{ActiveVersion, LocalAddresses, ProviderAccount, SCHEMA};
+use crate::random;
 use aws_sdk_dynamodb::types::AttributeValue;
 use serde::de::DeserializeOwned;
 use std::any::Any;
@@ -59,6 +60,17 @@ pub async fn set_leaving(db: &Db, account: Option<&ProviderAccount>) -> Result<b
         None => Write::update(key, "REMOVE leaving"),
     };
     apply(db, write.only_if("attribute_exists(#version)").name("#version", "version")).await
+}
+
+/// The key of the hashes of banned cards; a new random one if there is none yet.
+pub async fn card_salt(db: &Db) -> Result<String, StoreError> {
+    let (one, other) = (random::bits(), random::bits());
+    let new =
+        one.zip(other).map(|(one, other)| hex::encode([one, other].concat())).ok_or_else(StoreError::no_entropy)?;
+    let write = Write::update(keys::active_version(), "SET card_salt = if_not_exists(card_salt, :salt)");
+    apply(db, write.only_if("attribute_exists(#version)").name("#version", "version").text(":salt", &new)).await?;
+    let salt = read_active_version(db).await?.and_then(|active| active.card_salt);
+    salt.ok_or_else(|| StoreError::unreadable(&keys::active_version(), "card_salt"))
 }
 
 /// Which version is published, and the things of the versions that were read, as this process knows them. Only a version of

@@ -152,6 +152,11 @@ pub struct Charge {
 }
 
 impl Charge {
+    /// The text by which the account knows the card again; `None` if it was not paid by card.
+    pub fn fingerprint(&self) -> Option<&str> {
+        self.payment_method_details.as_ref()?.card.as_ref()?.fingerprint.as_deref()
+    }
+
     pub fn retrieve(id: &ObjectId) -> Call<Self> {
         Call::get(path("charges", id), Form::default())
     }
@@ -170,6 +175,8 @@ pub struct PaymentMethodDetails {
 pub struct CardDetails {
     /// The country of the bank, as two letters.
     pub country: Option<String>,
+    /// The text by which the account knows the card again.
+    pub fingerprint: Option<String>,
 }
 
 /// What a buyer gave with a payment.

@@ -131,6 +131,7 @@ fn payment(refunded: i64, failed: i64) -> PaymentState {
         disputes: Vec::new(),
         period: None,
         facts: PaymentFacts::default(),
+        card: None,
     }
 }
 

@@ -290,3 +290,20 @@ async fn the_last_real_payments_say_whether_buyers_get_receipts() {
         assert_eq!((&found["state"], &found["said"]), (&json!(state), &json!(said)));
     }
 }
+
+#[tokio::test]
+async fn a_ban_with_cards_bans_those_of_the_accounts_orders_and_its_end_lifts_them() {
+    let paying = Paying::connected().await;
+    paying.paid().await;
+    let shown = paying.ok(&["user", "show", "1"]).await;
+    let name = shown["user"]["username"].as_str().unwrap().to_owned();
+    for _again in 0..2 {
+        paying.ok(&["ban", &name, "--card", "--reason", "stolen"]).await;
+        let ban = paying.ok(&["user", "show", "1"]).await["ban"].clone();
+        assert_eq!((&ban["cards"], &ban["reason"]), (&json!(1), &json!("stolen")));
+    }
+    paying.ok(&["ban", &name]).await;
+    assert_eq!(paying.ok(&["user", "show", "1"]).await["ban"]["cards"], json!(1));
+    paying.ok(&["unban", &name]).await;
+    assert_eq!(paying.ok(&["user", "show", "1"]).await["ban"], Value::Null);
+}

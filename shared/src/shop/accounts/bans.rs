@@ -1,7 +1,7 @@
 //! Bans of names, and revoked tokens (rules.md, "Bans" and "Tokens").
 //!
 //! A ban belongs to a name, so that it also holds before a first login. If the name has an account, the account is marked
-//! and its tokens are refused by the same transaction.
+//! and its tokens are refused by the same transaction. Cards are banned with a name, and a card as long as one such name is.
 
 use super::logins;
 use super::names::{self, Ban};
@@ -12,18 +12,35 @@ use crate::shop::subscriptions::of_orders::write;
 use crate::table::codec::encode_live;
 use crate::table::transaction::{Write, send, sent};
 use crate::table::{Db, StoreError, TURNS, in_turns, keys, read_live};
+use aws_sdk_dynamodb::types::AttributeValue;
 
-/// Bans a name at `now` (seconds since 1970 UTC). A name that is banned stays so since then, with another reason only if
-/// one is given. Returns the account that has the name. Fails with `Unavailable` also if other requests kept changing
-/// the account. Repeating it is safe.
-pub async fn ban(db: &Db, name: &UserName, reason: Option<&str>, now: i64) -> Result<Option<UserId>, StoreError> {
+/// Bans a name at `now` (seconds since 1970 UTC), with the hashes of some `cards`. A name that is banned stays so since then, with its
+/// cards, and with another reason only if one is given. Returns the account that has the name. Fails with `Unavailable` also if
+/// other requests kept changing the account. Repeating it is safe.
+pub async fn ban(
+    db: &Db,
+    name: &UserName,
+    reason: Option<&str>,
+    cards: &[String],
+    now: i64,
+) -> Result<Option<UserId>, StoreError> {
     let key = keys::ban(name);
-    let before: Option<Ban> = read_live(db, &key).await?;
-    let reason = reason.map(str::to_owned).or_else(|| before.as_ref()?.reason.clone());
-    let row = encode_live(&key, &Ban { since: before.map_or(now, |ban| ban.since), reason })?;
-    with_account(db, name, |user| {
-        let mut writes = vec![Write::put(key.clone(), row.clone())];
-        match user {
+    in_turns(TURNS, || async {
+        let before: Option<Ban> = read_live(db, &key).await?;
+        let mut ban = before.clone().unwrap_or(Ban { since: now, reason: None, cards: Vec::new() });
+        ban.reason = reason.map(str::to_owned).or(ban.reason);
+        let new: Vec<&String> = cards.iter().filter(|card| !ban.cards.contains(card)).collect();
+        ban.cards.extend(new.iter().map(|card| (*card).clone()));
+        let put = Write::put(key.clone(), encode_live(&key, &ban)?);
+        let mut writes = vec![match &before {
+            None => put.only_if_absent(),
+            // Of two bans at the same time neither loses the cards of the other.
+            Some(before) if before.cards.is_empty() => put.only_if("attribute_not_exists(cards)").and_if_present(),
+            Some(before) => put.only_if("size(cards) = :cards").number(":cards", before.cards.len()),
+        }];
+        writes.extend(new.into_iter().map(|card| of_card(card, "ADD", name)));
+        let user = account(db, name).await?;
+        match &user {
             Some(user) => {
                 let after = user.next_issue(now);
                 writes.push(refuse_until(user, after).also(", banned = :true").flag(":true", true));
@@ -31,9 +48,31 @@ pub async fn ban(db: &Db, name: &UserName, reason: Option<&str>, now: i64) -> Re
             }
             None => writes.push(names::must_be_unowned(name)),
         }
-        writes
+        send(db, writes).await?;
+        Ok(user.map(|user| user.id))
     })
     .await
+}
+
+/// The attribute of a card with the banned names that have paid with it.
+const NAMES: &str = "names";
+
+/// The write that adds a name to those of a card, or removes it.
+fn of_card(card: &str, word: &str, name: &UserName) -> Write {
+    let name = AttributeValue::Ss(vec![name.to_string()]);
+    Write::update(keys::card(card), format!("{word} #names :name")).name("#names", NAMES).value(":name", name)
+}
+
+/// The condition that a card is not banned.
+pub(in crate::shop) fn card_must_not_be_banned(card: &str) -> Write {
+    Write::check(keys::card(card)).only_if("attribute_not_exists(#names)").name("#names", NAMES)
+}
+
+async fn account(db: &Db, name: &UserName) -> Result<Option<User>, StoreError> {
+    match names::owner(db, name).await? {
+        Some(id) => read_live(db, &keys::user(id)).await,
+        None => Ok(None),
+    }
 }
 
 /// Cancels the subscriptions of a banned account at the end of what is paid; the sweep asks the provider for it. Those that are
@@ -59,20 +98,31 @@ async fn cancel(db: &Db, id: &str, now: i64) -> Result<Option<Subscription>, Sto
     .await
 }
 
-/// Lifts the ban of a name, if it is banned. Tokens from before the ban stay refused, and no address is known to log in in the
-/// game any more. Returns the account that has the name; `None` if the name is not banned.
+/// Lifts the ban of a name and of its cards, if it is banned. Tokens from before the ban stay refused, and no address is known to log
+/// in in the game any more. Returns the account that has the name; `None` if the name is not banned.
 pub async fn unban(db: &Db, name: &UserName) -> Result<Option<Option<UserId>>, StoreError> {
-    if db.get(&keys::ban(name), true).await?.is_none() {
-        return Ok(None);
-    }
-    let lifted = with_account(db, name, |user| {
-        let account = match user {
+    let key = keys::ban(name);
+    in_turns(TURNS, || async {
+        let Some(ban) = read_live::<Ban>(db, &key).await? else { return Ok(None) };
+        let user = account(db, name).await?;
+        let of_account = match &user {
             Some(user) => Write::update(keys::user(user.id), "REMOVE banned").only_if_present(),
             None => names::must_be_unowned(name),
         };
-        vec![Write::delete(keys::ban(name)), account, logins::forget(name)]
-    });
-    lifted.await.map(Some)
+        let same = if ban.cards.is_empty() { "attribute_not_exists(cards)" } else { "size(cards) = :cards" };
+        let lifted = Write::delete(key.clone()).only_if(same);
+        let lifted = if ban.cards.is_empty() { lifted } else { lifted.number(":cards", ban.cards.len()) };
+        let mut writes = vec![lifted, of_account, logins::forget(name)];
+        writes.extend(ban.cards.iter().map(|card| of_card(card, "DELETE", name)));
+        send(db, writes).await?;
+        for card in &ban.cards {
+            // A row without names bans nobody; this only tidies up.
+            let row = Write::delete(keys::card(card)).only_if("attribute_not_exists(#names)").name("#names", NAMES);
+            sent(db, vec![row]).await?;
+        }
+        Ok(Some(user.map(|user| user.id)))
+    })
+    .await
 }
 
 /// Refuses every token of a user that was issued until `now` (seconds since 1970 UTC), also one that was made in this
@@ -100,21 +150,4 @@ fn refuse_until(user: &User, after: i64) -> Write {
 /// The write by which a login by name knows of a revocation without reading the account.
 fn index(name: &UserName, after: i64) -> Write {
     Write::update(keys::name(name), "SET valid_after = :after").only_if_present().number(":after", after)
-}
-
-/// Sends the writes that `writes` makes for the account of a name, again if the account changed in between.
-async fn with_account(
-    db: &Db,
-    name: &UserName,
-    writes: impl Fn(Option<&User>) -> Vec<Write>,
-) -> Result<Option<UserId>, StoreError> {
-    in_turns(TURNS, || async {
-        let user: Option<User> = match names::owner(db, name).await? {
-            Some(id) => read_live(db, &keys::user(id)).await?,
-            None => None,
-        };
-        send(db, writes(user.as_ref())).await?;
-        Ok(user.map(|user| user.id))
-    })
-    .await
 }

@@ -50,6 +50,9 @@ pub struct Ban {
     pub since: i64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// The hashes of the cards that are banned with it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cards: Vec<String>,
 }
 
 #[derive(Debug, Clone, Copy)]

@@ -3,7 +3,7 @@
 //! back is decided there.
 
 use super::effects::{Limits, OrderInputs, Taken, changes};
-use super::refusal::{Guarded, OrderRefusal};
+use super::refusal::{Guarded, Limit, OrderRefusal};
 use super::{Payment, StoredOrder};
 use crate::clock::Clock;
 use crate::model::{
@@ -14,8 +14,9 @@ use crate::rules::checkout::without_bought;
 use crate::rules::order::may_become;
 use crate::rules::ownership::with_terms;
 use crate::rules::payment::PaidPeriod;
-use crate::shop::accounts::{self, names};
+use crate::shop::accounts::{self, bans, names};
 use crate::shop::delivery::follow_or_leave;
+use crate::shop::payments::cards::hash_of;
 use crate::shop::statistics::catch_up;
 use crate::shop::stock::addresses;
 use crate::shop::subscriptions::of_orders;
@@ -79,6 +80,8 @@ pub(in crate::shop) struct Step<'a> {
     pub(in crate::shop) intent: Option<&'a str>,
     /// The period of a subscription that the payment is for.
     pub(in crate::shop) period: Option<&'a PaidPeriod>,
+    /// The fingerprint of the card that paid, which must not be banned.
+    pub(in crate::shop) card: Option<&'a str>,
     /// The lines, if recipients have become known.
     pub(in crate::shop) lines: Option<&'a [OrderLine]>,
     pub(in crate::shop) limits: Limits,
@@ -91,7 +94,17 @@ pub(in crate::shop) struct Step<'a> {
 impl Step<'_> {
     /// A change without a provider.
     pub(in crate::shop) const fn to(to: OrderStatus, now: i64) -> Self {
-        Self { to, now, intent: None, period: None, lines: None, limits: Limits::Guarded, reviewed: None, facts: None }
+        Self {
+            to,
+            now,
+            intent: None,
+            period: None,
+            card: None,
+            lines: None,
+            limits: Limits::Guarded,
+            reviewed: None,
+            facts: None,
+        }
     }
 }
 
@@ -133,6 +146,9 @@ pub(in crate::shop) async fn plan(db: &Db, before: &StoredOrder, step: &Step<'_>
     let forgets = is_remembered && from == OrderStatus::Pending && !becomes_paid;
     let cart = order.order.owner.filter(|_| forgets);
     let cart = cart.map(|owner| carts::forget_checkout(owner, &order.order.internal_id));
+    if becomes_paid && let Some((card, salt)) = step.card.zip(inputs.card_salt.as_deref()) {
+        writes.push(bans::card_must_not_be_banned(&hash_of(salt, card)).guarded_by(Limit::Card));
+    }
     take_step(&mut order, step);
     let mut others = ended;
     if let Some(begun) = begun {
@@ -212,25 +228,25 @@ pub async fn set_status(
     .await
 }
 
-/// Writes a change of status; `false` if a limit does not allow it. Once it is written, `stored` is the order after it, as far as
+/// Writes a change of status, or says which limit does not allow it. Once it is written, `stored` is the order after it, as far as
 /// its cart and delivery need it.
-async fn change(db: &Db, stored: &mut StoredOrder, step: &Step<'_>) -> Result<bool, StoreError> {
+async fn change(db: &Db, stored: &mut StoredOrder, step: &Step<'_>) -> Result<Result<(), OrderRefusal>, StoreError> {
     let Planned { writes, after, .. } = match plan(db, stored, step).await {
         Ok(planned) => planned,
-        Err(SetStatusError::Refused(_)) => return Ok(false),
+        Err(SetStatusError::Refused(refusal)) => return Ok(Err(refusal)),
         Err(SetStatusError::Store(error)) => return Err(error),
         Err(SetStatusError::Forbidden { .. } | SetStatusError::Unknown(_)) => return Err(StoreError::Contended),
     };
-    let is_written = send_patiently(db, writes).await?.is_ok();
-    if is_written {
+    let written = send_patiently(db, writes).await?;
+    if written.is_ok() {
         *stored = after;
     }
-    Ok(is_written)
+    Ok(written)
 }
 
 /// [`change`] to a status that no limit can refuse.
 pub(in crate::shop) async fn must_change(db: &Db, stored: &mut StoredOrder, step: &Step<'_>) -> Result<(), StoreError> {
-    if change(db, stored, step).await? { Ok(()) } else { Err(StoreError::Contended) }
+    change(db, stored, step).await?.map_err(|_| StoreError::Contended)
 }
 
 /// Writes that an order is paid, as [`change`] does. Recipients without an account get one. What is held cannot be refused: if a
@@ -240,13 +256,15 @@ pub(in crate::shop) async fn write_paid(
     clock: &dyn Clock,
     stored: &mut StoredOrder,
     step: &Step<'_>,
-) -> Result<bool, StoreError> {
+) -> Result<Result<(), OrderRefusal>, StoreError> {
     let lines = with_accounts(db, clock, &stored.order).await?;
     let step = Step { lines: lines.as_deref(), ..*step };
-    if change(db, stored, &step).await? {
-        return Ok(true);
+    match change(db, stored, &step).await? {
+        Err(refusal) if stored.effects.held && refusal != OrderRefusal::Card => {
+            change(db, stored, &Step { limits: Limits::Ignored, ..step }).await
+        }
+        changed => Ok(changed),
     }
-    Ok(stored.effects.held && change(db, stored, &Step { limits: Limits::Ignored, ..step }).await?)
 }
 
 /// Ends an order that cannot be paid, and gives back what it holds.
@@ -265,7 +283,7 @@ pub(in crate::shop) async fn complete(db: &Db, clock: &dyn Clock, id: &InternalI
         let Some(mut stored) = orders::get(db, id).await? else { return Ok(()) };
         let to = |status| Step::to(status, clock.seconds());
         if stored.order.status == OrderStatus::Pending
-            && !write_paid(db, clock, &mut stored, &to(OrderStatus::Paid)).await?
+            && write_paid(db, clock, &mut stored, &to(OrderStatus::Paid)).await?.is_err()
         {
             return must_change(db, &mut stored, &to(OrderStatus::Cancelled)).await;
         }

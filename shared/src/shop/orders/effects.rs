@@ -40,11 +40,13 @@ pub(in crate::shop) struct OrderInputs {
     pub(in crate::shop) delivery: StoreDelivery,
     /// Whether the address is known that the order is paid from.
     pub(in crate::shop) has_address: bool,
+    /// The key of the hashes of banned cards, if there are any.
+    pub(in crate::shop) card_salt: Option<String>,
 }
 
 impl OrderInputs {
     pub(in crate::shop) async fn read(db: &Db, order: &StoredOrder) -> Result<Self, StoreError> {
-        let ActiveVersion { version, config, .. } = active_version(db).await?;
+        let ActiveVersion { version, config, card_salt, .. } = active_version(db).await?;
         let ids: BTreeSet<ItemId> = order.order.lines.iter().map(|line| line.item).collect();
         let (owner, of_order) = (order.order.owner, users_of(&order.order));
         let (coupon, gift) = (order.effects.coupon.as_ref(), order.effects.gift_card.as_ref());
@@ -82,6 +84,7 @@ impl OrderInputs {
             has_address: address.is_some_and(|key| rows.take(&key).is_some()),
             checkout: cart.and_then(|cart| cart.checkout).map(|checkout| checkout.order),
             delivery: config.delivery,
+            card_salt,
             coupon: coupon.map_or(Ok(None), |code| codes::take(&mut rows, code))?,
             gift_card: gift.map_or(Ok(None), |gift| codes::take(&mut rows, &gift.code))?,
         })

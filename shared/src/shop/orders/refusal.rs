@@ -54,6 +54,8 @@ pub enum OrderRefusal {
         /// Seconds until one of them no longer counts.
         retry_seconds: u64,
     },
+    #[error("the card that paid it is banned")]
+    Card,
     #[error("more would be paid than can be on a first day")]
     FirstDay(FirstDay),
 }
@@ -102,6 +104,8 @@ pub(in crate::shop) enum Limit {
     },
     /// The ban of a name.
     Ban,
+    /// The ban of a card.
+    Card,
     /// The account that uses a chat login.
     Chat,
     /// The checkouts that an address has begun.
@@ -165,6 +169,7 @@ impl Guard for Limit {
             }
             // A row that is gone is that of an erased recipient, not of a banned one.
             Self::Ban => old.map(|_| OrderRefusal::Banned),
+            Self::Card => Some(OrderRefusal::Card),
             Self::Chat => Some(OrderRefusal::Chat),
             Self::Rate { limit, now } => {
                 let retry_seconds = limiter::full_in(old, *limit, *now)?;

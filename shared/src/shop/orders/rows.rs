@@ -190,6 +190,11 @@ impl StoredOrder {
             .text(":url", url)
     }
 
+    /// The write that notes that it is not paid because the card is banned.
+    pub fn set_card_banned(&self) -> Write {
+        Write::update(self.key(), "SET card_banned = :yes").only_if_present().flag(":yes", true)
+    }
+
     /// The write that notes when the provider is asked, unless it was asked since `before`; seconds since 1970 UTC.
     pub fn set_asked(&self, now: i64, before: i64) -> Write {
         Write::update(self.key(), "SET provider.asked_at = :now")

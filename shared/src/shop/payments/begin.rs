@@ -166,6 +166,7 @@ pub(super) fn inputs(loaded: &LoadedCart, lines: &[PricedLine<'_>], recipients: 
         checkout: None,
         delivery: loaded.context.active.config.delivery.clone(),
         has_address: false,
+        card_salt: None,
     }
 }
 

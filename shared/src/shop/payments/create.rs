@@ -220,7 +220,8 @@ fn refused<E>(refusal: OrderRefusal, lines: &[PricedLine<'_>]) -> CreateError<E>
         | OrderRefusal::UnknownGiftCard
         | OrderRefusal::CouponUsedUp
         | OrderRefusal::CouponUsedUpByUser
-        | OrderRefusal::GiftCardBalance => return StoreError::Contended.into(),
+        | OrderRefusal::GiftCardBalance
+        | OrderRefusal::Card => return StoreError::Contended.into(),
     })
 }
 

@@ -14,7 +14,7 @@ use crate::rules::dispute::{decisive, is_older, is_taken_back, takes_back};
 use crate::rules::payment::{Decision, Origin, PaymentState, Progress, decide, is_own, new_facts, origin};
 use crate::shop::accounts::bans;
 use crate::shop::orders::change::{Step, after, complete, give_up, must_change, write_paid};
-use crate::shop::orders::{self, StoredOrder};
+use crate::shop::orders::{self, OrderRefusal, StoredOrder};
 use crate::shop::subscriptions::of_orders::end;
 use crate::shop::subscriptions::renew::without_order;
 use crate::table::published::read_active_version;
@@ -274,10 +274,18 @@ impl<P: Provider> Desk<'_, &P> {
     /// Writes that an order is paid. What was not held and cannot be taken any more is refunded.
     async fn pay_or_refund(&self, stored: &mut StoredOrder, state: &PaymentState) -> Result<(), SettleError> {
         let (intent, period) = (state.intent.as_deref(), state.period.as_ref());
+        // A renewal ends with the ban of the name.
+        let card = state.card.as_deref().filter(|_| period.is_none_or(|period| !period.renewal));
         let facts = new_facts(&stored.order, &stored.effects, state);
-        let step = Step { intent, period, facts: facts.as_ref(), ..Step::to(OrderStatus::Paid, self.clock.seconds()) };
-        if write_paid(self.db, self.clock, stored, &step).await? {
-            return Ok(());
+        let facts = facts.as_ref();
+        let step = Step { intent, period, card, facts, ..Step::to(OrderStatus::Paid, self.clock.seconds()) };
+        match write_paid(self.db, self.clock, stored, &step).await? {
+            Ok(()) => return Ok(()),
+            Err(OrderRefusal::Card) if !stored.effects.card_banned => {
+                // The buyer is told why.
+                send(self.db, vec![stored.set_card_banned()]).await?;
+            }
+            Err(_) => {}
         }
         abandon(self.provider, state).await?;
         self.refund_late(stored, state).await
@@ -353,7 +361,7 @@ async fn ban_buyer(db: &Db, clock: &dyn Clock, stored: &StoredOrder) -> Result<(
     let Ok(name) = UserName::parse(&user.username) else { return Ok(()) };
     let reason = format!("the payment of order {} is disputed", stored.order.internal_id);
     let now = clock.seconds();
-    if let Some(user) = bans::ban(db, &name, Some(&reason), now).await? {
+    if let Some(user) = bans::ban(db, &name, Some(&reason), &[], now).await? {
         bans::cancel_subscriptions(db, user, now).await?;
     }
     Ok(())

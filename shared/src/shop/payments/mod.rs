@@ -6,6 +6,7 @@
 //! [`sweep`], which also finishes what was interrupted.
 
 pub(in crate::shop) mod begin;
+pub(in crate::shop) mod cards;
 pub(in crate::shop) mod compare;
 pub(in crate::shop) mod create;
 pub(in crate::shop) mod desk;

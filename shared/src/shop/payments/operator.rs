@@ -251,7 +251,7 @@ impl<P: Provider> Desk<'_, &P> {
             };
             if order.status == OrderStatus::Paid {
                 end_review(self.db, &stored, &reviewed).await?;
-            } else if !write_paid(self.db, self.clock, &mut stored, &step).await? {
+            } else if write_paid(self.db, self.clock, &mut stored, &step).await?.is_err() {
                 return Err(OperatorError::SoldOut);
             }
             // What was refunded of it, and what follows from a payment.

@@ -37,6 +37,9 @@ pub trait Provider: Debug + Sync {
     /// An attempt to pay that was refused; `None` if it was not, or is not ours.
     fn refused(&self, attempt: &str) -> impl Future<Output = Result<Option<RefusedAttempt>, ProviderError>> + Send;
 
+    /// The fingerprint of the card that a payment was made with; `None` if it was not made by card.
+    fn card_of(&self, intent: &str) -> impl Future<Output = Result<Option<String>, ProviderError>> + Send;
+
     fn dispute(&self, dispute: &str) -> impl Future<Output = Result<DisputeState, ProviderError>> + Send;
 
     /// A page of the webhook events that it has sent in a time, newest first: webhook events can be lost. `times` are

@@ -11,6 +11,7 @@ use shared::rules::first_day::FirstDay;
 use shared::rules::payment::Progress;
 use shared::shop::payments::{Checkout, Request};
 use shared::table::keys;
+use std::time::Duration;
 use stripe_stand_in::Action;
 use tests::Fault;
 
@@ -67,7 +68,7 @@ async fn a_new_buyer_pays_so_much_in_a_day_and_then_what_they_like() {
     shop.checkout(1, &[(FREE, 1)], None).await;
     let paid = shop.buy(1, &[(PLAIN, 3)], None).await;
     let until = Some(shop.now() + DAY);
-    shop.clock.advance(std::time::Duration::from_secs(3_600));
+    shop.clock.advance(Duration::from_hours(1));
     shop.fill(1, &[(PLAIN, 3)], None).await;
     let left = FirstDay { left: Money::from_minor(200), until, ..first };
     assert_eq!(refusal(shop.create(1).await), Some(left));
@@ -75,10 +76,10 @@ async fn a_new_buyer_pays_so_much_in_a_day_and_then_what_they_like() {
     shop.refund(&paid, None).await.unwrap();
     assert_eq!(refusal(shop.create(1).await), Some(left));
     shop.buy(1, &[(PLAIN, 2)], None).await;
-    shop.clock.advance(std::time::Duration::from_secs(3_600 * 23 - 1));
+    shop.clock.advance(Duration::from_secs(3_600 * 23 - 1));
     shop.fill(1, &[(PLAIN, 50)], None).await;
     assert_eq!(refusal(shop.create(1).await), Some(FirstDay { left: Money::ZERO, ..left }));
-    shop.clock.advance(std::time::Duration::from_secs(1));
+    shop.clock.advance(Duration::from_secs(1));
     shop.create(1).await.unwrap();
     assert_books(&shop).await;
 }
@@ -134,7 +135,7 @@ async fn an_address_of_logins_by_name_counts_for_all_names() {
         assert_eq!(shop.order(order).await.address(), None, "an order that has ended forgets it");
     }
     let until = Some(shop.now() + DAY);
-    shop.clock.advance(std::time::Duration::from_secs(60));
+    shop.clock.advance(Duration::from_mins(1));
     assert_eq!(refusal(create(&shop, &by, 5).await).map(|first| (first.left.minor(), first.until)), Some((200, until)));
     shop.days(1);
     for buyer in [5, 6] {

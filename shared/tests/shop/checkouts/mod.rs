@@ -1,6 +1,7 @@
 //! Checkouts: from a cart to an order that is paid exactly once.
 
 mod attempts;
+mod banned_cards;
 mod create;
 mod disputes;
 mod ends;

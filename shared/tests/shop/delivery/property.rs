@@ -117,7 +117,7 @@ impl World {
     /// As `storectl ban`.
     async fn ban(&self) -> Result<(), StoreError> {
         let (shop, name) = (&self.shop, UserName::parse(BUYER.1).unwrap());
-        bans::ban(shop.db(), &name, None, shop.clock().seconds()).await?;
+        bans::ban(shop.db(), &name, None, &[], shop.clock().seconds()).await?;
         for id in &self.orders {
             let Some(stored) = orders::get(shop.db(), id).await? else { continue };
             let ids: Vec<CommandId> =

@@ -181,7 +181,7 @@ async fn what_was_refunded_disputed_or_done_by_hand_and_what_is_for_banned_playe
     round(&shop, &mut server).await;
     shop.wait(1);
     let player = UserName::parse(BUYER.1).unwrap();
-    ban(&shop.store.db, &player, None, shop.clock().seconds()).await.unwrap();
+    ban(&shop.store.db, &player, None, &[], shop.clock().seconds()).await.unwrap();
     let (again, left_out) = reset(&shop, "b").await;
     assert_eq!((again, left_out.contains(&LeftOut::Banned)), (0, true), "{left_out:?}");
 }

@@ -316,7 +316,7 @@ async fn orders_that_give_nothing_now_are_left_out_with_the_reason() {
     assert_eq!(season(&shop, "summer").await, (0, vec![LeftOut::TakenBack, LeftOut::GivesNothing]));
     shop.buy("f").await;
     let player = UserName::parse(BUYER.1).unwrap();
-    ban(&shop.store.db, &player, None, shop.clock().seconds()).await.unwrap();
+    ban(&shop.store.db, &player, None, &[], shop.clock().seconds()).await.unwrap();
     let (given, left_out) = season(&shop, "winter").await;
     assert!(given == 0 && left_out.contains(&LeftOut::Banned), "{left_out:?}");
 }

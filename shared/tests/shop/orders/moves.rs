@@ -176,7 +176,7 @@ async fn what_cannot_be_moved_is_refused_and_nothing_changes() {
     let review = move_to(&shop, "review", 2).await;
     assert!(matches!(review, Err(MoveError::InReview)), "{review:?}");
     let name = UserName::parse("Grimble").unwrap();
-    bans::ban(&shop.db, &name, None, shop.now()).await.unwrap();
+    bans::ban(&shop.db, &name, None, &[], shop.now()).await.unwrap();
     let to = NewPlayer { user: None, name: Some(PlayerName::parse("Grimble").unwrap()) };
     let banned = move_by(&shop, &shop.db, "banned", &to, true).await;
     assert!(matches!(banned, Err(MoveError::Refused(OrderRefusal::Banned))), "{banned:?}");
