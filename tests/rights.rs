@@ -149,7 +149,11 @@ async fn needs_of_a_game_server() -> Vec<Need> {
 /// does it.
 async fn needs_of_a_checkout() -> Vec<Need> {
     let store = TestStore::open().await;
-    configure(&store, |config| config.ban_on_dispute = true).await;
+    configure(&store, |config| {
+        config.ban_on_dispute = true;
+        config.payments.answer_disputes = true;
+    })
+    .await;
     // Some card is banned.
     card_salt(&store.db).await.unwrap();
     let token = support::login(&store, "Buyer").await;
@@ -167,6 +171,12 @@ async fn needs_of_a_checkout() -> Vec<Need> {
         assert_eq!(store.invoke("payments", &sweep).await.status, 200);
         needs.extend(store.calls.needs());
     }
+    // Evidence is sent a day before it is due.
+    store.clock.advance(Duration::from_hours(6 * 24));
+    store.calls.clear();
+    assert_eq!(store.invoke("payments", &sweep).await.status, 200);
+    needs.extend(store.calls.needs());
+    assert!(store.payments.received().iter().any(|one| one.route.starts_with("POST /v1/disputes/")));
     assert!(read_live::<User>(&store.db, &keys::user(buyer)).await.unwrap().unwrap().banned);
     needs
 }

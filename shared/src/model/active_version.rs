@@ -103,6 +103,9 @@ pub struct Payments {
     /// The least amount that can be paid.
     #[serde(default, skip_serializing_if = "super::is_default")]
     pub least: Money,
+    /// Whether evidence is sent in disputes (rules.md, "Disputes").
+    #[serde(default, skip_serializing_if = "super::is_default")]
+    pub answer_disputes: bool,
     /// The most that a new buyer can pay in 24 hours; `None` if that is not limited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_day: Option<Money>,
@@ -122,6 +125,7 @@ impl Default for Payments {
             three_d_secure: ThreeDSecure::Auto,
             invoices: false,
             least: Money::ZERO,
+            answer_disputes: false,
             first_day: None,
         }
     }

@@ -10,6 +10,7 @@ mod category;
 mod code;
 mod content;
 mod delivery;
+mod dispute;
 mod id;
 mod item;
 mod line;
@@ -39,6 +40,7 @@ pub use delivery::{
     AgentId, Command, CommandEvent, CommandId, CommandState, CommandTemplate, Delivery, Entitlement, FreeNames,
     ItemDelivery, NotACommandId, NotAnAgentId, StoreDelivery,
 };
+pub use dispute::{AnswerOutcome, DisputeAnswer};
 pub use id::{CategoryId, CodeId, InternalId, ItemId, LARGEST_ID, LineId, OrderNumber, ParseIdError, ServerId, UserId};
 pub use item::{
     ComparisonValue, Deals, Item, ItemType, Items, PriceTier, Promotion, Promotions, PublishedItem, Sold, Variable,

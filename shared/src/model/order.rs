@@ -1,9 +1,9 @@
 //! Orders.
 
 use super::{
-    ChatId, CodeText, InternalId, ItemId, LineId, LineVariable, Login, Money, OrderDelivery, OrderNumber,
-    OrderSubscription, PaymentFacts, PaymentType, PlayerName, ProviderAccount, RefundAttempt, Reviewed, ServerId,
-    UserId,
+    ChatId, CodeText, DisputeAnswer, InternalId, ItemId, LineId, LineVariable, Login, Money, OrderDelivery,
+    OrderNumber, OrderSubscription, PaymentFacts, PaymentType, PlayerName, ProviderAccount, RefundAttempt, Reviewed,
+    ServerId, UserId,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -411,6 +411,9 @@ pub struct OrderEffects {
     /// The state of each dispute of the payment, by the provider's ids. A warning has the id of the payment.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub disputes: BTreeMap<String, String>,
+    /// The store's answers to them, by the same ids.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub answers: BTreeMap<String, DisputeAnswer>,
     /// The period that it pays, if it is a subscription's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subscription: Option<OrderSubscription>,

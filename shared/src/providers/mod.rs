@@ -2,6 +2,7 @@
 //! [`Provider`](crate::shop::payments::Provider).
 
 mod event;
+mod evidence;
 mod failure;
 mod pace;
 mod paid;

@@ -1,7 +1,8 @@
 //! Stripe as a payment provider.
 
 use super::event::webhook_event_of;
-use super::failure::{NotCreated, about, failed, not_created, of_attempt, without_named};
+use super::evidence::{awaited_of, confirmed};
+use super::failure::{NotCreated, NotSubmitted, about, failed, not_created, not_submitted, of_attempt, without_named};
 use super::pace::Pace;
 use super::paid::Paid;
 use super::subscription::described;
@@ -11,16 +12,18 @@ use crate::model::{
     Cancellation, InternalId, Money, Order, PaymentFacts, Proceeds, ProviderAccount, RefundAttempt, RefundOutcome,
 };
 use crate::rules::checkout::bill;
+use crate::rules::evidence::ConfirmedRefund;
 use crate::rules::payment::PaymentState;
 use crate::rules::payment_methods::CARD;
 use crate::rules::subscription::ProviderSubscription;
 use crate::shop::orders::StoredOrder;
 use crate::shop::payments::{
-    DisputeState, PaymentPage, PaymentSubject, Provider, ProviderError, RefusedAttempt, Session, WebhookEvent,
-    WebhookEventPage,
+    AwaitedEvidence, DisputeState, PaymentPage, PaymentSubject, Provider, ProviderError, RefusedAttempt, Session,
+    WebhookEvent, WebhookEventPage,
 };
 use crate::table::connector;
 use crate::telemetry::{PaymentEvent, payment_event};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 use stripe::webhook::{SignatureError, verify};
@@ -341,6 +344,30 @@ impl Provider for Stripe {
         let state = dispute.outcome().as_str().to_owned();
         let intent = dispute.payment_intent.map(|intent| intent.to_string());
         Ok(DisputeState { id: dispute.id.to_string(), intent, state })
+    }
+
+    async fn awaited(&self, dispute: &str) -> Result<AwaitedEvidence, ProviderError> {
+        let dispute = self.send_about(Dispute::retrieve(&id(dispute)?)).await?;
+        Ok(awaited_of(&dispute))
+    }
+
+    async fn submit_evidence(
+        &self,
+        dispute: &str,
+        key_text: &str,
+        evidence: &BTreeMap<String, String>,
+    ) -> Result<bool, ProviderError> {
+        let submit = Dispute::submit(&id(dispute)?, evidence, key(key_text)?);
+        match self.send_or(submit, not_submitted).await {
+            Ok(_) => Ok(true),
+            Err(NotSubmitted::Failed) => Ok(false),
+            Err(NotSubmitted::Other(error)) => Err(error),
+        }
+    }
+
+    async fn confirmed_refunds(&self, intent: &str) -> Result<Vec<ConfirmedRefund>, ProviderError> {
+        let page = self.send(Refund::list(&id(intent)?, None)).await?;
+        Ok(page.data.iter().rev().filter_map(confirmed).collect())
     }
 
     async fn webhook_events(&self, times: (i64, i64), after: Option<&str>) -> Result<WebhookEventPage, ProviderError> {

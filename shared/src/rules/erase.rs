@@ -29,7 +29,7 @@ impl ErasedPlayer {
     }
 
     /// The lines of an order without what the player typed and without the player's name; `None` if neither is in it,
-    /// nor the player's chat account or login.
+    /// nor the player's chat account or login, nor evidence about the player.
     pub fn without_in_order(&self, order: &Order, effects: &OrderEffects) -> Option<Vec<OrderLine>> {
         let is_own = order.owner == Some(self.user);
         let is_for = order.player() == Some(self.user);
@@ -44,7 +44,8 @@ impl ErasedPlayer {
                 chosen.variables.clear();
             }
         }
-        (lines != order.lines || (is_own && (effects.chat.is_some() || effects.login.is_some()))).then_some(lines)
+        let is_known = effects.chat.is_some() || effects.login.is_some() || !effects.answers.is_empty();
+        (lines != order.lines || (is_own && is_known)).then_some(lines)
     }
 
     /// The lines of another buyer's cart without the player's name, and without what was typed for the player; `None`

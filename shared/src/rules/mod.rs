@@ -12,6 +12,7 @@ pub mod delivery;
 pub mod dispute;
 pub mod donations;
 pub mod erase;
+pub mod evidence;
 pub mod first_day;
 pub mod game_login;
 pub mod held;

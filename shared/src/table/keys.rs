@@ -39,7 +39,7 @@
 //! | the largest of them, compiled | `STATS` | `PATRONS` | Get, Put |
 //! | a month's sum of every donator | `MONTH#month` | `USER#id` | Query, Get, Put |
 //! | paid orders with an owner and an amount above zero, newest last | `PAID` | *seconds*`#`*number* | Query, Put |
-//! | orders with something left to do, and units on their way into one, by the second it is due | `UNFINISHED` | *seconds*`#`*number* | Query, Put, Delete |
+//! | orders with something left to do, their disputes, and units on their way into one, by the second it is due | `UNFINISHED` | *seconds*`#`*number* | Query, Put, Delete |
 //! | the logins in the game of a name | `LOGIN#name`, lower-cased | `LOGIN` | Get, Put in transactions |
 //! | logins that game servers are told of, by their id | `LOGINS` | *id* | Get, Query; Put, Update and Delete in transactions |
 //! | how far the provider's webhook events were asked for, and which failed | `UNFINISHED` | `EVENTS` | Get, Put |
@@ -323,6 +323,11 @@ pub fn unfinished_reservation(due: i64, number: OrderNumber) -> Key {
 /// A subscription that the sweep looks at in the second `due` (since 1970 UTC).
 pub fn unfinished_subscription(due: i64, id: &str) -> Key {
     key(unfinished(), &format!("{}#SUBSCRIPTION#{id}", second_text(due)))
+}
+
+/// A dispute of an order that the sweep looks at in the second `due` (since 1970 UTC), by the provider's id.
+pub fn unfinished_dispute(due: i64, id: &str) -> Key {
+    key(unfinished(), &format!("{}#DISPUTE#{id}", second_text(due)))
 }
 
 /// A subscription by the provider's id.

@@ -4,6 +4,7 @@
 
 mod any;
 mod checkout;
+mod evidence;
 mod kept;
 mod payment;
 mod prices;

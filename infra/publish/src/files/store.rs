@@ -333,6 +333,9 @@ pub struct PaymentsFile {
     /// left out.
     #[serde(default)]
     pub least: Option<Decimal>,
+    /// Whether what is known of an order is sent as evidence, one day before it is due, if its payment is disputed.
+    #[serde(default)]
+    pub answer_disputes: bool,
     /// How much new buyers can pay in the 24 hours after their first payment; without a limit if it is left out.
     #[serde(default)]
     pub first_day: Option<FirstDayFile>,

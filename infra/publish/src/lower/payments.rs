@@ -47,6 +47,7 @@ pub(super) fn payments(file: &StoreFile, digits: u8, report: &mut Report) -> Pay
         three_d_secure: written.three_d_secure,
         invoices: written.invoices,
         least,
+        answer_disputes: written.answer_disputes,
         first_day: first_day(written, least, digits, report),
     }
 }

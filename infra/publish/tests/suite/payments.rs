@@ -54,6 +54,7 @@ fn an_owner_chooses_ways_to_pay_by_words_that_exist() {
     assert!(of("delayed: true, only: [card, oxxo], adaptive: true").adaptive);
     assert!(of("invoices: true").invoices && !of("adaptive: true").invoices);
     assert_eq!(of("three_d_secure: new_buyers").three_d_secure, ThreeDSecure::NewBuyers);
+    assert!(of("answer_disputes: true").answer_disputes && !of("delayed: true").answer_disputes);
     assert_eq!(of("first_day: {most: 50}").first_day, Some(Money::from_minor(5_000)));
     for (text, field, problem) in [
         ("first_day: {most: 0.49}", "first_day.most", "must be at least 0.50, or no new buyer could pay anything"),

@@ -191,7 +191,7 @@ async fn ways_to_pay(at: &Deployment, keys: &StripeKeys) -> Option<Finding> {
 
 /// Whether a restricted key has every right that it needs.
 async fn rights(at: &Deployment, keys: &StripeKeys) -> Found {
-    let missing = missing_rights(&at.payments.client(keys.key.clone())?).await?;
+    let missing = missing_rights(at, &at.payments.client(keys.key.clone())?).await?;
     if missing.is_empty() {
         return Ok(Finding::ok("it has every right that it needs"));
     }

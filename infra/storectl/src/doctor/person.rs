@@ -5,27 +5,24 @@
 use super::{Finding, Found, named, payments};
 use crate::delivery::queue::{of_unpublished, waiting};
 use crate::prelude::*;
-use shared::model::{Command, InternalId, Server, ServerId, Subscription};
+use shared::model::{AnswerOutcome, Command, DisputeAnswer, InternalId, Server, ServerId, Subscription};
+use shared::rules::dispute::needs_response;
 use shared::rules::subscription::access_until;
 use shared::shop::delivery::{
     HoldersAudit, READY_TOO_LONG, SILENT_TOO_LONG, Silent, audit, audit_holders, follow, hold_again, measure,
     remove_stray, requeue,
 };
 use shared::shop::orders::StoredOrder;
+use shared::shop::payments::ANSWERED_BEFORE;
 use shared::shop::upkeep::attention::{Attention, attention};
 use shared::table::StoreError;
 use shared::table::keys::Key;
 use shared::table::published::read_active_version;
 use std::collections::{BTreeMap, BTreeSet};
-use stripe::{Dispute, ObjectId};
-
-/// How many disputes the provider is asked about.
-const ASKED: usize = 10;
 
 pub async fn check(at: &Deployment) -> Result<Vec<Finding>> {
     let found = attention(&at.db, at.clock.seconds()).await?;
-    let until = deadlines(at, &found.disputes).await;
-    let mut findings = of_orders(&found, &until);
+    let mut findings = of_orders(at, &found).await?;
     findings.extend(of_servers(at, &found.connected).await?);
     if findings.is_empty() {
         findings.push(Finding::ok("no order, subscription or game server does").named("what waits for you"));
@@ -38,7 +35,7 @@ pub async fn check(at: &Deployment) -> Result<Vec<Finding>> {
 pub async fn of_store(at: &Deployment, undecided: &Undecided) -> Result<(Vec<&'static str>, BTreeSet<ServerId>)> {
     let found = attention(&at.db, at.clock.seconds()).await?;
     let mut findings = vec![payments::overdue(at).await];
-    findings.extend(of_orders(&found, &BTreeMap::new()));
+    findings.extend(of_orders(at, &found).await?);
     findings.extend(of_servers(at, &found.connected).await?);
     findings.extend(undecided.findings());
     let mut checks: Vec<&str> = Vec::new();
@@ -92,21 +89,46 @@ impl Undecided {
     }
 }
 
-/// Orders and subscriptions; `until` says when responses to disputes are due, as far as it is known.
-fn of_orders(found: &Attention, until: &BTreeMap<InternalId, i64>) -> Vec<Finding> {
-    let Attention { reviews, refunds, disputes, warnings, ownerless, past_due, .. } = found;
-    let dispute = |stored: &StoredOrder| {
-        let id = &stored.order.internal_id;
-        until.get(id).map_or_else(|| id.to_string(), |until| format!("{id} (until {})", Time(*until)))
+/// Disputes in which the bank waits. Those that are answered by themselves are a person's matter from three days before.
+fn of_disputes(disputes: &[StoredOrder], is_on: bool, now: i64) -> Vec<Finding> {
+    const SOON: i64 = 3 * 86_400;
+    let (mut by_itself, mut by_hand) = (Vec::new(), Vec::new());
+    for stored in disputes {
+        let (id, effects) = (&stored.order.internal_id, &stored.effects);
+        let awaited =
+            effects.answers.iter().filter(|(id, _)| effects.disputes.get(*id).is_some_and(|it| needs_response(it)));
+        let first = awaited.map(|(_, answer)| answer).min_by_key(|answer| answer.due_by.unwrap_or(i64::MAX));
+        let until = first.and_then(|answer| answer.due_by);
+        let said = first.map(|answer| answer_line(answer, is_on)).unwrap_or_default();
+        let is_later = is_on && until.is_some_and(|until| now < until - SOON);
+        (if is_later { &mut by_itself } else { &mut by_hand }).push(format!("{id}{said}"));
+    }
+    let next = "`storectl order evidence ID` prints what to send in Stripe's dashboard, which says until when";
+    let found = [(by_hand, Finding::todo as fn(String, &'static str) -> Finding), (by_itself, Finding::note)];
+    let found = found.into_iter().filter(|(orders, _)| !orders.is_empty());
+    found.map(|(orders, finding)| finding(named(orders.iter()), next).named("disputes")).collect()
+}
+
+/// Until when a dispute is answered, and what is done by itself.
+fn answer_line(answer: &DisputeAnswer, is_on: bool) -> String {
+    let Some(until) = answer.due_by else { return String::new() };
+    let said = match (answer.outcome, answer.due) {
+        (Some(AnswerOutcome::Refused), _) => "; Stripe refused the evidence".to_owned(),
+        (Some(AnswerOutcome::Others), _) => "; Stripe has evidence that may not be submitted yet".to_owned(),
+        (Some(AnswerOutcome::Submitted), _) => "; an inquiry before was answered".to_owned(),
+        (None, Some(_)) if is_on => format!("; evidence is sent by itself at {}", Time(until - ANSWERED_BEFORE)),
+        (None, _) => String::new(),
     };
+    format!(" (until {}{said})", Time(until))
+}
+
+/// Orders and subscriptions.
+async fn of_orders(at: &Deployment, found: &Attention) -> Result<Vec<Finding>> {
+    let Attention { reviews, refunds, disputes, warnings, ownerless, past_due, .. } = found;
+    let active = read_active_version(&at.db).await?.unwrap_or_default();
     let subscription =
         |one: &Subscription| format!("{} of user {} (access until {})", one.id, one.user, Time(access_until(one)));
     let all = [
-        (
-            "disputes",
-            named(disputes.iter().map(dispute)),
-            "`storectl order evidence ID` prints what to send in Stripe's dashboard, which says until when",
-        ),
         (
             "orders in review",
             named(reviews.iter()),
@@ -129,31 +151,13 @@ fn of_orders(found: &Attention, until: &BTreeMap<InternalId, i64>) -> Vec<Findin
         ),
     ];
     let is_found = |(_, said, _): &(&str, String, &str)| !said.is_empty();
-    let mut findings: Vec<Finding> =
-        all.into_iter().filter(is_found).map(|(check, said, next)| Finding::todo(said, next).named(check)).collect();
+    let mut findings = of_disputes(disputes, active.config.payments.answer_disputes, at.clock.seconds());
+    findings.extend(all.into_iter().filter(is_found).map(|(check, said, next)| Finding::todo(said, next).named(check)));
     if !warnings.is_empty() {
         let next = "`storectl order refund ID` usually prevents a dispute, and its fee";
         findings.push(Finding::note(named(warnings.iter()), next).named("fraud warnings"));
     }
-    findings
-}
-
-/// Until when the provider's disputes have to be responded to, by the orders; of those that it does not say, nothing.
-async fn deadlines(at: &Deployment, disputes: &[StoredOrder]) -> BTreeMap<InternalId, i64> {
-    let mut until = BTreeMap::new();
-    if disputes.is_empty() {
-        return until;
-    }
-    let Some(keys) = at.payments.read().await.ok().and_then(|keys| keys.stripe) else { return until };
-    let Ok(client) = at.payments.client(keys.key) else { return until };
-    for stored in disputes.iter().take(ASKED) {
-        let intent = stored.intent();
-        let Some(Ok(intent)) = intent.map(ObjectId::parse) else { continue };
-        let Ok(all) = client.send(&Dispute::list(&intent)).await else { continue };
-        let first = all.data.iter().filter_map(|dispute| dispute.evidence_details.due_by()).min();
-        until.extend(first.map(|first| (stored.order.internal_id.clone(), first)));
-    }
-    until
+    Ok(findings)
 }
 
 /// Servers for which commands wait although they have no key, and those about which an alarm goes off.

@@ -7,8 +7,8 @@ use crate::delivery::{CommandFacts, Progress, left_out, named};
 use crate::prelude::*;
 use serde::Serialize;
 use shared::model::{
-    InternalId, Item, ItemId, LineVariable, LoginKind, Money, OrderLine, OrderStatus, Proceeds, PublishedItem,
-    RefundOutcome, ReviewOutcome, ServerId, Settings, User, UserId,
+    AnswerOutcome, DisputeAnswer, InternalId, Item, ItemId, LineVariable, LoginKind, Money, OrderLine, OrderStatus,
+    Proceeds, PublishedItem, RefundOutcome, ReviewOutcome, ServerId, Settings, User, UserId,
 };
 use shared::money::CurrencyFormat;
 use shared::rules::line_refund::line_id;
@@ -104,6 +104,19 @@ fn checkout_lines(stored: &StoredOrder, format: CurrencyFormat) -> Vec<String> {
     lines
 }
 
+/// Until when evidence is taken in a dispute, and whether the store has sent some.
+fn answer_line((dispute, answer): (&String, &DisputeAnswer)) -> String {
+    let sent = match (answer.outcome, answer.sent_at) {
+        (Some(AnswerOutcome::Submitted), Some(at)) => format!("evidence sent by itself {}", Time(at)),
+        (Some(AnswerOutcome::Refused), Some(at)) => format!("evidence refused by Stripe {}", Time(at)),
+        (Some(AnswerOutcome::Others), _) => "Stripe had evidence, and none was sent by itself".to_owned(),
+        (None, Some(at)) => format!("evidence began to be sent {}", Time(at)),
+        _ => "no evidence sent by itself".to_owned(),
+    };
+    let due_by = answer.due_by.map(|until| format!("evidence is taken until {}; ", Time(until)));
+    format!("dispute {dispute}: {}{sent}", due_by.unwrap_or_default())
+}
+
 /// An order's last attempt to refund, refunds that failed, and an operator's decisions.
 fn refund_lines(stored: &StoredOrder, format: CurrencyFormat) -> Vec<String> {
     let effects = &stored.effects;
@@ -130,6 +143,7 @@ fn own_lines(stored: &StoredOrder, format: CurrencyFormat) -> Vec<String> {
     let effects = &stored.effects;
     let mut lines = Vec::new();
     lines.extend(effects.due.map(|due| format!("something is left to do at {}", Time(due))));
+    lines.extend(effects.answers.iter().map(answer_line));
     if effects.held {
         lines.push("holds what it sells".to_owned());
     }
@@ -249,6 +263,9 @@ pub fn facts<'a>(stored: &'a StoredOrder, digits: u8, names: Option<&'a Names>) 
         }),
         refunded: format.money(refunded(stored)), over_limit: effects.over_limit, review: &effects.review,
         dispute: &effects.dispute, disputes: &effects.disputes,
+        answers: effects.answers.iter().map(|(id, answer)| (id, facts! {
+            until: answer.due_by.map(Time), sent_at: answer.sent_at.map(Time), outcome: answer.outcome,
+        })).collect::<BTreeMap<_, _>>(),
         refund: effects.refund.as_ref().map(|last| facts! {
             number: last.number, before: format.money(last.before), after: format.money(last.after),
             at: Time(last.at), outcome: last.outcome, reason: &last.reason,

@@ -21,6 +21,7 @@ use shared::shop::orders::StoredOrder;
 use shared::shop::payments::open_orders;
 use shared::table::published::{read_active_version, set_leaving};
 use shared::table::{keys, read_published};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use stripe::{
     Account, Balance, Call, Charge, Client, Dispute, Error, Event, EventKind, IdempotencyKey, Invalid, Invoice,
@@ -72,7 +73,7 @@ pub async fn connect(at: &Deployment, console: &Console, options: &Connect) -> O
     )?;
     let (live, restricted) = (key.is_live(), key.is_restricted());
     let client = at.payments.client(key.clone())?;
-    must_have_all(&client).await?;
+    must_have_all(at, &client).await?;
     let account = of_key(&client, options.account.as_deref()).await?;
     let own = ProviderAccount { id: Some(account.id), live };
     let (kept, left_open) = of_same_account(at, console, options, stored, (&client, &url, &own)).await?;
@@ -371,19 +372,26 @@ async fn open_in_another(at: &Deployment, account: &ProviderAccount) -> Result<S
 }
 
 /// The rights that a key lacks, in the words of the dashboard.
-pub async fn missing(client: &Client) -> Result<Vec<&'static str>> {
+pub async fn missing(at: &Deployment, client: &Client) -> Result<Vec<&'static str>> {
     let unknown = |error: Invalid| Failure::refused(format!("{error}."), "Report this.");
     let id = |kind: &str| ObjectId::parse(&format!("{kind}_none")).map_err(unknown);
     let once = random::uuid().unwrap_or_else(|| "rights".to_owned());
     let new = NewRefund { payment_intent: &id("pi")?, amount: None, order: "none", attempt: 1 };
     let refund = Refund::create(&new, IdempotencyKey::parse(&once).map_err(unknown)?);
+    let active = read_active_version(&at.db).await.ok().flatten();
+    let disputes = if active.is_some_and(|active| active.config.payments.answer_disputes) {
+        let key = IdempotencyKey::parse(&format!("{once}-evidence")).map_err(unknown)?;
+        attempt(client, "Disputes write", Dispute::submit(&id("du")?, &BTreeMap::new(), key))
+    } else {
+        attempt(client, "Disputes read", Dispute::retrieve(&id("du")?))
+    };
     let tries: [Try<'_>; 13] = [
         attempt(client, "Checkout Sessions write", Session::expire(&id("cs")?)),
         attempt(client, "Refunds write", refund),
         attempt(client, "Webhook Endpoints write", WebhookEndpoint::delete(&id("we")?)),
         attempt(client, "PaymentIntents read", PaymentIntent::retrieve(&id("pi")?)),
         attempt(client, "Charges read", Charge::retrieve(&id("ch")?)),
-        attempt(client, "Disputes read", Dispute::retrieve(&id("du")?)),
+        disputes,
         attempt(
             client,
             "Events read",
@@ -415,8 +423,8 @@ fn attempt<'a, T: DeserializeOwned + 'a>(client: &'a Client, right: &'static str
 }
 
 /// Refuses a key that lacks a right.
-async fn must_have_all(client: &Client) -> Result<()> {
-    let missing = missing(client).await?;
+async fn must_have_all(at: &Deployment, client: &Client) -> Result<()> {
+    let missing = missing(at, client).await?;
     if missing.is_empty() {
         return Ok(());
     }

@@ -10,7 +10,7 @@ use shared::providers::Stripe;
 use shared::shop::carts::{CartContext, CartSources};
 use shared::shop::orders;
 use shared::shop::orders::unfinished::Unfinished;
-use shared::shop::payments::{Request, create};
+use shared::shop::payments::{Desk, Request, create};
 use shared::shop::stock::Counters;
 use shared::table::caches::VersionedCache;
 use shared::table::codec::decode_live;
@@ -101,10 +101,20 @@ impl Paying {
         secrets.iter().map(|secret| secret.expose().to_owned()).collect()
     }
 
+    fn provider(&self) -> Stripe {
+        Stripe::new(self.keys().stripe.unwrap(), ApiBase::parse(&self.stand_in.base_url()).unwrap())
+    }
+
     /// Begins a checkout of the user's cart.
     pub async fn checkout(&self) -> InternalId {
-        let provider = Stripe::new(self.keys().stripe.unwrap(), ApiBase::parse(&self.stand_in.base_url()).unwrap());
-        begin_checkout(&self.bench.db, self.bench.clock.as_ref(), &provider).await
+        begin_checkout(&self.bench.db, self.bench.clock.as_ref(), &self.provider()).await
+    }
+
+    /// Lets so much time pass, and runs the scheduled sweep.
+    pub async fn sweep(&self, time: Duration) {
+        self.bench.clock.advance(time);
+        let provider = self.provider();
+        Desk::new(&self.bench.db, self.bench.clock.as_ref(), Some(&provider)).sweep().await.unwrap();
     }
 
     /// Begins a checkout, and pays it on the provider's page.

@@ -8,11 +8,12 @@ use shared::clock::Clock as _;
 use shared::model::{InternalId, ServerId, Subscription, SubscriptionStatus};
 use shared::shop::delivery::add_key;
 use shared::shop::delivery::leases::Lease;
-use shared::shop::payments::{DisputeState, note_dispute};
 use shared::table::keys;
 use shared::table::transaction::{Write, send};
+use std::time::Duration;
 use storectl::error::Exit;
 use stripe_stand_in::Action;
+use tests::configure;
 
 /// What a check says, and what is to be done; `None` if it finds nothing.
 async fn todo(paying: &Paying, check: &str) -> Option<(String, String)> {
@@ -29,8 +30,8 @@ async fn write(bench: &Bench, write: Write) {
 async fn dispute(paying: &Paying, order: &InternalId) {
     let session = paying.stand_in.sessions().pop().unwrap();
     paying.stand_in.act(&session, &Action::Dispute(None)).unwrap();
-    let state = DisputeState { id: "dp_1".to_owned(), intent: None, state: "needs_response".to_owned() };
-    note_dispute(&paying.bench.db, paying.bench.clock.as_ref(), order, &state).await.unwrap();
+    paying.ok(&["order", "settle", order.as_str()]).await;
+    paying.sweep(Duration::ZERO).await;
 }
 
 #[tokio::test]
@@ -42,9 +43,46 @@ async fn a_dispute_is_told_with_its_deadline_until_the_bank_has_the_response() {
     let (said, next) = todo(&paying, "disputes").await.unwrap();
     assert_eq!(said, format!("{order} (until 2026-06-22T12:00:00Z)"));
     assert!(next.contains("storectl order evidence ID"), "{next}");
-    let state = DisputeState { id: "dp_1".to_owned(), intent: None, state: "under_review".to_owned() };
-    note_dispute(&paying.bench.db, paying.bench.clock.as_ref(), &order, &state).await.unwrap();
-    assert_eq!(todo(&paying, "disputes").await, None, "the bank decides");
+    paying.stand_in.act(&paying.stand_in.sessions().pop().unwrap(), &Action::CloseDispute { won: true }).unwrap();
+    paying.sweep(Duration::from_hours(2)).await;
+    assert_eq!(todo(&paying, "disputes").await, None, "the bank has decided");
+}
+
+#[tokio::test]
+async fn what_is_sent_by_itself_is_told_before_and_shown_after() {
+    const DAY: Duration = Duration::from_hours(24);
+    let paying = Paying::connected().await;
+    configure(&paying.bench.db, |config| config.payments.answer_disputes = true).await;
+    let order = paying.paid().await;
+    dispute(&paying, &order).await;
+    let status = async || paying.answer(&["status"]).await.json()["todo"].clone();
+    assert_eq!(status().await, json!([]), "there is time, and nothing has to be done");
+    paying.sweep(DAY * 4).await;
+    assert_eq!(status().await, json!(["disputes"]), "from three days before");
+    let (said, _) = todo(&paying, "disputes").await.unwrap();
+    let told = "until 2026-06-22T12:00:00Z; evidence is sent by itself at 2026-06-21T12:00:00Z";
+    assert_eq!(said, format!("{order} ({told})"));
+    paying.sweep(DAY * 2).await;
+    assert_eq!(status().await, json!([]));
+    let shown = paying.answer(&["order", "show", order.as_str()]).await;
+    let text = shown.text().split_whitespace().collect::<Vec<_>>().join(" ");
+    let line = "evidence is taken until 2026-06-22T12:00:00Z; evidence sent by itself 2026-06-21T12:00:00Z";
+    assert!(text.contains(line), "{text}");
+    let answers = shown.json()["answers"].as_object().unwrap().values().next().unwrap().clone();
+    let expected =
+        json!({ "until": "2026-06-22T12:00:00Z", "sent_at": "2026-06-21T12:00:00Z", "outcome": "submitted" });
+    assert_eq!(answers, expected);
+}
+
+#[tokio::test]
+async fn a_key_that_may_not_answer_disputes_is_told_only_if_it_must() {
+    let paying = Paying::connected().await;
+    for (answers, route) in [(false, "GET /v1/disputes/du_none"), (true, "POST /v1/disputes/du_none")] {
+        configure(&paying.bench.db, |config| config.payments.answer_disputes = answers).await;
+        paying.findings().await;
+        let last = paying.stand_in.received().into_iter().rfind(|one| one.route.ends_with("/du_none")).unwrap();
+        assert_eq!(last.route, route);
+    }
 }
 
 #[tokio::test]

@@ -5,6 +5,7 @@
 //!
 //! Everything that decides about an order is read strongly consistent, never from a cache.
 
+pub(in crate::shop) mod answers;
 mod as_checkout;
 pub(in crate::shop) mod change;
 pub(in crate::shop) mod effects;

@@ -255,7 +255,7 @@ struct Lines<'a> {
 }
 
 impl StoredOrder {
-    /// The write that replaces the lines, and that removes chat account and login if the order is the erased player's.
+    /// The write that replaces the lines, and that removes chat account, login and evidence if the order is the erased player's.
     /// Its condition is that status and refunds are as they were read: lines change with those only.
     pub fn erase_player(&self, lines: &[OrderLine], is_own: bool) -> Result<Write, StoreError> {
         let lines = encode_live(&self.key(), &Lines { lines })?.remove("lines");
@@ -263,7 +263,7 @@ impl StoredOrder {
         let as_read = self.returned_as_read(&mut values).join(" AND ");
         let write = Write::update(
             self.key(),
-            if is_own { "SET #lines = :lines REMOVE chat, login" } else { "SET #lines = :lines" },
+            if is_own { "SET #lines = :lines REMOVE chat, login, answers" } else { "SET #lines = :lines" },
         )
         .only_if(format!("#status = :status AND {as_read}"))
         .name("#status", "status")

@@ -23,6 +23,13 @@ impl Unfinished {
     }
 }
 
+/// The row of a dispute that the sweep looks at.
+#[derive(Debug, Serialize)]
+pub struct UnfinishedDispute<'a> {
+    pub order: &'a InternalId,
+    pub dispute: &'a str,
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Due {
     Order(InternalId),
@@ -30,6 +37,8 @@ pub enum Due {
     Reservation(Reservation),
     /// A subscription, by the provider's id.
     Subscription(String),
+    /// A dispute of an order, by the provider's id.
+    Dispute(InternalId, String),
 }
 
 /// A row that is due. Its key has the second since when, however often it failed.
@@ -49,12 +58,15 @@ impl DueRow {
     fn decode(row: Row) -> Result<Self, StoreError> {
         let key = row.key()?;
         Ok(match row.live(&key) {
-            Ok(Attributes { order, units, subscription, failed, again_at, reason }) => {
+            Ok(Attributes { order, units, subscription, dispute, failed, again_at, reason }) => {
                 let due = match (order, units, subscription) {
                     (Some(order), Some(units), _) => {
                         Ok(Due::Reservation(Reservation::found(key.clone(), order, units)))
                     }
-                    (Some(order), None, _) => Ok(Due::Order(order)),
+                    (Some(order), None, _) => Ok(match dispute {
+                        Some(dispute) => Due::Dispute(order, dispute),
+                        None => Due::Order(order),
+                    }),
                     (None, _, Some(subscription)) => Ok(Due::Subscription(subscription)),
                     (None, _, None) => Err(StoreError::unreadable(&key, "order")),
                 };
@@ -67,7 +79,7 @@ impl DueRow {
     /// The order that it is about; `None` if it is about a subscription, or cannot be decoded.
     pub fn order(&self) -> Option<&InternalId> {
         match self.due.as_ref().ok()? {
-            Due::Order(order) | Due::Reservation(Reservation { order, .. }) => Some(order),
+            Due::Order(order) | Due::Dispute(order, _) | Due::Reservation(Reservation { order, .. }) => Some(order),
             Due::Subscription(_) => None,
         }
     }
@@ -97,6 +109,8 @@ struct Attributes {
     order: Option<InternalId>,
     #[serde(default)]
     subscription: Option<String>,
+    #[serde(default)]
+    dispute: Option<String>,
     #[serde(default)]
     units: Option<Vec<Units>>,
     #[serde(default)]

@@ -3,6 +3,7 @@
 //! *Settle* asks what became of a payment and writes it, *end* ends a checkout first, *apply* writes what is known already. What
 //! the buyer's bank says of a payment is noted with it (rules.md, "Disputes").
 
+use super::answers::noted;
 use super::provider::{DisputeState, Provider, ProviderError, Session};
 use super::refunds::{EndsGone, end_review, ended_by, note_attempt, note_failed, refund_in_part, review, take_off};
 use crate::clock::Clock;
@@ -337,8 +338,13 @@ async fn note(db: &Db, clock: &dyn Clock, stored: &StoredOrder, dispute: &Disput
         Vec::new()
     };
     let ended = if takes_back { end(db, stored, true, clock.seconds()).await? } else { Vec::new() };
-    let writes: Vec<Write> =
-        [stored.set_disputes(&disputes, decides, with)].into_iter().chain(others).chain(paid).chain(ended).collect();
+    let (own, answers) = (stored.set_disputes(&disputes, decides, with), noted(stored, dispute, clock.seconds()));
+    let own = if answers == stored.effects.answers {
+        vec![own]
+    } else {
+        stored.with_answers(own.also(", answers = :answers"), &answers)?
+    };
+    let writes: Vec<Write> = own.into_iter().chain(others).chain(paid).chain(ended).collect();
     Ok(send(db, writes).await?)
 }
 

@@ -5,6 +5,7 @@
 //! The steps that follow from a payment are marked on the order: the cart is cleared at once, the statistics are left to
 //! [`sweep`], which also finishes what was interrupted.
 
+mod answers;
 pub(in crate::shop) mod begin;
 pub(in crate::shop) mod cards;
 pub(in crate::shop) mod compare;
@@ -21,6 +22,7 @@ pub(in crate::shop) mod reserve;
 pub(in crate::shop) mod sweep;
 pub mod webhook_events;
 
+pub use answers::BEFORE as ANSWERED_BEFORE;
 pub use begin::Request;
 pub use compare::{Compared, Difference, NotPaid, compare, paid_checkout, return_payment};
 pub use create::{CreateError, create};
@@ -28,8 +30,8 @@ pub use desk::{Desk, SettleError, Settled, note_dispute};
 pub use open::Checkout;
 pub use operator::{OperatorError, RefundKind, Refunded, open_orders};
 pub use provider::{
-    DisputeState, PaymentPage, PaymentSubject, Provider, ProviderError, RefusedAttempt, Session, WebhookEvent,
-    WebhookEventPage,
+    AwaitedEvidence, DisputeState, PaymentPage, PaymentSubject, Provider, ProviderError, RefusedAttempt, Session,
+    WebhookEvent, WebhookEventPage,
 };
 pub use refund_lines::LinesRefunded;
 pub use refunds::STRANDED;

@@ -1,9 +1,11 @@
 //! The calls to a payment provider that checkouts need. It knows nothing of how a provider is called.
 
 use crate::model::{Cancellation, InternalId, Order, ProviderAccount, RefundAttempt};
+use crate::rules::evidence::ConfirmedRefund;
 use crate::rules::payment::PaymentState;
 use crate::rules::subscription::ProviderSubscription;
 use crate::shop::orders::StoredOrder;
+use std::collections::BTreeMap;
 use std::fmt::Debug;
 
 pub trait Provider: Debug + Sync {
@@ -41,6 +43,24 @@ pub trait Provider: Debug + Sync {
     fn card_of(&self, intent: &str) -> impl Future<Output = Result<Option<String>, ProviderError>> + Send;
 
     fn dispute(&self, dispute: &str) -> impl Future<Output = Result<DisputeState, ProviderError>> + Send;
+
+    /// A dispute with what the bank waits for; [`ProviderError::NoCheckout`] if it has none with this id.
+    fn awaited(&self, dispute: &str) -> impl Future<Output = Result<AwaitedEvidence, ProviderError>> + Send;
+
+    /// Submits evidence for good, under a key that is new for other evidence. The same call does it once for a day at least.
+    /// `false` if the provider failed at it: what came of it is asked for, and the same call would fail again.
+    fn submit_evidence(
+        &self,
+        dispute: &str,
+        key: &str,
+        evidence: &BTreeMap<String, String>,
+    ) -> impl Future<Output = Result<bool, ProviderError>> + Send;
+
+    /// The refunds of a payment whose money has gone back, the oldest first.
+    fn confirmed_refunds(
+        &self,
+        intent: &str,
+    ) -> impl Future<Output = Result<Vec<ConfirmedRefund>, ProviderError>> + Send;
 
     /// A page of the webhook events that it has sent in a time, newest first: webhook events can be lost. `times` are
     /// the first and the last second, since 1970 UTC; `after` is [`WebhookEventPage::next`] of the page before.
@@ -180,6 +200,19 @@ pub struct DisputeState {
     pub intent: Option<String>,
     /// Its state, in the provider's words.
     pub state: String,
+}
+
+/// A dispute, and what the bank waits for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AwaitedEvidence {
+    /// Its state, in the provider's words.
+    pub state: String,
+    /// Until when evidence is taken, seconds since 1970 UTC; `None` if none is.
+    pub due_by: Option<i64>,
+    /// Whether the bank has evidence.
+    pub is_submitted: bool,
+    /// Whether there is evidence that is not submitted yet, or the provider sends some by itself.
+    pub has_others: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,6 +5,7 @@
 //! later sweep. The orders that are due have half of the time at first, the statistics half of the rest, and then the
 //! provider's webhook events ([`reconcile`](super::reconcile)); if these leave time, orders and statistics go on.
 
+use super::answers::answer_due;
 use super::desk::{Desk, SettleError, Settled};
 use super::provider::Provider;
 use super::reconcile::{Reconciled, reconcile};
@@ -182,6 +183,7 @@ async fn finish<P: Provider>(desk: &Desk<'_, Option<&P>>, row: DueRow, stop: Sto
     let is_done = match &row.due {
         Ok(Due::Order(id)) => settle_due(desk, &row.key, id).await,
         Ok(Due::Subscription(id)) => settle_due_subscription(desk, &row.key, id).await.map(|()| true),
+        Ok(Due::Dispute(order, dispute)) => answer_due(desk, &row.key, order, dispute).await.map(|()| true),
         Ok(Due::Reservation(reservation)) => {
             settle_reservation(desk.db, reservation).await.map(|()| true).map_err(SettleError::from)
         }

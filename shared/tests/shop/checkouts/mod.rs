@@ -5,6 +5,7 @@ mod banned_cards;
 mod create;
 mod disputes;
 mod ends;
+mod evidence;
 mod extended;
 mod failed_refunds;
 mod faults;
