@@ -51,6 +51,8 @@ CALLS = {
     ("GET", "/v1/account"): (stripe.Account, "RetrieveCurrent"),
     ("GET", "/v1/balance"): (stripe.Balance, "Retrieve"),
     ("GET", "/v1/payment_method_configurations"): (stripe.PaymentMethodConfiguration, "List"),
+    ("GET", "/v1/tax_codes/*"): (stripe.TaxCode, "Retrieve"),
+    ("GET", "/v1/tax/settings"): (stripe.tax.Settings, "Retrieve"),
     ("POST", "/v1/webhook_endpoints"): (stripe.WebhookEndpoint, "Create"),
     ("POST", "/v1/webhook_endpoints/*"): (stripe.WebhookEndpoint, "Modify"),
     ("GET", "/v1/webhook_endpoints"): (stripe.WebhookEndpoint, "List"),
@@ -90,7 +92,7 @@ def parameters_of_the_crate():
     for request in map(json.loads, lines):
         url = urllib.parse.urlsplit(request["url"])
         equal("the host", url.netloc, "api.stripe.com")
-        call = (request["method"], re.sub(r"/(cs|pi|ch|du|we|in|sub|bpc)_\w+", "/*", url.path))
+        call = (request["method"], re.sub(r"/(cs|pi|ch|du|we|in|sub|bpc|txcd)_\w+", "/*", url.path))
         expect(call in CALLS, f"{call} is not a call of the package")
         seen.add(call)
         headers = request["headers"]
@@ -115,7 +117,8 @@ def parameters_of_the_crate():
     for word in ["card", *words]:
         check_parameter("allowed_payment_method_types", [""], word, allowed)
     declared = sum(source.read_text().count("-> Call<") for source in (CRATE / "src").glob("*.rs"))
-    equal("the number of calls in the crate", declared, len(CALLS))
+    # A session is fetched by two of them: with its payment, or with its tax.
+    equal("the number of calls in the crate", declared, len(CALLS) + 1)
     return f"{len(lines)} requests, {fields} fields"
 
 
@@ -387,6 +390,42 @@ def methods():
     return f"{len(known)} words"
 
 
+def taxes(page):
+    """Tax in the price and on top of it, once and for subscriptions, and what a seller of its own refuses."""
+    def asked(behavior, code="txcd_10201000", recurring=None):
+        price = {"currency": "eur", "unit_amount": 2500, "tax_behavior": behavior, "product_data": {"name": "Squire", "tax_code": code}}
+        if recurring:
+            price["recurring"] = recurring
+        return {"line_items": [{"quantity": 1, "price_data": price}]}
+
+    of = {"automatic_tax": {"enabled": True}}
+    for behavior, action, total, tax in [("inclusive", "pay", 2500, 399), ("exclusive", "from_FR", 3000, 500), ("exclusive", "from_US", 2500, 0)]:
+        made = checked(new_session(f"tax-{behavior}-{action}", **of, **asked(behavior)), Session)
+        page.press(made, action)
+        paid = checked(Session.retrieve(made.id, expand=["total_details.breakdown", "payment_intent"]), Session)
+        equal("the tax", (paid.amount_total, paid.total_details.amount_tax, paid.payment_intent.amount), (total, tax, total))
+        equal("its parts", sum(part.amount for part in paid.total_details.breakdown.taxes), tax)
+        for part in paid.total_details.breakdown.taxes:
+            checked(part.rate, stripe.TaxRate)
+    other = {"mode": "subscription", "payment_intent_data": None, "subscription_data": {"metadata": {"order": "order"}}}
+    made = new_session("tax-subscription", **other, **of, **asked("exclusive", recurring={"interval": "month"}))
+    page.press(made, "pay")
+    invoice = checked(stripe.Invoice.retrieve(Session.retrieve(made.id).invoice), stripe.Invoice)
+    equal("the invoice", (invoice.amount_paid, invoice.total_taxes[0].amount, invoice.customer_address.country), (2975, 475, "DE"))
+    own = {"managed_payments": {"enabled": True}, "adaptive_pricing": None, "automatic_tax": None}
+    sold = checked(new_session("managed", **own, **asked("inclusive")), Session)
+    expect(sold.managed_payments.enabled, "it is not sold by Stripe")
+    invalid, product = stripe.InvalidRequestError, "line_items[0][price_data][product_data][tax_code]"
+    for refused, param in [({"automatic_tax": {"enabled": True}}, "automatic_tax"), ({"adaptive_pricing": {"enabled": False}}, "adaptive_pricing"),
+                           ({"allowed_payment_method_types": ["card"]}, "allowed_payment_method_types")]:
+        raises(invalid, lambda: new_session("managed-not", **{**own, **refused}, **asked("inclusive")), None, param, 400)
+    raises(invalid, lambda: new_session("tax-code", **of, **asked("inclusive", "txcd_99999998")), None, product, 400)
+    raises(invalid, lambda: stripe.TaxCode.retrieve("txcd_99999998"), "resource_missing", "id", 404)
+    checked(stripe.TaxCode.retrieve("txcd_10201000"), stripe.TaxCode)
+    equal("the settings", checked(stripe.tax.Settings.retrieve(), stripe.tax.Settings).status, "active")
+    return "inclusive, exclusive, managed"
+
+
 def planted_faults():
     """What Stripe does not speak is found, though the package takes any text for a word."""
     call, made = parameters(Session, "Create"), new_session("planted").to_dict(for_json=True)
@@ -424,7 +463,7 @@ def main():
         page = Page(stripe.api_base)
         steps = [("planted", planted_faults), ("parameters", parameters_of_the_crate), ("words", words_of_the_crate), ("payments", lambda: payments(page)),
                  ("subscriptions", lambda: subscriptions(page, Receiver(), new_session)), ("lists", lists_and_account),
-                 ("webhooks", lambda: webhooks(page, Receiver())), ("methods", methods), ("errors", lambda: errors(page))]
+                 ("webhooks", lambda: webhooks(page, Receiver())), ("methods", methods), ("taxes", lambda: taxes(page)), ("errors", lambda: errors(page))]
         for name, step in steps:
             print(f"ok   {name}: {step()}", flush=True)
     except Wrong as error:

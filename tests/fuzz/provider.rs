@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use serde_json::{from_slice, json};
 use shared::model::OrderStatus::{Cancelled, Failed, Paid, Pending, Refunded};
-use shared::model::{InternalId, Money, Order, OrderEffects, PaymentFacts};
+use shared::model::{InternalId, Money, Order, OrderEffects, PaymentFacts, Tax};
 use shared::rules::payment::{Decision, PaymentState, Progress, decide};
 use stripe::{
     Account, Balance, Charge, Dispute, Event, Expandable, List, PaymentIntent, PaymentStatus, Refund, Session,
@@ -85,6 +85,7 @@ fn state(session: &Session) -> PaymentState {
         attempts: Vec::new(),
         disputes: Vec::new(),
         period: None,
+        tax: Tax::default(),
         facts: PaymentFacts::default(),
         card: None,
     }

@@ -6,9 +6,10 @@ use super::made::{Line, Made};
 use super::model::{Books, Status};
 use super::ops::friend;
 use super::shop::{ANY_PRICE, COLOURS, GIFT, ITEMS, LIMITED, OPTIONS, REFERRALS, SERVERS};
-use shared::model::{Code, CodeText, ItemId, OrderLine, UserId, UserName};
+use shared::model::{Code, CodeText, ItemId, Money, OrderLine, OrderStatus, UserId, UserName};
 use shared::shop::accounts::names;
 use shared::shop::orders::{StoredOrder, each_order};
+use shared::shop::payments::Provider as _;
 use shared::shop::stock::ledgers;
 use shared::shop::{carts, statistics};
 use shared::table::keys;
@@ -84,6 +85,23 @@ pub async fn read(bench: &Bench, buyer: &str, codes: &[String; 3]) -> (Vec<Made>
     (made, books)
 }
 
+/// Fails unless orders that were paid, their refunds and their tax are what the provider says of them.
+pub async fn compare_with_provider(bench: &Bench, orders: &[StoredOrder]) -> Result<(), String> {
+    bench.store.payments.clear_faults();
+    for StoredOrder { order, effects } in orders {
+        let session = effects.provider.as_ref().and_then(|checkout| checkout.session.as_deref());
+        let is_paid = matches!(order.status, OrderStatus::Paid | OrderStatus::Refunded);
+        let Some(session) = session.filter(|_| is_paid && order.price > Money::ZERO) else { continue };
+        let says = bench.stripe.fetch(session).await.unwrap();
+        let returned = if order.status == OrderStatus::Refunded { order.price } else { effects.refunded };
+        let tax = order.tax.as_ref().map_or(Money::ZERO, |tax| tax.amount);
+        if (order.price, returned, tax) != (says.amount, says.refunded, says.tax.amount) {
+            return Err(format!("the provider says {says:?} of {order:?}, of which {returned:?} is refunded"));
+        }
+    }
+    Ok(())
+}
+
 /// The user with a name.
 pub async fn user(bench: &Bench, name: &str) -> UserId {
     names::owner(&bench.store.db, &UserName::parse(name).unwrap()).await.unwrap().unwrap()
@@ -106,6 +124,7 @@ fn made(stored: &StoredOrder, codes: &[String; 3], period: Option<u8>) -> Made {
         coupon: stored.effects.coupon.as_ref().map(|coupon| place(codes, coupon.as_str())),
         from_card: card.map_or(0, |payment| payment.amount.minor()),
         price: stored.order.price.minor(),
+        tax: stored.order.tax_on_top().minor(),
         period,
     }
 }

@@ -116,7 +116,7 @@ impl Buyer {
         let is_paid = |place: &usize| state.orders[*place].status == Status::Paid;
         let paid: BTreeSet<usize> = (0..self.made.len()).filter(is_paid).collect();
         let sum = |of: &dyn Fn(usize) -> i64| paid.iter().map(|place| of(*place)).sum::<i64>();
-        let kept = |place: usize| self.made[place].total() - state.orders[place].refunded;
+        let kept = |place: usize| self.made[place].kept(state.orders[place].refunded);
         let last = last_run(&state.orders);
         let counts = |place: usize| state.orders[place].share.is_none_or(|share| share.run == last);
         let units = |place: usize, item: u8| match state.orders[place].share {

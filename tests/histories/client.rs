@@ -22,7 +22,14 @@ pub struct Client {
 }
 
 /// How buyers pay whose money is there at once.
-const WAYS: [Action; 4] = [Action::Pay, Action::PayBy("paypal"), Action::PayBy("ideal"), Action::PayAbroad];
+const WAYS: [Action; 6] = [
+    Action::Pay,
+    Action::PayBy("paypal"),
+    Action::PayBy("ideal"),
+    Action::PayAbroad,
+    Action::PayFrom("FR"),
+    Action::PayFrom("US"),
+];
 
 impl Client {
     /// Logs a new player in.

@@ -19,8 +19,10 @@ pub struct Made {
     pub coupon: Option<u8>,
     /// The amount that the gift card pays, in cents.
     pub from_card: i64,
-    /// The amount that is left to pay.
+    /// The amount that is left to pay; once it is paid, with the tax on top.
     pub price: i64,
+    /// The tax on top, once it is paid.
+    pub tax: i64,
     /// Which period of the subscription it pays, the first being 1; `None` if it is not one of it.
     pub period: Option<u8>,
 }
@@ -28,7 +30,13 @@ pub struct Made {
 impl Made {
     /// The price after its coupon; a gift card counts as money.
     pub const fn total(&self) -> i64 {
-        self.price + self.from_card
+        self.price - self.tax + self.from_card
+    }
+
+    /// What is left of the price after its coupon if so much of the payment is refunded: tax goes back in proportion, half up.
+    pub const fn kept(&self, refunded: i64) -> i64 {
+        let tax = if self.price == 0 { 0 } else { (2 * self.tax * refunded + self.price) / (2 * self.price) };
+        self.total() - (refunded - tax)
     }
 
     pub fn units(&self, item: u8) -> i64 {

@@ -236,6 +236,8 @@ async fn judge(run: &Run) -> Result<Outcome, String> {
     for (buyer, name) in run.names.iter().enumerate() {
         let (made, end) = books::read(&run.bench, name, &run.clients[buyer].codes).await;
         (balance, uses, sold) = (end.balance, end.tenth_uses, end.sold);
+        let orders = books::orders_of(&run.bench, books::user(&run.bench, name).await).await;
+        books::compare_with_provider(&run.bench, &orders).await?;
         deals.extend(made.into_iter().zip(end.statuses).map(|(made, status)| (buyer, made, status)));
     }
     let records = run.recorder.records();

@@ -90,7 +90,9 @@ impl Run {
         let mut game = self.game.lock().await;
         game.finish(&self.bench).await;
         let (made, end) = books::read(&self.bench, name, &self.client.codes).await;
-        game.check(&self.bench, &books::orders_of(&self.bench, books::user(&self.bench, name).await).await).await?;
+        let orders = books::orders_of(&self.bench, books::user(&self.bench, name).await).await;
+        game.check(&self.bench, &orders).await?;
+        books::compare_with_provider(&self.bench, &orders).await?;
         let records = self.client.recorder.records();
         let (mut events, places) = events(&records, &made);
         let unknown = events.iter().filter(|event| event.ret.is_none()).count();

@@ -1,6 +1,7 @@
 //! The offers in the histories of one buyer: items, prices, codes and limits, as the model and the table both have them.
 
 use publish::Compiled;
+use shared::model::{TaxMode, TaxPrices};
 use std::sync::LazyLock;
 use tests::{item, repository};
 
@@ -53,6 +54,13 @@ pub struct Version {
 pub const VERSIONS: [Version; 3] =
     [Version { price: 500, limit: 6 }, Version { price: 650, limit: 6 }, Version { price: 500, limit: 4 }];
 
+/// How the versions are taxed.
+const TAXES: [(TaxMode, TaxPrices); 3] = [
+    (TaxMode::Stripe, TaxPrices::Exclusive),
+    (TaxMode::Stripe, TaxPrices::Inclusive),
+    (TaxMode::None, TaxPrices::Inclusive),
+];
+
 /// The price of a unit in cents.
 pub fn price(item: u8, choice: u16, version: Version) -> i64 {
     match item {
@@ -66,10 +74,12 @@ pub fn price(item: u8, choice: u16, version: Version) -> i64 {
 }
 
 /// The versions, compiled from the sample store's files.
-pub static COMPILED: LazyLock<Vec<Compiled>> = LazyLock::new(|| VERSIONS.into_iter().map(compile).collect());
+pub static COMPILED: LazyLock<Vec<Compiled>> = LazyLock::new(|| VERSIONS.into_iter().zip(TAXES).map(compile).collect());
 
-fn compile(version: Version) -> Compiled {
+fn compile((version, (tax, prices)): (Version, (TaxMode, TaxPrices))) -> Compiled {
     let mut files = publish::read(&repository().join("infra/sample-store")).unwrap();
+    let payments = &mut files.store.content.payments;
+    (payments.tax, payments.tax_prices) = (tax.into(), Some(prices.into()));
     let options = item(&mut files, ITEMS[usize::from(OPTIONS)]);
     options.price.as_mut().unwrap().0 = format!("{}.{:02}", version.price / 100, version.price % 100).into();
     item(&mut files, ITEMS[usize::from(LIMITED)]).global_limit = Some(u32::try_from(version.limit).unwrap().into());

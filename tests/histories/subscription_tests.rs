@@ -15,6 +15,7 @@ fn owned_after(periods: u8, steps: &[[Done; 2]]) -> Vec<(i64, i64)> {
         coupon: None,
         from_card: 0,
         price: PRICE,
+        tax: 0,
         period: Some(period),
     };
     let buyer = Buyer { made: (1..=periods).map(made).collect() };

@@ -47,6 +47,8 @@ const ROUTES: &[Route] = &[
     (Method::DELETE, "/v1/subscriptions/*", billing::CANCEL, billing::cancel_subscription),
     (Method::POST, "/v1/billing_portal/configurations", portal::NEW_CONFIGURATION, portal::create_configuration),
     (Method::GET, "/v1/payment_method_configurations", calls::LIST, calls::list_method_configurations),
+    (Method::GET, "/v1/tax_codes/*", PLAIN, super::tax::retrieve_code),
+    (Method::GET, "/v1/tax/settings", PLAIN, super::tax::settings),
     (Method::GET, "/v1/billing_portal/configurations", portal::CONFIGURATIONS, portal::list_configurations),
     (Method::GET, "/v1/billing_portal/configurations/*", PLAIN, portal::retrieve_configuration),
     (Method::POST, "/v1/billing_portal/configurations/*", portal::CHANGED_CONFIGURATION, portal::update_configuration),

@@ -2,6 +2,7 @@
 
 use super::objects::{Line, Recurring, sent};
 use super::portal_objects::{Configuration, PortalSession};
+use super::tax::Taxed;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -63,6 +64,8 @@ pub(super) struct Terms {
     pub(super) currency: String,
     pub(super) metadata: Map<String, Value>,
     pub(super) recurring: Recurring,
+    #[serde(default)]
+    pub(super) tax: Option<Taxed>,
 }
 
 impl Terms {
@@ -298,6 +301,7 @@ impl Invoice {
                 "quantity": line.quantity,
                 "subscription": self.has_subscription().then_some(&self.terms.subscription),
                 "subtotal": amount,
+                "taxes": self.terms.tax.as_ref().map_or_else(|| json!([]), |tax| tax.taxes(std::slice::from_ref(line))),
             }),
         )
     }
@@ -330,6 +334,8 @@ impl Invoice {
 
     pub(super) fn json(&self) -> Value {
         let paid = if self.is_paid() { self.amount } else { 0 };
+        let tax = self.terms.tax.as_ref();
+        let (all, on_top) = tax.map_or((0, 0), |tax| (tax.of_lines(&self.lines), tax.on_top(&self.lines)));
         let lines: Vec<Value> = self.lines.iter().enumerate().map(|(n, line)| self.line(n, line)).collect();
         sent(
             "invoice",
@@ -340,11 +346,17 @@ impl Invoice {
                 "amount_remaining": self.amount - paid,
                 "attempt_count": self.attempts,
                 "attempted": self.attempts > 0,
+                "automatic_tax": {
+                    "disabled_reason": null, "enabled": tax.is_some(),
+                    "liability": tax.map(|_| json!({ "type": "self" })), "provider": tax.map(|_| "stripe"),
+                    "status": tax.map(Taxed::status),
+                },
                 "auto_advance": self.next_attempt.is_some(),
                 "billing_reason": self.reason,
                 "created": self.created,
                 "currency": self.terms.currency,
                 "customer": self.terms.customer,
+                "customer_address": tax.and_then(Taxed::address),
                 "effective_at": self.created,
                 "hosted_invoice_url": self.url,
                 "lines": super::webhooks::list(&format!("/v1/invoices/{}/lines", self.id), &lines, false),
@@ -366,10 +378,11 @@ impl Invoice {
                     "finalized_at": self.created, "marked_uncollectible_at": null, "paid_at": self.paid_at,
                     "voided_at": self.voided_at,
                 },
-                "subtotal": self.amount,
-                "subtotal_excluding_tax": self.amount,
+                "subtotal": self.amount - on_top,
+                "subtotal_excluding_tax": self.amount - all,
                 "total": self.amount,
-                "total_excluding_tax": self.amount,
+                "total_excluding_tax": self.amount - all,
+                "total_taxes": tax.map_or_else(|| json!([]), |tax| tax.taxes(&self.lines)),
             }),
         )
     }

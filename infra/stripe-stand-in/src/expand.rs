@@ -17,6 +17,8 @@ const PROPERTIES: &[(&str, &str, &str)] = &[
     ("checkout.session", "invoice", "invoice"),
     ("checkout.session", "payment_intent", "payment_intent"),
     ("checkout.session", "subscription", "subscription"),
+    ("checkout.session", "total_details", ".total_details"),
+    (".total_details", "breakdown", "breakdown"),
     ("payment_intent", "customer", "customer"),
     ("payment_intent", "latest_charge", "charge"),
     ("charge", "balance_transaction", "balance_transaction"),
@@ -75,6 +77,14 @@ pub(super) fn expand(state: &State, body: &mut Value, path: &str) -> Result<(), 
             let all = state.refunds_of(&id);
             let newest: Vec<Value> = all.iter().take(NEWEST).map(|refund| refund.json()).collect();
             body["refunds"] = list(&format!("/v1/charges/{id}/refunds"), &newest, all.len() > NEWEST);
+        }
+        (Some("checkout.session"), "total_details") => {
+            let session = state.sessions.get(&id);
+            let tax = session.and_then(|session| Some((session, session.tax.as_ref()?)));
+            body["total_details"]["breakdown"] = match tax {
+                Some((session, tax)) => tax.breakdown(&session.lines, session.livemode),
+                None => serde_json::json!({ "discounts": [], "taxes": [] }),
+            };
         }
         (Some("invoice"), "payments") if body["payments"].is_null() => {
             let invoice = state.billing.invoices.get(&id).filter(|invoice| invoice.intent.is_some());

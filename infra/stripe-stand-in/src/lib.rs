@@ -34,6 +34,7 @@ mod server;
 mod state;
 mod states;
 mod subscription_pages;
+mod tax;
 mod webhooks;
 
 pub use clock::MovableClock;

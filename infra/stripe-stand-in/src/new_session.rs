@@ -5,6 +5,7 @@ use super::error::ApiError;
 use super::objects::{Line, Recurring, Session};
 use super::parameters::{EXPAND, Input, Parameter, Shape, boolean, integer, list, metadata, text, texts};
 use super::state::State;
+use super::tax::taxed;
 use http::StatusCode;
 use serde_json::{Map, Value};
 
@@ -35,7 +36,12 @@ const LINE: Shape = Shape::Object(&[
         Shape::Object(&[
             ("currency", true, Shape::Text(3)),
             ("unit_amount", true, Shape::Integer),
-            ("product_data", true, Shape::Object(&[("name", true, Shape::Text(250))])),
+            (
+                "product_data",
+                true,
+                Shape::Object(&[("name", true, Shape::Text(250)), ("tax_code", false, Shape::Text(255))]),
+            ),
+            ("tax_behavior", false, Shape::Word(&["exclusive", "inclusive", "unspecified"])),
             ("recurring", false, RECURRING),
         ]),
     ),
@@ -75,6 +81,8 @@ pub(super) const NEW_SESSION: &[Parameter] = &[
     ("expires_at", false, Shape::Integer),
     ("adaptive_pricing", false, Shape::Object(&[("enabled", false, Shape::Boolean)])),
     ("automatic_tax", false, Shape::Object(&[("enabled", true, Shape::Boolean)])),
+    ("managed_payments", false, Shape::Object(&[("enabled", false, Shape::Boolean)])),
+    ("customer_update", false, Shape::Object(&[("address", false, Shape::Word(&["auto", "never"]))])),
     ("invoice_creation", false, Shape::Object(&[("enabled", true, Shape::Boolean)])),
     ("payment_method_options", false, Shape::Object(&[("card", false, CARD)])),
     ("allowed_payment_method_types", false, Shape::List(&Shape::Word(WORDS))),
@@ -119,15 +127,10 @@ pub(super) fn create_session(state: &mut State, input: &Input<'_>) -> Result<Val
     if metadata.len().max(intent_metadata.len()) > METADATA {
         return Err(ApiError::parameter("metadata", "Metadata can have up to 50 keys."));
     }
-    let has_invoice = boolean(tree, &["invoice_creation", "enabled"]).unwrap_or_default();
-    if has_invoice && recurring.is_some() {
-        return Err(
-            ApiError::parameter("invoice_creation", "You can only enable invoice creation in `payment` mode.").early()
-        );
-    }
     let (allowed, excluded) =
         (named(tree, "allowed_payment_method_types"), named(tree, "excluded_payment_method_types"));
     let methods = methods(state, allowed.as_deref(), excluded.as_deref())?;
+    let tax = taxed(tree)?;
     let id = state.id("cs");
     let session = Session {
         id: id.clone(),
@@ -154,7 +157,8 @@ pub(super) fn create_session(state: &mut State, input: &Input<'_>) -> Result<Val
         customer,
         subscription: None,
         invoice: None,
-        has_invoice,
+        tax,
+        has_invoice: boolean(tree, &["invoice_creation", "enabled"]).unwrap_or_default(),
     };
     state.sessions.insert(id.clone(), session);
     Ok(state.session_json(&id))
@@ -250,6 +254,10 @@ fn recurring(tree: &Map<String, Value>) -> Result<Option<Recurring>, ApiError> {
     let other = if is_subscription { "payment_intent_data" } else { "subscription_data" };
     if tree.contains_key(other) {
         return Err(ApiError::parameter(other, format!("You can not pass `{other}` in `{mode}` mode.")).early());
+    }
+    if is_subscription && boolean(tree, &["invoice_creation", "enabled"]) == Some(true) {
+        let message = "You can only enable invoice creation in `payment` mode.";
+        return Err(ApiError::parameter("invoice_creation", message).early());
     }
     let mut found: Option<Recurring> = None;
     let mut recurring_lines = 0;

@@ -1,6 +1,7 @@
 //! The objects that are kept, and the shapes in which they are sent.
 
 use super::new_session::LATE;
+use super::tax::Taxed;
 use jiff::tz::TimeZone;
 use jiff::{Span, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -41,6 +42,9 @@ pub(super) struct Session {
     pub(super) customer: Option<String>,
     pub(super) subscription: Option<String>,
     pub(super) invoice: Option<String>,
+    /// Its tax, which is in the amount once the buyer's country is known.
+    #[serde(default)]
+    pub(super) tax: Option<Taxed>,
     /// Whether it has an invoice once it is paid, in mode payment.
     #[serde(default)]
     pub(super) has_invoice: bool,
@@ -105,24 +109,38 @@ impl Session {
             None => ("payment", Some("if_required")),
             Some(_) => ("subscription", self.customer.is_none().then_some("always")),
         };
+        let tax = self.tax.as_ref();
+        let address = tax.and_then(Taxed::address);
+        let details = address.map(|address| {
+            json!({
+                "address": address, "business_name": null, "email": null, "individual_name": null, "name": null,
+                "phone": null, "tax_exempt": "none", "tax_ids": [],
+            })
+        });
         sent(
             "checkout.session",
             json!({
                 "id": self.id,
                 "adaptive_pricing": { "enabled": self.adaptive },
                 "allowed_payment_method_types": self.allowed,
-                "amount_subtotal": self.amount,
+                "amount_subtotal": self.amount - tax.map_or(0, |tax| tax.on_top(&self.lines)),
                 "amount_total": self.amount,
+                "automatic_tax": {
+                    "enabled": tax.is_some(), "liability": tax.map(|_| json!({ "type": "self" })),
+                    "provider": tax.map(|_| "stripe"), "status": tax.map(Taxed::status),
+                },
                 "cancel_url": self.cancel_url,
                 "client_reference_id": self.reference,
                 "created": self.created,
                 "currency": self.currency,
                 "customer": self.customer,
                 "customer_creation": customer_creation,
+                "customer_details": details,
                 "excluded_payment_method_types": self.excluded,
                 "expires_at": self.expires_at,
                 "invoice": self.invoice,
                 "livemode": self.livemode,
+                "managed_payments": tax.filter(|tax| tax.managed).map(|_| json!({ "enabled": true })),
                 "metadata": self.metadata,
                 "mode": mode,
                 "payment_intent": self.intent,
@@ -133,6 +151,10 @@ impl Session {
                 "status": self.status,
                 "subscription": self.subscription,
                 "success_url": self.success_url,
+                "total_details": {
+                    "amount_discount": 0, "amount_shipping": 0,
+                    "amount_tax": tax.map_or(0, |tax| tax.of_lines(&self.lines)),
+                },
                 "url": url,
             }),
         )

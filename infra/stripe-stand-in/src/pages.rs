@@ -8,6 +8,7 @@ use super::objects::Session;
 use super::running::Shared;
 use super::state::{Action, State, Switches};
 use super::subscription_pages;
+use super::tax::RATES;
 use bytes::Bytes;
 use http::header::{HOST, ORIGIN};
 use http::request::Parts;
@@ -83,13 +84,28 @@ fn act(state: &mut State, id: &str, fields: &Parameters, now: i64) -> Response<B
     }
     let done = action_of(fields).and_then(|action| state.act(id, &action, now).map(|()| action));
     match (done, session) {
-        (Ok(Action::Pay | Action::PayDelayed | Action::PayBy(_) | Action::PayAbroad | Action::PayCard(_)), Some(_))
-            if state.sessions.get(id).is_some_and(|session| session.status == "open") =>
-        {
+        (
+            Ok(
+                Action::Pay
+                | Action::PayDelayed
+                | Action::PayBy(_)
+                | Action::PayAbroad
+                | Action::PayCard(_)
+                | Action::PayFrom(_),
+            ),
+            Some(_),
+        ) if state.sessions.get(id).is_some_and(|session| session.status == "open") => {
             shown(state, id, "Your card was declined. Nothing was charged.")
         }
         (
-            Ok(Action::Pay | Action::PayDelayed | Action::PayBy(_) | Action::PayAbroad | Action::PayCard(_)),
+            Ok(
+                Action::Pay
+                | Action::PayDelayed
+                | Action::PayBy(_)
+                | Action::PayAbroad
+                | Action::PayCard(_)
+                | Action::PayFrom(_),
+            ),
             Some(session),
         ) => redirect(&session.return_url()),
         (Ok(Action::Decline), _) => shown(state, id, "Your card was declined. Nothing was charged."),
@@ -138,6 +154,10 @@ fn action_of(fields: &Parameters) -> Result<Action, String> {
         "trial" => Action::Trial(MONTH),
         "pause_trial" => Action::PauseTrial,
         "cancel_at" => Action::CancelAt(2 * MONTH),
+        action if action.starts_with("from_") => {
+            let from = RATES.iter().find(|(country, _)| action.ends_with(country));
+            Action::PayFrom(from.ok_or("There is no such country.")?.0)
+        }
         action => {
             let method = METHODS.iter().find(|method| **method == action);
             Action::PayBy(method.ok_or("There is no such action.")?)
@@ -221,6 +241,9 @@ fn buttons_to_pay(page: &mut String, session: &Session) {
     }
     if session.adaptive && session.recurring.is_none() {
         button(page, "abroad", "Pay in another currency");
+    }
+    for (country, _) in RATES.iter().filter(|_| session.tax.is_some()) {
+        button(page, &format!("from_{country}"), &format!("Pay from {country}"));
     }
     button(page, "decline", "Decline");
     button(page, "leave", "Leave");

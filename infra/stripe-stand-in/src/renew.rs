@@ -58,6 +58,7 @@ impl State {
             currency: session.currency.clone(),
             metadata: session.intent_metadata.clone(),
             recurring: recurring.clone(),
+            tax: session.tax.clone(),
         };
         let subscription = Subscription {
             terms,
@@ -107,7 +108,8 @@ impl State {
             terms: subscription.terms.clone(),
             status: "open",
             reason,
-            amount: lines.iter().map(|line| line.unit_amount * line.quantity).sum(),
+            amount: lines.iter().map(|line| line.unit_amount * line.quantity).sum::<i64>()
+                + subscription.terms.tax.as_ref().map_or(0, |tax| tax.on_top(&lines)),
             lines,
             period: subscription.period(),
             previous: subscription.terms.recurring.after(subscription.terms.since, (subscription.periods - 1).max(0)),
@@ -137,6 +139,7 @@ impl State {
                 currency: session.currency,
                 metadata: serde_json::Map::new(),
                 recurring: Recurring { interval: String::new(), count: 0 },
+                tax: session.tax,
             },
             status: "paid",
             reason: "manual",

@@ -31,6 +31,8 @@ pub enum Action {
     PayCard(u64),
     /// The buyer pays in another currency.
     PayAbroad,
+    /// The buyer pays from a country, which decides about the tax. From elsewhere than said here buyers pay from Germany.
+    PayFrom(&'static str),
     Succeed,
     Fail,
     /// The payment that failed, or is being processed, is canceled.
@@ -272,8 +274,11 @@ impl State {
         }
         self.act_for(session);
         let subscription = self.subscription_of(session);
+        if *action != Action::Expire {
+            self.address(session, if let Action::PayFrom(country) = action { country } else { "DE" });
+        }
         match action {
-            Action::Pay => self.pay_by(session, "card", now),
+            Action::Pay | Action::PayFrom(_) => self.pay_by(session, "card", now),
             Action::PayDelayed => self.pay_by(session, "sepa_debit", now),
             Action::PayBy(method) => self.pay_by(session, method, now),
             Action::Decline | Action::PayCard(DECLINED) => self.decline(session, now),

@@ -1,6 +1,6 @@
 //! The active version, and the few settings that every function needs.
 
-use super::{AuthType, BedrockPrefix, Money, ProviderAccount, StoreDelivery};
+use super::{AuthType, BedrockPrefix, Money, ProviderAccount, StoreDelivery, TaxMode, TaxPrices};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
@@ -103,6 +103,13 @@ pub struct Payments {
     /// The least amount that can be paid.
     #[serde(default, skip_serializing_if = "super::is_default")]
     pub least: Money,
+    #[serde(default, skip_serializing_if = "super::is_default")]
+    pub tax: TaxMode,
+    #[serde(default, skip_serializing_if = "super::is_default")]
+    pub tax_prices: TaxPrices,
+    /// The tax codes of the store's items, each once.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tax_codes: Vec<String>,
     /// Whether evidence is sent in disputes (rules.md, "Disputes").
     #[serde(default, skip_serializing_if = "super::is_default")]
     pub answer_disputes: bool,
@@ -125,6 +132,9 @@ impl Default for Payments {
             three_d_secure: ThreeDSecure::Auto,
             invoices: false,
             least: Money::ZERO,
+            tax: TaxMode::None,
+            tax_prices: TaxPrices::Inclusive,
+            tax_codes: Vec::new(),
             answer_disputes: false,
             first_day: None,
         }

@@ -139,6 +139,9 @@ pub struct Item {
     pub comparison: Vec<ComparisonValue>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub variables: Vec<Variable>,
+    /// Its tax code, if payments ask for one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tax_code: Option<String>,
     /// The offer made for it inside the cart, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub promotion: Option<Promotion>,

@@ -122,8 +122,9 @@ impl Order {
     #[must_use]
     pub fn card_for_returned(&self, card: Money) -> Money {
         let (total, returned) = (self.total(), self.returned_total());
-        if self.price + card == total {
-            returned.less(self.charged_for_returned())
+        let price = self.before_tax(self.price);
+        if price + card == total {
+            returned.less(returned.portion(price, total))
         } else {
             returned.portion(card, total)
         }
@@ -138,6 +139,7 @@ impl Order {
     /// The part of the order's total that the buyer has back, if `refunded` of the charged amount is refunded.
     #[must_use]
     pub fn given_back(&self, refunded: Money) -> Money {
-        (self.returned_total() + refunded.less(self.charged_for_returned())).min(self.total())
+        let [refunded, own] = [refunded, self.charged_for_returned()].map(|charged| self.before_tax(charged));
+        (self.returned_total() + refunded.less(own)).min(self.total())
     }
 }

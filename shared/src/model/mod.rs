@@ -24,6 +24,7 @@ mod player_name;
 mod proof;
 mod statistics;
 mod subscription;
+mod tax;
 mod user;
 
 pub use active_version::{
@@ -74,6 +75,7 @@ pub use subscription::{
     Cancellation, OrderSubscription, PeriodUnit, Plan, ProviderCustomer, Subscription, SubscriptionDetail,
     SubscriptionState, SubscriptionStatus, UserSubscription,
 };
+pub use tax::{Tax, TaxMode, TaxPrices};
 pub use user::{LEEWAY, Login, LoginId, NotALoginId, User, UserName, UserNameError, next_issue};
 
 /// Whether a field may be left out when it is stored.

@@ -3,7 +3,7 @@
 use super::{
     ChatId, CodeText, DisputeAnswer, InternalId, ItemId, LineId, LineVariable, Login, Money, OrderDelivery,
     OrderNumber, OrderSubscription, PaymentFacts, PaymentType, PlayerName, ProviderAccount, RefundAttempt, Reviewed,
-    ServerId, UserId,
+    ServerId, Tax, TaxMode, UserId,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -75,6 +75,9 @@ pub struct OrderLine {
     /// The runs of the players from whom it was moved away.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left: Vec<LeftRun>,
+    /// The tax code of the item, if the provider is sent one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tax_code: Option<String>,
 }
 
 /// A run of purchases that a line was part of before it was moved to another player.
@@ -129,6 +132,7 @@ impl OrderLine {
             term: None,
             since: None,
             left: Vec::new(),
+            tax_code: None,
         }
     }
 
@@ -195,6 +199,9 @@ pub struct Order {
     pub moved_to: Option<UserId>,
     #[serde(default)]
     pub lines: Vec<OrderLine>,
+    /// The tax of the payment, once it is paid; `None` if the provider worked out none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tax: Option<Tax>,
 }
 
 impl Order {
@@ -272,6 +279,11 @@ pub struct ProviderCheckout {
     /// Whether the account's key was one for real money. Of orders from before this was stored, the id says it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub live: Option<bool>,
+    #[serde(default, skip_serializing_if = "super::is_default")]
+    pub tax: TaxMode,
+    /// Whether tax comes on top of the price.
+    #[serde(default, skip_serializing_if = "super::is_default")]
+    pub tax_on_top: bool,
     /// Whether the provider makes an invoice of what is paid once.
     #[serde(default, skip_serializing_if = "super::is_default")]
     pub invoice: bool,
@@ -305,6 +317,8 @@ impl ProviderCheckout {
             asked_at: None,
             account: account.id,
             live: Some(account.live),
+            tax: TaxMode::None,
+            tax_on_top: false,
             invoice: false,
             address: None,
         }

@@ -1,6 +1,6 @@
 //! A payment at Stripe: a session, or an invoice of a subscription.
 
-use crate::model::InternalId;
+use crate::model::{InternalId, Money, Tax};
 use crate::rules::payment::{PaidPeriod, Progress};
 use stripe::{
     BillingReason, Expandable, IntentStatus, Invoice, InvoiceStatus, ObjectId, PaymentIntent, PaymentStatus, Session,
@@ -58,6 +58,21 @@ impl Paid<'_> {
             }
             Self::Invoice(invoice) => invoice.amount_paid,
         }
+    }
+
+    /// The tax of that amount.
+    pub(super) fn tax(&self) -> Tax {
+        let (amount, country) = match self {
+            Self::Session(session) => {
+                let address = session.customer_details.as_ref().and_then(|buyer| buyer.address.as_ref());
+                let country = address.and_then(|address| address.country.clone());
+                let tax = session.total_details.as_ref().and_then(|details| details.amount_tax);
+                let paid = self.invoice().filter(|invoice| invoice.status == Some(InvoiceStatus::Paid));
+                (paid.map_or_else(|| tax.unwrap_or_default(), |invoice| invoice.tax), country)
+            }
+            Self::Invoice(invoice) => (invoice.tax, invoice.country.clone()),
+        };
+        Tax { amount: Money::from_minor(amount), country, ..Tax::default() }
     }
 
     pub(super) fn currency(&self) -> String {

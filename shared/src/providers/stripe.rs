@@ -10,10 +10,11 @@ use crate::config::{Config, StripeKeys};
 use crate::deadline;
 use crate::model::{
     Cancellation, InternalId, Money, Order, PaymentFacts, Proceeds, ProviderAccount, RefundAttempt, RefundOutcome,
+    TaxMode,
 };
 use crate::rules::checkout::bill;
 use crate::rules::evidence::ConfirmedRefund;
-use crate::rules::payment::PaymentState;
+use crate::rules::payment::{PaymentState, Progress};
 use crate::rules::payment_methods::CARD;
 use crate::rules::subscription::ProviderSubscription;
 use crate::shop::orders::StoredOrder;
@@ -29,7 +30,7 @@ use std::time::Duration;
 use stripe::webhook::{SignatureError, verify};
 use stripe::{
     API_VERSION, ApiBase, Call, Charge, Client, Dispute, DisputeStatus, Event, EventKind, Expandable, IdempotencyKey,
-    Invalid, Invoice, InvoicePayment, InvoiceStatus, Line, NewRefund, NewSession, NewSubscription, ObjectId,
+    Invalid, Invoice, InvoicePayment, InvoiceStatus, Line, NewRefund, NewSession, NewSubscription, NewTax, ObjectId,
     PaymentIntent, PortalConfiguration, PortalSession, Refund, WebhookSecret,
 };
 
@@ -165,6 +166,13 @@ impl Stripe {
         self.with_disputes(PaymentState { facts, card, ..self.state(paid, intent, &refunds) }, intent).await
     }
 
+    /// The rate of a session's tax, if the key may know it and there is one: nothing depends on it.
+    async fn tax_rate(&self, session: &ObjectId) -> Option<u32> {
+        let unknown = |error: &stripe::Error| ProviderError::Unavailable(error.to_string());
+        let asked = self.send_or(stripe::Session::retrieve_taxes(session), unknown).await;
+        asked.inspect_err(|error| tracing::info!(%error, "the rate of a tax is not known")).ok()?.tax_rate()
+    }
+
     /// Creates a session. What Stripe refuses of it is left out, so that the buyer can pay: a customer who was deleted in the
     /// dashboard, the methods that are named, and then all but cards. A refused session was never opened, so there is one to pay.
     async fn create_session(&self, mut new: NewSession<'_>) -> Result<stripe::Session, ProviderError> {
@@ -239,6 +247,7 @@ impl Stripe {
             attempts: refunds.iter().filter_map(attempt_of).collect(),
             disputes: Vec::new(),
             period: paid.period(),
+            tax: paid.tax(),
             facts: PaymentFacts::default(),
             card: None,
         }
@@ -255,8 +264,12 @@ impl Provider for Stripe {
         let checkout = stored.effects.provider.as_ref();
         let checkout = checkout.ok_or_else(|| ProviderError::Refused("the order is not a checkout's".to_owned()))?;
         let bill = bill(&order.lines, stored.effects.gift_card.as_ref());
-        let lines: Vec<Line<'_>> =
-            bill.iter().map(|line| Line { name: &line.name, amount: line.amount.minor() }).collect();
+        let lines = bill.iter().map(|line| Line {
+            name: &line.name,
+            amount: line.amount.minor(),
+            tax_code: line.tax_code.as_deref(),
+        });
+        let lines: Vec<Line<'_>> = lines.collect();
         let own = stored.effects.subscription.as_ref();
         let customer = own.and_then(|own| own.customer.as_deref()).map(id).transpose()?;
         let subscription = own.map(|own| NewSubscription {
@@ -277,6 +290,11 @@ impl Provider for Stripe {
             adaptive: checkout.adaptive,
             three_d_secure: checkout.three_d_secure,
             subscription,
+            tax: match checkout.tax {
+                TaxMode::None => NewTax::None,
+                TaxMode::Stripe => NewTax::Automatic { on_top: checkout.tax_on_top },
+                TaxMode::Managed => NewTax::Managed { on_top: checkout.tax_on_top },
+            },
             invoice: checkout.invoice,
         };
         let session = self.create_session(new).await?;
@@ -291,7 +309,11 @@ impl Provider for Stripe {
             return self.state_of(&Paid::Invoice(&invoice)).await;
         }
         let session = self.send_about(stripe::Session::retrieve(&id)).await?;
-        self.state_of(&Paid::Session(&session)).await
+        let mut state = self.state_of(&Paid::Session(&session)).await?;
+        if state.tax.amount > Money::ZERO && state.progress == Progress::Paid {
+            state.tax.rate = self.tax_rate(&id).await;
+        }
+        Ok(state)
     }
 
     async fn expire(&self, session: &str) -> Result<(), ProviderError> {

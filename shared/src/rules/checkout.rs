@@ -287,6 +287,7 @@ fn order_line(line: &PricedLine<'_>, off: Money) -> OrderLine {
         }),
         lasts: line.published.unit_lasts(),
         virtual_total: if item.virtual_only { item.virtual_price.times(line.count) } else { Money::ZERO },
+        tax_code: item.tax_code.clone(),
         ..OrderLine::new(item.id, line.count, total)
     }
 }
@@ -357,6 +358,7 @@ pub struct BillLine {
     /// Name, recipient of a gift and units, such as "Squire (for Thornwick) × 2".
     pub name: String,
     pub amount: Money,
+    pub tax_code: Option<String>,
 }
 
 /// The bill of an order. The payment with a gift card is taken off from the last line up, and lines without an amount
@@ -372,7 +374,7 @@ pub fn bill(lines: &[OrderLine], gift_card: Option<&GiftCardPayment>) -> Vec<Bil
         let gift_to = line.chosen.as_ref().and_then(|chosen| chosen.gift_to.as_ref());
         let name = gift_to.map_or_else(|| name.clone(), |player| format!("{name} (for {player})"));
         let name = if line.count == 1 { name } else { format!("{name} × {}", line.count) };
-        bill.push(BillLine { name, amount: line.total.less(off) });
+        bill.push(BillLine { name, amount: line.total.less(off), tax_code: line.tax_code.clone() });
     }
     bill.reverse();
     bill.retain(|line| line.amount > Money::ZERO);

@@ -48,20 +48,21 @@ pub fn spread(lines: &[OrderLine], amount: Money) -> Vec<Money> {
 /// of `refunded` in proportion to what the lines are then.
 pub fn without_refunded(order: &Order, refunded: Money) -> Order {
     let own = order.charged_for_returned();
+    let [before, own_before] = [refunded, own].map(|charged| order.before_tax(charged));
     let mut order = Order { price: order.price.less(refunded.max(own)), ..order.clone() };
     for line in &mut order.lines {
         line.total = line.total.less(line.returned_total());
     }
-    let parts = spread(&order.lines, refunded.less(own).min(order.total()));
+    let parts = spread(&order.lines, before.less(own_before).min(order.total()));
     for (line, part) in order.lines.iter_mut().zip(parts) {
         line.total = line.total.less(part);
     }
     order
 }
 
-/// The part of an order's total that ledgers do not call paid: what was refunded, and all of it while a dispute takes it back.
+/// The part of an order's price that ledgers do not call paid: what was refunded, and all of it while a dispute takes it back.
 pub fn returned(order: &Order, effects: &OrderEffects) -> Money {
-    if is_taken_back(effects) { order.total() } else { effects.refunded }
+    if is_taken_back(effects) { order.total() + order.tax_on_top() } else { effects.refunded }
 }
 
 /// The order less what was [`returned`] of it.

@@ -4,7 +4,7 @@
 
 use crate::model::{
     InternalId, Money, Order, OrderEffects, OrderStatus, PaymentFacts, ProviderAccount, ProviderCheckout,
-    RefundOutcome, Refunds, ReviewOutcome,
+    RefundOutcome, Refunds, ReviewOutcome, Tax, TaxMode,
 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,6 +41,8 @@ pub struct PaymentState {
     pub disputes: Vec<(String, String)>,
     /// The period of a subscription that it is for.
     pub period: Option<PaidPeriod>,
+    /// The tax of it, if it has any. Whether it came on top is what the order says.
+    pub tax: Tax,
     /// What reports need. No decision follows from it.
     pub facts: PaymentFacts,
     /// The fingerprint of the card that it was made with.
@@ -141,6 +143,25 @@ pub fn may_be_same(account: &ProviderAccount, ours: &ProviderAccount) -> bool {
     account.live == ours.live && !is_other
 }
 
+/// The amount of an order's payment: its price, and the tax on top of it, which is in the price once the order is paid.
+pub fn amount_due(order: &Order, effects: &OrderEffects, state: &PaymentState) -> Money {
+    let is_settled = matches!(order.status, OrderStatus::Paid | OrderStatus::Refunded);
+    let is_on_top = effects.provider.as_ref().is_some_and(|checkout| checkout.tax_on_top);
+    if is_on_top && !is_settled { order.price + state.tax.amount } else { order.price }
+}
+
+/// The tax that an order keeps when it becomes paid. It is on top of the price only if that makes what was paid.
+pub fn tax_of(order: &Order, effects: &OrderEffects, state: &PaymentState) -> Option<Tax> {
+    let checkout = effects.provider.as_ref().filter(|checkout| checkout.tax != TaxMode::None)?;
+    let is_paid = agrees(order, effects, state);
+    Some(Tax { on_top: checkout.tax_on_top && is_paid, ..state.tax.clone() })
+}
+
+/// Whether amount and currency of a payment are those of its order.
+pub fn agrees(order: &Order, effects: &OrderEffects, state: &PaymentState) -> bool {
+    state.currency.eq_ignore_ascii_case(&order.currency) && state.amount == amount_due(order, effects, state)
+}
+
 pub fn decide(order: &Order, effects: &OrderEffects, state: &PaymentState) -> Decision {
     match state.progress {
         Progress::Open | Progress::Processing => Decision::Nothing,
@@ -221,19 +242,20 @@ fn review(order: &Order, effects: &OrderEffects, reason: &'static str) -> Decisi
 /// overtake each other. A refund that failed never succeeds, so that of two reads the one with more failures is the
 /// newer one, and among equal failures the one with more refunds.
 fn news(order: &Order, effects: &OrderEffects, state: &PaymentState) -> Option<Refunds> {
+    let price = amount_due(order, effects, state);
     let in_order = |amount: Money| {
-        if state.amount == order.price { amount } else { amount.portion(order.price, state.amount) }
+        if state.amount == price { amount } else { amount.portion(price, state.amount) }
     };
     // Rounded up, the last minor unit would be noted before it is refunded, and the refund in full be no news.
-    let most = if state.is_refunded() { order.price } else { order.price.less(Money::from_minor(1)) };
+    let most = if state.is_refunded() { price } else { price.less(Money::from_minor(1)) };
     let (refunded, failed) = (in_order(state.refunded).min(most), in_order(state.failed_refunds));
     let noted = match order.status {
         OrderStatus::Paid => effects.refunded,
         // Of an order that is not paid, what is refunded is noted only once a refund has failed.
-        _ => order.price.less(effects.unreturned),
+        _ => price.less(effects.unreturned),
     };
     let promised = match &effects.refund {
-        _ if order.status != OrderStatus::Paid => order.price,
+        _ if order.status != OrderStatus::Paid => price,
         Some(attempt) if matches!(attempt.outcome, Some(RefundOutcome::Refunded | RefundOutcome::Failed)) => {
             (noted + effects.unreturned).max(in_order(attempt.after))
         }
@@ -260,7 +282,7 @@ fn disagreement(order: &Order, effects: &OrderEffects, state: &PaymentState) -> 
         None
     } else if !state.currency.eq_ignore_ascii_case(&order.currency) {
         Some("the payment is in another currency")
-    } else if state.amount != order.price {
+    } else if state.amount != amount_due(order, effects, state) {
         Some("the payment is of another amount")
     } else {
         None

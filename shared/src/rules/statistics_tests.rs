@@ -23,6 +23,7 @@ fn order(id: u64, status: OrderStatus, owner: Option<u64>, created_at: i64, line
         owner: owner.map(UserId::new),
         moved_to: None,
         lines,
+        tax: None,
     }
 }
 

@@ -7,13 +7,16 @@ use std::error::Error;
 use std::io::Write as _;
 use stripe::{
     Account, ApiBase, Balance, Call, Charge, Dispute, Event, EventKind, IdempotencyKey, Invoice, InvoicePayment,
-    InvoiceStatus, Line, NewRefund, NewSession, NewSubscription, NewWebhookEndpoint, ObjectId, PaymentIntent,
-    PaymentMethodConfiguration, PortalConfiguration, PortalSession, Refund, SecretKey, Session, Subscription,
-    WebhookEndpoint,
+    InvoiceStatus, Line, NewRefund, NewSession, NewSubscription, NewTax, NewWebhookEndpoint, ObjectId, PaymentIntent,
+    PaymentMethodConfiguration, PortalConfiguration, PortalSession, Refund, SecretKey, Session, Subscription, TaxCode,
+    TaxSettings, WebhookEndpoint,
 };
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let lines = [Line { name: "Squire × 2", amount: 1_998 }, Line { name: "Ember & co", amount: 502 }];
+    let lines = [
+        Line { name: "Squire × 2", amount: 1_998, tax_code: None },
+        Line { name: "Ember & co", amount: 502, tax_code: None },
+    ];
     let new = NewSession {
         order: "ska237syhxydekce",
         currency: "EUR",
@@ -25,6 +28,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         adaptive: true,
         three_d_secure: true,
         subscription: None,
+        tax: NewTax::None,
         invoice: true,
     };
     let key = |name: &str| IdempotencyKey::parse(name);
@@ -33,6 +37,13 @@ fn main() -> Result<(), Box<dyn Error>> {
     let customer = id("cus_1")?;
     let subscription = Some(NewSubscription { interval: "month", count: 3, customer: Some(&customer) });
     print(&Session::create(&NewSession { subscription, invoice: false, ..new }, key("ska237syhxydekce-2")?))?;
+    let sold = [Line { name: "Squire", amount: 1_998, tax_code: Some("txcd_10201000") }];
+    let taxed = NewSession { lines: &sold, subscription, invoice: false, ..new };
+    print(&Session::create(&NewSession { tax: NewTax::Automatic { on_top: true }, ..taxed }, key("taxed-1")?))?;
+    print(&Session::create(&NewSession { tax: NewTax::Managed { on_top: false }, ..taxed }, key("managed-1")?))?;
+    print(&Session::retrieve_taxes(&id("cs_test_1")?))?;
+    print(&TaxCode::retrieve(&id("txcd_10201000")?))?;
+    print(&TaxSettings::retrieve())?;
     print(&Session::retrieve(&id("cs_test_1")?))?;
     print(&Session::list_complete(1_800_000_000, Some(&id("cs_test_1")?)))?;
     print(&Session::expire(&id("cs_test_1")?))?;

@@ -35,8 +35,8 @@ pub use objects::{
 };
 pub use portal::{LoginPage, PortalConfiguration, PortalSession};
 pub use refund::{NewRefund, Refund, RefundStatus};
-pub use session::{Line, NewSession, NewSubscription, PaymentStatus, Session, SessionStatus};
-pub use setup::{Account, Balance, Deleted, EndpointStatus, NewWebhookEndpoint, WebhookEndpoint};
+pub use session::{Address, Line, NewSession, NewSubscription, NewTax, PaymentStatus, Session, SessionStatus};
+pub use setup::{Account, Balance, Deleted, EndpointStatus, NewWebhookEndpoint, TaxCode, TaxSettings, WebhookEndpoint};
 pub use subscription::{
     BillingReason, Invoice, InvoiceLine, InvoicePayment, InvoiceStatus, PauseCollection, Period, Subscription,
     SubscriptionStatus,

@@ -36,6 +36,25 @@ pub struct NewSession<'a> {
     pub subscription: Option<NewSubscription<'a>>,
     /// Whether Stripe makes an invoice once it is paid; only of what is paid once.
     pub invoice: bool,
+    pub tax: NewTax,
+}
+
+/// How the tax of a session is worked out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum NewTax {
+    /// There is none.
+    #[default]
+    None,
+    /// Stripe works it out for the account's owner, who sells.
+    Automatic {
+        /// Whether it comes on top of the lines' amounts.
+        on_top: bool,
+    },
+    /// Stripe sells in its own name. It decides itself about methods, currencies and what banks are asked.
+    Managed {
+        /// Whether it comes on top of the lines' amounts.
+        on_top: bool,
+    },
 }
 
 /// A subscription to create with its session.
@@ -54,6 +73,8 @@ pub struct Line<'a> {
     pub name: &'a str,
     /// The line's total in minor units.
     pub amount: i64,
+    /// What is sold, for its tax: `txcd_…`; the account's own default for `None`.
+    pub tax_code: Option<&'a str>,
 }
 
 names! {
@@ -103,6 +124,71 @@ pub struct Session {
     pub invoice: Option<Expandable<Invoice>>,
     pub subscription: Option<ObjectId>,
     pub customer: Option<ObjectId>,
+    pub total_details: Option<TotalDetails>,
+    pub customer_details: Option<CustomerDetails>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct TotalDetails {
+    /// The tax in minor units, in the total or on top of the lines' amounts.
+    pub amount_tax: Option<i64>,
+    /// The parts of it; `None` unless the call asked for them.
+    pub breakdown: Option<Breakdown>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Breakdown {
+    pub taxes: Vec<TaxPart>,
+}
+
+/// The tax at one rate.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct TaxPart {
+    pub amount: i64,
+    pub rate: TaxRate,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct TaxRate {
+    pub percentage: serde_json::Number,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct CustomerDetails {
+    pub address: Option<Address>,
+}
+
+/// The part of an address that is used.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Address {
+    /// In two letters.
+    pub country: Option<String>,
+}
+
+impl NewSession<'_> {
+    fn customer(&self) -> Option<&ObjectId> {
+        self.subscription.and_then(|subscription| subscription.customer)
+    }
+
+    /// What the account's owner decides about who pays how, and in which currency, and about tax.
+    fn as_seller(&self, form: Form) -> Form {
+        let is_taxed = self.tax != NewTax::None;
+        let mut form = form
+            .with("adaptive_pricing[enabled]", &self.adaptive)
+            // The account may have another default, and the buyer would be charged more than the order's price.
+            .with("automatic_tax[enabled]", &is_taxed);
+        if self.three_d_secure {
+            form = form.with("payment_method_options[card][request_three_d_secure]", "any");
+        }
+        if self.invoice {
+            form = form.with("invoice_creation[enabled]", &true);
+        }
+        for method in self.methods {
+            form = form.with("allowed_payment_method_types[]", method);
+        }
+        // A customer without an address, of before there was tax, cannot be taxed: the page asks for one and keeps it.
+        form.with_some("customer_update[address]", self.customer().filter(|_| is_taxed).map(|_| "auto"))
+    }
 }
 
 impl Session {
@@ -119,20 +205,14 @@ impl Session {
             .with(order, new.order)
             .with("success_url", new.success_url)
             .with("cancel_url", new.cancel_url)
-            .with("expires_at", &new.expires_at)
-            .with("adaptive_pricing[enabled]", &new.adaptive)
-            // The account may have another default, and the buyer would be charged more than the order's price.
-            .with("automatic_tax[enabled]", &false);
-        if new.three_d_secure {
-            form = form.with("payment_method_options[card][request_three_d_secure]", "any");
-        }
-        if new.invoice {
-            form = form.with("invoice_creation[enabled]", &true);
-        }
-        for method in new.methods {
-            form = form.with("allowed_payment_method_types[]", method);
-        }
-        form = form.with_some("customer", new.subscription.and_then(|subscription| subscription.customer));
+            .with("expires_at", &new.expires_at);
+        form = if matches!(new.tax, NewTax::Managed { .. }) {
+            // What it decides itself it refuses to be told.
+            form.with("managed_payments[enabled]", &true)
+        } else {
+            new.as_seller(form)
+        };
+        form = form.with_some("customer", new.customer());
         let currency = new.currency.to_ascii_lowercase();
         for (n, line) in new.lines.iter().enumerate() {
             form = form
@@ -140,6 +220,12 @@ impl Session {
                 .with(format!("line_items[{n}][price_data][currency]"), &currency)
                 .with(format!("line_items[{n}][price_data][unit_amount]"), &line.amount)
                 .with(format!("line_items[{n}][price_data][product_data][name]"), line.name);
+            if let NewTax::Automatic { on_top } | NewTax::Managed { on_top } = new.tax {
+                let behavior = if on_top { "exclusive" } else { "inclusive" };
+                form = form
+                    .with(format!("line_items[{n}][price_data][tax_behavior]"), behavior)
+                    .with_some(&format!("line_items[{n}][price_data][product_data][tax_code]"), line.tax_code);
+            }
             if let Some(subscription) = &new.subscription {
                 let recurring = format!("line_items[{n}][price_data][recurring]");
                 form = form
@@ -158,6 +244,19 @@ impl Session {
             .with("expand[]", "payment_intent.latest_charge.balance_transaction")
             .with("expand[]", "invoice.payments");
         Call::get(path("checkout/sessions", id), form)
+    }
+
+    /// Fetches a session with the parts of its tax. A restricted key may have no right to tax rates.
+    pub fn retrieve_taxes(id: &ObjectId) -> Call<Self> {
+        Call::get(path("checkout/sessions", id), Form::default().with("expand[]", "total_details.breakdown"))
+    }
+
+    /// The rate of its tax in hundredths of a percent; `None` if it has several or they were not asked for.
+    pub fn tax_rate(&self) -> Option<u32> {
+        let taxes = &self.total_details.as_ref()?.breakdown.as_ref()?.taxes;
+        let mut rates = taxes.iter().filter(|part| part.amount > 0).map(|part| hundredths(&part.rate.percentage));
+        let first = rates.next()??;
+        rates.all(|other| other == Some(first)).then_some(first)
     }
 
     /// Lists completed sessions that were created since a second (since 1970 UTC), newest first, with their payments
@@ -179,6 +278,15 @@ impl Session {
     }
 }
 
+/// A percentage such as 8.875 in hundredths, half up.
+fn hundredths(percentage: &serde_json::Number) -> Option<u32> {
+    let text = percentage.to_string();
+    let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
+    let digit = |place: usize| fraction.chars().nth(place).map_or(Some(0), |digit| digit.to_digit(10));
+    let below = digit(0)? * 10 + digit(1)? + u32::from(digit(2)? >= 5);
+    whole.parse::<u32>().ok()?.checked_mul(100)?.checked_add(below)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -195,6 +303,7 @@ mod tests {
             adaptive: false,
             three_d_secure: false,
             subscription: None,
+            tax: NewTax::None,
             invoice: false,
         }
     }
@@ -205,7 +314,10 @@ mod tests {
 
     #[test]
     fn a_session_is_created_from_the_orders_lines() {
-        let lines = [Line { name: "Squire × 2", amount: 1_998 }, Line { name: "Ember", amount: 5 }];
+        let lines = [
+            Line { name: "Squire × 2", amount: 1_998, tax_code: None },
+            Line { name: "Ember", amount: 5, tax_code: None },
+        ];
         let call = Session::create(&new(&lines, &card()), IdempotencyKey::parse("order-1").unwrap());
         let sent: Vec<(&str, &str)> = call.parameters().iter().map(|(name, value)| (&**name, &**value)).collect();
         let wanted = [
@@ -234,7 +346,7 @@ mod tests {
 
     #[test]
     fn a_subscription_is_created_from_the_orders_lines() {
-        let lines = [Line { name: "Squire", amount: 1_998 }];
+        let lines = [Line { name: "Squire", amount: 1_998, tax_code: None }];
         let customer = ObjectId::parse("cus_1").unwrap();
         let subscription = Some(NewSubscription { interval: "month", count: 3, customer: Some(&customer) });
         let methods = &card();
@@ -266,5 +378,53 @@ mod tests {
         assert_eq!(call(Some(&customer)), wanted);
         let without: Vec<_> = wanted.iter().filter(|(name, _)| name != "customer").cloned().collect();
         assert_eq!(call(None), without);
+    }
+
+    #[test]
+    fn with_tax_each_line_says_what_it_is_and_a_seller_of_its_own_is_told_nothing_else() {
+        let lines = [Line { name: "Squire", amount: 1_998, tax_code: Some("txcd_10201000") }];
+        let (customer, methods) = (ObjectId::parse("cus_1").unwrap(), card());
+        let subscription = Some(NewSubscription { interval: "month", count: 1, customer: Some(&customer) });
+        let sent = |tax: NewTax| {
+            let new = NewSession { tax, subscription, three_d_secure: true, ..new(&lines, &methods) };
+            let call = Session::create(&new, IdempotencyKey::parse("order-1").unwrap());
+            let sent: Vec<String> = call.parameters().iter().map(|(name, value)| format!("{name}={value}")).collect();
+            sent
+        };
+        let code = "line_items[0][price_data][product_data][tax_code]=txcd_10201000".to_owned();
+        let behaves = |word: &str| format!("line_items[0][price_data][tax_behavior]={word}");
+        let own = ["adaptive", "automatic_tax", "payment_method_options", "allowed", "customer_update"];
+        let has = |sent: &[String], start: &str| sent.iter().any(|parameter| parameter.starts_with(start));
+        let automatic = sent(NewTax::Automatic { on_top: false });
+        assert!(automatic.contains(&code) && automatic.contains(&behaves("inclusive")), "{automatic:?}");
+        assert!(own.iter().all(|start| has(&automatic, start)), "{automatic:?}");
+        assert!(automatic.contains(&"automatic_tax[enabled]=true".to_owned()));
+        let managed = sent(NewTax::Managed { on_top: true });
+        assert!(managed.contains(&code) && managed.contains(&behaves("exclusive")), "{managed:?}");
+        assert!(managed.contains(&"managed_payments[enabled]=true".to_owned()), "{managed:?}");
+        assert!(!own.iter().any(|start| has(&managed, start)), "{managed:?}");
+        let none = sent(NewTax::None);
+        assert!(!has(&none, "customer_update") && !none.contains(&code), "{none:?}");
+    }
+
+    #[test]
+    fn a_rate_is_that_of_the_whole_tax_and_what_is_missing_breaks_nothing() {
+        let rate = |details: serde_json::Value| {
+            let session: Session = serde_json::from_value(serde_json::json!({
+                "id": "cs_1", "livemode": false, "expires_at": 2, "payment_status": "paid", "total_details": details,
+            }))
+            .unwrap();
+            session.tax_rate()
+        };
+        let of = |parts: &[(i64, serde_json::Value)]| {
+            let part = |(amount, percentage): &(i64, serde_json::Value)| serde_json::json!({ "amount": amount, "rate": { "percentage": percentage } });
+            let taxes: Vec<_> = parts.iter().map(part).collect();
+            rate(serde_json::json!({ "amount_tax": 1, "breakdown": { "taxes": taxes } }))
+        };
+        assert_eq!(of(&[(19, 19.0.into())]), Some(1_900));
+        assert_eq!(of(&[(19, 8.875.into()), (0, 20.into())]), Some(888));
+        assert_eq!(of(&[(19, 19.into()), (7, 7.into())]), None);
+        assert_eq!(of(&[]), None);
+        assert_eq!((rate(serde_json::Value::Null), rate(serde_json::json!({ "amount_tax": null }))), (None, None));
     }
 }

@@ -17,12 +17,45 @@ pub struct Account {
     pub id: ObjectId,
     #[serde(default)]
     pub charges_enabled: bool,
+    /// In two letters.
+    pub country: Option<String>,
 }
 
 impl Account {
     /// Fetches the account. A restricted key may have no right to it.
     pub fn retrieve() -> Call<Self> {
         Call::get("/v1/account", Form::default())
+    }
+}
+
+/// A kind of goods, as taxes know them.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct TaxCode {
+    /// Its id, `txcd_…`.
+    pub id: ObjectId,
+}
+
+impl TaxCode {
+    /// Fetches a tax code, which says that there is one.
+    pub fn retrieve(id: &ObjectId) -> Call<Self> {
+        Call::get(path("tax_codes", id), Form::default())
+    }
+}
+
+/// Whether Stripe can work out taxes for the account.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct TaxSettings {
+    status: String,
+}
+
+impl TaxSettings {
+    pub fn retrieve() -> Call<Self> {
+        Call::get("/v1/tax/settings", Form::default())
+    }
+
+    /// Whether everything that Stripe needs is there.
+    pub fn is_active(&self) -> bool {
+        self.status == "active"
     }
 }
 

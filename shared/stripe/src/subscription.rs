@@ -5,6 +5,7 @@ use crate::form::Form;
 use crate::list::{List, Metadata};
 use crate::names::names;
 use crate::objects::{Expandable, PaymentIntent};
+use crate::session::Address;
 use crate::values::ObjectId;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
@@ -56,6 +57,10 @@ pub struct Invoice {
     /// The payment; `None` for an invoice of nothing, and for one that was paid in another way.
     pub payment_intent: Option<Expandable<PaymentIntent>>,
     pub lines: List<InvoiceLine>,
+    /// The tax in minor units, in the amount.
+    pub tax: i64,
+    /// The buyer's country in two letters, as it was when the invoice became final.
+    pub country: Option<String>,
     /// The address at which a buyer sees it, once it is final.
     pub hosted_invoice_url: Option<String>,
 }
@@ -75,6 +80,13 @@ struct Sent {
     payments: Option<List<InvoicePayment>>,
     lines: List<InvoiceLine>,
     hosted_invoice_url: Option<String>,
+    total_taxes: Option<Vec<TotalTax>>,
+    customer_address: Option<Address>,
+}
+
+#[derive(Deserialize)]
+struct TotalTax {
+    amount: i64,
 }
 
 /// What an invoice was made for.
@@ -109,6 +121,8 @@ impl From<Sent> for Invoice {
             metadata: metadata.flatten().unwrap_or_default(),
             payment_intent: the_one.and_then(|payment| payment.payment.payment_intent.clone()).map(Expandable::Id),
             lines: sent.lines,
+            tax: sent.total_taxes.unwrap_or_default().iter().map(|tax| tax.amount).sum(),
+            country: sent.customer_address.and_then(|address| address.country),
             hosted_invoice_url: sent.hosted_invoice_url,
         }
     }

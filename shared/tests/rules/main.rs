@@ -9,3 +9,4 @@ mod kept;
 mod payment;
 mod prices;
 mod subscriptions;
+mod taxes;

@@ -4,7 +4,7 @@ use crate::any::{self, money};
 use serde_json::json;
 use shared::model::{
     InternalId, Money, Order, OrderEffects, OrderStatus, PaymentFacts, Proceeds, ProviderAccount, ProviderCheckout,
-    RefundAttempt, RefundOutcome, Refunds, ReviewOutcome, Reviewed,
+    RefundAttempt, RefundOutcome, Refunds, ReviewOutcome, Reviewed, Tax,
 };
 use shared::rules::payment::{Decision, Origin, PaymentState, Progress, decide, is_left, new_facts, origin};
 use shared::rules::refund::{NextStep, RefundRefusal, next_step};
@@ -130,6 +130,7 @@ fn payment(refunded: i64, failed: i64) -> PaymentState {
         attempts: Vec::new(),
         disputes: Vec::new(),
         period: None,
+        tax: Tax::default(),
         facts: PaymentFacts::default(),
         card: None,
     }

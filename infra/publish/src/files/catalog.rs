@@ -195,6 +195,9 @@ pub struct ItemFile {
     /// The time after which a unit of it expires, such as `30 days`.
     #[serde(default)]
     pub expires_after: Option<At<String>>,
+    /// What it is, for its tax: a tax code of Stripe, such as `txcd_10201000`; the store's if it is left out.
+    #[serde(default)]
+    pub tax_code: Option<At<String>>,
     /// Order inside the category, then by id.
     #[serde(default)]
     pub sorting: i64,

@@ -5,7 +5,7 @@ use super::scalar::{At, Decimal, yes};
 use super::shop::ShopFile;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use shared::model::{AuthType, ChatPlatform, Images, ThreeDSecure};
+use shared::model::{AuthType, ChatPlatform, Images, TaxMode, TaxPrices, ThreeDSecure};
 use std::collections::BTreeMap;
 
 /// `store.yaml`.
@@ -333,6 +333,15 @@ pub struct PaymentsFile {
     /// left out.
     #[serde(default)]
     pub least: Option<Decimal>,
+    /// Who works out taxes, and who sells: `none`, `stripe` or `managed`.
+    #[serde(default)]
+    pub tax: At<TaxMode>,
+    /// Whether tax is in the prices or comes on top of them: `inclusive` or `exclusive`; inclusive if it is left out.
+    #[serde(default)]
+    pub tax_prices: Option<At<TaxPrices>>,
+    /// What the items are, for their tax, unless they have a code of their own: a tax code of Stripe, such as `txcd_10201000`.
+    #[serde(default)]
+    pub tax_code: Option<At<String>>,
     /// Whether what is known of an order is sent as evidence, one day before it is due, if its payment is disputed.
     #[serde(default)]
     pub answer_disputes: bool,

@@ -3,7 +3,7 @@
 use super::item_reader::{CategoryContext, ItemReader};
 use super::prices::{prices, virtual_price};
 use super::text::{check_image, check_long_text, check_name, check_plain_text};
-use super::{check_id, commands, subscription};
+use super::{check_id, commands, subscription, taxes};
 use crate::calendar;
 use crate::fault::{Report, Unique};
 use crate::files::{ItemFile, VariableFile};
@@ -58,6 +58,7 @@ pub(super) fn item(file: &ItemFile, category: &CategoryContext<'_>, report: &mut
         needs_chat: needs_chat(&mut reader),
         comparison: cells(&mut reader),
         variables: variables(&mut reader),
+        tax_code: taxes::code_of(&mut reader),
         promotion: prices.promotion,
         on_sale: on_sale(&mut reader),
         hidden: file.hidden,

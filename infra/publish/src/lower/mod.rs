@@ -14,6 +14,7 @@ mod prices;
 mod shop;
 mod site;
 mod subscription;
+mod taxes;
 mod text;
 
 pub use catalog::Category;
@@ -44,6 +45,7 @@ pub fn lower(files: &StoreFiles, report: &mut Report) -> Lowered {
     site.settings.shop = shop::shop(files, report);
     site.least_is_doubtful = payments::check_least(files, &site.config, report);
     let categories = catalog::categories(&files.categories, &site, report);
+    site.config.payments.tax_codes = taxes::codes(&categories);
     let pages = content::pages(&files.pages, report);
     report.enter(&files.store.path);
     site.config.delivery.commands = commands::of_store(&files.store.content, &files.categories, &site, report);

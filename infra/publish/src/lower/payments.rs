@@ -1,6 +1,6 @@
 //! `payments` of `store.yaml`: how buyers pay.
 
-use super::amount;
+use super::{amount, taxes};
 use crate::fault::{Report, Unique, nearest};
 use crate::files::{At, CategoryFile, Decimal, PaymentsFile, StoreFile, StoreFiles};
 use crate::provider::{self, Charged, METHODS};
@@ -35,6 +35,7 @@ pub(super) fn payments(file: &StoreFile, digits: u8, report: &mut Report) -> Pay
     let least = least(written, charged, digits, &file.currency.code, report);
     let currency = if methods.is_empty() { String::new() } else { file.currency.code.value.clone() };
     let (only, except) = chosen(written, report);
+    taxes::check(written, report);
     Payments {
         methods,
         currency,
@@ -47,6 +48,10 @@ pub(super) fn payments(file: &StoreFile, digits: u8, report: &mut Report) -> Pay
         three_d_secure: written.three_d_secure,
         invoices: written.invoices,
         least,
+        tax: written.tax.value,
+        tax_prices: written.tax_prices.as_ref().map_or_else(Default::default, |prices| prices.value),
+        // Known with the items.
+        tax_codes: Vec::new(),
         answer_disputes: written.answer_disputes,
         first_day: first_day(written, least, digits, report),
     }

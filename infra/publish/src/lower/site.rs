@@ -32,6 +32,8 @@ pub struct Site {
     pub config: StoreConfig,
     pub patronage: Patronage,
     pub servers: BTreeMap<u64, Server>,
+    /// The tax code of items that have none of their own.
+    pub tax_code: Option<At<String>>,
     /// The zone of times that name none.
     pub time_zone: TimeZone,
     /// The pictures of the store, see [`crate::files::StoreFiles::images`].
@@ -96,7 +98,8 @@ pub(super) fn site(file: &StoreFile, report: &mut Report) -> Site {
     };
     let patronage = patronage(&file.patrons, &file.currency.code, digits, report);
     let (time_zone, images) = (time_zone(file, report), BTreeSet::new());
-    Site { settings, config, patronage, servers, time_zone, images, least_is_doubtful: false }
+    let tax_code = file.payments.tax_code.clone();
+    Site { settings, config, patronage, servers, time_zone, tax_code, images, least_is_doubtful: false }
 }
 
 fn maintenance(file: &MaintenanceFile) -> Maintenance {

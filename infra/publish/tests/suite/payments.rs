@@ -2,7 +2,7 @@
 
 use crate::support::{lines, store};
 use publish::{check, compile, read, warnings};
-use shared::model::{Money, Payments, ThreeDSecure};
+use shared::model::{Money, Payments, TaxMode, TaxPrices, ThreeDSecure};
 
 /// A store with a currency, and with what follows in store.yaml.
 fn yaml(currency: &str, rest: &str) -> String {
@@ -74,6 +74,47 @@ fn an_owner_chooses_ways_to_pay_by_words_that_exist() {
         let found = faults("code: EUR", &format!("payments: {{methods: [Stripe], {text}}}\n"));
         let start = format!("store.yaml, line 5, payments.{field}: {problem}");
         assert!(found.starts_with(&start) && found.lines().count() == 1, "{text}: {found}");
+    }
+}
+
+#[test]
+fn taxes_are_said_by_words_that_fit_each_other() {
+    let with = |payments: &str, item: &str| {
+        let category = format!("id: 1\nslug: a\nname: A\nitems:\n  - {{id: 7, name: I, price: 1{item}}}\n");
+        let payments = format!("payments: {{methods: [Stripe]{payments}}}\n");
+        let dir = store(&[("store.yaml", &yaml("code: EUR", &payments)), ("categories/a.yaml", &category)]);
+        compile(&read(dir.path()).unwrap()).map_err(|faults| lines(&faults))
+    };
+    let of = |payments: &str, item: &str| with(payments, item).unwrap().config.payments;
+    let taxed = of(", tax: stripe, tax_prices: exclusive, tax_code: txcd_10000000", "");
+    assert_eq!((taxed.tax, taxed.tax_prices), (TaxMode::Stripe, TaxPrices::Exclusive));
+    assert_eq!(taxed.tax_codes, ["txcd_10000000"]);
+    let own = of(", tax: managed, tax_code: txcd_10000000", ", tax_code: txcd_10201000");
+    assert_eq!((own.tax, own.tax_codes), (TaxMode::Managed, vec!["txcd_10201000".to_owned()]));
+    assert_eq!(of(", tax_code: txcd_10000000", "").tax_codes, [""; 0], "nothing asks for it");
+    for (payments, item, start) in [
+        (", tax_prices: exclusive", "", "store.yaml, line 5, payments.tax_prices: exclusive needs tax: stripe"),
+        (", tax_code: txcd_1", "", "store.yaml, line 5, payments.tax_code: txcd_1 is not a tax code: write txcd_"),
+        ("", ", tax_code: games", "categories/a.yaml, line 5, items[7].tax_code: games is not a tax code"),
+        (", tax: managed", "", "categories/a.yaml, line 5, items[7].tax_code: is missing: with tax: managed"),
+        (
+            ", tax: managed",
+            ", tax_code: txcd_99999999",
+            "categories/a.yaml, line 5, items[7].tax_code: txcd_99999999 is not digital goods: with tax: managed",
+        ),
+        (
+            ", tax: managed, tax_code: txcd_10000000, only: [card]",
+            "",
+            "store.yaml, line 5, payments.only: is decided by Stripe where it sells in its own name",
+        ),
+        (
+            ", tax: managed, tax_code: txcd_10000000, three_d_secure: always",
+            "",
+            "store.yaml, line 5, payments.three_d_secure: is decided by Stripe",
+        ),
+    ] {
+        let found = with(payments, item).unwrap_err();
+        assert!(found.starts_with(start) && found.lines().count() == 1, "{payments} {item}: {found}");
     }
 }
 

@@ -21,7 +21,7 @@ async fn a_key_sees_only_what_belongs_to_its_account_and_mode() {
         assert_eq!(client.send(&Balance::retrieve()).await.unwrap().livemode, livemode);
     }
     let now = shared::clock::Clock::seconds(&shared::clock::SystemClock);
-    let lines = [stripe::Line { name: "Squire", amount: 1_998 }];
+    let lines = [stripe::Line { name: "Squire", amount: 1_998, tax_code: None }];
     let new = || session_of(&lines, now + 3_600, "same", false);
     let (first, second) = (own.send(&new()).await.unwrap(), live.send(&new()).await.unwrap());
     assert_ne!(first.id, second.id, "an idempotency key is of an account");

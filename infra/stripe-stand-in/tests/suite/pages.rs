@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, AtomicUsize, Ordering};
 use std::time::Duration;
 use stripe::{
-    ApiBase, Client, Event, EventKind, IdempotencyKey, Line, NewSession, NewSubscription, NewWebhookEndpoint,
+    ApiBase, Client, Event, EventKind, IdempotencyKey, Line, NewSession, NewSubscription, NewTax, NewWebhookEndpoint,
     PaymentStatus, PortalConfiguration, PortalSession, SecretKey, Session, SessionStatus, Subscription,
     SubscriptionStatus, WebhookEndpoint, WebhookSecret, webhook,
 };
@@ -76,7 +76,7 @@ impl Store {
     }
 
     async fn session_with(&self, subscription: Option<NewSubscription<'_>>) -> Session {
-        let lines = [Line { name: "<b>\"Ember\" & co</b>", amount: 2_500 }];
+        let lines = [Line { name: "<b>\"Ember\" & co</b>", amount: 2_500, tax_code: None }];
         let new = NewSession {
             order: "order",
             currency: "eur",
@@ -89,6 +89,7 @@ impl Store {
             three_d_secure: false,
             invoice: false,
             subscription,
+            tax: NewTax::None,
         };
         let key = format!("order-{}", self.keys.fetch_add(1, Ordering::SeqCst));
         self.client.send(&Session::create(&new, IdempotencyKey::parse(&key).unwrap())).await.unwrap()

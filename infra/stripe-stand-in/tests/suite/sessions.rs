@@ -11,7 +11,7 @@ use stripe_stand_in::{API_VERSION, Action, TEST_MODE};
 #[tokio::test]
 async fn a_session_with_nothing_to_pay_is_complete_without_a_payment() {
     let store = Store::open().await;
-    let call = session_of(&[Line { name: "Free", amount: 0 }], NOW + 3_600, "free", false);
+    let call = session_of(&[Line { name: "Free", amount: 0, tax_code: None }], NOW + 3_600, "free", false);
     let session = store.client.send(&call).await.unwrap();
     store.stand_in.act(session.id.as_str(), &Action::Pay).unwrap();
     let session = store.fetch(&session).await;
@@ -36,7 +36,7 @@ async fn a_session_expires_at_its_time_and_cancels_what_was_declined() {
 #[tokio::test]
 async fn a_session_is_open_for_thirty_minutes_to_a_day() {
     let store = Store::open().await;
-    let lines = [Line { name: "Squire", amount: 500 }];
+    let lines = [Line { name: "Squire", amount: 500, tax_code: None }];
     for (seconds, is_allowed) in [(1_799, false), (1_800, true), (86_399, true), (86_400, false)] {
         let result = store.client.send(&session_of(&lines, NOW + seconds, &format!("k{seconds}"), false)).await;
         if is_allowed {
@@ -53,11 +53,12 @@ async fn amounts_have_limits() {
     for (amounts, code) in
         [(&[49][..], "amount_too_small"), (&[100_000_000], "amount_too_large"), (&[99_999_999, 1], "amount_too_large")]
     {
-        let lines: Vec<Line<'_>> = amounts.iter().map(|amount| Line { name: "Squire", amount: *amount }).collect();
+        let lines: Vec<Line<'_>> =
+            amounts.iter().map(|amount| Line { name: "Squire", amount: *amount, tax_code: None }).collect();
         let result = store.client.send(&session_of(&lines, NOW + 3_600, code, false)).await;
         refused(result, RefusalKind::Request, Some(code), None);
     }
-    let negative = session_of(&[Line { name: "Squire", amount: -1 }], NOW + 3_600, "negative", false);
+    let negative = session_of(&[Line { name: "Squire", amount: -1, tax_code: None }], NOW + 3_600, "negative", false);
     let param = "line_items[0][price_data][unit_amount]";
     let result = store.client.send(&negative).await;
     refused(result, RefusalKind::Request, Some("parameter_invalid_integer"), Some(param));

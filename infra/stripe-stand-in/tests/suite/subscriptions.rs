@@ -162,7 +162,7 @@ async fn a_period_is_three_years_at_most() {
 #[tokio::test]
 async fn a_subscription_of_nothing_is_renewed_without_a_payment() {
     let store = Store::open().await;
-    let lines = [Line { name: "Free", amount: 0 }];
+    let lines = [Line { name: "Free", amount: 0, tax_code: None }];
     let call = crate::support::session_with(&lines, NOW + 3_600, "free", false, Some(MONTHLY));
     let session = store.client.send(&call).await.unwrap();
     store.act(session.id.as_str(), &[Action::Pay, Action::Renew]);
@@ -182,7 +182,7 @@ async fn another_account_does_not_see_a_subscription() {
         start(Options { others: vec![Known::new(other, "acct_other")], ..Options::default() }).await.unwrap();
     let (own, other) = (client(&stand_in, KEY), client(&stand_in, other));
     let now = shared::clock::Clock::seconds(&shared::clock::SystemClock);
-    let lines = [Line { name: "Squire", amount: 1_998 }];
+    let lines = [Line { name: "Squire", amount: 1_998, tax_code: None }];
     let call = || crate::support::session_with(&lines, now + 3_600, "own", false, Some(MONTHLY));
     let session = own.send(&call()).await.unwrap();
     stand_in.act(session.id.as_str(), &Action::Pay).unwrap();
@@ -208,7 +208,7 @@ async fn a_subscription_is_kept_across_a_restart() {
     let dir = tempfile::tempdir().unwrap();
     let options = || Options { kept: Some(dir.path().join("stripe.json")), ..Options::default() };
     let now = shared::clock::Clock::seconds(&shared::clock::SystemClock);
-    let lines = [Line { name: "Squire", amount: 1_998 }];
+    let lines = [Line { name: "Squire", amount: 1_998, tax_code: None }];
     let stand_in = start(options()).await.unwrap();
     let call = crate::support::session_with(&lines, now + 3_600, "kept", false, Some(MONTHLY));
     let session = client(&stand_in, KEY).send(&call).await.unwrap();

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 use stripe::{
-    ApiBase, Client, Error, Event, EventKind, IdempotencyKey, Line, NewRefund, NewSession, NewSubscription,
+    ApiBase, Client, Error, Event, EventKind, IdempotencyKey, Line, NewRefund, NewSession, NewSubscription, NewTax,
     PaymentIntent, Refund, RefusalKind, SecretKey, Session,
 };
 use stripe_stand_in::{API_VERSION, Action, Options, StandIn, start};
@@ -100,12 +100,21 @@ pub fn key(name: &str) -> IdempotencyKey {
 }
 
 pub fn new_session(name: &str, delayed: bool) -> stripe::Call<Session> {
-    let lines = [Line { name: "Squire × 2", amount: 1_998 }, Line { name: "<b>\"Ember\" & co</b>", amount: 502 }];
+    let lines = [
+        Line { name: "Squire × 2", amount: 1_998, tax_code: None },
+        Line { name: "<b>\"Ember\" & co</b>", amount: 502, tax_code: None },
+    ];
     session_of(&lines, NOW + 3_600, name, delayed)
 }
 
 pub fn subscription_of(name: &str, subscription: NewSubscription<'_>) -> stripe::Call<Session> {
-    session_with(&[Line { name: "Squire", amount: 1_998 }], NOW + 3_600, name, false, Some(subscription))
+    session_with(
+        &[Line { name: "Squire", amount: 1_998, tax_code: None }],
+        NOW + 3_600,
+        name,
+        false,
+        Some(subscription),
+    )
 }
 
 pub fn session_of(lines: &[Line<'_>], expires_at: i64, name: &str, delayed: bool) -> stripe::Call<Session> {
@@ -132,6 +141,7 @@ pub fn session_with(
         three_d_secure: false,
         invoice: false,
         subscription,
+        tax: NewTax::None,
     };
     Session::create(&new, key(name))
 }

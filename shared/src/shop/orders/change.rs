@@ -7,7 +7,7 @@ use super::refusal::{Guarded, Limit, OrderRefusal};
 use super::{Payment, StoredOrder};
 use crate::clock::Clock;
 use crate::model::{
-    Cart, CodeText, InternalId, ItemId, Money, Order, OrderLine, OrderStatus, PaymentFacts, PlayerName, Reviewed,
+    Cart, CodeText, InternalId, ItemId, Money, Order, OrderLine, OrderStatus, PaymentFacts, PlayerName, Reviewed, Tax,
     UserId,
 };
 use crate::rules::checkout::without_bought;
@@ -87,6 +87,8 @@ pub(in crate::shop) struct Step<'a> {
     pub(in crate::shop) limits: Limits,
     /// The outcome of an operator's review that ends with it.
     pub(in crate::shop) reviewed: Option<&'a Reviewed>,
+    /// The tax of the payment, if the change is one to PAID.
+    pub(in crate::shop) tax: Option<&'a Tax>,
     /// What is known of the payment, if the change is about one.
     pub(in crate::shop) facts: Option<&'a PaymentFacts>,
 }
@@ -104,6 +106,7 @@ impl Step<'_> {
             limits: Limits::Guarded,
             reviewed: None,
             facts: None,
+            tax: None,
         }
     }
 }
@@ -194,6 +197,10 @@ fn take_step(order: &mut StoredOrder, step: &Step<'_>) {
     }
     effects.facts = step.facts.cloned().or_else(|| effects.facts.take());
     effects.held = false;
+    if let Some(tax) = step.tax {
+        order.order.tax = Some(tax.clone());
+        order.order.price = order.order.price + order.order.tax_on_top();
+    }
     order.order.status = step.to;
 }
 

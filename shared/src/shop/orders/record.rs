@@ -8,7 +8,7 @@ use super::{Payment, StoredOrder, new_internal_id, next_number};
 use crate::clock::Clock;
 use crate::model::{
     CodeText, GiftCardPayment, InternalId, ItemId, Money, Order, OrderEffects, OrderLine, OrderNumber, OrderStatus,
-    PaymentType, ProviderAccount, ProviderCheckout, PublishedItem, UserId,
+    PaymentType, ProviderAccount, ProviderCheckout, PublishedItem, Tax, UserId,
 };
 use crate::rules::order::{merged, users};
 use crate::rules::ownership::with_terms;
@@ -36,6 +36,7 @@ pub struct PaidCheckout {
     pub currency: String,
     pub intent: String,
     pub account: ProviderAccount,
+    pub tax: Tax,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -207,7 +208,12 @@ fn draft(new: NewOrder, now: i64) -> Result<StoredOrder, RecordError> {
         owner: new.owner,
         moved_to: None,
         lines: new.lines,
+        tax: None,
     };
+    let card = new.gift_card.as_ref().map_or(Money::ZERO, |part| part.amount);
+    let tax = new.payment.as_ref().map(|paid| paid.tax.clone()).filter(|tax| tax.amount > Money::ZERO);
+    let tax = tax.map(|tax| Tax { on_top: order.total().less(card) + tax.amount == order.price, ..tax });
+    let order = Order { tax, ..order };
     let at = order.created_at;
     let provider = new.payment.map(|paid| ProviderCheckout::paid(paid.session, Some(paid.intent), paid.account, at));
     let effects = OrderEffects {

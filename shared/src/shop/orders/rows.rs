@@ -2,7 +2,7 @@
 
 use super::refunds::encode;
 use super::unfinished::Unfinished;
-use crate::model::{BuyerAddress, InternalId, Money, Order, OrderEffects, OrderStatus};
+use crate::model::{BuyerAddress, InternalId, Money, Order, OrderEffects, OrderStatus, TaxMode};
 use crate::table::client::{Db, Rows};
 use crate::table::codec::{Item, Row, encode_live};
 use crate::table::keys::{self, Key};
@@ -120,9 +120,13 @@ impl StoredOrder {
         let reviewed = then.reviewed.as_ref().filter(|_| then.reviewed != now.reviewed);
         let facts = then.facts.as_ref().filter(|_| then.facts != now.facts);
         removed.extend(reviewed.map(|_| "review"));
+        let tax = after.order.tax.as_ref().filter(|_| after.order.tax != self.order.tax);
+        let price = AttributeValue::N(after.order.price.minor().to_string());
+        values.extend(tax.map(|_| (":price".to_owned(), price)));
         removed.extend(self.address().filter(|_| after.address().is_none()).map(|_| "provider.address"));
         for (value, words, name) in [
             (has_new_lines.then(|| encode(&key, &after.order.lines)), "#lines = :lines", ":lines"),
+            (tax.map(|tax| encode(&key, tax)), "tax = :tax, price = :price", ":tax"),
             (subscription.map(|own| encode(&key, own)), "subscription = :subscription", ":subscription"),
             (reviewed.map(|reviewed| encode(&key, reviewed)), "reviewed = :reviewed", ":reviewed"),
             (facts.map(|facts| encode(&key, facts)), "facts = :facts", ":facts"),
@@ -151,6 +155,11 @@ impl StoredOrder {
     /// Whether it was made by a checkout.
     pub const fn is_checkout(&self) -> bool {
         self.effects.provider.is_some()
+    }
+
+    /// Whether the provider sold it in its own name. Then it answers disputes, and may refund by itself.
+    pub fn is_sold_by_provider(&self) -> bool {
+        self.effects.provider.as_ref().is_some_and(|checkout| checkout.tax == TaxMode::Managed)
     }
 
     /// The provider's id of its checkout; `None` if it was never opened.

@@ -3,7 +3,7 @@
 use crate::model::{
     BuyerAddress, Cart, ChatId, Held, Ledger, Login, LoginKind, Money, OpenCheckout, Order, OrderEffects, OrderLine,
     OrderNumber, OrderReferral, OrderStatus, OrderSubscription, PaymentType, Payments, PlayerName, ProviderAccount,
-    ProviderCheckout, ProviderCustomer, ThreeDSecure, UserId,
+    ProviderCheckout, ProviderCustomer, TaxMode, TaxPrices, ThreeDSecure, UserId,
 };
 use crate::rules::cart::PricedLine;
 use crate::rules::checkout::{Beneficiary, MayOwn, Sale, may_own};
@@ -74,6 +74,7 @@ pub(super) fn order(
         owner: Some(loaded.context.user),
         moved_to: None,
         lines,
+        tax: None,
     };
     let effects = OrderEffects {
         recorded_as: Some(OrderStatus::Pending),
@@ -143,8 +144,12 @@ pub(super) fn with_checkout(
         account: account.id,
         live: Some(account.live),
         // A subscription has invoices anyway. Where the provider is the seller, it makes them itself, and refuses the word.
-        invoice: config.payments.invoices && order.effects.subscription.is_none(),
+        invoice: config.payments.invoices
+            && order.effects.subscription.is_none()
+            && config.payments.tax != TaxMode::Managed,
         address,
+        tax: config.payments.tax,
+        tax_on_top: config.payments.tax != TaxMode::None && config.payments.tax_prices == TaxPrices::Exclusive,
     };
     // An order of nothing waits for no payment: if its request ends early, the sweep completes it.
     let ends = if order.order.price == Money::ZERO { now } else { expires_at };

@@ -3,7 +3,7 @@
 use super::desk::SettleError;
 use super::provider::{Provider, ProviderError};
 use crate::model::{Cancellation, InternalId, Money, OrderStatus};
-use crate::rules::payment::{PaymentState, Progress, is_own};
+use crate::rules::payment::{PaymentState, Progress, agrees, is_own};
 use crate::shop::orders::{self, PaidCheckout, StoredOrder};
 use crate::table::Db;
 use std::collections::{HashMap, HashSet};
@@ -89,7 +89,7 @@ fn of_payment(payment: PaymentState, stored: Option<StoredOrder>) -> Option<Diff
         let is_kept = payment.refunded < payment.amount;
         return is_kept.then(|| Difference::WithoutOrder { payment, order: Some(Box::new(stored)) });
     }
-    let is_same = payment.amount == order.price && payment.currency.eq_ignore_ascii_case(&order.currency);
+    let is_same = agrees(order, effects, &payment);
     let is_refunded = payment.refunded >= payment.amount && payment.refunded > Money::ZERO;
     let (is_settled, is_same_refund) = match order.status {
         OrderStatus::Paid => (true, payment.refunded == effects.refunded),
@@ -162,5 +162,6 @@ pub async fn paid_checkout<P: Provider>(provider: &P, session: &str) -> Result<P
         return Err(NotPaid::Refunded);
     }
     let (amount, currency) = (state.amount, state.currency.to_uppercase());
-    Ok(PaidCheckout { order, session: state.session, amount, currency, intent, account: provider.account() })
+    let account = provider.account();
+    Ok(PaidCheckout { order, session: state.session, amount, currency, intent, account, tax: state.tax })
 }

@@ -12,7 +12,7 @@ use crate::model::{
     User, UserName,
 };
 use crate::rules::dispute::{decisive, is_older, is_taken_back, takes_back};
-use crate::rules::payment::{Decision, Origin, PaymentState, Progress, decide, is_own, new_facts, origin};
+use crate::rules::payment::{Decision, Origin, PaymentState, Progress, decide, is_own, new_facts, origin, tax_of};
 use crate::shop::accounts::bans;
 use crate::shop::orders::change::{Step, after, complete, give_up, must_change, write_paid};
 use crate::shop::orders::{self, OrderRefusal, StoredOrder};
@@ -279,7 +279,9 @@ impl<P: Provider> Desk<'_, &P> {
         let card = state.card.as_deref().filter(|_| period.is_none_or(|period| !period.renewal));
         let facts = new_facts(&stored.order, &stored.effects, state);
         let facts = facts.as_ref();
-        let step = Step { intent, period, card, facts, ..Step::to(OrderStatus::Paid, self.clock.seconds()) };
+        let tax = tax_of(&stored.order, &stored.effects, state);
+        let tax = tax.as_ref();
+        let step = Step { intent, period, card, facts, tax, ..Step::to(OrderStatus::Paid, self.clock.seconds()) };
         match write_paid(self.db, self.clock, stored, &step).await? {
             Ok(()) => return Ok(()),
             Err(OrderRefusal::Card) if !stored.effects.card_banned => {

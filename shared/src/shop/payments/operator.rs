@@ -6,7 +6,7 @@ use super::refunds::{EndsGone, end_review, write_step};
 use crate::model::{InternalId, Money, OrderStatus, RefundAttempt, RefundOutcome, ReviewOutcome, Reviewed};
 use crate::rules::dispute::takes_back;
 use crate::rules::line_refund::LineRefusal;
-use crate::rules::payment::{Origin, PaymentState, Progress, origin};
+use crate::rules::payment::{Origin, PaymentState, Progress, agrees, origin, tax_of};
 use crate::rules::payment_methods::Method;
 use crate::rules::refund::{NextStep, RefundRefusal, next_step};
 use crate::shop::orders::change::{Step, after_at_once, write_paid};
@@ -189,8 +189,7 @@ pub(super) fn payment<'a>(
     if state.order.as_ref() != Some(&order.internal_id) {
         return Err(OperatorError::Foreign);
     }
-    let agrees = state.amount == order.price && state.currency.eq_ignore_ascii_case(&order.currency);
-    if total.is_some() && !agrees {
+    if total.is_some() && !agrees(order, effects, state) {
         return Err(OperatorError::OnlyInFull);
     }
     let intent = state.intent.as_deref().ok_or(OperatorError::NoPayment)?;
@@ -243,8 +242,10 @@ impl<P: Provider> Desk<'_, &P> {
                 return Err(RefundRefusal::Unfinished { total: open.after }.into());
             }
             let reviewed = Reviewed { reason, outcome: ReviewOutcome::Accepted, at: self.clock.seconds() };
+            let tax = tax_of(order, effects, &state);
             let step = Step {
                 intent: unknown_intent(&stored, &state),
+                tax: tax.as_ref(),
                 period: state.period.as_ref(),
                 reviewed: Some(&reviewed),
                 ..Step::to(OrderStatus::Paid, self.clock.seconds())

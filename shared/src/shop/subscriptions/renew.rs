@@ -134,8 +134,12 @@ fn draft(
         owner,
         moved_to: Some(subscription.user).filter(|user| Some(*user) != owner),
         lines: lines.collect(),
+        tax: None,
         ..before.order.clone()
     };
+    let (tax, tax_on_top) =
+        before.effects.provider.as_ref().map_or_else(Default::default, |before| (before.tax, before.tax_on_top));
+    let checkout = ProviderCheckout::paid(state.session.clone(), None, account, now);
     let effects = OrderEffects {
         recorded_as: Some(OrderStatus::Pending),
         counted: Some(false),
@@ -143,7 +147,7 @@ fn draft(
         chat: before.effects.chat.clone(),
         // Nothing is left to be taken once it is paid.
         held: true,
-        provider: Some(ProviderCheckout::paid(state.session.clone(), None, account, now)),
+        provider: Some(ProviderCheckout { tax, tax_on_top, ..checkout }),
         due: Some(now),
         subscription: Some(OrderSubscription {
             plan: subscription.plan,

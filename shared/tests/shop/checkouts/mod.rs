@@ -29,5 +29,6 @@ mod subscription_model;
 mod subscription_states;
 mod subscriptions;
 mod sweep;
+mod taxes;
 mod unusual_subscriptions;
 mod upkeep;

@@ -4,7 +4,9 @@ use crate::books::assert_quiet;
 use crate::shop::{FIVE, PLAIN, PRICE, Shop, gift, line, paid};
 use crate::sums::{Facts, assert_sums};
 use proptest::prelude::*;
-use shared::model::{Donations, Donor, Holding, InternalId, ItemId, Money, MonthSum, OrderStatus, TopPatrons, UserId};
+use shared::model::{
+    Donations, Donor, Holding, InternalId, ItemId, Money, MonthSum, OrderStatus, TaxMode, TaxPrices, TopPatrons, UserId,
+};
 use shared::rules::payment::PaymentState;
 use shared::shop::payments::{Desk, Settled, Swept};
 use shared::shop::statistics;
@@ -57,8 +59,13 @@ async fn others_buy(shop: &Shop) {
 }
 
 /// Refunds shares of what is left, in hundredths, and then all of it.
-async fn refund_by_parts(units: u32, on_cart: Option<&'static str>, shares: Vec<i64>) {
+async fn refund_by_parts(units: u32, on_cart: Option<&'static str>, shares: Vec<i64>, tax: Option<TaxPrices>) {
     let (shop, facts) = (Shop::open().await, Facts::of_fixture());
+    shop.set_payments(|payments| {
+        payments.tax = if tax.is_some() { TaxMode::Stripe } else { TaxMode::None };
+        payments.tax_prices = tax.unwrap_or_default();
+    })
+    .await;
     others_buy(&shop).await;
     let before = shown(&shop).await;
     let order = buy(&shop, units, on_cart).await;
@@ -97,8 +104,9 @@ proptest! {
         units in 1_u32..4,
         on_cart in prop::option::of(prop::sample::select(vec!["once", "few", "card"])),
         shares in prop::collection::vec(0_i64..100, 0..6),
+        tax in prop::option::of(prop::sample::select(vec![TaxPrices::Inclusive, TaxPrices::Exclusive])),
     ) {
-        crate::block_on(refund_by_parts(units, on_cart, shares));
+        crate::block_on(refund_by_parts(units, on_cart, shares, tax));
     }
 }
 
