@@ -1,12 +1,14 @@
 //! Whether buyers can pay, whether anything is left undone.
 
 use super::{Finding, Found, named};
+use crate::payments::taxes::{TAXES, problem};
 use crate::payments::ways::{SWITCH_ON, ways};
 use crate::payments::{endpoints, missing_rights, shown_account, webhook_url};
 use crate::prelude::*;
 use bytes::Bytes;
 use http::{Method, Request, StatusCode};
 use shared::config::StripeKeys;
+use shared::model::TaxMode;
 use shared::rules::payment::is_left;
 use shared::shop::orders::unfinished::{self, Due, DueRow};
 use shared::shop::payments::OVERDUE;
@@ -42,6 +44,7 @@ pub async fn check(at: &Deployment) -> Vec<Finding> {
             findings.push(rights(at, &keys).await.map_or_else(failed, |found| found.named("payment key")));
             findings.extend(account(at, &keys).await);
             findings.extend(ways_to_pay(at, &keys).await.map(|found| found.named("ways to pay")));
+            findings.extend(taxes(at, &keys).await.map(|found| found.named("taxes")));
             findings.extend(reachable(at).await.map(|found| found.named("webhooks")));
         }
         Ok(None) => findings.push(Finding::of(CHECK, without_keys(at).await)),
@@ -186,6 +189,18 @@ async fn ways_to_pay(at: &Deployment, keys: &StripeKeys) -> Option<Finding> {
     Some(match found.problem() {
         Some(problem) => Finding::bad(problem, SWITCH_ON),
         None => Finding::ok(found.said()),
+    })
+}
+
+/// Whether the account can do what the store asks about taxes.
+async fn taxes(at: &Deployment, keys: &StripeKeys) -> Option<Finding> {
+    let payments = read_active_version(&at.db).await.ok()??.config.payments;
+    if payments.tax == TaxMode::None {
+        return None;
+    }
+    Some(match problem(&at.payments.client(keys.key.clone()).ok()?, &payments).await {
+        Some(problem) => Finding::bad(problem, TAXES),
+        None => Finding::ok("nothing is known to be missing for the taxes of payments"),
     })
 }
 

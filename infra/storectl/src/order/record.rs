@@ -210,8 +210,8 @@ fn must_be_recorded_by(stored: &StoredOrder, session: &str) -> Result<()> {
 fn as_paid(paid: &PaidCheckout, lines: &[OrderLine], gift_card: Option<&GiftCardPayment>, digits: u8) -> Result<Money> {
     let total: Money = lines.iter().map(|line| line.total).sum();
     let total = gift_card.map_or(total, |payment| total.less(payment.amount));
-    if total == paid.amount {
-        return Ok(total);
+    if total == paid.amount || total + paid.tax.amount == paid.amount {
+        return Ok(paid.amount);
     }
     let format = CurrencyFormat::new(digits);
     let what = format!(
@@ -236,7 +236,9 @@ async fn record_and_render(at: &Deployment, new: NewOrder, id: &InternalId, sett
     let statistics = notes(&mut text, &recorded.unguarded, &recorded.stored);
     let cost =
         order_rules::charged(settings, &order.currency, &order.lines, recorded.stored.effects.gift_card.as_ref());
-    if let Some(cost) = cost.filter(|cost| order.status == OrderStatus::Paid && *cost != order.price) {
+    if let Some(cost) =
+        cost.filter(|cost| order.status == OrderStatus::Paid && *cost + order.tax_on_top() != order.price)
+    {
         let format = CurrencyFormat::new(digits);
         let (cost, price) = (format.money(cost), format.money(order.price));
         let note = "Goals and donators count the price, upgrades the lines. `order set-status ID REFUNDED` takes an order back.";

@@ -85,6 +85,7 @@ fn checkout_lines(stored: &StoredOrder, format: CurrencyFormat) -> Vec<String> {
         let intent = checkout.intent.as_ref().map(|intent| format!(", payment {intent}")).unwrap_or_default();
         lines.push(format!("checkout {session}{intent}, ends {}", Time(checkout.expires_at)));
     }
+    lines.extend(tax_line(stored, format));
     if let Some(facts) = &effects.facts {
         let from = facts.country.as_ref().map(|country| format!(" from {country}")).unwrap_or_default();
         lines.push(format!("paid by {}{from}", facts.method.as_deref().unwrap_or("a method that is not known")));
@@ -94,7 +95,10 @@ fn checkout_lines(stored: &StoredOrder, format: CurrencyFormat) -> Vec<String> {
         }));
     }
     if refunded(stored) > Money::ZERO {
-        lines.push(format!("refunded: {} of {}", format.money(refunded(stored)), format.money(stored.order.price)));
+        let (back, order) = (refunded(stored), &stored.order);
+        let tax = Some(order.tax_of(back)).filter(|tax| *tax > Money::ZERO);
+        let tax = tax.map(|tax| format!(", of which {} are tax", format.money(tax))).unwrap_or_default();
+        lines.push(format!("refunded: {} of {}{tax}", format.money(back), format.money(order.price)));
     }
     lines.extend(refund_lines(stored, format));
     lines.extend(effects.dispute.iter().map(|dispute| {
@@ -102,6 +106,16 @@ fn checkout_lines(stored: &StoredOrder, format: CurrencyFormat) -> Vec<String> {
         paint(WARN, &format!("dispute: {dispute} ({})", all.join(", ")))
     }));
     lines
+}
+
+/// The tax of an order's payment, in words.
+fn tax_line(stored: &StoredOrder, format: CurrencyFormat) -> Option<String> {
+    let tax = stored.order.tax.as_ref()?;
+    let rate = tax.rate.map(|rate| format!(" ({}.{:02} %)", rate / 100, rate % 100)).unwrap_or_default();
+    let country = tax.country.as_ref().map(|country| format!(" in {country}")).unwrap_or_default();
+    let place = if tax.on_top { "on top of the lines" } else { "in the lines" };
+    let seller = if stored.is_sold_by_provider() { "; sold by Stripe in its own name" } else { "" };
+    Some(format!("tax: {}{rate}{country}, {place}{seller}", format.money(tax.amount)))
 }
 
 /// Until when evidence is taken in a dispute, and whether the store has sent some.
@@ -253,6 +267,10 @@ pub fn facts<'a>(stored: &'a StoredOrder, digits: u8, names: Option<&'a Names>) 
         due: effects.due.map(Time),
         provider: effects.provider.as_ref().map(|checkout| facts! {
             session: &checkout.session, intent: &checkout.intent, until: Time(checkout.expires_at),
+        }),
+        tax: order.tax.as_ref().map(|tax| facts! {
+            amount: format.money(tax.amount), on_top: tax.on_top, country: &tax.country, rate: tax.rate,
+            refunded: format.money(order.tax_of(refunded(stored))), sold_by_provider: stored.is_sold_by_provider(),
         }),
         payment: effects.facts.as_ref().map(|facts| facts! {
             method: &facts.method, country: &facts.country,

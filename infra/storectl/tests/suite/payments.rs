@@ -5,7 +5,7 @@ use crate::bench::Bench;
 use serde_json::{Value, json};
 use shared::clock::Clock;
 use shared::config::PaymentKeys;
-use shared::model::{InternalId, ItemId, Login, User, UserId};
+use shared::model::{InternalId, ItemId, Login, TaxMode, User, UserId};
 use shared::providers::Stripe;
 use shared::shop::carts::{CartContext, CartSources};
 use shared::shop::orders;
@@ -216,6 +216,17 @@ async fn connecting_checks_the_key_creates_the_endpoint_and_keeps_both_secrets()
     let found = paying.doctor("ways to pay").await;
     let said = "payments.only has twint, which the account does not offer in this currency";
     assert_eq!((&found["state"], &found["said"]), (&json!("bad"), &json!(said)));
+    configure(&paying.bench.db, |config| {
+        config.payments.only = Vec::new();
+        config.payments.tax = TaxMode::Stripe;
+    })
+    .await;
+    assert_eq!(paying.doctor("taxes").await["state"], "ok");
+    configure(&paying.bench.db, |config| config.payments.tax_codes = vec!["txcd_99999998".to_owned()]).await;
+    let found = paying.doctor("taxes").await;
+    let said = "there is no tax code txcd_99999998 at Stripe: no checkout of what has it opens";
+    assert_eq!((&found["state"], &found["said"]), (&json!("bad"), &json!(said)));
+    assert_eq!(paying.ok(&["payments", "show"]).await["stripe"]["at_stripe"]["taxes"], json!(said));
     let before = paying.secrets();
     let again = paying.ok(&["payments", "connect", "stripe", "--stripe-key", &key, "--url", API]).await;
     assert_eq!((&again["created"], paying.secrets()), (&Value::Null, before));
