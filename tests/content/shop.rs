@@ -3,7 +3,7 @@
 use crate::support::{STALE, category, item, open_to_guests, put, republish};
 use http::Method;
 use serde_json::{Value, json};
-use shared::model::{Donations, InternalId, Money, RecentDonation};
+use shared::model::{Donations, InternalId, Money, RecentDonation, TaxMode, TaxPrices};
 use shared::table::{codec, keys};
 use tests::{Call, Reply, TestStore};
 
@@ -187,6 +187,30 @@ async fn scripts_know_the_digits_of_the_currency_and_whether_referrals_are_on() 
         let data = page(&store, "index").await.data();
         assert_eq!((&data["digits"], &data["is_ref"]), (&json!(2), &json!(referrals)));
     }
+}
+
+#[tokio::test]
+async fn prices_without_tax_say_so_and_the_page_says_who_sells() {
+    let store = TestStore::open().await;
+    let has = async |path: &str, text: &str| page(&store, path).await.text.contains(text);
+    assert!(!has("item/201", "plus tax").await && !has("item/201", "Sold through Link").await);
+    republish(&store, |files| {
+        let payments = &mut files.store.content.payments;
+        payments.tax = TaxMode::Stripe.into();
+        payments.tax_prices = Some(TaxPrices::Exclusive.into());
+    })
+    .await;
+    assert!(has("item/201", "<small data-keep>plus tax</small>").await && has("category/ranks", "plus tax").await);
+    assert!(has("cart", "\"tax_on_top\":true").await && !has("cart", "Sold through Link").await);
+    republish(&store, |files| {
+        let payments = &mut files.store.content.payments;
+        payments.tax = TaxMode::Managed.into();
+        payments.tax_prices = None;
+        payments.except.clear();
+        payments.tax_code = Some("txcd_10201000".to_owned().into());
+    })
+    .await;
+    assert!(!has("item/201", "plus tax").await && has("item/201", "Sold through Link by Stripe").await);
 }
 
 #[tokio::test]

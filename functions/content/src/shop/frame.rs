@@ -6,7 +6,7 @@ use super::{Loaded, theme};
 use serde::Serialize;
 use shared::http::reply::render_in_html;
 use shared::model::{AuthType, CategoryHead, Donations, Donor, GameServer, Link, Money, RecentDonation, Settings};
-use shared::model::{Shop, StoreConfig, StoreDelivery, Tree};
+use shared::model::{Shop, StoreConfig, StoreDelivery, TaxMode, TaxPrices, Tree};
 use shared::money::{self, CurrencyFormat, Decimal};
 use std::borrow::Borrow;
 
@@ -69,6 +69,8 @@ struct Data<'a> {
     terms: Option<&'a str>,
     privacy: Option<&'a str>,
     refunds: Option<&'a str>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    tax_on_top: bool,
 }
 
 #[derive(Serialize)]
@@ -135,6 +137,7 @@ impl<'a> Frame<'a> {
             terms: about("terms"),
             privacy: about("privacy"),
             refunds: about("refund"),
+            tax_on_top: self.has_tax_on_top(),
         })
     }
 
@@ -152,6 +155,17 @@ impl<'a> Frame<'a> {
             Some(prefix) => self.texts.with("gift_hint.bedrock", char::from(prefix)),
             None => self.texts.of("gift_hint").to_owned(),
         }
+    }
+
+    /// Whether tax comes on top of the prices.
+    pub fn has_tax_on_top(&self) -> bool {
+        let payments = &self.config.payments;
+        payments.tax != TaxMode::None && payments.tax_prices == TaxPrices::Exclusive
+    }
+
+    /// Whether the payment provider sells in its own name.
+    pub fn is_sold_by_provider(&self) -> bool {
+        self.config.payments.tax == TaxMode::Managed
     }
 
     pub fn full_title(&self) -> String {

@@ -275,7 +275,7 @@ function checkout(sums, items, methods, changed, required, every) {
       sums.coupon_sum > 0 && row(t("code.coupon"), `− ${money(sums.coupon_sum)}`),
       sums.gift_sum > 0 && row(t("code.gift"), `− ${money(sums.gift_sum)}`),
       sums.virtual_price > 0 && row(t("sum.virtual"), [virtual(sums.virtual_price), balance !== undefined && h("small", {}, t("account.balance", virtual(balance)))]),
-      row(t("sum.to_pay"), money(sums.price), "total")),
+      row(t("sum.to_pay"), [money(sums.price), shop.tax_on_top && sums.price > 0 && h("small", {}, ` ${t("tax.on_top")}`)], "total")),
     currency.isConverted && h("p", { class: "soft" }, t("charged", charged(sums.price))),
     sums.chat_sync === 1 && chat(changed),
     h("form", { onsubmit: submit, novalidate: true }, field(t("method"), method), who(store.user), name, terms, privacy,
