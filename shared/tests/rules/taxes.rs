@@ -41,6 +41,8 @@ proptest! {
             prop_assert!(left.total() <= kept);
             prop_assert_eq!(left.price, price - refunded);
             prop_assert_eq!(order.given_back(refunded) + left.total(), order.total());
+            let tax_back = if on_top { order.tax_of(refunded) } else { Money::ZERO };
+            prop_assert_eq!(left.total() + refunded, order.total() + tax_back);
             kept = left.total();
         }
         prop_assert_eq!((returned, kept), (tax, Money::ZERO));
