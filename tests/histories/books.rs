@@ -171,6 +171,7 @@ pub fn status(name: &str) -> Status {
         "PENDING" => Status::Pending,
         "PAID" => Status::Paid,
         "CANCELLED" => Status::Cancelled,
+        "FAILED" => Status::Failed,
         "REFUNDED" => Status::Refunded,
         other => panic!("no history has an order that is {other:?}"),
     }

@@ -3,7 +3,7 @@
 
 use super::cart::Cart;
 use super::made::Made;
-use super::model::{Books, Buyer, NoOrder, State, Status};
+use super::model::{Books, Buyer, NoOrder, Stage, State, Status};
 use super::shop::{BALANCE, CARD, LEAST, LIMITED, MONTHLY, TENTH, TENTH_USES, THREE, THREE_USES, Version};
 use super::subscription::last_run;
 use std::collections::BTreeSet;
@@ -79,6 +79,9 @@ impl Buyer {
                 let total = |version: &Version| cart.total(*version, self.balance(state)).0;
                 holds(versions.iter().any(|version| (1..LEAST).contains(&total(version))))
             }
+            Some(Err(NoOrder::Processing)) => holds(
+                state.orders.iter().any(|order| (order.status, order.stage) == (Status::Pending, Stage::Processing)),
+            ),
             Some(Err(NoOrder::CodeRemoved)) => without_codes(),
             Some(Err(NoOrder::Contention)) => any_begun().chain([state.clone()]).collect(),
             Some(Err(NoOrder::Other(_))) => Vec::new(),

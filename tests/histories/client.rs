@@ -96,6 +96,21 @@ impl Client {
         self.recorder.note_at_once(worker, || done().map(|()| what));
     }
 
+    /// A debit at the provider, or its end, of which every moment is known.
+    pub fn debit(&self, worker: usize, op: Op) {
+        let orders = self.orders.lock().unwrap().clone();
+        let latest = |action: Action, what: &dyn Fn(String) -> What| {
+            let act = |session: &str| self.bench.store.payments.act(session, &action).is_ok();
+            let mut possible = orders.iter().rev().filter(|(_, session)| act(session));
+            possible.next().map(|(order, _)| what(order.clone()))
+        };
+        self.recorder.note_at_once(worker, || match op {
+            Op::Settle(true) => latest(Action::Succeed, &|order| What::Settle(order, true)),
+            Op::Settle(false) => latest(Action::Fail, &|order| What::Settle(order, false)),
+            _ => latest(Action::PayDelayed, &What::Debit),
+        });
+    }
+
     /// Passes on one of the provider's webhook events, counted back from the latest, to two instances at once.
     pub async fn notify(&self, worker: usize, back: usize, killed_after: Option<u64>) -> Option<What> {
         let events = self.bench.store.payments.events();
@@ -125,6 +140,7 @@ fn refusal(message: &str) -> NoOrder {
         "Your cart is empty." => NoOrder::Empty,
         _ if has(&["is sold out", "can still be bought", "cannot be bought now"]) => NoOrder::Stock,
         _ if has(&["At least"]) => NoOrder::Least,
+        _ if has(&["is being processed"]) => NoOrder::Processing,
         _ if has(&["no longer applies"]) => NoOrder::CodeRemoved,
         _ if has(&["Please try again"]) => NoOrder::Contention,
         _ => NoOrder::Other(message.to_owned()),

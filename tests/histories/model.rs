@@ -18,6 +18,8 @@ pub enum Status {
     Pending,
     Paid,
     Cancelled,
+    /// A debit failed.
+    Failed,
     Refunded,
 }
 
@@ -25,7 +27,10 @@ pub enum Status {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Stage {
     Open,
+    /// It is paid by a debit, whose money is not there yet.
+    Processing,
     Paid,
+    Failed,
     Expired,
 }
 
@@ -57,6 +62,8 @@ pub enum NoOrder {
     /// A code leaves less to pay than the least amount.
     Least,
     CodeRemoved,
+    /// The last payment is neither there nor failed.
+    Processing,
     /// Other requests changed the cart or ended the checkout.
     Contention,
     /// A refusal that no history should have.
@@ -70,6 +77,9 @@ pub enum Done {
     Show(Shown),
     Create(Option<Result<usize, NoOrder>>),
     Pay(usize),
+    Debit(usize),
+    /// A debit succeeds or fails.
+    Settle(usize, bool),
     Expire(usize),
     Refund(usize, i64),
     /// The operator has refunded up to this total.
@@ -178,7 +188,7 @@ impl Buyer {
             if order.status == Status::Pending && status == Status::Paid {
                 state.orders[place].share = made.period.map(|period| Share::next(&state.orders, period));
             }
-            if status == Status::Cancelled && is_remembered {
+            if matches!(status, Status::Cancelled | Status::Failed) && is_remembered {
                 state.cart.checkout = None;
             }
             state
@@ -193,6 +203,7 @@ impl Buyer {
                 // It was refunded before it was seen.
                 next.extend(is_refunded.then(|| set(Status::Cancelled, Stage::Paid)));
             }
+            (Status::Pending, Stage::Failed) => next.push(set(Status::Failed, Stage::Failed)),
             (Status::Pending, Stage::Expired) => next.push(set(Status::Cancelled, Stage::Expired)),
             (Status::Pending, Stage::Open) if is_end || state.cart.changed || !is_remembered => {
                 next.push(set(Status::Cancelled, Stage::Expired));
@@ -224,12 +235,18 @@ impl Buyer {
             Done::Cart(op, said) => self.cart(before, *op, *said, &step.versions),
             Done::Show(shown) => holds(self.shows(before, shown, &step.versions)),
             Done::Create(created) => self.create(before, created.as_ref(), &step.versions),
-            Done::Pay(order) | Done::Expire(order) => {
+            Done::Pay(order) | Done::Expire(order) | Done::Debit(order) | Done::Settle(order, _) => {
                 let (mut after, was) = (before.clone(), before.orders[*order]);
-                let stage = if matches!(step.done, Done::Pay(_)) { Stage::Paid } else { Stage::Expired };
-                after.orders[*order].stage = stage;
-                // What can be paid at the provider is pending here.
-                if was.status == Status::Pending && was.stage == Stage::Open { vec![after] } else { Vec::new() }
+                let (from, to) = match step.done {
+                    Done::Pay(_) => (Stage::Open, Stage::Paid),
+                    Done::Debit(_) => (Stage::Open, Stage::Processing),
+                    Done::Settle(_, true) => (Stage::Processing, Stage::Paid),
+                    Done::Settle(_, false) => (Stage::Processing, Stage::Failed),
+                    _ => (Stage::Open, Stage::Expired),
+                };
+                after.orders[*order].stage = to;
+                // What can be paid at the provider, or waits there, is pending here.
+                if was.status == Status::Pending && was.stage == from { vec![after] } else { Vec::new() }
             }
             Done::Refund(order, cents) => {
                 let mut after = before.clone();
@@ -253,8 +270,8 @@ impl Buyer {
                     Stage::Paid if *refunded >= self.made[*order].price => {
                         matches!(status, Status::Refunded | Status::Cancelled)
                     }
-                    Stage::Paid | Stage::Expired => status != Status::Pending,
-                    Stage::Open => true,
+                    Stage::Paid | Stage::Failed | Stage::Expired => status != Status::Pending,
+                    Stage::Open | Stage::Processing => true,
                 })
             }
             Done::Status(order, status) => holds(before.orders[*order].status == *status),

@@ -29,6 +29,10 @@ pub enum Op {
     Create,
     /// The buyer pays on the provider's page.
     Pay(usize),
+    /// The buyer pays the latest open checkout by a debit, if one offers it.
+    Debit,
+    /// The latest debit succeeds, or fails.
+    Settle(bool),
     /// The provider ends a checkout.
     Expire(usize),
     /// So many cents are refunded, or all: at the provider, or by the operator up to that total.
@@ -69,7 +73,9 @@ fn some_op() -> impl Strategy<Value = Op> {
         18 => some_cart_op().prop_map(Op::Cart),
         8 => Just(Op::Show),
         9 => Just(Op::Create),
-        8 => (0_usize..2).prop_map(Op::Pay),
+        6 => (0_usize..2).prop_map(Op::Pay),
+        6 => Just(Op::Debit),
+        4 => any::<bool>().prop_map(Op::Settle),
         1 => (0_usize..2).prop_map(Op::Expire),
         6 => (0_usize..2, prop::option::weighted(0.5, 1_i64..200)).prop_map(|(order, cents)| Op::Refund(order, cents)),
         2 => Just(Op::Renew),

@@ -17,6 +17,8 @@ pub enum What {
     Show(Shown),
     Create(Option<Result<String, NoOrder>>),
     Pay(String),
+    Debit(String),
+    Settle(String, bool),
     Expire(String),
     /// So many cents, or the rest.
     Refund(String, Option<i64>),
@@ -99,6 +101,8 @@ pub fn events(records: &[Record], made: &[Made]) -> (Vec<Event<Step>>, Vec<usize
                 Done::Create(Some(Err(NoOrder::Other(format!("a paid invoice has no order {id}")))))
             }
             What::Pay(id)
+            | What::Debit(id)
+            | What::Settle(id, _)
             | What::Expire(id)
             | What::Refund(id, _)
             | What::RefundTo(id, ..)
@@ -123,6 +127,8 @@ fn about(order: usize, record: &Record, records: &[Record], made: &[Made]) -> Do
     let (stage, refunded) = provider_at(record.call, records, &made[order]);
     match &record.what {
         What::Pay(_) => Done::Pay(order),
+        What::Debit(_) => Done::Debit(order),
+        What::Settle(_, succeeds) => Done::Settle(order, *succeeds),
         What::Expire(_) => Done::Expire(order),
         What::Refund(_, cents) => Done::Refund(order, cents.unwrap_or(made[order].price - refunded)),
         What::RefundTo(_, total, _) => Done::RefundTo(order, total.unwrap_or(made[order].price)),
@@ -137,6 +143,9 @@ fn provider_at(moment: u64, records: &[Record], made: &Made) -> (Stage, i64) {
     let before = records.iter().filter(|record| record.ret.is_some_and(|ret| ret < moment));
     before.fold((Stage::Open, 0), |(stage, refunded), record| match &record.what {
         What::Pay(id) | What::Renew(id) if *id == made.id => (Stage::Paid, refunded),
+        What::Debit(id) if *id == made.id => (Stage::Processing, refunded),
+        What::Settle(id, true) if *id == made.id => (Stage::Paid, refunded),
+        What::Settle(id, false) if *id == made.id => (Stage::Failed, refunded),
         What::RefundTo(id, total, true) if *id == made.id => (stage, refunded.max(total.unwrap_or(made.price))),
         What::Expire(id) if *id == made.id => (Stage::Expired, refunded),
         What::Refund(id, cents) if *id == made.id => (stage, cents.map_or(made.price, |cents| refunded + cents)),

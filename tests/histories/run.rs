@@ -86,6 +86,11 @@ pub async fn run(bench: &Arc<Bench>, number: usize, plan: Vec<Planned>, seed: u6
 
 impl Run {
     async fn finish(&self, name: &str) -> Result<Outcome, String> {
+        // Debits take days, and end.
+        let orders = self.client.orders.lock().unwrap().len();
+        for place in 0..orders {
+            self.client.debit(0, Op::Settle((place + orders).is_multiple_of(2)));
+        }
         books::settle(&self.bench).await;
         let mut game = self.game.lock().await;
         game.finish(&self.bench).await;
@@ -136,6 +141,7 @@ impl Run {
             Op::Refund(back, cents) if client.order(back).is_some_and(|(order, _)| is_refunded_by_operator(&order)) => {
                 self.refund(back, cents).await
             }
+            Op::Debit | Op::Settle(_) => return client.debit(worker, op),
             Op::Pay(_) | Op::Expire(_) | Op::Refund(..) => return client.act(worker, op),
             Op::Renew => return self.renew(worker),
             Op::Poll => {
@@ -167,11 +173,11 @@ impl Run {
         }
     }
 
-    /// Adds something whose price a publish changes, looks at the cart and begins a checkout. Most of the other steps are over
-    /// when a version is written, so that without this hardly any would use it.
+    /// Adds something whose price a publish changes, looks at the cart, begins a checkout and pays it by a debit. Most of the
+    /// other steps are over when a version is written, so that without this hardly any would use it.
     async fn look_at_prices(&self, worker: usize) {
         let added = CartOp::Add { item: OPTIONS, count: 1, choice: 0 };
-        for op in [Op::Cart(added), Op::Show, Op::Create] {
+        for op in [Op::Cart(added), Op::Show, Op::Create, Op::Debit] {
             self.step(worker, Planned { op, killed_after: None }).await;
         }
     }

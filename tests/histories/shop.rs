@@ -83,5 +83,6 @@ fn compile((version, (tax, prices)): (Version, (TaxMode, TaxPrices))) -> Compile
     let options = item(&mut files, ITEMS[usize::from(OPTIONS)]);
     options.price.as_mut().unwrap().0 = format!("{}.{:02}", version.price / 100, version.price % 100).into();
     item(&mut files, ITEMS[usize::from(LIMITED)]).global_limit = Some(u32::try_from(version.limit).unwrap().into());
+    files.store.content.payments.delayed = true;
     publish::compile(&files).unwrap()
 }
