@@ -36,13 +36,10 @@ async fn the_login_that_paid_and_a_proven_one_are_sent_to_the_receipt_and_no_oth
     let same_name = login(&store, "Buyer").await;
     refused(&store, &same_name, &begun.order).await;
     insta::assert_json_snapshot!(ask(&store, &same_name, &begun.order).await.json());
-    let other = store.token("Grimble");
-    assert_ne!(user, 2);
     assert_eq!(
         refused(&store, &store.token("Thornwick"), &begun.order).await,
         "This payment belongs to another account."
     );
-    assert_eq!(ask(&store, &other, &begun.order).await.status, 401, "a token that is not valid");
     assert_eq!(refused(&store, &token, "aaaaaaaaaaaaaaaa").await, "This payment does not exist.");
     act(&store, &begun, &Action::Refund(None)).await;
     assert_eq!(ask(&store, &token, &begun.order).await.json()["url"], url, "it shows the refund");

@@ -424,7 +424,7 @@ async fn a_renewal_by_debit_is_an_order_once_it_is_paid() {
         shop.after(&invoice, if succeeds { Action::Succeed } else { Action::Fail }).await;
         let orders = shop.orders().await;
         assert_eq!((orders.len(), shop.has_access()), (if succeeds { 2 } else { 1 }, true));
-        assert!(orders.iter().all(|stored| stored.order.status == OrderStatus::Paid));
+        assert!(orders.iter().all(|stored| stored.order.status == OrderStatus::Paid && stored.effects.facts.is_some()));
         let status = shop.subscription(&first).await.status;
         assert_eq!(status, if succeeds { SubscriptionStatus::Active } else { SubscriptionStatus::PastDue });
         assert_audit(&shop.db).await;
