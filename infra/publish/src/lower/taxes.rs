@@ -25,6 +25,7 @@ pub(super) fn check(file: &PaymentsFile, report: &mut Report) {
     for (field, is_written) in [
         ("only", !file.only.is_empty()),
         ("except", !file.except.is_empty()),
+        ("invoices", file.invoices),
         ("three_d_secure", file.three_d_secure != ThreeDSecure::Auto),
     ] {
         if is_written {

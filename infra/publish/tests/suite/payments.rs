@@ -108,6 +108,11 @@ fn taxes_are_said_by_words_that_fit_each_other() {
             "store.yaml, line 5, payments.only: is decided by Stripe where it sells in its own name",
         ),
         (
+            ", tax: managed, tax_code: txcd_10000000, invoices: true",
+            "",
+            "store.yaml, line 5, payments.invoices: is decided by Stripe",
+        ),
+        (
             ", tax: managed, tax_code: txcd_10000000, three_d_secure: always",
             "",
             "store.yaml, line 5, payments.three_d_secure: is decided by Stripe",

@@ -93,7 +93,8 @@ impl Undecided {
 fn of_disputes(disputes: &[StoredOrder], is_on: bool, now: i64) -> Vec<Finding> {
     const SOON: i64 = 3 * 86_400;
     let (mut by_itself, mut by_hand) = (Vec::new(), Vec::new());
-    for stored in disputes {
+    // Those of what the provider sells in its own name it answers itself.
+    for stored in disputes.iter().filter(|stored| !stored.is_sold_by_provider()) {
         let (id, effects) = (&stored.order.internal_id, &stored.effects);
         let awaited =
             effects.answers.iter().filter(|(id, _)| effects.disputes.get(*id).is_some_and(|it| needs_response(it)));

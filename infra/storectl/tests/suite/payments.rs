@@ -210,7 +210,7 @@ async fn connecting_checks_the_key_creates_the_endpoint_and_keeps_both_secrets()
     assert_eq!(shown["methods"], json!(["Stripe"]));
     let ways = &shown["stripe"]["at_stripe"]["ways"];
     assert_eq!((&ways["once"], &ways["not_offered"]), (&json!(["card", "paypal", "ideal", "sepa_debit"]), &json!([])));
-    assert_eq!(ways["subscriptions"], json!(["card", "paypal"]));
+    assert_eq!(ways["subscriptions"], json!(["card", "paypal", "sepa_debit"]));
     assert_eq!(paying.doctor("ways to pay").await["state"], "ok");
     configure(&paying.bench.db, |config| config.payments.only = ["card", "twint"].map(str::to_owned).to_vec()).await;
     let found = paying.doctor("ways to pay").await;

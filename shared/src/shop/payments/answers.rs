@@ -20,12 +20,15 @@ use crate::shop::subscriptions;
 use crate::table::keys::{self, Key};
 use crate::table::transaction::{Write, send, sent};
 use crate::table::{StoreError, TURNS, in_turns, read_live, read_published};
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 /// How many seconds before the bank takes no more evidence it is sent.
 pub const BEFORE: i64 = 86_400;
 /// The most earlier orders that are named.
 const EARLIER: usize = 5;
+/// The most of them whose cards are compared: each is a call to the provider.
+const CARDS: usize = 10;
 
 /// The answers once a state of a dispute is noted: the sweep looks at once at what the bank waits for.
 pub(super) fn noted(stored: &StoredOrder, dispute: &DisputeState, now: i64) -> Answers {
@@ -213,7 +216,10 @@ impl<P: Provider> Desk<'_, &P> {
             None => None,
         };
         let is_erased = order.owner.is_some() && owner.is_none();
-        if is_erased || !matches!(order.status, OrderStatus::Paid | OrderStatus::Refunded) {
+        if is_erased
+            || stored.is_sold_by_provider()
+            || !matches!(order.status, OrderStatus::Paid | OrderStatus::Refunded)
+        {
             return Ok(None);
         }
         let refunds = match stored.intent() {
@@ -245,26 +251,44 @@ impl<P: Provider> Desk<'_, &P> {
     }
 
     /// Orders that surely the same buyer has paid before, and that were neither disputed nor refunded, the newest first. A name
-    /// that was typed proves nothing: both logins must be proven. (The same card would prove as much.)
-    async fn earlier(&self, stored: &StoredOrder) -> Result<Vec<Order>, StoreError> {
-        let is_proven = |one: &StoredOrder| one.effects.via == Some(LoginKind::Proven);
-        let Some(owner) = stored.order.owner.filter(|_| is_proven(stored)) else { return Ok(Vec::new()) };
+    /// that was typed proves nothing: both logins must be proven, or both be paid by the same card.
+    async fn earlier(&self, stored: &StoredOrder) -> Result<Vec<Order>, SettleError> {
+        let Some(owner) = stored.order.owner else { return Ok(Vec::new()) };
+        let is_undisputed = |one: &StoredOrder| {
+            one.order.created_at < stored.order.created_at
+                && one.order.status == OrderStatus::Paid
+                && one.order.price > Money::ZERO
+                && one.is_checkout()
+                && one.effects.dispute.is_none()
+                && one.effects.refunded == Money::ZERO
+        };
         let ids = owned_orders::page(self.db, owner, None).await?.orders;
         let mut rows = self.db.batch_get(ids.iter().map(keys::order).collect()).await?;
-        let mut earlier = Vec::new();
+        let mut before = Vec::with_capacity(ids.len());
         for id in &ids {
-            let is_undisputed = |one: &StoredOrder| {
-                one.order.created_at < stored.order.created_at
-                    && one.order.status == OrderStatus::Paid
-                    && one.order.price > Money::ZERO
-                    && one.is_checkout()
-                    && one.effects.dispute.is_none()
-                    && one.effects.refunded == Money::ZERO
-            };
-            let found = StoredOrder::take(&mut rows, id)?;
-            earlier.extend(found.filter(|one| is_proven(one) && is_undisputed(one)).map(|one| one.order));
+            before.extend(StoredOrder::take(&mut rows, id)?.filter(is_undisputed));
         }
-        earlier.truncate(EARLIER);
+        let is_proven = |one: &StoredOrder| one.effects.via == Some(LoginKind::Proven);
+        let (proven, others): (Vec<_>, Vec<_>) =
+            before.into_iter().partition(|one| is_proven(stored) && is_proven(one));
+        let mut earlier: Vec<Order> = proven.into_iter().map(|one| one.order).take(EARLIER).collect();
+        let card = if others.is_empty() { None } else { self.card(stored).await? };
+        for one in others.into_iter().take(CARDS).filter(|_| card.is_some()) {
+            if earlier.len() < EARLIER && self.card(&one).await? == card {
+                earlier.push(one.order);
+            }
+        }
+        earlier.sort_by_key(|order| Reverse(order.created_at));
         Ok(earlier)
+    }
+
+    /// The card that paid an order; `None` if it was none, or the provider does not know the payment.
+    async fn card(&self, stored: &StoredOrder) -> Result<Option<String>, SettleError> {
+        let Some(session) = stored.session() else { return Ok(None) };
+        match self.provider.fetch(session).await {
+            Ok(state) => Ok(state.card),
+            Err(ProviderError::NoCheckout(_) | ProviderError::Refused(_)) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
     }
 }

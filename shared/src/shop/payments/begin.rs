@@ -143,10 +143,8 @@ pub(super) fn with_checkout(
         asked_at: None,
         account: account.id,
         live: Some(account.live),
-        // A subscription has invoices anyway. Where the provider is the seller, it makes them itself, and refuses the word.
-        invoice: config.payments.invoices
-            && order.effects.subscription.is_none()
-            && config.payments.tax != TaxMode::Managed,
+        // A subscription has invoices anyway.
+        invoice: config.payments.invoices && order.effects.subscription.is_none(),
         address,
         tax: config.payments.tax,
         tax_on_top: config.payments.tax != TaxMode::None && config.payments.tax_prices == TaxPrices::Exclusive,

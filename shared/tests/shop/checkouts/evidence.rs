@@ -234,12 +234,17 @@ async fn evidence_a_refund_and_the_end_of_the_dispute_may_come_at_once() {
 }
 
 #[tokio::test]
-async fn earlier_orders_are_named_only_if_both_logins_prove_who_paid() {
-    for (via, is_named) in [(LoginKind::Proven, true), (LoginKind::Name, false)] {
+async fn earlier_orders_are_named_only_if_both_logins_prove_who_paid_or_the_card_is_the_same() {
+    const OTHER: Action = Action::PayCard(5_555_555_555_554_444);
+    for (via, by, is_named) in
+        [(LoginKind::Proven, OTHER, true), (LoginKind::Name, OTHER, false), (LoginKind::Name, Action::Pay, true)]
+    {
         let shop = open().await;
         let first = shop.paid().await;
         shop.days(1);
-        let order = shop.paid().await;
+        let order = shop.checkout(1, &[(1, 1)], None).await;
+        shop.act(&order, by);
+        shop.settle(&order).await;
         shop.rewrite(&order, |stored| stored.effects.via = Some(via)).await;
         ask(&shop, &order, Action::Dispute(None)).await;
         shop.days(6);
