@@ -67,10 +67,7 @@ async fn main() -> ExitCode {
 }
 
 async fn run(options: &Options) -> Result<(), StartError> {
-    let movable = Arc::new(data::clock(options.data.as_deref())?);
-    if let Some(text) = &options.at {
-        movable.move_to(at(options, text)?).map_err(StartError::At)?;
-    }
+    let movable = Arc::new(clock(options)?);
     let (clock, now) = (Arc::clone(&movable) as Arc<dyn Clock>, movable.seconds());
     let listener = server::listen(options.port, "--port").await?;
     let shop_listener = listen_after(options, 1, options.demo_port, "--demo-port").await?;
@@ -160,11 +157,16 @@ fn template(options: &Options, shop: &str) -> Result<(Template, String), StartEr
 }
 
 /// The store with its pictures. Those that a deployed shop refuses are noted, and served as they are.
-/// The second that `--at` names, since 1970 UTC.
-fn at(options: &Options, text: &str) -> Result<i64, StartError> {
-    let store = |faults| StartError::Store { dir: options.store.clone(), faults };
-    let files = publish::read(&options.store).map_err(store)?;
-    publish::second(&files, text).map_err(|error| StartError::At(error.to_string()))
+/// The clock of the data directory, or one that is where `--at` says.
+fn clock(options: &Options) -> Result<MovableClock, StartError> {
+    let clock = data::clock(options.data.as_deref())?;
+    if let Some(text) = &options.at {
+        let store = |faults| StartError::Store { dir: options.store.clone(), faults };
+        let files = publish::read(&options.store).map_err(store)?;
+        let second = publish::second(&files, text).map_err(|error| StartError::At(error.to_string()))?;
+        clock.move_to(second).map_err(StartError::At)?;
+    }
+    Ok(clock)
 }
 
 fn read_store(options: &Options, now: i64) -> Result<(Store, Vec<Picture>), StartError> {

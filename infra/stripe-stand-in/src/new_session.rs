@@ -130,7 +130,6 @@ pub(super) fn create_session(state: &mut State, input: &Input<'_>) -> Result<Val
     let (allowed, excluded) =
         (named(tree, "allowed_payment_method_types"), named(tree, "excluded_payment_method_types"));
     let methods = methods(state, allowed.as_deref(), excluded.as_deref())?;
-    let tax = taxed(tree)?;
     let id = state.id("cs");
     let session = Session {
         id: id.clone(),
@@ -157,7 +156,7 @@ pub(super) fn create_session(state: &mut State, input: &Input<'_>) -> Result<Val
         customer,
         subscription: None,
         invoice: None,
-        tax,
+        tax: taxed(tree)?,
         has_invoice: boolean(tree, &["invoice_creation", "enabled"]).unwrap_or_default(),
     };
     state.sessions.insert(id.clone(), session);

@@ -266,6 +266,13 @@ impl State {
         self.end_periods(now) || is_any
     }
 
+    fn pay_card(&mut self, session: &str, number: u64, now: i64) -> Result<(), String> {
+        self.card = number;
+        let paid = self.pay_by(session, "card", now);
+        self.card = CARD;
+        paid
+    }
+
     /// Does an action to a session, or to an invoice and its subscription, or says why it is not possible.
     pub(super) fn act(&mut self, session: &str, action: &Action, now: i64) -> Result<(), String> {
         self.tick(now);
@@ -282,12 +289,7 @@ impl State {
             Action::PayDelayed => self.pay_by(session, "sepa_debit", now),
             Action::PayBy(method) => self.pay_by(session, method, now),
             Action::Decline | Action::PayCard(DECLINED) => self.decline(session, now),
-            Action::PayCard(number) => {
-                self.card = *number;
-                let paid = self.pay_by(session, "card", now);
-                self.card = CARD;
-                paid
-            }
+            Action::PayCard(number) => self.pay_card(session, *number, now),
             Action::PayAbroad => self.pay_abroad(session, now),
             Action::Succeed => self.settle(session, now, true),
             Action::Fail => self.settle(session, now, false),

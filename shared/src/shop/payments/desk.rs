@@ -281,7 +281,7 @@ impl<P: Provider> Desk<'_, &P> {
         let facts = facts.as_ref();
         let tax = tax_of(&stored.order, &stored.effects, state);
         let tax = tax.as_ref();
-        let step = Step { intent, period, card, facts, tax, ..Step::to(OrderStatus::Paid, self.clock.seconds()) };
+        let step = Step { intent, period, card, tax, facts, ..Step::to(OrderStatus::Paid, self.clock.seconds()) };
         match write_paid(self.db, self.clock, stored, &step).await? {
             Ok(()) => return Ok(()),
             Err(OrderRefusal::Card) if !stored.effects.card_banned => {
