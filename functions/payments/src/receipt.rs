@@ -101,8 +101,10 @@ impl Endpoint for Receipt {
     ) -> Result<Self::Reply, Failure> {
         let base = &state.base;
         let hit = limiter::hit(&base.db, REQUESTS, &address, base.clock.millis());
-        let (hit, found) = tokio::join!(hit, read(state, &body.order_id, Some(claim)));
-        let (stored, caller) = found?;
+        let found = read(state, &body.order_id, Some(claim));
+        // Of data of an earlier version nothing is read.
+        let (hit, found, active) = tokio::join!(hit, found, base.published.active_version());
+        let ((stored, caller), _) = (found?, active?);
         if caller.is_none() {
             return Err(Error::Unauthorized);
         }
