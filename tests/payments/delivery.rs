@@ -3,7 +3,7 @@
 use super::support::{act, add, begin, call, create, enter, login};
 use crate::support::{fields, item, republish};
 use serde_json::{Value, json};
-use shared::model::CommandId;
+use shared::model::{CommandId, TaxMode, TaxPrices};
 use shared::shop::delivery::done;
 use std::time::Duration;
 use stripe_stand_in::Action;
@@ -40,6 +40,27 @@ async fn open(online: bool) -> TestStore {
 async fn served(store: &TestStore) -> Vec<u32> {
     let rows = store.poll().await;
     rows.as_array().unwrap().iter().map(|row| u32::try_from(row["id"].as_u64().unwrap()).unwrap()).collect()
+}
+
+#[tokio::test]
+async fn tax_that_came_on_top_is_in_the_price_and_named() {
+    let store = TestStore::open().await;
+    republish(&store, |files| {
+        let payments = &mut files.store.content.payments;
+        (payments.tax, payments.tax_prices) = (TaxMode::Stripe.into(), Some(TaxPrices::Exclusive.into()));
+    })
+    .await;
+    let token = login(&store, "Buyer").await;
+    add(&store, &token, 201, 1).await;
+    let begun = create(&store, &token).await;
+    let sums = async || {
+        let shown = lines(&store, &token, &begun.order).await;
+        let status = call(&store, &token, "/payments/checkStatus", &json!({ "order_id": begun.order })).await.json();
+        json!([status["order_data"]["price"], shown["tax"], shown["lines"][0]["total"]])
+    };
+    assert_eq!(sums().await, json!([1.99, 0, 1.99]));
+    act(&store, &begun, &Action::Pay).await;
+    assert_eq!(sums().await, json!([2.37, 0.38, 1.99]));
 }
 
 #[tokio::test]

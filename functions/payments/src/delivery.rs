@@ -53,6 +53,8 @@ pub struct ShownBody {
     lines: Vec<LineBody>,
     /// The name of the account that it belongs to. Null after a guest checkout.
     player: Option<String>,
+    /// Money: the tax in the price, in the order's currency. 0 if none was charged, or the order is not paid.
+    tax: Decimal,
     /// Money: the part of the price that was refunded, in the order's currency.
     refunded: Decimal,
     /// When the last refund became known: `YYYY-MM-DD HH:MM:SS` in UTC. Null without one.
@@ -127,6 +129,7 @@ impl Endpoint for Delivery {
                 DeliveryReply::Shown(Box::new(ShownBody {
                     lines: bodies(lines, order, &items, &active, format),
                     player: order.owner.and(caller).map(|user| user.username),
+                    tax: format.money(order.tax.as_ref().map_or(Money::ZERO, |tax| tax.amount)),
                     refunded: format.money(stored.came_back()),
                     refunded_at: refunded_at(stored).map(money::date_and_time),
                     is_uncharged: is_uncharged(stored),

@@ -183,6 +183,7 @@ export default {
   "order.state.PAID": "Paid",
   "order.state.PENDING": "Waiting for the payment",
   "order.state.REFUNDED": "Refunded",
+  "order.tax": "Of which tax",
   "order.thanks": "Thank you!",
   "orders": "Orders",
   "orders.here": "These were made with this login in this browser.",

@@ -158,6 +158,7 @@ function summary(found, order, delivery, isReturn) {
       own?.coupon && [t("code.coupon"), own.coupon],
       own?.gift_card && [t("code.gift"), own.gift_card],
       [t("order.amount"), moneyIn(order.price, order.currency)],
+      delivery.tax > 0 && [t("order.tax"), moneyIn(delivery.tax, order.currency)],
       refund(delivery, order),
     ].filter(Boolean).map(([name, text]) => h("div", {}, h("dt", {}, name), h("dd", {}, text)))),
     own?.has_receipt && receipt(order),
