@@ -165,10 +165,8 @@ impl OrderFacts<'_> {
         if !self.earlier.is_empty() {
             let order = |one: &Order| format!("order {} of {}, {}", one.id, at(one.created_at), self.price(one.price));
             let all: Vec<String> = self.earlier.iter().map(order).collect();
-            lines.push(format!(
-                "The same account paid earlier, with a confirmed login and undisputed: {}.",
-                all.join("; ")
-            ));
+            let how = "with a confirmed login as this time, or by the same card";
+            lines.push(format!("The same account paid earlier, {how}, and undisputed: {}.", all.join("; ")));
         }
         lines
     }

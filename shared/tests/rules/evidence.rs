@@ -82,7 +82,7 @@ fn a_bank_reads_what_was_bought_and_given_and_refunded_and_by_whom() {
         (
             "uncategorized_text",
             "The buyer's login was confirmed in the game, or by a token that the store gave to the account.\n\
-             The same account paid earlier, with a confirmed login and undisputed: order 1 of 2026-06-14 12:00:00 UTC, 2.00 EUR.",
+             The same account paid earlier, with a confirmed login as this time, or by the same card, and undisputed: order 1 of 2026-06-14 12:00:00 UTC, 2.00 EUR.",
         ),
     ];
     assert_eq!(found, expected.map(|(field, text)| (field.to_owned(), text.to_owned())).into());
