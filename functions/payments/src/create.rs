@@ -27,9 +27,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The requests that an address may send, with refused ones and those to payments/portal and payments/receipt. Those that begin a checkout
-/// count toward [`CHECKOUTS`] as well.
+/// The requests that an address may send, with refused ones and those to payments/portal and payments/receipt. Those that begin
+/// a checkout count toward [`CHECKOUTS`] as well.
 pub const REQUESTS: RateLimit = RateLimit { kind: "pay", requests: 60, seconds: 600 };
+/// When a request is over that limit, for the documentation.
+pub const TOO_MANY_REQUESTS: &str =
+    "This address has sent 60 requests to payments/create, payments/portal and payments/receipt in 10 minutes";
 /// The most entries of `details`.
 const MAX_DETAILS: usize = 8;
 /// The most characters of an entry of `details`.

@@ -1,6 +1,6 @@
 //! POST /payments/portal: the provider's page of the buyer's subscriptions (api.md, "POST /payments/portal").
 
-use crate::create::REQUESTS;
+use crate::create::{REQUESTS, TOO_MANY_REQUESTS};
 use crate::{DEADLINE, State};
 use lambda_http::http::StatusCode;
 use serde::Serialize;
@@ -58,10 +58,7 @@ impl Refusal for PortalRefusal {
 
     fn documented() -> Vec<(&'static str, Self)> {
         vec![
-            (
-                "This address has sent 60 requests to payments/create, payments/portal and payments/receipt in 10 minutes",
-                Self::TooManyAttempts { retry_seconds: REQUESTS.seconds },
-            ),
+            (TOO_MANY_REQUESTS, Self::TooManyAttempts { retry_seconds: REQUESTS.seconds }),
             (
                 "The login is one by name, which is not a proof, and the provider's account has no page to log in",
                 Self::NameOnly,

@@ -2,7 +2,7 @@
 //! and not stored: who has it sees what the buyer gave the provider.
 
 use crate::check_status::{FORBIDDEN, NOT_FOUND, read};
-use crate::create::REQUESTS;
+use crate::create::{REQUESTS, TOO_MANY_REQUESTS};
 use crate::delivery::may_act;
 use crate::{DEADLINE, State};
 use lambda_http::http::StatusCode;
@@ -67,10 +67,7 @@ impl Refusal for ReceiptRefusal {
 
     fn documented() -> Vec<(&'static str, Self)> {
         vec![
-            (
-                "This address has sent 60 requests to payments/create, payments/portal and payments/receipt in 10 minutes",
-                Self::TooManyAttempts { retry_seconds: REQUESTS.seconds },
-            ),
+            (TOO_MANY_REQUESTS, Self::TooManyAttempts { retry_seconds: REQUESTS.seconds }),
             ("The order does not exist", Self::Unknown),
             ("The order belongs to another user", Self::Foreign),
             ("The login is one by name, and not the one that paid", Self::NameOnly),

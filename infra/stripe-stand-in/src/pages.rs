@@ -75,6 +75,8 @@ fn is_from_here(head: &Parts) -> bool {
     origin.to_str().is_ok_and(|origin| origin == format!("http://{host}"))
 }
 
+const DECLINED: &str = "Your card was declined. Nothing was charged.";
+
 /// Does what a button says, and sends the buyer where Stripe would.
 fn act(state: &mut State, id: &str, fields: &Parameters, now: i64) -> Response<Bytes> {
     let session = state.sessions.get(id).cloned();
@@ -93,22 +95,12 @@ fn act(state: &mut State, id: &str, fields: &Parameters, now: i64) -> Response<B
                 | Action::PayCard(_)
                 | Action::PayFrom(_),
             ),
-            Some(_),
-        ) if state.sessions.get(id).is_some_and(|session| session.status == "open") => {
-            shown(state, id, "Your card was declined. Nothing was charged.")
-        }
-        (
-            Ok(
-                Action::Pay
-                | Action::PayDelayed
-                | Action::PayBy(_)
-                | Action::PayAbroad
-                | Action::PayCard(_)
-                | Action::PayFrom(_),
-            ),
             Some(session),
-        ) => redirect(&session.return_url()),
-        (Ok(Action::Decline), _) => shown(state, id, "Your card was declined. Nothing was charged."),
+        ) => match state.sessions.get(id).map(|session| session.status) {
+            Some("open") => shown(state, id, DECLINED),
+            _ => redirect(&session.return_url()),
+        },
+        (Ok(Action::Decline), _) => shown(state, id, DECLINED),
         (Ok(_), _) => redirect(&here),
         (Err(reason), _) => shown(state, id, &reason),
     }

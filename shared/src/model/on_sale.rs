@@ -23,10 +23,6 @@ impl OnSale {
         self.until.is_some_and(|until| until <= now)
     }
 
-    pub fn is_now(self, now: i64) -> bool {
-        self.begins(now).is_none() && !self.is_over(now)
-    }
-
     /// The part of it that is within another.
     #[must_use]
     pub fn within(self, outer: Self) -> Self {
@@ -44,16 +40,20 @@ impl OnSale {
 mod tests {
     use super::*;
 
+    fn is_now(on_sale: OnSale, now: i64) -> bool {
+        on_sale.begins(now).is_none() && !on_sale.is_over(now)
+    }
+
     #[test]
     fn it_begins_and_ends_at_its_seconds() {
         let spring = OnSale { from: Some(10), until: Some(20) };
-        let state = |now| (spring.begins(now), spring.is_now(now), spring.is_over(now), spring.edge(now));
+        let state = |now| (spring.begins(now), is_now(spring, now), spring.is_over(now), spring.edge(now));
         assert_eq!(state(9), (Some(10), false, false, Some(10)));
         assert_eq!(state(10), (None, true, false, Some(20)));
         assert_eq!(state(19), (None, true, false, Some(20)));
         assert_eq!(state(20), (None, false, true, None));
         let always = OnSale::default();
-        assert_eq!((always.is_now(i64::MIN), always.is_now(i64::MAX), always.edge(0)), (true, true, None));
+        assert_eq!((is_now(always, i64::MIN), is_now(always, i64::MAX), always.edge(0)), (true, true, None));
     }
 
     #[test]
@@ -63,8 +63,8 @@ mod tests {
         for (inner, outer) in any().flat_map(|inner| any().map(move |outer| (inner, outer))) {
             for now in 0..20 {
                 assert_eq!(
-                    inner.within(outer).is_now(now),
-                    inner.is_now(now) && outer.is_now(now),
+                    is_now(inner.within(outer), now),
+                    is_now(inner, now) && is_now(outer, now),
                     "{inner:?} {outer:?}"
                 );
             }

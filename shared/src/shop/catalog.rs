@@ -21,10 +21,9 @@ pub struct CategoryPage<D> {
 impl<D> CategoryPage<D> {
     /// The category and its subcategories without those whose sale is over; `None` if the category's own is.
     pub fn at(&self, now: i64) -> Option<(&CategoryWithItems, Vec<&CategoryWithItems>)> {
-        let mut shown = self.categories.iter().filter(|category| !category.head.on_sale.is_over(now));
-        let own = self.categories.first().filter(|own| !own.head.on_sale.is_over(now))?;
-        shown.next();
-        Some((own, shown.collect()))
+        let is_shown = |category: &&CategoryWithItems| !category.head.on_sale.is_over(now);
+        let (own, subcategories) = self.categories.split_first()?;
+        is_shown(&own).then(|| (own, subcategories.iter().filter(is_shown).collect()))
     }
 
     /// The next second after `now` at which the calendar changes the page.

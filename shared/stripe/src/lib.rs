@@ -35,7 +35,7 @@ pub use objects::{
 };
 pub use portal::{LoginPage, PortalConfiguration, PortalSession};
 pub use refund::{NewRefund, Refund, RefundStatus};
-pub use session::{Address, Line, NewSession, NewSubscription, NewTax, PaymentStatus, Session, SessionStatus};
+pub use session::{Line, NewSession, NewSubscription, NewTax, PaymentStatus, Session, SessionStatus};
 pub use setup::{Account, Balance, Deleted, EndpointStatus, NewWebhookEndpoint, TaxCode, TaxSettings, WebhookEndpoint};
 pub use subscription::{
     BillingReason, Invoice, InvoiceLine, InvoicePayment, InvoiceStatus, PauseCollection, Period, Subscription,

@@ -182,11 +182,11 @@ pub struct CardDetails {
 /// What a buyer gave with a payment.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct BillingDetails {
-    pub address: Option<BillingAddress>,
+    pub address: Option<Address>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub struct BillingAddress {
+pub struct Address {
     /// As two letters.
     pub country: Option<String>,
 }

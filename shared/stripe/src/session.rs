@@ -4,7 +4,7 @@ use crate::call::{Call, path};
 use crate::form::Form;
 use crate::list::{List, Metadata};
 use crate::names::names;
-use crate::objects::{Expandable, PaymentIntent};
+use crate::objects::{BillingDetails, Expandable, PaymentIntent};
 use crate::subscription::Invoice;
 use crate::values::{IdempotencyKey, ObjectId};
 use serde::Deserialize;
@@ -125,7 +125,7 @@ pub struct Session {
     pub subscription: Option<ObjectId>,
     pub customer: Option<ObjectId>,
     pub total_details: Option<TotalDetails>,
-    pub customer_details: Option<CustomerDetails>,
+    pub customer_details: Option<BillingDetails>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -151,18 +151,6 @@ pub struct TaxPart {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct TaxRate {
     pub percentage: serde_json::Number,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub struct CustomerDetails {
-    pub address: Option<Address>,
-}
-
-/// The part of an address that is used.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub struct Address {
-    /// In two letters.
-    pub country: Option<String>,
 }
 
 impl NewSession<'_> {

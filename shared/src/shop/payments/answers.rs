@@ -281,14 +281,4 @@ impl<P: Provider> Desk<'_, &P> {
         earlier.sort_by_key(|order| Reverse(order.created_at));
         Ok(earlier)
     }
-
-    /// The card that paid an order; `None` if it was none, or the provider does not know the payment.
-    async fn card(&self, stored: &StoredOrder) -> Result<Option<String>, SettleError> {
-        let Some(session) = stored.session() else { return Ok(None) };
-        match self.provider.fetch(session).await {
-            Ok(state) => Ok(state.card),
-            Err(ProviderError::NoCheckout(_) | ProviderError::Refused(_)) => Ok(None),
-            Err(error) => Err(error.into()),
-        }
-    }
 }

@@ -20,6 +20,16 @@ pub(in crate::shop) fn hash_of(salt: &str, fingerprint: &str) -> String {
 }
 
 impl<P: Provider> Desk<'_, &P> {
+    /// The fingerprint of the card that paid an order; `None` if it was not paid by card.
+    pub(super) async fn card(&self, stored: &StoredOrder) -> Result<Option<String>, ProviderError> {
+        let Some(intent) = stored.intent() else { return Ok(None) };
+        match self.provider.card_of(intent).await {
+            // It was paid in another account, or in the other mode.
+            Err(ProviderError::NoCheckout(_)) => Ok(None),
+            found => found,
+        }
+    }
+
     /// Bans the cards that the orders of an account were paid with, together with its name. Returns how many. After an error the
     /// same call may be repeated.
     pub async fn ban_cards(&self, name: &UserName, user: UserId) -> Result<usize, SettleError> {
@@ -29,13 +39,8 @@ impl<P: Provider> Desk<'_, &P> {
             let page = owned_orders::page(self.db, user, cursor.as_deref()).await?;
             for id in &page.orders {
                 let stored = orders::get(self.db, id).await?;
-                let Some(intent) = stored.as_ref().and_then(StoredOrder::intent) else { continue };
-                match self.provider.card_of(intent).await {
-                    Ok(card) => cards.extend(card.map(|card| hash_of(&salt, &card))),
-                    // It was paid in another account, or in the other mode.
-                    Err(ProviderError::NoCheckout(_)) => {}
-                    Err(error) => return Err(error.into()),
-                }
+                let Some(stored) = stored else { continue };
+                cards.extend(self.card(&stored).await?.map(|card| hash_of(&salt, &card)));
             }
             cursor = page.next;
             if cursor.is_none() || cards.len() >= MOST {
