@@ -2,9 +2,9 @@
 //! the table when every order is over.
 
 use super::cart::Cart;
-use super::made::Made;
+use super::made::{Line, Made};
 use super::model::{Books, Buyer, NoOrder, Stage, State, Status};
-use super::shop::{BALANCE, CARD, LEAST, LIMITED, MONTHLY, TENTH, TENTH_USES, THREE, THREE_USES, Version};
+use super::shop::{BALANCE, CARD, LEAST, LIMITED, MONTHLY, OPTIONS, TENTH, TENTH_USES, THREE, THREE_USES, Version};
 use super::subscription::last_run;
 use std::collections::BTreeSet;
 
@@ -97,7 +97,8 @@ impl Buyer {
             made.total() == total
                 // What was read of the card may have been less, if an order was refunded meanwhile.
                 && made.from_card <= from_card
-                && self.sold(state) + made.units(LIMITED) <= version.limit
+                // A limit that was lowered since refuses units of its own item alone.
+                && (made.units(LIMITED) == 0 || self.sold(state) + made.units(LIMITED) <= version.limit)
         };
         let is_left = match made.coupon {
             Some(TENTH) => self.uses(state, TENTH, None) < TENTH_USES,
@@ -139,4 +140,26 @@ impl Buyer {
             given: sum(&kept),
         }
     }
+}
+
+#[test]
+fn a_limit_below_what_is_sold_refuses_its_own_item_alone() {
+    let line = |item: u8| Line { id: 1, item, count: 1, choice: 0 };
+    let made = |item: u8, count: u16, price: i64| Made {
+        id: item.to_string(),
+        lines: vec![Line { count, ..line(item) }],
+        coupon: None,
+        from_card: 0,
+        price,
+        tax: 0,
+        period: None,
+    };
+    let buyer = Buyer { made: vec![made(LIMITED, 6, 1_800), made(OPTIONS, 1, 500), made(LIMITED, 1, 300)] };
+    let mut state = buyer.start();
+    state.orders[0].status = Status::Paid;
+    let mut begins = |place: usize, item: u8| {
+        state.cart.lines = vec![line(item)];
+        buyer.begin(&state, place, &[Version { price: 500, limit: 4 }]).is_some()
+    };
+    assert_eq!((begins(1, OPTIONS), begins(2, LIMITED)), (true, false));
 }
