@@ -199,7 +199,8 @@ fn ended(records: &[Record], buyer: usize, order: &str, (begun, last): (u64, u64
         matches!(&record.what, What::Noticed(id) if id == order) && expired.is_some_and(|end| record.call > end.call)
     });
     let call = may_end.map(|record| record.call).min().unwrap_or(begun + 1);
-    (call, told.filter_map(|record| record.ret).min().unwrap_or(last))
+    // What the last request began without a response ends after it.
+    (call, told.filter_map(|record| record.ret).min().unwrap_or(last).max(call + 1))
 }
 
 async fn run(bench: &Arc<Bench>, number: usize, plan: Vec<Vec<Deal>>, seed: u64) -> Result<Outcome, String> {
@@ -295,4 +296,18 @@ fn many_buyers_never_get_more_than_there_is() {
         panic!("HISTORIES_SEED={seed}\n{error}");
     }
     assert!(orders > count, "{text}");
+}
+
+#[test]
+fn an_order_that_the_last_request_began_without_a_response_may_have_ended() {
+    let records = [Record { worker: 0, what: What::Create(None), call: 1, ret: None }];
+    let (begun, last) = begun(&records, 0, "order", 2);
+    let (ended, over) = ended(&records, 0, "order", (begun, last));
+    let (deal, amount) = (0, 1);
+    let events = [
+        Event { op: Use::Take { deal, amount }, call: begun, ret: Some(last) },
+        Event { op: Use::GiveBack { deal, amount }, call: ended, ret: Some(over) },
+    ];
+    let verdict = check(&Resource, &Resource::with(1), &events);
+    assert!(!matches!(verdict, Verdict::Unexplained { .. }), "from {ended} to {over}");
 }
