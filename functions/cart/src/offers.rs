@@ -6,7 +6,7 @@ use serde::Serialize;
 use shared::endpoint::{Endpoint, Error, ErrorBody, Json, RoundTrips};
 use shared::model::{ActiveVersion, ItemId, ItemType, Promotions, Server, ServerId, Sold, StoreConfig};
 use shared::money::{CurrencyFormat, Decimal};
-use shared::rules::pricing::{Limits, Offer, offers};
+use shared::rules::pricing::{Limits, Offer, Terms, offers};
 use shared::table::{StoreError, keys};
 use shared::token::Claim;
 use std::borrow::Cow;
@@ -62,7 +62,8 @@ impl Endpoint for GetPromoted {
         let context = context::authenticate(claim, active, rows?)?.ok_or(Error::Unauthorized)?;
         let sold = context.without_own_hold(sold);
         let config = &context.active.config;
-        let offers = offers(&promotions, &context.cart, &sold, context.owner(state.base.clock.seconds()));
+        let now = state.base.clock.seconds();
+        let offers = offers(&promotions, &context.cart, Terms { sold: &sold, now }, context.owner(now));
         let bodies: Vec<OfferBody<'_>> = offers.iter().map(|offer| body_of(offer, config)).collect();
         Ok(Json::of(&bodies))
     }

@@ -12,7 +12,7 @@ use shared::model::{
     ParseSlugError, Server, Sold, StoreConfig,
 };
 use shared::money::{CurrencyFormat, Decimal, date_and_time};
-use shared::rules::pricing::{Availability, Buyer, Limits, UpgradeCredit, availability_with_credit};
+use shared::rules::pricing::{Availability, Buyer, Limits, Terms, UpgradeCredit, availability_with_credit};
 use shared::shop::catalog::{CategoryPage, category_page};
 use shared::table::{StoreError, keys};
 use shared::token::Claim;
@@ -198,7 +198,8 @@ impl Endpoint for GetCategory {
         let now = state.base.clock.seconds();
         let (own, subcategories) = page.at(now).ok_or(Error::Refused(UnknownCategory))?;
         let buyer = bought.as_ref().map(|bought| bought.at(now));
-        let body = |category| section_body(category, &sold, buyer, &active.config, now);
+        let terms = Terms { sold: &sold, now };
+        let body = |category| section_body(category, terms, buyer, &active.config);
         let render = || Detail { own: body(own), subcategories: subcategories.iter().copied().map(body).collect() };
         let rendered = match buyer {
             Some(buyer) if has_bought(&page.categories, buyer) => return Ok(Json::of(&render())),
@@ -243,13 +244,12 @@ async fn load(state: &State, active: Arc<ActiveVersion>, path: Option<&CategoryP
 
 fn section_body<'a>(
     category: &'a CategoryWithItems,
-    sold: &Sold,
+    terms: Terms<'_>,
     buyer: Option<Buyer<'_>>,
     config: &StoreConfig,
-    now: i64,
 ) -> SectionBody<'a> {
     let credit = UpgradeCredit::of(&category.price_tiers(), buyer);
-    let listed = category.items.iter().filter(|item| item.is_listed(now));
+    let listed = category.items.iter().filter(|item| item.is_listed(terms.now));
     SectionBody {
         category: CategoryBody {
             id: category.head.id,
@@ -261,7 +261,7 @@ fn section_body<'a>(
             is_comparison: (!category.comparison.is_empty()).then_some(true),
         },
         items: listed
-            .map(|item| item_body(item, availability_with_credit(item, credit, sold, buyer, now), config, now))
+            .map(|item| item_body(item, availability_with_credit(item, credit, terms, buyer), config, terms.now))
             .collect(),
     }
 }

@@ -7,7 +7,7 @@ use serde::Serialize;
 use shared::endpoint::{Endpoint, Error, Json, RoundTrips};
 use shared::model::{ActiveVersion, Deals, ItemId, PublishedItem, Sold, StoreConfig};
 use shared::money::{CurrencyFormat, Decimal, date_and_time};
-use shared::rules::pricing::{Limits, availability};
+use shared::rules::pricing::{Limits, Terms, availability};
 use shared::table::{StoreError, keys};
 use shared::token::Claim;
 use std::borrow::Cow;
@@ -72,7 +72,8 @@ impl Endpoint for GetFeaturedDeals {
         let (active, (deals, sold)) = published?;
         let buyer = buyer?;
         let now = state.base.clock.seconds();
-        let shown = |deal| shown(deal, &sold, buyer.as_ref(), now, &active.config);
+        let terms = Terms { sold: &sold, now };
+        let shown = |deal| shown(deal, terms, buyer.as_ref(), &active.config);
         let deals: Vec<Deal<'_>> = deals.0.iter().filter(|deal| deal.item.is_listed(now)).map(shown).collect();
         Ok(Json::of(&deals))
     }
@@ -93,9 +94,9 @@ async fn buyer(state: &State, claim: Option<Claim>) -> Result<Option<Buyer>, Sto
     }
 }
 
-fn shown<'a>(deal: &'a PublishedItem, sold: &Sold, buyer: Option<&Buyer>, now: i64, config: &StoreConfig) -> Deal<'a> {
+fn shown<'a>(deal: &'a PublishedItem, terms: Terms<'_>, buyer: Option<&Buyer>, config: &StoreConfig) -> Deal<'a> {
     let (item, format) = (&deal.item, CurrencyFormat::new(config.digits));
-    let availability = availability(item, &deal.price_tiers, sold, buyer.map(|buyer| buyer.purchases.at(now)), now);
+    let availability = availability(item, &deal.price_tiers, terms, buyer.map(|buyer| buyer.purchases.at(terms.now)));
     Deal {
         id: item.id,
         name: &item.name,

@@ -6,7 +6,7 @@ use lambda_http::http::StatusCode;
 use serde::Serialize;
 use shared::endpoint::{Endpoint, Error, Json, PathId, Refusal, RoundTrips, Visitor};
 use shared::model::{ActiveVersion, ItemId, PeriodUnit, PublishedItem, Sold};
-use shared::rules::pricing::availability;
+use shared::rules::pricing::{Terms, availability};
 use shared::table::{StoreError, keys};
 use std::sync::Arc;
 
@@ -88,7 +88,7 @@ impl Endpoint for GetItem {
         let (published, sold) = found.ok_or(Error::Refused(UnknownItem))?;
         let item = &published.item;
         let caller = buyer.as_ref().map(|buyer| buyer.purchases.at(now));
-        let availability = availability(item, &published.price_tiers, &sold, caller, now);
+        let availability = availability(item, &published.price_tiers, Terms { sold: &sold, now }, caller);
         Ok(Json::of(&Reply {
             item: item_body(item, availability, &active.config, now),
             gifting: item.gifting,

@@ -12,7 +12,7 @@ use shared::model::{
     UserNameError,
 };
 use shared::money::{self, CurrencyFormat, Decimal};
-use shared::rules::pricing::{Buyer, availability};
+use shared::rules::pricing::{Buyer, Terms, availability};
 use shared::shop::accounts::names;
 use shared::shop::catalog::ItemPlan;
 use shared::shop::statistics;
@@ -155,7 +155,7 @@ fn body<'a>(
     // Of items with the same sum, the first.
     let top = shown.iter().rev().max_by_key(|(_, paid)| *paid).map(|(published, _)| &published.item);
     let items = shown.iter().map(|(published, _)| {
-        let available = availability(&published.item, &published.price_tiers, sold, None, now);
+        let available = availability(&published.item, &published.price_tiers, Terms { sold, now }, None);
         item_body(&published.item, available, config, now)
     });
     ProfileReply {

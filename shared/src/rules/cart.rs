@@ -1,7 +1,7 @@
 //! The price of a cart: its present lines, and the sums over them (rules.md, "Carts").
 
-use super::pricing::{Availability, Buyer, Quote, availability, is_cumulative};
-use crate::model::{CategoryId, Item, Items, Line, LineId, Money, PaymentType, PublishedItem, Sold};
+use super::pricing::{Availability, Buyer, Quote, Terms, availability, is_cumulative};
+use crate::model::{CategoryId, Item, Items, Line, LineId, Money, PaymentType, PublishedItem};
 use std::collections::BTreeMap;
 
 /// A line of a cart with its current price and availability.
@@ -58,13 +58,13 @@ pub fn is_own_step(line: &Line, published: &PublishedItem) -> bool {
 /// Prices every line whose item is still published, in the order of the cart. What the owner bought counts for their
 /// own lines only: a gift costs the sale price, and its limit for one user is the recipient's, who is not known here. A
 /// line is unavailable if its item has become a subscription since it was added, or is none any more.
-pub fn price_lines<'a>(lines: &'a [Line], items: &'a Items, sold: &Sold, owner: Buyer<'_>) -> Vec<PricedLine<'a>> {
+pub fn price_lines<'a>(lines: &'a [Line], items: &'a Items, terms: Terms<'_>, owner: Buyer<'_>) -> Vec<PricedLine<'a>> {
     let priced = lines.iter().filter_map(|line| {
         let published = items.get(&line.item)?.as_ref();
         let item = &published.item;
         let mut availability = match line.payment_type {
-            PaymentType::Gift => availability(item, &[], sold, None, owner.now),
-            _ => availability(item, &published.price_tiers, sold, Some(owner), owner.now),
+            PaymentType::Gift => availability(item, &[], terms, None),
+            _ => availability(item, &published.price_tiers, terms, Some(owner)),
         };
         if (line.payment_type == PaymentType::Subscription) != item.is_subscription {
             availability = Availability { quote: Quote::of_sale(item), unavailable: true, ..availability };

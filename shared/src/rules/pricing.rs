@@ -15,6 +15,15 @@ pub struct Buyer<'a> {
     pub now: i64,
 }
 
+/// The state of the store, as far as it decides about prices and about what can be bought.
+#[derive(Debug, Clone, Copy)]
+pub struct Terms<'a> {
+    /// Units sold of the items that are asked about.
+    pub sold: &'a Sold,
+    /// The current second.
+    pub now: i64,
+}
+
 impl Buyer<'_> {
     /// What the buyer owns of an item. A subscription lasts as long as it gives access, also while a renewal is awaited.
     pub fn owned(&self, item: ItemId) -> Owned {
@@ -75,12 +84,12 @@ pub struct Limits {
 
 impl Limits {
     /// The limits of an item for a caller.
-    pub fn of(item: &Item, sold: &Sold, buyer: Option<Buyer<'_>>) -> Self {
+    pub fn of(item: &Item, terms: Terms<'_>, buyer: Option<Buyer<'_>>) -> Self {
         let user = item.user_limit.filter(|_| buyer.is_some());
         let bought = buyer.map(|buyer| u64::from(buyer.owned(item.id).units));
         Self {
             global: item.global_limit,
-            global_current: item.global_limit.map(|_| sold.get(&item.id).copied().unwrap_or_default()),
+            global_current: item.global_limit.map(|_| terms.sold.get(&item.id).copied().unwrap_or_default()),
             user,
             user_current: user.and(bought),
         }
@@ -129,20 +138,19 @@ impl UpgradeCredit {
 }
 
 /// The availability of `item` for a caller. `tiers` are the price tiers of its category, empty if the category is not
-/// cumulative; `buyer` is a logged-in caller, `now` the current second.
-pub fn availability(item: &Item, tiers: &[PriceTier], sold: &Sold, buyer: Option<Buyer<'_>>, now: i64) -> Availability {
-    availability_with_credit(item, UpgradeCredit::of(tiers, buyer), sold, buyer, now)
+/// cumulative; `buyer` is a logged-in caller.
+pub fn availability(item: &Item, tiers: &[PriceTier], terms: Terms<'_>, buyer: Option<Buyer<'_>>) -> Availability {
+    availability_with_credit(item, UpgradeCredit::of(tiers, buyer), terms, buyer)
 }
 
 /// [`availability`] if the caller's credit in the item's category is known already.
 pub fn availability_with_credit(
     item: &Item,
     credit: Option<UpgradeCredit>,
-    sold: &Sold,
+    terms: Terms<'_>,
     buyer: Option<Buyer<'_>>,
-    now: i64,
 ) -> Availability {
-    let limits = Limits::of(item, sold, buyer);
+    let (limits, now) = (Limits::of(item, terms, buyer), terms.now);
     let credit = credit.filter(|_| takes_credit(item));
     // The item itself, which is one of the tiers, or another whose regular price is not lower.
     let owned = credit.is_some_and(|credit| credit.highest >= Some(item.price));
@@ -176,10 +184,10 @@ pub struct Offer<'a> {
 }
 
 /// The promotions of active, available items that are not in the cart, in published order.
-pub fn offers<'a>(promotions: &'a Promotions, cart: &Cart, sold: &Sold, buyer: Buyer<'_>) -> Vec<Offer<'a>> {
+pub fn offers<'a>(promotions: &'a Promotions, cart: &Cart, terms: Terms<'_>, buyer: Buyer<'_>) -> Vec<Offer<'a>> {
     let offers = promotions.0.iter().filter_map(|published| {
         let promotion = published.item.promotion.as_ref()?;
-        let availability = availability(&published.item, &published.price_tiers, sold, Some(buyer), buyer.now);
+        let availability = availability(&published.item, &published.price_tiers, terms, Some(buyer));
         let in_cart = cart.lines.iter().any(|line| line.item == published.item.id);
         (!availability.unavailable && !in_cart).then_some(Offer { published, promotion, availability })
     });

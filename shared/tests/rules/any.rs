@@ -11,7 +11,7 @@ use shared::model::{
 use shared::rules::cart::PricedLine;
 use shared::rules::checkout::Payer;
 use shared::rules::code::{CodeInputs, judge};
-use shared::rules::pricing::Buyer;
+use shared::rules::pricing::{Buyer, Terms};
 use std::sync::Arc;
 
 /// Seconds since 1970 UTC.
@@ -29,6 +29,11 @@ pub const RICH: Payer<'_> = Payer {
 /// A buyer without subscriptions.
 pub const fn buyer(ledger: &Ledger) -> Buyer<'_> {
     Buyer { ledger, subscriptions: &[], now: NOW }
+}
+
+/// The state of the store in which so much is sold.
+pub const fn terms(sold: &Sold) -> Terms<'_> {
+    Terms { sold, now: NOW }
 }
 
 pub const fn money(minor: i64) -> Money {

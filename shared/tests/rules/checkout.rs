@@ -1,6 +1,6 @@
 //! The sale of a checkout and what becomes of it: the rules by themselves, for any cart, code and order.
 
-use crate::any::{self, NOW, RICH, buyer, item, items, line, money, order, published};
+use crate::any::{self, NOW, RICH, buyer, item, items, line, money, order, published, terms};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
@@ -87,7 +87,7 @@ proptest! {
             if is_gift { gift(id, item, "Receiver") } else { line(id, item, count) }
         }).collect();
         let (sold, ledger) = (Sold::new(), Ledger::default());
-        let lines = price_lines(&lines, &items, &sold, buyer(&ledger));
+        let lines = price_lines(&lines, &items, terms(&sold), buyer(&ledger));
         let codes = apply(&codes, &lines, money(least));
         // The coupon alone may leave too little.
         let sale = sale(&lines, &codes, &Payments::default(), RICH).unwrap();
@@ -166,7 +166,7 @@ fn each_refusal_is_found_once_the_ones_before_it_are_mended() {
         let items = items([faulty.clone(), costly.clone()]);
         let mut sold = sold.clone();
         sold.extend([(ItemId::new(1), units_sold)]);
-        let priced = price_lines(&lines, &items, &sold, buyer(&ledger));
+        let priced = price_lines(&lines, &items, terms(&sold), buyer(&ledger));
         let Err(refusal) = sale(&priced, &AppliedCodes::default(), &payments, payer) else { break };
         assert!(!found.contains(&refusal), "{refusal} again");
         match &refusal {
@@ -214,7 +214,7 @@ fn the_largest_charge_can_be_paid_and_one_minor_unit_more_cannot() {
     for (price, is_payable) in [(LARGEST_CHARGE, true), (LARGEST_CHARGE + money(1), false)] {
         let items = items([Item { price, ..item(1, 0) }]);
         let (lines, sold, ledger) = ([line(1, 1, 1)], Sold::new(), Ledger::default());
-        let priced = price_lines(&lines, &items, &sold, buyer(&ledger));
+        let priced = price_lines(&lines, &items, terms(&sold), buyer(&ledger));
         assert_eq!(sale(&priced, &AppliedCodes::default(), &Payments::default(), RICH).is_ok(), is_payable);
     }
 }
@@ -278,7 +278,7 @@ fn everybody_may_own_what_their_limits_and_steps_allow() {
         line(7, 5, 1),
     ];
     let (sold, ledger) = (Sold::new(), Ledger::default());
-    let limits = may_own(&price_lines(&lines, &all, &sold, buyer(&ledger)));
+    let limits = may_own(&price_lines(&lines, &all, terms(&sold), buyer(&ledger)));
     let of = |who: &Beneficiary| -> Vec<(u64, u64, u64, Option<u32>)> {
         let limits = limits[who].iter();
         limits.map(|limit| (limit.item.get(), limit.most, limit.sold.get(), limit.limit)).collect()

@@ -2,7 +2,7 @@
 
 use crate::any::{
     NOW, arb_discount, arb_items, arb_ledger, arb_lines, arb_scope, arb_sold, buyer, card, coupon, inputs, item, items,
-    line, money, off, subscription,
+    line, money, off, subscription, terms,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -20,7 +20,7 @@ proptest! {
         items in arb_items(), sold in arb_sold(), ledger in arb_ledger(), logged_in in any::<bool>(),
     ) {
         for published in items.values() {
-            let availability = availability(&published.item, &published.price_tiers, &sold, logged_in.then_some(buyer(&ledger)), NOW);
+            let availability = availability(&published.item, &published.price_tiers, terms(&sold), logged_in.then_some(buyer(&ledger)));
             prop_assert!(availability.quote.price >= Money::ZERO);
             prop_assert!(availability.quote.discount >= Money::ZERO);
             prop_assert_eq!(availability.quote.original_price(), published.item.price);
@@ -32,7 +32,7 @@ proptest! {
         items in arb_items(), sold in arb_sold(), ledger in arb_ledger(), logged_in in any::<bool>(),
     ) {
         for published in items.values() {
-            let limits = availability(&published.item, &[], &sold, logged_in.then_some(buyer(&ledger)), NOW).limits;
+            let limits = availability(&published.item, &[], terms(&sold), logged_in.then_some(buyer(&ledger))).limits;
             prop_assert_eq!(limits.global, published.item.global_limit);
             prop_assert_eq!(limits.global.is_some(), limits.global_current.is_some());
             prop_assert_eq!(limits.user.is_some(), limits.user_current.is_some());
@@ -45,7 +45,7 @@ proptest! {
         items in arb_items(), sold in arb_sold(), ledger in arb_ledger(),
     ) {
         for published in items.values() {
-            let quote = |buyer| availability(&published.item, &published.price_tiers, &sold, buyer, NOW);
+            let quote = |buyer| availability(&published.item, &published.price_tiers, terms(&sold), buyer);
             let (fresh, own) = (quote(None).quote, quote(Some(buyer(&ledger))));
             let is_step = published.price_tiers.iter().any(|tier| tier.item == published.item.id) && !published.item.any_price;
             let credit: Money = published.price_tiers.iter().map(|tier| ledger.of(tier.item).at(NOW).paid).sum();
@@ -59,8 +59,8 @@ proptest! {
     fn owning_more_of_a_ladder_never_makes_it_dearer(items in arb_items(), ledger in arb_ledger()) {
         let sold = Sold::new();
         for published in items.values() {
-            let before = availability(&published.item, &published.price_tiers, &sold, Some(buyer(&Ledger::default())), NOW);
-            let after = availability(&published.item, &published.price_tiers, &sold, Some(buyer(&ledger)), NOW);
+            let before = availability(&published.item, &published.price_tiers, terms(&sold), Some(buyer(&Ledger::default())));
+            let after = availability(&published.item, &published.price_tiers, terms(&sold), Some(buyer(&ledger)));
             prop_assert!(after.quote.price <= before.quote.price);
             prop_assert!(after.unavailable || !before.unavailable);
         }
@@ -80,7 +80,7 @@ proptest! {
         };
         let own = Buyer { subscriptions: &[subscription], ..buyer(&ledger) };
         for published in items.values() {
-            let of = |buyer| availability(&published.item, &published.price_tiers, &sold, Some(buyer), NOW);
+            let of = |buyer| availability(&published.item, &published.price_tiers, terms(&sold), Some(buyer));
             let (before, after) = (of(buyer(&ledger)), of(own));
             let has_it = published.item.id == ItemId::new(item) && published.item.is_subscription;
             let has_it = has_it && (is_active || until > NOW);
@@ -93,7 +93,7 @@ proptest! {
     fn a_line_is_bought_as_what_its_item_is_or_not_at_all(
         items in arb_items(), sold in arb_sold(), ledger in arb_ledger(), lines in arb_lines(),
     ) {
-        for line in price_lines(&lines, &items, &sold, buyer(&ledger)) {
+        for line in price_lines(&lines, &items, terms(&sold), buyer(&ledger)) {
             let is_subscription = line.line.payment_type == PaymentType::Subscription;
             prop_assert!(is_subscription == line.item().is_subscription || line.availability.unavailable);
             prop_assert!(!line.item().is_subscription || line.count == 1);
@@ -106,8 +106,8 @@ proptest! {
         discount in arb_discount(), scope in arb_scope(),
     ) {
         let reversed: Vec<Line> = lines.iter().rev().cloned().collect();
-        let one = price_lines(&lines, &items, &sold, buyer(&ledger));
-        let other = price_lines(&reversed, &items, &sold, buyer(&ledger));
+        let one = price_lines(&lines, &items, terms(&sold), buyer(&ledger));
+        let other = price_lines(&reversed, &items, terms(&sold), buyer(&ledger));
         prop_assert_eq!(sums(&one), sums(&other));
         let coupon = Code::Coupon(coupon(discount, scope));
         prop_assert_eq!(off(&coupon, &one), off(&coupon, &other));
@@ -118,7 +118,7 @@ proptest! {
         items in arb_items(), sold in arb_sold(), ledger in arb_ledger(), lines in arb_lines(),
         discount in arb_discount(), scope in arb_scope(), balance in 0_i64..100_000,
     ) {
-        let priced = price_lines(&lines, &items, &sold, buyer(&ledger));
+        let priced = price_lines(&lines, &items, terms(&sold), buyer(&ledger));
         let clear = sums(&priced).clear_price;
         prop_assert!(clear >= Money::ZERO);
         for code in [Code::Coupon(coupon(discount, scope)), Code::Gift(card(balance))] {
@@ -135,7 +135,7 @@ proptest! {
     fn a_narrower_scope_never_takes_off_more(
         items in arb_items(), ledger in arb_ledger(), lines in arb_lines(), discount in arb_discount(), scope in arb_scope(),
     ) {
-        let priced = price_lines(&lines, &items, &Sold::new(), buyer(&ledger));
+        let priced = price_lines(&lines, &items, terms(&Sold::new()), buyer(&ledger));
         let wide = off(&Code::Coupon(coupon(discount, Scope::default())), &priced).unwrap_or(Money::ZERO);
         let narrow = off(&Code::Coupon(coupon(discount, scope)), &priced).unwrap_or(Money::ZERO);
         prop_assert!(narrow <= wide);
@@ -145,7 +145,7 @@ proptest! {
     fn lines_that_cannot_be_bought_count_in_no_sum(
         items in arb_items(), sold in arb_sold(), ledger in arb_ledger(), lines in arb_lines(), discount in arb_discount(),
     ) {
-        let priced = price_lines(&lines, &items, &sold, buyer(&ledger));
+        let priced = price_lines(&lines, &items, terms(&sold), buyer(&ledger));
         let available: Vec<PricedLine<'_>> = priced.iter().filter(|line| !line.availability.unavailable).cloned().collect();
         prop_assert_eq!(sums(&priced), sums(&available));
         let coupon = Code::Coupon(coupon(discount, Scope::default()));
@@ -156,13 +156,13 @@ proptest! {
     fn a_line_costs_what_the_catalog_says_unless_the_buyer_or_a_promotion_says_otherwise(
         items in arb_items(), sold in arb_sold(), ledger in arb_ledger(), lines in arb_lines(),
     ) {
-        for line in price_lines(&lines, &items, &sold, buyer(&ledger)) {
+        for line in price_lines(&lines, &items, terms(&sold), buyer(&ledger)) {
             let item = line.item();
             let catalog = match line.line.payment_type {
                 PaymentType::Gift => item.price.less(item.discount),
                 // Also if only another step in the cart makes it unavailable.
                 _ if line.is_own_step() && line.availability.unavailable => item.price.less(item.discount),
-                _ => availability(item, &line.published.price_tiers, &sold, Some(buyer(&ledger)), NOW).quote.price,
+                _ => availability(item, &line.published.price_tiers, terms(&sold), Some(buyer(&ledger))).quote.price,
             };
             prop_assert_eq!(line.availability.quote.price, catalog);
             let expected = match (&item.promotion, line.line.price) {
@@ -178,12 +178,12 @@ proptest! {
     fn of_several_steps_of_a_category_for_the_buyer_the_highest_that_can_be_bought_counts(
         items in arb_items(), sold in arb_sold(), ledger in arb_ledger(), lines in arb_lines(),
     ) {
-        let priced = price_lines(&lines, &items, &sold, buyer(&ledger));
+        let priced = price_lines(&lines, &items, terms(&sold), buyer(&ledger));
         let counted: Vec<&PricedLine<'_>> =
             priced.iter().filter(|line| line.is_own_step() && !line.availability.unavailable).collect();
         // Only the first category is cumulative.
         prop_assert!(counted.len() <= 1, "{counted:?}");
-        let alone = |line: &Line| price_lines(std::slice::from_ref(line), &items, &sold, buyer(&ledger))
+        let alone = |line: &Line| price_lines(std::slice::from_ref(line), &items, terms(&sold), buyer(&ledger))
             .first()
             .filter(|line| line.is_own_step() && !line.availability.unavailable)
             .map(|line| (line.item().price, line.line.id));
@@ -195,8 +195,8 @@ proptest! {
     fn lines_outside_of_cumulative_categories_do_not_change_each_other(
         items in arb_items(), sold in arb_sold(), ledger in arb_ledger(), lines in arb_lines(),
     ) {
-        for line in price_lines(&lines, &items, &sold, buyer(&ledger)).iter().filter(|line| !line.is_own_step()) {
-            let alone = price_lines(std::slice::from_ref(line.line), &items, &sold, buyer(&ledger));
+        for line in price_lines(&lines, &items, terms(&sold), buyer(&ledger)).iter().filter(|line| !line.is_own_step()) {
+            let alone = price_lines(std::slice::from_ref(line.line), &items, terms(&sold), buyer(&ledger));
             prop_assert_eq!(line.availability, alone[0].availability);
         }
     }
@@ -206,8 +206,8 @@ proptest! {
         items in arb_items(), sold in arb_sold(), ledger in arb_ledger(), lines in arb_lines(),
     ) {
         let gifts: Vec<Line> = lines.into_iter().map(|line| Line { payment_type: PaymentType::Gift, ..line }).collect();
-        let one = price_lines(&gifts, &items, &sold, buyer(&ledger));
-        let other = price_lines(&gifts, &items, &sold, buyer(&Ledger::default()));
+        let one = price_lines(&gifts, &items, terms(&sold), buyer(&ledger));
+        let other = price_lines(&gifts, &items, terms(&sold), buyer(&Ledger::default()));
         for (one, other) in one.iter().zip(&other) {
             prop_assert_eq!((one.availability, one.unit_price), (other.availability, other.unit_price));
             prop_assert_eq!(one.availability.quote.price, one.item().price.less(one.item().discount));
@@ -220,7 +220,7 @@ proptest! {
         items in arb_items(), sold in arb_sold(), ledger in arb_ledger(), lines in arb_lines(),
         discount in arb_discount(), scope in arb_scope(),
     ) {
-        let priced = price_lines(&lines, &items, &sold, buyer(&ledger));
+        let priced = price_lines(&lines, &items, terms(&sold), buyer(&ledger));
         let coupon = coupon(discount, scope);
         let parts = taken_off(&coupon, &priced);
         prop_assert_eq!(parts.len(), priced.len());
@@ -241,7 +241,7 @@ proptest! {
     ) {
         let items = items((0..).zip(&prices).map(|(id, price)| item(id, *price)));
         let lines: Vec<Line> = (0..prices.len() as u64).map(|id| line(id, id, 1)).collect();
-        let priced = price_lines(&lines, &items, &Sold::new(), buyer(&Ledger::default()));
+        let priced = price_lines(&lines, &items, terms(&Sold::new()), buyer(&Ledger::default()));
         let percentage = Discount::Percentage(Percent::from_hundredths(hundredths));
         let half_up = |price: &i64| (price * i64::from(hundredths) + 5_000).div_euclid(10_000);
         let expected = Money::from_minor(prices.iter().map(half_up).sum());
@@ -253,7 +253,7 @@ proptest! {
 fn the_reasons_to_refuse_a_code_are_looked_for_in_their_order() {
     let stock = items([item(1, 1_000)]);
     let lines = [line(1, 1, 1)];
-    let cart = price_lines(&lines, &stock, &Sold::new(), buyer(&Ledger::default()));
+    let cart = price_lines(&lines, &stock, terms(&Sold::new()), buyer(&Ledger::default()));
     // Everything is wrong with this one; each step corrects the reason that was given.
     let mut worst = coupon(Discount::Amount(money(1)), Scope { categories: vec![], items: vec![ItemId::new(9)] });
     worst.active = false;
@@ -281,7 +281,7 @@ fn the_reasons_to_refuse_a_code_are_looked_for_in_their_order() {
     let monthly = items([Item { is_subscription: true, ..item(1, 1_000) }]);
     let subscription = [subscription(1, 1)];
     let ledger = Ledger::default();
-    let of_subscription = price_lines(&subscription, &monthly, &Sold::new(), buyer(&ledger));
+    let of_subscription = price_lines(&subscription, &monthly, terms(&Sold::new()), buyer(&ledger));
     assert_eq!(refusal(&worst, 0, &of_subscription), CodeRefusal::Subscription);
     worst.scope.items = vec![ItemId::new(9)];
     assert_eq!(refusal(&worst, 0, &of_subscription), CodeRefusal::NothingEligible, "it would not apply anyway");

@@ -1,6 +1,6 @@
 //! The sale of a subscription: alone, once, and never for nothing.
 
-use crate::any::{NOW, RICH, buyer, item, items, line, money, subscription};
+use crate::any::{NOW, RICH, buyer, item, items, line, money, subscription, terms};
 use shared::model::{
     Item, ItemId, Ledger, Line, Money, PaymentType, Payments, Sold, SubscriptionStatus, UserSubscription,
 };
@@ -26,7 +26,7 @@ fn sale_of(
 ) -> Result<Money, CheckoutRefusal> {
     let items = items([Item { is_subscription: true, ..item(1, price) }, item(2, 300)]);
     let (sold, ledger) = (Sold::new(), Ledger::default());
-    let priced = price_lines(lines, &items, &sold, Buyer { subscriptions, ..buyer(&ledger) });
+    let priced = price_lines(lines, &items, terms(&sold), Buyer { subscriptions, ..buyer(&ledger) });
     let payer = Payer { is_proven, subscriptions, ..RICH };
     let sale = sale(&priced, &AppliedCodes::default(), &Payments { least: money(50), ..Payments::default() }, payer)?;
     assert!(sale.lines.iter().all(|line| line.count == 1 && line.payment_type == PaymentType::Subscription));
@@ -54,7 +54,7 @@ fn a_login_by_name_has_one_subscription_at_a_time_and_another_login_one_of_each_
     let others = [line(1, 2, 1)];
     let items = items([item(2, 300)]);
     let (sold, ledger) = (Sold::new(), Ledger::default());
-    let priced = price_lines(&others, &items, &sold, Buyer { subscriptions: &subscriptions, ..buyer(&ledger) });
+    let priced = price_lines(&others, &items, terms(&sold), Buyer { subscriptions: &subscriptions, ..buyer(&ledger) });
     let payer = Payer { is_proven: false, subscriptions: &subscriptions, ..RICH };
     assert!(
         sale(&priced, &AppliedCodes::default(), &Payments::default(), payer).is_ok(),
@@ -91,7 +91,7 @@ fn a_subscription_of_nothing_is_refused_in_a_store_without_a_least_amount() {
     let payments = Payments { least: Money::ZERO, ..Payments::default() };
     let of = |line: Line| {
         let lines = [line];
-        let priced = price_lines(&lines, &items, &sold, buyer(&ledger));
+        let priced = price_lines(&lines, &items, terms(&sold), buyer(&ledger));
         sale(&priced, &AppliedCodes::default(), &payments, RICH).map(|sale| sale.price)
     };
     assert_eq!(of(subscription(1, 1)), Err(CheckoutRefusal::BelowLeast { least: money(1) }));

@@ -16,6 +16,7 @@ use shared::endpoint::{Cache, Endpoint, Error, FailurePage, PathParameter, Round
 use shared::model::{
     ActiveVersion, Deals, Donations, ItemId, Page, Patronage, PublishedItem, Settings, Sold, Staff, TopPatrons, Tree,
 };
+use shared::rules::pricing::Terms;
 use shared::shop::catalog::{CategoryPage, category_page};
 use shared::table::{StoreError, keys};
 use std::sync::Arc;
@@ -71,6 +72,10 @@ struct Loaded {
 }
 
 impl Loaded {
+    const fn terms(&self) -> Terms<'_> {
+        Terms { sold: &self.sold, now: self.now }
+    }
+
     /// The next second at which the calendar changes the page.
     fn edge(&self) -> Option<i64> {
         let of_content = match &self.content {

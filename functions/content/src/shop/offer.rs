@@ -34,7 +34,7 @@ pub struct Offer<'a> {
 
 impl<'a> Offer<'a> {
     pub fn new(item: &'a Item, tiers: &[PriceTier], loaded: &'a Loaded) -> Self {
-        let availability = availability(item, tiers, &loaded.sold, None, loaded.now);
+        let availability = availability(item, tiers, loaded.terms(), None);
         let is_off_sale = item.is_off_sale(loaded.now);
         Self { item, is_step: is_cumulative(item, tiers), availability, is_off_sale, config: &loaded.active.config }
     }

@@ -17,7 +17,7 @@ pub(super) fn check(
     old: Option<&Line>,
 ) -> Result<(), LineRefusal> {
     let item = &published.item;
-    let now = inputs.owner.now;
+    let now = inputs.terms.now;
     if item.is_off_sale(now) {
         return Err(LineRefusal::Inactive);
     }
@@ -104,7 +104,7 @@ fn check_limits(
         return Err(LineRefusal::AtOnce { most });
     }
     let buyer = (line.payment_type != PaymentType::Gift).then_some(inputs.owner);
-    let limits = Limits::of(item, inputs.sold, buyer);
+    let limits = Limits::of(item, inputs.terms, buyer);
     // The units in the cart now are subtracted from what is left: the buyer has them already.
     let exceeded = |limit: Option<u32>, current: Option<u64>, units: u64| {
         let left = limit.map(|limit| u64::from(limit).saturating_sub(current.unwrap_or_default()))?;
@@ -119,7 +119,7 @@ fn check_limits(
     if item.is_subscription && inputs.owner.subscribes_to(item.id) {
         return Err(LineRefusal::AlreadySubscribed);
     }
-    if availability(item, &published.price_tiers, inputs.sold, buyer, inputs.owner.now).unavailable {
+    if availability(item, &published.price_tiers, inputs.terms, buyer).unavailable {
         return Err(LineRefusal::Owned);
     }
     Ok(())

@@ -11,10 +11,10 @@ use super::command_servers::are_too_many;
 use super::missing::with_valid_choices;
 use super::variable;
 use crate::model::{
-    Cart, Item, ItemId, Items, Line, LineId, LineVariable, Money, PaymentType, PlayerName, ServerId, Sold,
-    StoreDelivery, UserName,
+    Cart, Item, ItemId, Items, Line, LineId, LineVariable, Money, PaymentType, PlayerName, ServerId, StoreDelivery,
+    UserName,
 };
-use crate::rules::pricing::Buyer;
+use crate::rules::pricing::{Buyer, Terms};
 use check::{check, recipients};
 use std::borrow::Cow;
 
@@ -199,8 +199,7 @@ pub struct CartInputs<'a> {
     pub cart: &'a Cart,
     /// The items of the cart's lines and of the line to add.
     pub items: &'a Items,
-    /// Units sold of these items.
-    pub sold: &'a Sold,
+    pub terms: Terms<'a>,
     pub owner: Buyer<'a>,
     /// The owner's name.
     pub buyer: &'a str,

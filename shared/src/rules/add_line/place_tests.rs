@@ -7,7 +7,7 @@ use crate::model::{
 };
 use crate::rules::cart::{PricedLine, price_lines, sums};
 use crate::rules::missing::{Missing, missing};
-use crate::rules::pricing::{Buyer, Limits};
+use crate::rules::pricing::{Buyer, Limits, Terms};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
@@ -168,7 +168,7 @@ prop_compose! {
 /// The invariants of every cart that was filled by the rules. The surroundings have not changed since.
 fn assert_sound(inputs: &CartInputs<'_>) -> Result<(), TestCaseError> {
     let cart = inputs.cart;
-    let priced = price_lines(&cart.lines, inputs.items, inputs.sold, inputs.owner);
+    let priced = price_lines(&cart.lines, inputs.items, inputs.terms, inputs.owner);
     prop_assert_eq!(priced.len(), cart.lines.len());
     for line in &priced {
         prop_assert!(!line.availability.unavailable, "{:?}", line.line);
@@ -189,7 +189,7 @@ fn assert_sound(inputs: &CartInputs<'_>) -> Result<(), TestCaseError> {
     prop_assert_eq!(total.clear_price, priced.iter().filter(money).map(cost).sum::<Money>());
     for (id, published) in inputs.items {
         let units = |of: &dyn Fn(&Line) -> bool| inputs.units(*id, of);
-        let limits = Limits::of(&published.item, inputs.sold, Some(inputs.owner));
+        let limits = Limits::of(&published.item, inputs.terms, Some(inputs.owner));
         let within = |limit: Option<u32>, current: Option<u64>, units: u64| {
             units == 0 || limit.is_none_or(|limit| current.unwrap_or_default() + units <= u64::from(limit))
         };
@@ -222,7 +222,7 @@ proptest! {
         let mut cart = Cart::empty(BUYER);
         for step in steps {
             let inputs = CartInputs {
-                cart: &cart, items: &items, sold: &sold, owner, buyer: "Buyer", has_virtual_currency,
+                cart: &cart, items: &items, terms: Terms { sold: &sold, now: owner.now }, owner, buyer: "Buyer", has_virtual_currency,
                 delivery: &delivery,
             };
             let units = |cart: &Cart| cart.lines.iter().map(|line| u64::from(line.count)).sum::<u64>();
@@ -260,7 +260,7 @@ fn a_quantity_of_zero_and_a_price_above_the_largest_amount_are_refused() {
         let inputs = CartInputs {
             cart: &cart,
             items: &items,
-            sold: &sold,
+            terms: Terms { sold: &sold, now: 0 },
             owner: Buyer { ledger: &ledger, subscriptions: &[], now: NOW },
             buyer: "Buyer",
             has_virtual_currency: false,

@@ -7,7 +7,7 @@ use crate::model::{
 use crate::rules::add_line::CartInputs;
 use crate::rules::cart::{PricedLine, price_lines};
 use crate::rules::held::{release_code, release_units};
-use crate::rules::pricing::Buyer;
+use crate::rules::pricing::{Buyer, Terms};
 use crate::shop::carts;
 use crate::shop::catalog::{ItemPlan, known_missing};
 use crate::shop::stock::{Counters, ledgers};
@@ -56,8 +56,12 @@ pub struct CartItems {
 }
 
 impl CartItems {
+    pub const fn terms(&self) -> Terms<'_> {
+        Terms { sold: &self.sold, now: self.now }
+    }
+
     pub fn price<'a>(&'a self, context: &'a CartContext) -> Vec<PricedLine<'a>> {
-        price_lines(&context.cart.lines, &self.items, &self.sold, context.owner(self.now))
+        price_lines(&context.cart.lines, &self.items, self.terms(), context.owner(self.now))
     }
 }
 
@@ -126,7 +130,7 @@ impl CartContext {
         CartInputs {
             cart: &self.cart,
             items: &items.items,
-            sold: &items.sold,
+            terms: items.terms(),
             owner: self.owner(items.now),
             buyer: &self.username,
             has_virtual_currency: self.active.config.is_virtual_currency,
