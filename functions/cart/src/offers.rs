@@ -63,7 +63,7 @@ impl Endpoint for GetPromoted {
         let sold = context.without_own_hold(sold);
         let config = &context.active.config;
         let now = state.base.clock.seconds();
-        let offers = offers(&promotions, &context.cart, Terms { sold: &sold, now }, context.owner(now));
+        let offers = offers(&promotions, &context.cart, Terms::of(config, &sold, now), context.owner(now));
         let bodies: Vec<OfferBody<'_>> = offers.iter().map(|offer| body_of(offer, config)).collect();
         Ok(Json::of(&bodies))
     }

@@ -9,7 +9,7 @@ use shared::endpoint::{Endpoint, Error, Json, PathParameter, Refusal, RoundTrips
 use shared::http::reply::RenderedOnce;
 use shared::model::{
     ActiveVersion, CategoryId, CategoryPath, CategoryWithItems, Comparison, ComparisonValue, Item, ItemId,
-    ParseSlugError, Server, Sold, StoreConfig,
+    ParseSlugError, Sale, Server, Sold, StoreConfig,
 };
 use shared::money::{CurrencyFormat, Decimal, date_and_time};
 use shared::rules::pricing::{Availability, Buyer, Limits, Terms, UpgradeCredit, availability_with_credit};
@@ -133,6 +133,30 @@ pub struct CatalogItemBody<'a> {
     #[schemars(with = "String")]
     #[schemars(extend("x-beyond-contract" = true))]
     available_again_at: Option<String>,
+    /// The sale whose price it is. Absent if it is not one's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "SaleBody<'a>")]
+    #[schemars(extend("x-beyond-contract" = true))]
+    sale: Option<SaleBody<'a>>,
+}
+
+/// A sale.
+#[derive(Serialize, schemars::JsonSchema)]
+pub struct SaleBody<'a> {
+    /// Its name.
+    name: &'a str,
+    /// When it ends: `YYYY-MM-DD HH:MM:SS` in UTC. Absent if it has no end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String")]
+    until: Option<String>,
+}
+
+impl<'a> SaleBody<'a> {
+    /// The sale that makes a price.
+    pub fn of(availability: Availability, config: &'a StoreConfig) -> Option<Self> {
+        let sale = config.sale(availability.sale?)?;
+        Some(Self { name: &sale.name, until: sale.runs.until.map(date_and_time) })
+    }
 }
 
 /// A category page, and the units sold of its items with a global limit; `None` if there is no such category.
@@ -198,23 +222,23 @@ impl Endpoint for GetCategory {
         let now = state.base.clock.seconds();
         let (own, subcategories) = page.at(now).ok_or(Error::Refused(UnknownCategory))?;
         let buyer = bought.as_ref().map(|bought| bought.at(now));
-        let terms = Terms { sold: &sold, now };
+        let terms = Terms::of(&active.config, &sold, now);
         let body = |category| section_body(category, terms, buyer, &active.config);
         let render = || Detail { own: body(own), subcategories: subcategories.iter().copied().map(body).collect() };
         let rendered = match buyer {
-            Some(buyer) if has_bought(&page.categories, buyer) => return Ok(Json::of(&render())),
+            Some(buyer) if is_told_apart(&page, buyer, &active.config.sales) => return Ok(Json::of(&render())),
             Some(_) => &page.derived.to_buyers,
             None => &page.derived.to_guests,
         };
-        Ok(Json::kept(rendered.get((sold.clone(), format, page.edge(now)), render)))
+        Ok(Json::kept(rendered.get((sold.clone(), format, page.edge(now, &active.config.sales)), render)))
     }
 }
 
-/// Whether the buyer has any item of a page. If not, the page is the same as for one who has bought nothing.
-fn has_bought(categories: &[CategoryWithItems], buyer: Buyer<'_>) -> bool {
-    let is_on_page = |id: ItemId| categories.iter().flat_map(|category| &category.items).any(|item| item.id == id);
+/// Whether anything that the buyer has decides about a page. If not, it is the same as for one who has bought nothing.
+fn is_told_apart(page: &CategoryPage<Rendered>, buyer: Buyer<'_>, sales: &[Sale]) -> bool {
     let mut subscribed = buyer.subscriptions.iter().map(|subscription| subscription.item);
-    buyer.ledger.iter().any(|(id, _)| is_on_page(id)) || subscribed.any(is_on_page)
+    let mut bought = buyer.ledger.iter().map(|(id, _)| id);
+    bought.any(|id| page.tells_apart(id, sales)) || subscribed.any(|id| page.tells_apart(id, sales))
 }
 
 /// The page for a caller with a token; user and ledger are read concurrently with it.
@@ -246,7 +270,7 @@ fn section_body<'a>(
     category: &'a CategoryWithItems,
     terms: Terms<'_>,
     buyer: Option<Buyer<'_>>,
-    config: &StoreConfig,
+    config: &'a StoreConfig,
 ) -> SectionBody<'a> {
     let credit = UpgradeCredit::of(&category.price_tiers(), buyer);
     let listed = category.items.iter().filter(|item| item.is_listed(terms.now));
@@ -269,7 +293,7 @@ fn section_body<'a>(
 pub fn item_body<'a>(
     item: &'a Item,
     availability: Availability,
-    config: &StoreConfig,
+    config: &'a StoreConfig,
     now: i64,
 ) -> CatalogItemBody<'a> {
     let format = CurrencyFormat::new(config.digits);
@@ -294,5 +318,6 @@ pub fn item_body<'a>(
         featured: item.featured,
         comparison: &item.comparison,
         available_again_at: availability.available_again_at.map(date_and_time),
+        sale: SaleBody::of(availability, config),
     }
 }

@@ -3,6 +3,7 @@
 
 use crate::State;
 use crate::buyer::Buyer;
+use crate::get_category::SaleBody;
 use serde::Serialize;
 use shared::endpoint::{Endpoint, Error, Json, RoundTrips};
 use shared::model::{ActiveVersion, Deals, ItemId, PublishedItem, Sold, StoreConfig};
@@ -50,6 +51,11 @@ pub struct Deal<'a> {
     #[schemars(with = "String")]
     #[schemars(extend("x-beyond-contract" = true))]
     available_again_at: Option<String>,
+    /// The sale whose price it is. Absent if it is not one's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "SaleBody<'a>")]
+    #[schemars(extend("x-beyond-contract" = true))]
+    sale: Option<SaleBody<'a>>,
     /// Whether the item is in the caller's cart. False if the caller is not logged in.
     in_cart: bool,
 }
@@ -72,7 +78,7 @@ impl Endpoint for GetFeaturedDeals {
         let (active, (deals, sold)) = published?;
         let buyer = buyer?;
         let now = state.base.clock.seconds();
-        let terms = Terms { sold: &sold, now };
+        let terms = Terms::of(&active.config, &sold, now);
         let shown = |deal| shown(deal, terms, buyer.as_ref(), &active.config);
         let deals: Vec<Deal<'_>> = deals.0.iter().filter(|deal| deal.item.is_listed(now)).map(shown).collect();
         Ok(Json::of(&deals))
@@ -94,7 +100,7 @@ async fn buyer(state: &State, claim: Option<Claim>) -> Result<Option<Buyer>, Sto
     }
 }
 
-fn shown<'a>(deal: &'a PublishedItem, terms: Terms<'_>, buyer: Option<&Buyer>, config: &StoreConfig) -> Deal<'a> {
+fn shown<'a>(deal: &'a PublishedItem, terms: Terms<'_>, buyer: Option<&Buyer>, config: &'a StoreConfig) -> Deal<'a> {
     let (item, format) = (&deal.item, CurrencyFormat::new(config.digits));
     let availability = availability(item, &deal.price_tiers, terms, buyer.map(|buyer| buyer.purchases.at(terms.now)));
     Deal {
@@ -112,6 +118,7 @@ fn shown<'a>(deal: &'a PublishedItem, terms: Terms<'_>, buyer: Option<&Buyer>, c
         description: item.description.as_deref().unwrap_or_default(),
         is_unavailable: availability.unavailable,
         available_again_at: availability.available_again_at.map(date_and_time),
+        sale: SaleBody::of(availability, config),
         in_cart: buyer.is_some_and(|buyer| buyer.has_in_cart(item.id)),
     }
 }

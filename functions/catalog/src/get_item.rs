@@ -88,7 +88,7 @@ impl Endpoint for GetItem {
         let (published, sold) = found.ok_or(Error::Refused(UnknownItem))?;
         let item = &published.item;
         let caller = buyer.as_ref().map(|buyer| buyer.purchases.at(now));
-        let availability = availability(item, &published.price_tiers, Terms { sold: &sold, now }, caller);
+        let availability = availability(item, &published.price_tiers, Terms::of(&active.config, &sold, now), caller);
         Ok(Json::of(&Reply {
             item: item_body(item, availability, &active.config, now),
             gifting: item.gifting,

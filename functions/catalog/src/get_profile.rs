@@ -150,12 +150,12 @@ fn body<'a>(
     group: Option<&'a str>,
     shown: &'a [(Arc<PublishedItem>, Money)],
     sold: &Sold,
-    config: &StoreConfig,
+    config: &'a StoreConfig,
 ) -> ProfileReply<'a> {
     // Of items with the same sum, the first.
     let top = shown.iter().rev().max_by_key(|(_, paid)| *paid).map(|(published, _)| &published.item);
     let items = shown.iter().map(|(published, _)| {
-        let available = availability(&published.item, &published.price_tiers, Terms { sold, now }, None);
+        let available = availability(&published.item, &published.price_tiers, Terms::of(config, sold, now), None);
         item_body(&published.item, available, config, now)
     });
     ProfileReply {

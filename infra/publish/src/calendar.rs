@@ -3,7 +3,7 @@
 use crate::fault::Report;
 use crate::files::{At, StoreFiles};
 use jiff::Timestamp;
-use jiff::civil::DateTime;
+use jiff::civil::{Date, DateTime};
 use jiff::tz::{AmbiguousOffset, TimeZone};
 use shared::model::OnSale;
 
@@ -69,7 +69,21 @@ pub(crate) fn on_sale(
         let line = until.and_then(|until| until.line);
         report.fault(line, format!("{prefix}until"), "must be later than `from`".to_owned());
     }
+    if let Some((written, problem)) = until.and_then(|until| Some((until, day_alone(until)?))) {
+        report.warn(written.line, format!("{prefix}until"), problem);
+    }
     on_sale
+}
+
+/// The warning of an end that is a day without a time, which was perhaps meant to be part of it.
+fn day_alone(until: &str) -> Option<String> {
+    let (day, zone) = until.trim().split_once(' ').unwrap_or((until.trim(), ""));
+    let is_alone = !day.contains(['T', ':']) && !zone.starts_with(|first: char| first.is_ascii_digit());
+    let day: Date = day.parse().ok().filter(|_| is_alone)?;
+    let next = day.tomorrow().ok()?;
+    Some(format!(
+        "is midnight at the beginning of that day: write {day}T00:00, or {next}T00:00 if that day is part of it"
+    ))
 }
 
 #[cfg(test)]
@@ -96,6 +110,16 @@ mod tests {
             ("2027-05-01T18:00+05:30", "2027-05-01T12:30Z"),
         ] {
             assert_eq!(second_in(&berlin(), text), Ok(utc(expected).as_second()), "{text}");
+        }
+    }
+
+    #[test]
+    fn an_end_that_is_a_day_alone_is_asked_about() {
+        for text in ["2027-06-08", " 2027-06-08 ", "2027-06-08 Europe/Berlin", "2027-06-08 America/Toronto"] {
+            assert!(day_alone(text).unwrap().contains("2027-06-08T00:00, or 2027-06-09T00:00"), "{text}");
+        }
+        for text in ["2027-06-08T00:00", "2027-06-08 18:00", "2027-06-08T00:00 UTC", "2027-06-08T00:00Z", "soon"] {
+            assert_eq!(day_alone(text), None, "{text}");
         }
     }
 

@@ -9,7 +9,7 @@ use shared::model::{
     CategoryWithItems, CommandEvent, CommandTemplate, Item, Money, Plan, PublishedItem, Rate, StoreConfig,
     StoreDelivery,
 };
-use shared::money::CurrencyFormat;
+use shared::money::{CurrencyFormat, date_and_time};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
@@ -156,10 +156,18 @@ impl Units {
             _ if number == 0 => number.to_string(),
             _ if AMOUNTS.contains(&field) => self.amount(number),
             VIRTUAL_AMOUNT => self.plain_amount(number),
+            "percentage" | "discount_percentage" => format!("{} %", text_of_hundredths(number)),
+            "from" | "until" => date_and_time(number),
             "value" if CURRENCIES.contains(&first) => shown_rate(Rate::from_millionths(number)),
             _ => number.to_string(),
         }
     }
+}
+
+/// A percentage as its owner writes it: 12.5.
+fn text_of_hundredths(number: i64) -> String {
+    let text = CurrencyFormat::new(2).money(Money::from_minor(number)).to_string();
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 /// A value within a thing, and whether it is short enough to be shown.

@@ -2,7 +2,7 @@
 
 use crate::fault::{Fault, Report, nearest};
 use crate::files::{
-    At, CategoryFile, CurrencyFile, FORMAT, PageFile, ServerFile, Source, StaffFile, StoreFile, StoreFiles,
+    At, CategoryFile, CurrencyFile, FORMAT, PageFile, SalesFile, ServerFile, Source, StaffFile, StoreFile, StoreFiles,
     VirtualCurrencyFile,
 };
 use crate::lower;
@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 
 /// The live data of a demo store, which are not published. A store without the file has none.
 pub const LIVE: &str = "live.jsonl";
-const STORE: [&str; 6] = ["store.yaml", "staff.yaml", "categories", "pages", LIVE, "img"];
+const STORE: [&str; 7] = ["store.yaml", "sales.yaml", "staff.yaml", "categories", "pages", LIVE, "img"];
 /// The largest file, in bytes: several times what may be published of it.
 const LARGEST_FILE: u64 = 16 * 1024 * 1024;
 
@@ -45,6 +45,8 @@ pub fn read(dir: &Path) -> Result<StoreFiles, Vec<Fault>> {
         report.fault(None, "", "is empty: add a file for each category, such as categories/ranks.yaml");
     }
     let pages = folder::<PageFile>(dir, "pages", &mut own, &mut report);
+    let sales_path = Path::new("sales.yaml");
+    let sales = file::<SalesFile>(dir, sales_path, &mut own, &mut report).whole();
     let staff_path = Path::new("staff.yaml");
     let staff = file::<StaffFile>(dir, staff_path, &mut own, &mut report).whole();
     if let Some(problem) = own.problem() {
@@ -56,6 +58,7 @@ pub fn read(dir: &Path) -> Result<StoreFiles, Vec<Fault>> {
         store: Source { path: store_path.to_path_buf(), content: store.unwrap_or_default() },
         categories,
         pages,
+        sales: Source { path: sales_path.to_path_buf(), content: sales.unwrap_or_default() },
         staff: Source { path: staff_path.to_path_buf(), content: staff.unwrap_or_default() },
         images: images(dir, &mut report),
         shop_url: String::new(),

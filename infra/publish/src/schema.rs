@@ -1,17 +1,18 @@
 //! JSON Schemas of the format, from the types that read it, so that editors complete and check the files.
 
-use crate::files::{CategoryFile, PageFile, StaffFile, StoreFile};
+use crate::files::{CategoryFile, PageFile, SalesFile, StaffFile, StoreFile};
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::Value;
 use std::borrow::Cow;
 
 /// The schema of every file by the name of its own in `infra/publish/schema/`, ready to be written.
-pub fn schemas() -> [(&'static str, String); 4] {
+pub fn schemas() -> [(&'static str, String); 5] {
     [
         ("store.json", text::<StoreFile>("store.yaml")),
         ("category.json", text::<CategoryFile>("categories/*.yaml")),
         ("page.json", text::<PageFile>("pages/*.yaml")),
+        ("sales.json", text::<SalesFile>("sales.yaml")),
         ("staff.json", text::<StaffFile>("staff.yaml")),
     ]
 }

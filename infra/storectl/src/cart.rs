@@ -59,7 +59,7 @@ async fn show(at: &Deployment, which: &WhichUser) -> Outcome {
     text.extend(referral.map(|referral| format!("referral {} of {}", referral.code, referral.owner_name)));
     let price = format.money(codes.to_pay(&lines));
     text.push(format!("to pay {price}"));
-    let lines = lines.iter().map(|PricedLine { line, published, availability, count, unit_price }| {
+    let lines = lines.iter().map(|PricedLine { line, published, availability, count, unit_price, .. }| {
         let (item, price) = (&published.item, format.money(*unit_price));
         let missing: Vec<String> = missing(line, item).iter().map(ToString::to_string).collect();
         facts! {

@@ -1,6 +1,6 @@
 //! The active version, and the few settings that every function needs.
 
-use super::{AuthType, BedrockPrefix, Money, ProviderAccount, StoreDelivery, TaxMode, TaxPrices};
+use super::{AuthType, BedrockPrefix, Money, ProviderAccount, Sale, SaleId, StoreDelivery, TaxMode, TaxPrices};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
@@ -56,6 +56,9 @@ pub struct StoreConfig {
     /// The game servers, and the commands of every sale.
     #[serde(default, skip_serializing_if = "super::is_default")]
     pub delivery: StoreDelivery,
+    /// The sales, by id, also those that are over or still to come.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sales: Vec<Sale>,
 }
 
 /// For whom the bank of a card is asked to confirm who pays (3-D Secure), beyond what law and bank ask for by themselves.
@@ -151,6 +154,10 @@ pub struct Maintenance {
 }
 
 impl StoreConfig {
+    pub fn sale(&self, id: SaleId) -> Option<&Sale> {
+        self.sales.iter().find(|sale| sale.id == id)
+    }
+
     /// The URL of a player's picture; empty if there are none.
     pub fn avatar_of(&self, player: &str) -> String {
         // A `+` in a URL's query is a space.
@@ -238,6 +245,7 @@ impl Default for StoreConfig {
             payments: Payments::default(),
             ban_on_dispute: false,
             delivery: StoreDelivery::default(),
+            sales: Vec::new(),
         }
     }
 }

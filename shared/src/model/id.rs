@@ -77,6 +77,10 @@ id!(
     LineId
 );
 id!(
+    /// A sale.
+    SaleId
+);
+id!(
     /// A game server that a buyer can select.
     ServerId
 );

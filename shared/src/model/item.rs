@@ -1,6 +1,6 @@
 //! Catalog items as they are published.
 
-use super::{CategoryId, ItemDelivery, ItemId, Money, OnSale, Plan, Server};
+use super::{CategoryId, Discount, ItemDelivery, ItemId, Money, OnSale, Percent, Plan, SaleId, Server};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -92,8 +92,15 @@ pub struct Item {
     pub image: String,
     /// Regular price of one unit, before any discount.
     pub price: Money,
+    /// Amount that its own discount takes off the regular price.
     #[serde(default)]
     pub discount: Money,
+    /// Its own discount, if that is a percentage; [`Item::discount`] is the amount of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub discount_percentage: Option<Percent>,
+    /// The sales that cover it, whenever they run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sales: Vec<SaleId>,
     /// Whether it is on sale. Inactive items stay published: carts show them, and what was paid for them counts towards
     /// an upgrade.
     pub active: bool,
@@ -157,6 +164,16 @@ impl Item {
     /// Whether it has been taken off sale, by its owner or the calendar.
     pub fn is_off_sale(&self, now: i64) -> bool {
         !self.active || self.on_sale.is_over(now)
+    }
+
+    /// Its own discount, which does not depend on a sale.
+    pub fn own_discount(&self) -> Discount {
+        self.discount_percentage.map_or(Discount::Amount(self.discount), Discount::Percentage)
+    }
+
+    /// Whether sales change its price (rules.md, "Sales").
+    pub const fn takes_sales(&self) -> bool {
+        !self.is_subscription && !self.any_price && !self.virtual_only
     }
 
     /// Whether lists show it. One whose sale is still to begin is shown, unavailable.

@@ -22,6 +22,7 @@ mod order_delivery;
 mod payment;
 mod player_name;
 mod proof;
+mod sale;
 mod statistics;
 mod subscription;
 mod tax;
@@ -42,7 +43,9 @@ pub use delivery::{
     ItemDelivery, NotACommandId, NotAnAgentId, StoreDelivery,
 };
 pub use dispute::{AnswerOutcome, DisputeAnswer};
-pub use id::{CategoryId, CodeId, InternalId, ItemId, LARGEST_ID, LineId, OrderNumber, ParseIdError, ServerId, UserId};
+pub use id::{
+    CategoryId, CodeId, InternalId, ItemId, LARGEST_ID, LineId, OrderNumber, ParseIdError, SaleId, ServerId, UserId,
+};
 pub use item::{
     ComparisonValue, Deals, Item, ItemType, Items, PriceTier, Promotion, Promotions, PublishedItem, Sold, Variable,
     VariableKind,
@@ -68,6 +71,7 @@ pub use proof::{
     Attempt, AuthId, CallerHash, ChatAccount, ChatId, ChatName, GameLogin, KnownCaller, LoginSecret, NotAChatId,
     NotAChatName, NotALoginSecret, NotAnAuthId, PendingLogin,
 };
+pub use sale::{NamedItem, Sale};
 pub use statistics::{
     Donations, Donor, Holding, Ledger, MonthSum, Owned, PaidOrder, Patron, RecentDonation, Run, Spent, TopPatrons,
 };

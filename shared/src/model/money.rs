@@ -14,6 +14,7 @@ pub struct Money(i64);
 
 impl Money {
     pub const ZERO: Self = Self(0);
+    pub const SMALLEST: Self = Self(1);
     /// The largest amount that a store may contain. Every sum over a full cart is still an exact JSON number.
     pub const LARGEST: Self = Self(1_000_000_000_000);
 
@@ -49,6 +50,13 @@ impl Money {
     #[must_use]
     pub fn portion(self, part: Self, whole: Self) -> Self {
         self.fraction(part.0.into(), whole.0.into())
+    }
+
+    /// This amount times `part` / `whole`, rounded down to the minor unit; zero if `whole` is zero.
+    #[must_use]
+    pub fn portion_down(self, part: Self, whole: Self) -> Self {
+        let exact = (i128::from(self.0) * i128::from(part.0)).checked_div_euclid(whole.0.into()).unwrap_or_default();
+        Self(i64::try_from(exact).unwrap_or(i64::MAX))
     }
 
     fn fraction(self, part: i128, whole: i128) -> Self {

@@ -1,6 +1,7 @@
 //! The price of a cart: its present lines, and the sums over them (rules.md, "Carts").
 
-use super::pricing::{Availability, Buyer, Quote, Terms, availability, is_cumulative};
+use super::pricing::{Availability, Buyer, Terms, availability, gift_availability, is_cumulative};
+use super::sale::unit_price;
 use crate::model::{CategoryId, Item, Items, Line, LineId, Money, PaymentType, PublishedItem};
 use std::collections::BTreeMap;
 
@@ -15,6 +16,9 @@ pub struct PricedLine<'a> {
     pub count: u32,
     /// The price of one unit in money. It counts in no sum if [`Item::virtual_only`].
     pub unit_price: Money,
+    /// The price of one unit that codes begin with: more than [`Self::unit_price`] if that is the price of a sale without
+    /// codes.
+    pub with_codes: Money,
 }
 
 impl PricedLine<'_> {
@@ -26,6 +30,12 @@ impl PricedLine<'_> {
     #[must_use]
     pub const fn total(&self) -> Money {
         self.unit_price.times(self.count)
+    }
+
+    /// What a sale takes off the line that does not go with codes.
+    #[must_use]
+    pub fn without_codes(&self) -> Money {
+        self.with_codes.less(self.unit_price).times(self.count)
     }
 
     /// Whether the line is a step of a cumulative category for the cart's owner.
@@ -56,31 +66,38 @@ pub fn is_own_step(line: &Line, published: &PublishedItem) -> bool {
 }
 
 /// Prices every line whose item is still published, in the order of the cart. What the owner bought counts for their
-/// own lines only: a gift costs the sale price, and its limit for one user is the recipient's, who is not known here. A
+/// own lines only, and for the sales that they get: a gift costs the sale price. A
 /// line is unavailable if its item has become a subscription since it was added, or is none any more.
 pub fn price_lines<'a>(lines: &'a [Line], items: &'a Items, terms: Terms<'_>, owner: Buyer<'_>) -> Vec<PricedLine<'a>> {
     let priced = lines.iter().filter_map(|line| {
         let published = items.get(&line.item)?.as_ref();
         let item = &published.item;
         let mut availability = match line.payment_type {
-            PaymentType::Gift => availability(item, &[], terms, None),
+            PaymentType::Gift => gift_availability(item, terms, owner),
             _ => availability(item, &published.price_tiers, terms, Some(owner)),
         };
         if (line.payment_type == PaymentType::Subscription) != item.is_subscription {
-            availability = Availability { quote: Quote::of_sale(item), unavailable: true, ..availability };
+            availability = Availability { unavailable: true, ..availability }.at(unit_price(
+                item,
+                item.price,
+                None,
+                terms,
+                Some(owner),
+            ));
         }
         let is_single = item.is_subscription || is_cumulative(item, &published.price_tiers);
         let count = if is_single { line.count.min(1) } else { line.count };
-        Some(PricedLine { line, published, availability, count, unit_price: unit_price(line, item, availability) })
+        let (unit_price, with_codes) = line_prices(line, item, availability);
+        Some(PricedLine { line, published, availability, count, unit_price, with_codes })
     });
     let mut priced: Vec<PricedLine<'a>> = priced.collect();
-    keep_one_step(&mut priced);
+    keep_one_step(&mut priced, terms, owner);
     priced
 }
 
 /// Of several steps of one category that the owner could buy only the highest stays available: it includes the lower
 /// ones. The others cost what they cost a caller who owns nothing (rules.md, "Cumulative categories").
-fn keep_one_step(lines: &mut [PricedLine<'_>]) {
+fn keep_one_step(lines: &mut [PricedLine<'_>], terms: Terms<'_>, owner: Buyer<'_>) {
     let mut highest: BTreeMap<CategoryId, (Money, LineId)> = BTreeMap::new();
     for line in lines.iter().filter(|line| line.is_own_step() && !line.availability.unavailable) {
         let kept = highest.entry(line.published.category).or_insert_with(|| line.step());
@@ -89,21 +106,23 @@ fn keep_one_step(lines: &mut [PricedLine<'_>]) {
     for line in lines.iter_mut().filter(|line| line.is_own_step()) {
         if highest.get(&line.published.category).is_some_and(|kept| *kept != line.step()) {
             let item = &line.published.item;
-            line.availability = Availability { quote: Quote::of_sale(item), unavailable: true, ..line.availability };
-            line.unit_price = unit_price(line.line, item, line.availability);
+            let sale = unit_price(item, item.price, None, terms, Some(owner));
+            line.availability = Availability { unavailable: true, ..line.availability }.at(sale);
+            (line.unit_price, line.with_codes) = line_prices(line.line, item, line.availability);
         }
     }
 }
 
-/// The price of one unit. A line added from a promotion keeps the promoted price while the promotion is published. An
+/// The price of one unit, and the one that codes begin with. A line added from a promotion keeps the promoted price while the promotion is published. An
 /// any-price line has the buyer's price, but at least the item's current minimum. Every other line has the catalog's
 /// price, also an any-price line without a chosen price (rules.md, "Carts").
-fn unit_price(line: &Line, item: &Item, availability: Availability) -> Money {
-    match (&item.promotion, line.price) {
+fn line_prices(line: &Line, item: &Item, availability: Availability) -> (Money, Money) {
+    let own = match (&item.promotion, line.price) {
         (Some(promotion), _) if line.promoted => promotion.price,
         (_, Some(named)) if item.any_price => named.max(item.min_price),
-        _ => availability.quote.price,
-    }
+        _ => return (availability.quote.price, availability.with_codes),
+    };
+    (own, own)
 }
 
 /// The sums before any code is applied (rules.md, "Carts").

@@ -149,14 +149,30 @@ fn check_any(lines: &[PricedLine<'_>], covers: impl Fn(&PricedLine<'_>) -> bool)
 }
 
 /// The amount that a coupon takes off each line, in the order of the lines. An amount is shared in proportion to what
-/// the lines cost; the parts add up to it exactly, and none exceeds its line.
+/// the lines cost; the parts add up to it exactly, and none exceeds its line. Of a line at the price of a sale without codes
+/// it takes off by how much it is better than the sale, and an amount is for the other lines first (rules.md, "Sales").
 pub fn taken_off(coupon: &Coupon, lines: &[PricedLine<'_>]) -> Vec<Money> {
     let is_eligible = |line: &PricedLine<'_>| line.takes_codes() && covers(&coupon.scope, line.published);
-    let total = |line: &PricedLine<'_>| if is_eligible(line) { line.total() } else { Money::ZERO };
-    let totals: Vec<Money> = lines.iter().map(total).collect();
+    // Each line before a sale that does not go with codes, and what that takes off.
+    let before = |line: &PricedLine<'_>| {
+        let sale = line.without_codes();
+        if is_eligible(line) { (line.total() + sale, sale) } else { (Money::ZERO, Money::ZERO) }
+    };
+    let before: Vec<(Money, Money)> = lines.iter().map(before).collect();
     match coupon.discount {
-        Discount::Percentage(percent) => totals.into_iter().map(|total| total.share(percent)).collect(),
-        Discount::Amount(amount) => amount.min(totals.iter().copied().sum()).spread(&totals),
+        Discount::Percentage(percent) => before.iter().map(|(total, sale)| total.share(percent).less(*sale)).collect(),
+        Discount::Amount(amount) => {
+            let plain: Vec<Money> =
+                before.iter().map(|(total, sale)| if *sale == Money::ZERO { *total } else { Money::ZERO }).collect();
+            let others: Money = before.iter().filter(|(_, sale)| *sale > Money::ZERO).map(|(total, _)| *total).sum();
+            let first = amount.min(plain.iter().copied().sum());
+            let rest = amount.less(first).min(others);
+            let parts = first.spread(&plain).into_iter().zip(&before);
+            let part = |(part, (total, sale)): (Money, &(Money, Money))| {
+                if *sale == Money::ZERO { part } else { rest.portion_down(*total, others).less(*sale) }
+            };
+            parts.map(part).collect()
+        }
     }
 }
 

@@ -26,6 +26,7 @@ pub mod payment_methods;
 pub mod pricing;
 pub mod referral;
 pub mod refund;
+pub mod sale;
 pub mod statistics;
 pub mod subscription;
 pub mod variable;

@@ -1,8 +1,10 @@
 //! The price of an item for a caller, and whether the caller can buy it: the same in the catalog, the deals, the
 //! promotions and the cart (rules.md, "Limits and availability").
 
+use super::sale::{UnitPrice, unit_price};
 use crate::model::{
-    Cart, Item, ItemId, Ledger, Money, Owned, PriceTier, Promotion, Promotions, PublishedItem, Sold, UserSubscription,
+    Cart, Item, ItemId, Ledger, Money, Owned, PriceTier, Promotion, Promotions, PublishedItem, Sale, SaleId, Sold,
+    StoreConfig, UserSubscription,
 };
 use serde::Serialize;
 
@@ -20,8 +22,18 @@ pub struct Buyer<'a> {
 pub struct Terms<'a> {
     /// Units sold of the items that are asked about.
     pub sold: &'a Sold,
+    /// The store's sales.
+    pub sales: &'a [Sale],
+    /// The least amount that can be paid.
+    pub least: Money,
     /// The current second.
     pub now: i64,
+}
+
+impl<'a> Terms<'a> {
+    pub const fn of(config: &'a StoreConfig, sold: &'a Sold, now: i64) -> Self {
+        Self { sold, sales: config.sales.as_slice(), least: config.payments.least, now }
+    }
 }
 
 impl Buyer<'_> {
@@ -49,17 +61,6 @@ impl Quote {
     #[must_use]
     pub fn original_price(self) -> Money {
         self.price + self.discount
-    }
-
-    /// The price of an item for a caller who owns nothing.
-    pub(super) fn of_sale(item: &Item) -> Self {
-        let sale = item.price.less(item.discount);
-        // The buyer chooses the price; this one holds until then, and could be chosen.
-        Self::at(item, if item.any_price { sale.max(item.min_price) } else { sale })
-    }
-
-    fn at(item: &Item, price: Money) -> Self {
-        Self { price, discount: item.price.less(price) }
     }
 }
 
@@ -107,6 +108,10 @@ impl Limits {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Availability {
     pub quote: Quote,
+    /// The sale whose price it is.
+    pub sale: Option<SaleId>,
+    /// The price that codes begin with, see [`UnitPrice::with_codes`].
+    pub with_codes: Money,
     /// Its limits and how much of each is used.
     pub limits: Limits,
     /// Whether the caller cannot buy it: it is inactive, a limit is reached, or the caller owns it, a higher price tier
@@ -114,6 +119,14 @@ pub struct Availability {
     pub unavailable: bool,
     /// When it can be bought if it cannot now, in seconds since 1970 UTC; `None` if that is not known.
     pub available_again_at: Option<i64>,
+}
+
+impl Availability {
+    /// The same at another price.
+    #[must_use]
+    pub(super) fn at(self, UnitPrice { quote, sale, with_codes }: UnitPrice) -> Self {
+        Self { quote, sale, with_codes, ..self }
+    }
 }
 
 /// The items that a buyer paid for and owns in a cumulative category. It is the same for each of the category's items.
@@ -157,11 +170,17 @@ pub fn availability_with_credit(
     let subscribes = item.is_subscription && buyer.is_some_and(|buyer| buyer.subscribes_to(item.id));
     let begins = item.on_sale.begins(now);
     let unavailable = item.is_off_sale(now) || begins.is_some() || limits.reached() || owned || subscribes;
-    let sale = Quote::of_sale(item);
     // Reduced by what was paid, a rank that is owned would be shown as free.
-    let reduced = credit.filter(|_| !unavailable).map(|credit| Quote::at(item, sale.price.less(credit.paid)));
+    let paid = credit.filter(|_| !unavailable).map(|credit| credit.paid);
+    let UnitPrice { quote, sale, with_codes } = unit_price(item, item.price, paid, terms, buyer);
     let available_again_at = begins.filter(|_| !item.is_off_sale(now));
-    Availability { quote: reduced.unwrap_or(sale), limits, unavailable, available_again_at }
+    Availability { quote, sale, with_codes, limits, unavailable, available_again_at }
+}
+
+/// The availability of a gift that `owner` pays: at the price of their sales, and not reduced by what they own. Its limit for
+/// one user is the recipient's, who is not known here.
+pub(super) fn gift_availability(item: &Item, terms: Terms<'_>, owner: Buyer<'_>) -> Availability {
+    availability(item, &[], terms, None).at(unit_price(item, item.price, None, terms, Some(owner)))
 }
 
 /// Whether an item is cumulative: at most one unit is sold, for the difference to what was paid.

@@ -1,6 +1,6 @@
 //! The published catalog, as requests read it: category pages, and the items of a cart.
 
-use crate::model::{CategoryPath, CategoryWithItems, ItemId, Items, PublishedItem};
+use crate::model::{CategoryPath, CategoryWithItems, ItemId, Items, PublishedItem, Sale};
 use crate::table::StoreError;
 use crate::table::caches::{NotCached, VersionedCache};
 use crate::table::client::Rows;
@@ -26,11 +26,22 @@ impl<D> CategoryPage<D> {
         is_shown(&own).then(|| (own, subcategories.iter().filter(is_shown).collect()))
     }
 
-    /// The next second after `now` at which the calendar changes the page.
-    pub fn edge(&self, now: i64) -> Option<i64> {
+    /// The next second after `now` at which the calendar or one of the store's sales changes the page.
+    pub fn edge(&self, now: i64, sales: &[Sale]) -> Option<i64> {
         let items = self.categories.iter().flat_map(|category| &category.items).map(|item| item.on_sale);
         let all = self.categories.iter().map(|category| category.head.on_sale).chain(items);
-        all.filter_map(|on_sale| on_sale.edge(now)).min()
+        all.filter_map(|on_sale| on_sale.edge(now)).chain(Sale::edge(sales, now)).min()
+    }
+
+    /// Whether the page of who has bought `item` can differ from that of one who has bought nothing: it is on the page, or
+    /// decides about something that is. Every rule that looks at what else a buyer owns belongs here, because callers whom
+    /// nothing tells apart share one rendering.
+    pub fn tells_apart(&self, item: ItemId, sales: &[Sale]) -> bool {
+        let items = || self.categories.iter().flat_map(|category| &category.items);
+        let is_for_owners = |sale: &Sale| {
+            sale.owners_of.iter().any(|owned| owned.id == item) && items().any(|on| on.sales.contains(&sale.id))
+        };
+        items().any(|on| on.id == item) || sales.iter().any(is_for_owners)
     }
 }
 

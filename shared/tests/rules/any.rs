@@ -33,7 +33,7 @@ pub const fn buyer(ledger: &Ledger) -> Buyer<'_> {
 
 /// The state of the store in which so much is sold.
 pub const fn terms(sold: &Sold) -> Terms<'_> {
-    Terms { sold, now: NOW }
+    Terms { sold, sales: &[], least: Money::ZERO, now: NOW }
 }
 
 pub const fn money(minor: i64) -> Money {

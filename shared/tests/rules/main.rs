@@ -8,5 +8,6 @@ mod evidence;
 mod kept;
 mod payment;
 mod prices;
+mod sales;
 mod subscriptions;
 mod taxes;

@@ -14,7 +14,8 @@ use page::{Html, NotFound};
 use path::ShopPath;
 use shared::endpoint::{Cache, Endpoint, Error, FailurePage, PathParameter, RoundTrips};
 use shared::model::{
-    ActiveVersion, Deals, Donations, ItemId, Page, Patronage, PublishedItem, Settings, Sold, Staff, TopPatrons, Tree,
+    ActiveVersion, Deals, Donations, ItemId, Page, Patronage, PublishedItem, Sale, Settings, Sold, Staff, TopPatrons,
+    Tree,
 };
 use shared::rules::pricing::Terms;
 use shared::shop::catalog::{CategoryPage, category_page};
@@ -72,19 +73,20 @@ struct Loaded {
 }
 
 impl Loaded {
-    const fn terms(&self) -> Terms<'_> {
-        Terms { sold: &self.sold, now: self.now }
+    fn terms(&self) -> Terms<'_> {
+        Terms::of(&self.active.config, &self.sold, self.now)
     }
 
     /// The next second at which the calendar changes the page.
     fn edge(&self) -> Option<i64> {
+        let sales = &self.active.config.sales;
         let of_content = match &self.content {
             Content::Deals(deals) => deals.0.iter().filter_map(|deal| deal.item.on_sale.edge(self.now)).min(),
-            Content::Category(page) => page.edge(self.now),
+            Content::Category(page) => page.edge(self.now, sales),
             Content::Item(published) => published.item.on_sale.edge(self.now),
             Content::Page(_) | Content::Staff(_) | Content::Patrons(..) | Content::Empty | Content::Missing => None,
         };
-        of_content.into_iter().chain(self.tree_edge).min()
+        of_content.into_iter().chain(self.tree_edge).chain(Sale::edge(sales, self.now)).min()
     }
 }
 

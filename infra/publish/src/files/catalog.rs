@@ -3,6 +3,7 @@
 use super::Source;
 use super::content::CommandFile;
 use super::interval::{self, IntervalFile};
+use super::sale::discount_schema;
 use super::scalar::{At, Decimal, yes};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -118,8 +119,9 @@ pub struct ItemFile {
     /// and if the item is sold only for virtual currency (then it is 0).
     #[serde(default)]
     pub price: Option<Decimal>,
-    /// Amount taken off the regular price, in major units.
+    /// Amount taken off the regular price, in major units, or a percentage such as `20 %`.
     #[serde(default)]
+    #[schemars(schema_with = "discount_schema")]
     pub discount: Option<Decimal>,
     /// Whether it is on sale.
     #[serde(default = "yes")]

@@ -7,6 +7,7 @@ mod catalog;
 mod content;
 mod images;
 mod interval;
+mod sale;
 mod scalar;
 mod shop;
 mod store;
@@ -15,6 +16,7 @@ pub use catalog::{CategoryFile, ComparisonRow, ItemFile, PromotionFile, Variable
 pub use content::{CommandFile, LinkFile, PageFile, StaffEntry, StaffFile};
 pub use images::NamedImage;
 pub use interval::IntervalFile;
+pub use sale::{Choice, SaleFile, SalesFile, ScopeFile, WhoFile};
 pub use scalar::{At, Decimal};
 pub use shop::{ColoursFile, HeroFile, PaletteFile, ShopFile};
 pub use store::{
@@ -47,6 +49,8 @@ pub struct StoreFiles {
     pub categories: Vec<Source<CategoryFile>>,
     /// `pages/*.yaml`, by file name.
     pub pages: Vec<Source<PageFile>>,
+    /// `sales.yaml`; empty if there is none.
+    pub sales: Source<SalesFile>,
     /// `staff.yaml`; empty if there is none.
     pub staff: Source<StaffFile>,
     /// The pictures in `img/` as items name them, such as `/img/crown.png`. Empty if the store brings none: then they are

@@ -39,6 +39,14 @@ impl Category {
         shelves.flat_map(|shelf| &shelf.items).map(|item| (item.id.get(), item)).collect()
     }
 
+    /// Every item of these categories, hidden ones included, to be completed.
+    pub(super) fn every_item(categories: &mut [Self]) -> impl Iterator<Item = &mut Item> {
+        categories.iter_mut().flat_map(|top| {
+            let inner = top.subcategories.iter_mut().flat_map(|inner| &mut inner.shelf.items);
+            top.shelf.items.iter_mut().chain(inner)
+        })
+    }
+
     pub fn all_of(categories: &[Self]) -> Vec<&Self> {
         categories.iter().flat_map(|top| std::iter::once(top).chain(&top.subcategories)).collect()
     }

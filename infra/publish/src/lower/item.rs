@@ -39,6 +39,8 @@ pub(super) fn item(file: &ItemFile, category: &CategoryContext<'_>, report: &mut
         image: file.image.clone(),
         price: prices.price,
         discount: prices.discount,
+        discount_percentage: prices.discount_percentage,
+        sales: Vec::new(),
         active: file.active,
         // One word decides both: the item is delivered to the server that the buyer selects.
         kind: if file.select_server { ItemType::CmdServer } else { file.kind },

@@ -11,6 +11,7 @@ mod item_reader;
 mod likely;
 mod payments;
 mod prices;
+mod sales;
 mod shop;
 mod site;
 mod subscription;
@@ -23,7 +24,7 @@ pub use site::Site;
 
 use crate::fault::Report;
 use crate::files::{Decimal, StoreFiles};
-use shared::model::{LARGEST_ID, Money, Page, Staff};
+use shared::model::{LARGEST_ID, Money, Page, Percent, Staff};
 use std::path::PathBuf;
 
 /// A store as model types, hidden parts included.
@@ -44,7 +45,9 @@ pub fn lower(files: &StoreFiles, report: &mut Report) -> Lowered {
     site.config.shop_url.clone_from(&files.shop_url);
     site.settings.shop = shop::shop(files, report);
     site.least_is_doubtful = payments::check_least(files, &site.config, report);
-    let categories = catalog::categories(&files.categories, &site, report);
+    let mut categories = catalog::categories(&files.categories, &site, report);
+    report.enter(&files.sales.path);
+    site.config.sales = sales::sales(&files.sales.content, &mut categories, &site, report);
     site.config.payments.tax_codes = taxes::codes(&categories);
     let pages = content::pages(&files.pages, report);
     report.enter(&files.store.path);
@@ -69,6 +72,13 @@ pub fn check_id(id: u64, line: Option<u64>, field: &str, report: &mut Report) {
 /// Reads an amount; one that cannot be read is noted and counts as nothing.
 pub fn money(decimal: &Decimal, digits: u8, field: &str, report: &mut Report) -> Money {
     amount(decimal, digits, field, report).unwrap_or(Money::ZERO)
+}
+
+/// Reads a percentage, with or without its sign; one that cannot be read is noted.
+pub fn percentage(decimal: &Decimal, field: &str, report: &mut Report) -> Option<Percent> {
+    let text = decimal.0.trim();
+    let percent = Percent::parse(text.strip_suffix('%').unwrap_or(text));
+    percent.map_err(|error| report.fault(decimal.line(), field, error.to_string())).ok()
 }
 
 /// Reads an amount; one that cannot be read is noted and is `None`, for those who compare it with others.

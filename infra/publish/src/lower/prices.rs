@@ -1,13 +1,16 @@
 //! The price of an item. An amount that cannot be read is one fault: nothing is compared with it.
 
 use super::item_reader::ItemReader;
+use super::percentage;
 use crate::files::Decimal;
-use shared::model::{Money, Promotion};
+use shared::model::{Money, Percent, Promotion};
 use shared::money::CurrencyFormat;
 
 pub(super) struct Prices {
     pub(super) price: Money,
     pub(super) discount: Money,
+    /// The discount, if that is a percentage.
+    pub(super) discount_percentage: Option<Percent>,
     /// The least that a buyer may choose.
     pub(super) min_price: Money,
     pub(super) promotion: Option<Promotion>,
@@ -36,7 +39,7 @@ pub(super) fn prices(reader: &mut ItemReader<'_>) -> Prices {
             reader.warn(line, "price", "is 0: every buyer gets the item for nothing");
         }
     }
-    let discount = reader.money(file.discount.as_ref(), "discount");
+    let (discount, discount_percentage) = discount(reader, price);
     let discount_line = file.discount.as_ref().and_then(Decimal::line);
     if exceeds(discount, price) {
         reader.fault(discount_line, "discount", "must not exceed price");
@@ -55,7 +58,19 @@ pub(super) fn prices(reader: &mut ItemReader<'_>) -> Prices {
         Promotion { price: promoted.unwrap_or(Money::ZERO), sorting: promotion.sorting }
     });
     let [price, discount, min_price] = [price, discount, min_price].map(|amount| amount.unwrap_or(Money::ZERO));
-    Prices { price, discount, min_price, promotion }
+    Prices { price, discount, discount_percentage, min_price, promotion }
+}
+
+/// The item's own discount, and the percentage that it is written as.
+fn discount(reader: &mut ItemReader<'_>, price: Option<Money>) -> (Option<Money>, Option<Percent>) {
+    match &reader.file.discount {
+        Some(written) if written.0.trim_end().ends_with('%') => {
+            let field = reader.field("discount");
+            let percent = percentage(written, &field, reader.report);
+            (price.zip(percent).map(|(price, percent)| price.share(percent)), percent)
+        }
+        written => (reader.money(written.as_ref(), "discount"), None),
+    }
 }
 
 fn exceeds(one: Option<Money>, other: Option<Money>) -> bool {

@@ -222,7 +222,7 @@ proptest! {
         let mut cart = Cart::empty(BUYER);
         for step in steps {
             let inputs = CartInputs {
-                cart: &cart, items: &items, terms: Terms { sold: &sold, now: owner.now }, owner, buyer: "Buyer", has_virtual_currency,
+                cart: &cart, items: &items, terms: Terms { sold: &sold, sales: &[], least: Money::ZERO, now: owner.now }, owner, buyer: "Buyer", has_virtual_currency,
                 delivery: &delivery,
             };
             let units = |cart: &Cart| cart.lines.iter().map(|line| u64::from(line.count)).sum::<u64>();
@@ -260,7 +260,7 @@ fn a_quantity_of_zero_and_a_price_above_the_largest_amount_are_refused() {
         let inputs = CartInputs {
             cart: &cart,
             items: &items,
-            terms: Terms { sold: &sold, now: 0 },
+            terms: Terms { sold: &sold, sales: &[], least: Money::ZERO, now: 0 },
             owner: Buyer { ledger: &ledger, subscriptions: &[], now: NOW },
             buyer: "Buyer",
             has_virtual_currency: false,

@@ -51,13 +51,15 @@ pub struct CartItems {
     pub sold: Sold,
     /// The other rows that were read with them.
     pub rows: Rows,
+    /// The version that they are of.
+    active: Arc<ActiveVersion>,
     /// The second at which they were read.
     now: i64,
 }
 
 impl CartItems {
-    pub const fn terms(&self) -> Terms<'_> {
-        Terms { sold: &self.sold, now: self.now }
+    pub fn terms(&self) -> Terms<'_> {
+        Terms::of(&self.active.config, &self.sold, self.now)
     }
 
     pub fn price<'a>(&'a self, context: &'a CartContext) -> Vec<PricedLine<'a>> {
@@ -113,7 +115,7 @@ impl CartContext {
         let is_kept = |id: ItemId| self.cart.lines.iter().any(|line| line.item == id);
         let items = items.complete(&mut rows, is_kept)?;
         let sold = self.without_own_hold(sources.counters.complete(counters, &mut rows)?);
-        Ok(CartItems { items, sold, rows, now: sources.clock.seconds() })
+        Ok(CartItems { items, sold, rows, active: Arc::clone(&self.active), now: sources.clock.seconds() })
     }
 
     /// The units sold without those that the user's own checkout holds.
