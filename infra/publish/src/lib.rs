@@ -18,6 +18,7 @@ pub mod files;
 mod html;
 mod load;
 mod lower;
+mod not_yet;
 mod own_files;
 mod parse;
 pub mod provider;

@@ -5,6 +5,7 @@
 
 use crate::fault::{Problem, nearest};
 use crate::files::At;
+use crate::not_yet;
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -230,7 +231,13 @@ fn other_kind(node: &Node, schema: &Value) -> Option<String> {
         Node::List(_) if kinds.contains(&"array") => return None,
         Node::List(_) => "not a list",
         Node::Fields(_) if kinds.contains(&"object") => return None,
-        Node::Fields(_) => "not fields in {…}",
+        Node::Fields(fields) => {
+            let by_language = not_yet::of_text(fields.iter().map(|(name, _)| name.as_str()));
+            if let Some(problem) = by_language.filter(|_| expected == "text") {
+                return Some(problem);
+            }
+            "not fields in {…}"
+        }
         Node::Flag if kinds.contains(&"boolean") => return None,
         Node::Flag if expected == "fields with values" => return Some(no_fields("true or false", schema)),
         Node::Nothing if expected == "fields with values" && !kinds.contains(&"null") => {
@@ -274,6 +281,9 @@ fn unknown(
     if let Some(before) = before.filter(|_| is_rest_of_number) {
         let problem = format!("write a point, not a comma, before {name}: inside {{…}} a comma begins the next field");
         return (below(path, before), problem);
+    }
+    if let Some(problem) = not_yet::problem(path, name) {
+        return (below(path, name), problem);
     }
     let problem = match nearest(name, known.keys().copied()) {
         Some(near) => format!("is not a field here; did you mean {near}?"),
