@@ -1,5 +1,7 @@
 //! Black-box tests by function and endpoint, and tests of all endpoints.
 
+// The future of the whole tool is deep.
+#![recursion_limit = "256"]
 #![expect(clippy::panic, clippy::unwrap_used, reason = "a test that cannot continue has failed")]
 
 mod access;
@@ -28,5 +30,6 @@ mod rights;
 mod rows;
 mod schedule;
 mod security;
+mod stores;
 mod support;
 mod warm_up;
