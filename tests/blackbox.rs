@@ -25,6 +25,7 @@ mod faults_wire;
 mod gateway;
 mod outdated;
 mod payments;
+mod prices;
 mod races;
 mod rights;
 mod rows;
