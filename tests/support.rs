@@ -3,7 +3,7 @@
 #![expect(clippy::expect_used, clippy::panic, reason = "a helper that fails fails its test")]
 
 use http::StatusCode;
-use publish::files::{CategoryFile, StoreFiles};
+use publish::files::{CategoryFile, Choice, Decimal, SaleFile, ScopeFile, StoreFiles};
 use serde_json::Value;
 use shared::clock::Clock;
 use shared::model::{
@@ -13,7 +13,7 @@ use shared::model::{
 use shared::table::{codec, keys};
 use std::time::Duration;
 pub use tests::item;
-use tests::{Reply, TestStore};
+use tests::{NOW, Reply, TestStore};
 
 /// Longer than any cache trusts its data.
 pub const STALE: Duration = Duration::from_secs(6);
@@ -104,6 +104,35 @@ pub async fn with_subscriptions(store: &TestStore, name: &str, subscriptions: Ve
 pub fn category(files: &mut StoreFiles, id: u64) -> &mut CategoryFile {
     let mut categories = files.categories.iter_mut().map(|source| &mut source.content);
     categories.find(|category| category.id.value == id).unwrap_or_else(|| panic!("no category {id}"))
+}
+
+/// A sale of the store's files that takes a percentage off everything, from and until some seconds after [`NOW`].
+pub fn sale(id: u64, percentage: u32, (from, until): (i64, i64)) -> SaleFile {
+    let time = |seconds: i64| Some(format!("2026-06-15T{}Z", clock_time(seconds)).into());
+    SaleFile {
+        id: id.into(),
+        name: format!("Sale {id}"),
+        percentage: Some(Decimal(percentage.to_string().into())),
+        amount: None,
+        covers: Choice::Word("everything".to_owned()),
+        except: ScopeFile::default(),
+        from: time(from),
+        until: time(until),
+        who: Choice::default(),
+        with_codes: true,
+    }
+}
+
+/// The time of day at some seconds after [`NOW`], which is noon.
+fn clock_time(seconds: i64) -> String {
+    let seconds = 12 * 3_600 + seconds;
+    format!("{:02}:{:02}:{:02}", seconds / 3_600, seconds / 60 % 60, seconds % 60)
+}
+
+/// Moves the clock to a number of seconds after [`NOW`].
+pub fn at(store: &TestStore, seconds: i64) {
+    let ahead = u64::try_from(NOW + seconds - store.clock.seconds()).expect("a later time");
+    store.clock.advance(Duration::from_secs(ahead));
 }
 
 /// The names of an object's fields, in order.

@@ -1,10 +1,8 @@
 //! What the calendar puts on sale and takes off (rules.md, "On sale by the calendar"), and what lists leave out.
 
-use crate::support::{by_id, category, item, republish};
+use crate::support::{at, by_id, category, item, republish};
 use serde_json::{Value, json};
-use shared::clock::Clock;
-use std::time::Duration;
-use tests::{Call, NOW, Reply, TestStore};
+use tests::{Call, Reply, TestStore};
 
 /// The key 201 is on sale for 100 seconds, the category with it from before until after that, and the wardrobe ends within it.
 async fn with_calendar() -> TestStore {
@@ -19,12 +17,6 @@ async fn with_calendar() -> TestStore {
     })
     .await;
     store
-}
-
-/// Moves the clock to a number of seconds after [`NOW`].
-fn at(store: &TestStore, seconds: i64) {
-    let ahead = u64::try_from(NOW + seconds - store.clock.seconds()).unwrap();
-    store.clock.advance(Duration::from_secs(ahead));
 }
 
 async fn ask(store: &TestStore, path: &str) -> Reply {

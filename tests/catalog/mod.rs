@@ -8,3 +8,4 @@ mod get_item;
 mod get_profile;
 mod largest_page;
 mod list_categories;
+mod sales;

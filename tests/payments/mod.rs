@@ -16,5 +16,6 @@ mod paused;
 mod portal;
 mod rate_limit;
 mod receipt;
+mod sales;
 mod stripe_webhook;
 pub mod support;

@@ -44,6 +44,11 @@ pub fn unit_price(
     UnitPrice { quote, sale: best.map(|sale| sale.id), with_codes }
 }
 
+/// What one unit costs in a sale for who gets it and owns nothing that is taken off, whenever it runs.
+pub fn price_in(sale: &Sale, item: &Item) -> Money {
+    less(item.price, sale.discount, false, Money::ZERO)
+}
+
 /// Whether a buyer, who may be unknown, gets a sale.
 fn is_for(sale: &Sale, buyer: Option<Buyer<'_>>) -> bool {
     let owns = |buyer: Buyer<'_>| sale.owners_of.iter().any(|item| buyer.owned(item.id).units > 0);

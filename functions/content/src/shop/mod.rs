@@ -81,12 +81,17 @@ impl Loaded {
     fn edge(&self) -> Option<i64> {
         let sales = &self.active.config.sales;
         let of_content = match &self.content {
-            Content::Deals(deals) => deals.0.iter().filter_map(|deal| deal.item.on_sale.edge(self.now)).min(),
+            Content::Deals(deals) => {
+                let deals = deals.0.iter().filter_map(|deal| deal.item.on_sale.edge(self.now));
+                deals.chain(Sale::edge(sales, self.now)).min()
+            }
             Content::Category(page) => page.edge(self.now, sales),
-            Content::Item(published) => published.item.on_sale.edge(self.now),
+            Content::Item(published) => {
+                published.item.on_sale.edge(self.now).into_iter().chain(Sale::edge(sales, self.now)).min()
+            }
             Content::Page(_) | Content::Staff(_) | Content::Patrons(..) | Content::Empty | Content::Missing => None,
         };
-        of_content.into_iter().chain(self.tree_edge).chain(Sale::edge(sales, self.now)).min()
+        of_content.into_iter().chain(self.tree_edge).min()
     }
 }
 

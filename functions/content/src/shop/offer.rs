@@ -2,9 +2,10 @@
 
 use super::Loaded;
 use super::texts::Texts;
-use shared::model::{Item, Money, PeriodUnit, Plan, PriceTier, StoreConfig};
-use shared::money::date_and_time;
+use shared::model::{Discount, Item, Money, PeriodUnit, Plan, PriceTier, Sale, StoreConfig};
+use shared::money::{CurrencyFormat, date_and_time};
 use shared::rules::pricing::{Availability, availability, is_cumulative};
+use shared::rules::sale::price_in;
 
 /// A picture; without an address, a sign is shown in its place.
 pub struct Picture {
@@ -29,14 +30,26 @@ pub struct Offer<'a> {
     pub is_step: bool,
     availability: Availability,
     is_off_sale: bool,
+    now: i64,
     config: &'a StoreConfig,
+}
+
+/// The price of a sale that is for the owners of some items.
+pub struct OwnersPrice<'a> {
+    pub sale: &'a Sale,
+    /// The names of the items.
+    pub owners_of: String,
+    pub price: Money,
+    /// What is taken off a step of a cumulative category, whose price is another for each owner.
+    pub off: Option<String>,
 }
 
 impl<'a> Offer<'a> {
     pub fn new(item: &'a Item, tiers: &[PriceTier], loaded: &'a Loaded) -> Self {
         let availability = availability(item, tiers, loaded.terms(), None);
         let is_off_sale = item.is_off_sale(loaded.now);
-        Self { item, is_step: is_cumulative(item, tiers), availability, is_off_sale, config: &loaded.active.config }
+        let (is_step, config) = (is_cumulative(item, tiers), &loaded.active.config);
+        Self { item, is_step, availability, is_off_sale, now: loaded.now, config }
     }
 
     /// The reason why it cannot be bought, as HTML. A script shows the time as the visitor's clock has it.
@@ -49,6 +62,44 @@ impl<'a> Offer<'a> {
             }
             None if self.is_off_sale => texts.of("hindrance.inactive").to_owned(),
             None => texts.of("hindrance.sold_out").to_owned(),
+        }
+    }
+
+    /// The sale whose price it is.
+    pub fn sale(&self) -> Option<&'a Sale> {
+        self.config.sale(self.availability.sale?)
+    }
+
+    /// When a sale ends, as programs read it and in words; a script shows it as the visitor's clock has it, and what is left.
+    pub fn ends(&self, sale: &Sale) -> Option<(String, String)> {
+        let ends = date_and_time(sale.runs.until?);
+        Some((format!("{}Z", ends.replace(' ', "T")), format!("{ends} UTC")))
+    }
+
+    /// The better prices of the sales that are for owners, which a page for everyone only tells of.
+    pub fn for_owners(&self, texts: &Texts) -> Vec<OwnersPrice<'a>> {
+        let is_told = |sale: &&Sale| {
+            let is_for_owners = !sale.owners_of.is_empty() && self.item.sales.contains(&sale.id);
+            is_for_owners && sale.is_running(self.now) && self.item.takes_sales() && !self.is_off_sale
+        };
+        let names = |sale: &Sale| sale.owners_of.iter().map(|item| item.name.clone()).collect::<Vec<_>>();
+        let sales = self.config.sales.iter().filter(is_told).map(|sale| OwnersPrice {
+            sale,
+            owners_of: names(sale).join(texts.of("sale.or")),
+            price: price_in(sale, self.item),
+            off: self.is_step.then(|| self.off(sale)),
+        });
+        sales.filter(|price| price.price < self.price()).collect()
+    }
+
+    fn off(&self, sale: &Sale) -> String {
+        // Both have two digits after the point, or the currency's.
+        match sale.discount {
+            Discount::Percentage(percent) => {
+                let text = CurrencyFormat::new(2).money(Money::from_minor(percent.hundredths().into())).to_string();
+                format!("−{} %", text.trim_end_matches('0').trim_end_matches('.'))
+            }
+            Discount::Amount(amount) => format!("−{}", CurrencyFormat::new(self.config.digits).money(amount)),
         }
     }
 

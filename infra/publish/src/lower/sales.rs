@@ -7,10 +7,9 @@ use super::{amount, check_id, percentage};
 use crate::calendar;
 use crate::fault::{Report, Unique};
 use crate::files::{At, Choice, Decimal, SaleFile, SalesFile, ScopeFile, WhoFile};
-use shared::model::{Discount, Item, ItemId, Money, NamedItem, OnSale, Sale, SaleId, Sold};
+use shared::model::{Discount, Item, ItemId, Money, NamedItem, Sale, SaleId};
 use shared::money::CurrencyFormat;
-use shared::rules::pricing::Terms;
-use shared::rules::sale::unit_price;
+use shared::rules::sale::price_in;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The most sales of a store: every function reads them with the active version.
@@ -191,26 +190,20 @@ impl SaleReader<'_> {
         } else {
             config.payments.least.max(Money::SMALLEST)
         };
-        // As if it ran now, for everyone and alone.
-        let always = [Sale { runs: OnSale::default(), owners_of: Vec::new(), ..sale.clone() }];
-        let sold = Sold::new();
-        let terms = Terms { sales: &always, ..Terms::of(config, &sold, 0) };
         let items = Category::items_of(categories);
-        let price = |item: &Item| unit_price(item, item.price, None, terms, None);
         let is_low = |item: &&&Item| {
-            let after = price(item);
-            item.sales.contains(&sale.id) && after.sale.is_some() && after.quote.price < least && item.price >= least
+            item.sales.contains(&sale.id) && item.price >= least && price_in(sale, item) < least
         };
         let low: Vec<&&Item> = items.values().filter(is_low).collect();
         let Some(first) = low.first() else { return };
         let format = CurrencyFormat::new(config.digits);
-        let others = if low.len() > 1 { format!(" (and {} others too little)", low.len() - 1) } else { String::new() };
+        let ids: Vec<String> = low.iter().map(|item| item.id.to_string()).collect();
         let problem = format!(
-            "item {} would cost {}{others}; the least that can be paid is {}: leave it out with except: {{items: [{}]}}",
+            "item {} would cost {}: the least that can be paid is {}; leave it out with except: {{items: [{}]}}",
             first.id,
-            format.money(price(first).quote.price),
+            format.money(price_in(sale, first)),
             format.money(least),
-            first.id
+            ids.join(", ")
         );
         let (name, written): (_, Option<&Decimal>) = match sale.discount {
             Discount::Percentage(_) => ("percentage", self.file.percentage.as_ref()),

@@ -53,6 +53,9 @@ fn the_page_names_every_field_under_its_file() {
         ("categories/*.yaml", fields::<files::VariableFile>()),
         ("categories/*.yaml", fields::<files::PromotionFile>()),
         ("pages/*.yaml", fields::<files::PageFile>()),
+        ("sales.yaml", fields::<files::SaleFile>()),
+        ("sales.yaml", fields::<files::ScopeFile>()),
+        ("sales.yaml", fields::<files::WhoFile>()),
         ("staff.yaml", fields::<files::StaffEntry>()),
     ];
     for (heading, fields) in all {

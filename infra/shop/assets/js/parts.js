@@ -17,7 +17,7 @@ export function forVisitor(item, everyone) {
   const isOwned = item.is_unavailable && !everyone.is_unavailable && item.active !== false && left(item) !== 0 && !isFull(item.quantityUserLimit, item.quantityUserCurrentLimit);
   const credit = everyone.is_step && everyone.price > item.price ? everyone.price - item.price : 0;
   const { price, original_price: regular } = credit > 0 ? everyone : item;
-  return { ...item, isOwned, credit, sale: { price, discount: regular - price, regular } };
+  return { ...item, isOwned, credit, running: item.sale, sale: { price, discount: regular - price, regular } };
 }
 
 const left = (item) => (item.quantityGlobalLimit === null ? null : Math.max(0, item.quantityGlobalLimit - item.quantityGlobalCurrentLimit));
@@ -34,6 +34,30 @@ export function hindrance(item) {
 /** Whether another player can still get what the visitor cannot buy: a gift does not count for its buyer. */
 export const canBeGiven = (item) => item.gifting && item.active !== false && !item.available_again_at && left(item) !== 0;
 
+/** A time with what is left until then, which `countdown` keeps up to date. */
+const ending = (time) => h("time", { datetime: time, "data-countdown": true }, moment(time));
+
+const SECOND = 1000;
+const DAY = 86400;
+
+/** Shows how long each sale of a page still runs; loads the page again when one is over, unless something is typed into it. */
+export function countdown(main) {
+  const tick = () => {
+    for (const time of main.querySelectorAll("time[data-countdown]")) {
+      const left = Math.ceil((new Date(time.dateTime) - Date.now()) / SECOND);
+      if (left <= 0) {
+        clearInterval(timer);
+        if (!main.contains(document.activeElement)) location.reload();
+        return;
+      }
+      const parts = [Math.floor(left / 3600), Math.floor(left / 60) % 60, left % 60].map((part) => String(part).padStart(2, "0"));
+      time.textContent = `${moment(time.dateTime)}${left < DAY ? ` (${t("sale.left", parts.join(":"))})` : ""}`;
+    }
+  };
+  const timer = setInterval(tick, SECOND);
+  tick();
+}
+
 const amount = (tag, sum) => h(tag, { "data-money": sum }, money(sum));
 
 /** What an item costs: its regular price if there is a sale, and the credit for what the visitor has. */
@@ -47,6 +71,7 @@ export function price(item) {
     parts.push(item.price === 0 ? h("strong", {}, t("price.free")) : amount("strong", item.price));
   }
   if (credit > 0) parts.push(h("small", {}, t("price.less", charged(sale.price), charged(credit))));
+  if (item.running) parts.push(" ", h("small", {}, item.running.name, item.running.until ? [` · ${t("sale.until")} `, ending(utc(item.running.until))] : null));
   return parts;
 }
 

@@ -2,7 +2,7 @@
 import { call, session } from "../api.js";
 import { byId, complain, h, hidden, t } from "../dom.js";
 import { moment } from "../store.js";
-import { add, badges, canBeGiven, forVisitor, hindrance, price, wanted, works } from "../parts.js";
+import { add, badges, canBeGiven, countdown, forVisitor, hindrance, price, wanted, works } from "../parts.js";
 
 const main = byId("main");
 
@@ -29,6 +29,7 @@ async function items() {
 
 export default async function offers() {
   for (const time of main.querySelectorAll("time")) time.textContent = moment(time.dateTime);
+  countdown(main);
   if (!session.token) return null;
   // What only a login from within the game can spend.
   if (!session.isByName) for (const note of main.querySelectorAll("[data-by-name]")) note.remove();
@@ -77,6 +78,8 @@ function bind({ box, item }) {
 function change(box, item) {
   const shownPrice = box.querySelector("[data-price]");
   shownPrice.replaceChildren(...price(item), ...shownPrice.querySelectorAll("[data-keep]"));
+  // The visitor has the price that others are told of.
+  for (const note of shownPrice.querySelectorAll("[data-owners]")) if (note.dataset.owners === item.running?.name) note.remove();
   box.querySelector("[data-badges]").replaceChildren(...badges(item));
   hinder(box, item, hindrance(item));
   const step = main.querySelector(`[data-step="${item.id}"]`);
