@@ -106,7 +106,7 @@ pub fn category(files: &mut StoreFiles, id: u64) -> &mut CategoryFile {
     categories.find(|category| category.id.value == id).unwrap_or_else(|| panic!("no category {id}"))
 }
 
-/// A sale of the store's files that takes a percentage off everything, from and until some seconds after [`NOW`].
+/// A sale of the store's files that takes a percentage off everything but two keys that cost 0.99, from and until some seconds after [`NOW`].
 pub fn sale(id: u64, percentage: u32, (from, until): (i64, i64)) -> SaleFile {
     let time = |seconds: i64| Some(format!("2026-06-15T{}Z", clock_time(seconds)).into());
     SaleFile {
@@ -115,7 +115,7 @@ pub fn sale(id: u64, percentage: u32, (from, until): (i64, i64)) -> SaleFile {
         percentage: Some(Decimal(percentage.to_string().into())),
         amount: None,
         covers: Choice::Word("everything".to_owned()),
-        except: ScopeFile::default(),
+        except: ScopeFile { categories: Vec::new(), items: vec![205.into(), 701.into()] },
         from: time(from),
         until: time(until),
         who: Choice::default(),

@@ -58,7 +58,8 @@ async fn a_sale_reduces_every_price_from_its_second_until_its_second() {
         let line = ask(&store, "Thornwick", "/cart/get").await["items"].clone();
         assert_eq!(by_id(&line, 203)["price"], cart, "{seconds}");
         let text = shown(&store, "item/203").await.text;
-        let ends = "Sale 1 · until <time datetime=\"2026-06-15T12:03:20Z\" data-countdown>2026-06-15 12:03:20 UTC</time>";
+        let ends =
+            "Sale 1 · until <time datetime=\"2026-06-15T12:03:20Z\" data-countdown>2026-06-15 12:03:20 UTC</time>";
         let is_running = sale == key[3];
         assert_eq!((text.contains(ends), text.contains("−20 %")), (is_running, is_running), "{seconds}: {text}");
     }
@@ -93,10 +94,10 @@ async fn a_sale_for_owners_is_for_them_and_pages_tell_others_of_it() {
             let other = offer(&store, "Pebble", "crates/keys", 203).await;
             assert_eq!(other, json!([4.49, 0, 4.49, null]), "owns neither");
             let owner = offer(&store, "Thornwick", "crates/keys", 203).await;
-            assert_eq!(owner[0..2], json!([2.24, 2.25])[0..2], "owns rank 102");
+            assert_eq!((owner[0].as_f64(), owner[1].as_f64()), (Some(2.24), Some(2.25)), "owns rank 102");
         }
         let page = shown(&store, "item/203").await.text;
-        assert!(page.contains("For owners of Steward or "), "{page}");
+        assert!(page.contains("For owners of Knight or Phoenix:"), "{page}");
         assert!(page.contains("data-money=\"2.24\"") && page.contains("<strong data-money=\"4.49\""), "{page}");
         let step = shown(&store, "item/103").await.text;
         assert!(step.contains("−50 %") && step.contains("<strong data-money=\"19.99\""), "{step}");
@@ -112,7 +113,7 @@ async fn what_a_sale_does_not_cover_and_what_has_none_keeps_its_price() {
     republish(&store, |files| {
         let mut one = sale(1, 50, (0, 200));
         one.except.categories = vec![22.into()];
-        one.except.items = vec![302.into()];
+        one.except.items.push(302.into());
         files.sales.content.0 = vec![one, sale(2, 10, (0, 200))];
         let own = |item: &mut ItemFile| item.discount = Some(Decimal("60 %".to_owned().into()));
         own(item(files, 301));
@@ -125,7 +126,7 @@ async fn what_a_sale_does_not_cover_and_what_has_none_keeps_its_price() {
         // The item's own 60 % are better.
         (301, 2.0, Value::Null),
         // A subscription, a price that the buyer chooses, and one in virtual currency.
-        (106, 4.99, Value::Null),
+        (106, 3.99, Value::Null),
         (601, 5.0, Value::Null),
         (511, 0.0, Value::Null),
     ] {

@@ -191,9 +191,8 @@ impl SaleReader<'_> {
             config.payments.least.max(Money::SMALLEST)
         };
         let items = Category::items_of(categories);
-        let is_low = |item: &&&Item| {
-            item.sales.contains(&sale.id) && item.price >= least && price_in(sale, item) < least
-        };
+        let is_low =
+            |item: &&&Item| item.sales.contains(&sale.id) && item.price >= least && price_in(sale, item) < least;
         let low: Vec<&&Item> = items.values().filter(is_low).collect();
         let Some(first) = low.first() else { return };
         let format = CurrencyFormat::new(config.digits);
