@@ -12,7 +12,7 @@ from cloud import ROOT
 from samtranslator.yaml_helper import yaml_parse
 
 # One or more partition keys of each kind in the table of shared/src/table/keys.rs. None of them holds an item.
-KEYS = ["STORE", "VERSIONS", "FILES#v", "CONTENT#v#NONE", "PAGE#v#none", "CATALOG#v#NONE", "ITEM#v#0", "USER#0", "LEDGER#0",
+KEYS = ["STORE", "VERSIONS", "FILES#v", "CONTENT#v#NONE", "PAGE#v#none", "CATALOG#v#NONE", "ITEM#v#0", "PRICES#0", "USER#0", "LEDGER#0",
         "CART#0", "CODE#none", "USE#none#0", "REFERRAL#none", "ORDER#none", "ORDERS#0", "RUN#none", "RATE#192.0.2.1",
         "RATE#login#192.0.2.1", "RATE#code#192.0.2.1", "RATE#code#2001:db8::/64", "RATE#2001:db8::/64", "COUNT#0",
         "STATS", "PATRONS", "MONTH#0000-00", "PAID", "SEQ#user", "SEQ#order", "NAME#none", "BAN#none",

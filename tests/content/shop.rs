@@ -2,9 +2,11 @@
 
 use crate::support::{STALE, category, item, open_to_guests, put, republish};
 use http::Method;
+use publish::files::Decimal;
 use serde_json::{Value, json};
 use shared::model::{Donations, InternalId, Money, RecentDonation, TaxMode, TaxPrices};
 use shared::table::{codec, keys};
+use std::time::Duration;
 use tests::{Call, Reply, TestStore};
 
 async fn page(store: &TestStore, path: &str) -> Reply {
@@ -104,6 +106,44 @@ async fn an_item_costs_on_its_page_what_the_api_says_to_a_guest() {
         seen += 1;
     }
     assert!(seen > 30, "{seen}");
+}
+
+/// As other shops were reported: a reduction from a price that was raised for it, or that was never asked.
+#[tokio::test]
+async fn a_reduction_is_shown_from_the_lowest_price_of_the_30_days_before() {
+    let store = open_to_guests().await;
+    let sell = async |day: u64, id: u64, price: &str, discount: &str, is_compared: bool| {
+        store.clock.advance(Duration::from_hours(24 * day));
+        republish(&store, |files| {
+            let decimal = |text: &str| Some(Decimal(text.to_owned().into()));
+            files.store.content.guest_mode = true;
+            files.store.content.price_history = is_compared;
+            let item = item(files, id);
+            (item.active, item.price, item.discount) = (true, decimal(price), decimal(discount));
+        })
+        .await;
+        let html = page(&store, &format!("item/{id}")).await.text;
+        let shown = html.split_once("data-badges").unwrap().1.split_once("class=\"lead").unwrap().0;
+        let badge = shown.split_once("sale\">").map(|(_, rest)| rest.split('<').next().unwrap().to_owned());
+        let struck = html.split_once("<s data-money=\"").map(|(_, rest)| rest.split('"').next().unwrap().to_owned());
+        let told = store.send(Call::post(&format!("/items/get/{id}"))).await.json();
+        assert_eq!(told["original_price"].as_f64(), price.parse().ok());
+        let since = html.split_once("lowest price since ").map(|(_, rest)| rest[..10].to_owned());
+        (badge, struck, told["lowest_price"].as_f64(), since)
+    };
+    let shown = |badge: &str, struck: &str, lowest| (Some(badge.to_owned()), Some(struck.to_owned()), lowest, None);
+    assert_eq!(sell(0, 203, "4.49", "0", true).await, (None, None, None, None));
+    assert_eq!(sell(1, 203, "5.99", "0", true).await, (None, None, None, None));
+    assert_eq!(sell(1, 203, "5.99", "1.00", true).await, (None, None, Some(4.49), None), "it was cheaper before");
+    assert_eq!(sell(1, 203, "5.99", "3.00", true).await, shown("−33 %", "4.49", Some(4.49)));
+    assert_eq!(sell(1, 203, "5.99", "3.00", false).await, shown("−50 %", "5.99", None));
+    // One that is sold for two days, and one that is reduced from its first day on.
+    assert_eq!(sell(1, 205, "0.99", "0", true).await, (None, None, None, None));
+    let (badge, _, lowest, since) = sell(2, 205, "0.99", "0.49", true).await;
+    assert_eq!((badge.as_deref(), lowest), (Some("−49 %"), Some(0.99)));
+    assert_eq!(since.unwrap().len(), 10);
+    republish(&store, |files| item(files, 205).active = false).await;
+    assert_eq!(sell(31, 205, "0.99", "0.49", true).await, (None, None, None, None));
 }
 
 #[tokio::test]

@@ -12,6 +12,7 @@ use shared::model::{
     ParseSlugError, Sale, Server, Sold, StoreConfig,
 };
 use shared::money::{CurrencyFormat, Decimal, date_and_time};
+use shared::rules::price_history::lowest_price;
 use shared::rules::pricing::{Availability, Buyer, Limits, Terms, UpgradeCredit, availability_with_credit};
 use shared::shop::catalog::{CategoryPage, category_page};
 use shared::table::{StoreError, keys};
@@ -138,6 +139,12 @@ pub struct CatalogItemBody<'a> {
     #[schemars(with = "SaleBody<'a>")]
     #[schemars(extend("x-beyond-contract" = true))]
     sale: Option<SaleBody<'a>>,
+    /// Money: the lowest price of the 30 days before the reduction for everyone that runs. Absent if none runs, or no price was asked
+    /// before it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Decimal")]
+    #[schemars(extend("x-beyond-contract" = true))]
+    lowest_price: Option<Decimal>,
 }
 
 /// A sale.
@@ -319,5 +326,11 @@ pub fn item_body<'a>(
         comparison: &item.comparison,
         available_again_at: availability.available_again_at.map(date_and_time),
         sale: SaleBody::of(availability, config),
+        lowest_price: lowest(item, config, now),
     }
+}
+
+/// The lowest price before an item's reduction.
+pub fn lowest(item: &Item, config: &StoreConfig, now: i64) -> Option<Decimal> {
+    lowest_price(item, config, now)?.price.map(|price| CurrencyFormat::new(config.digits).money(price))
 }

@@ -3,7 +3,7 @@
 
 use crate::State;
 use crate::buyer::Buyer;
-use crate::get_category::SaleBody;
+use crate::get_category::{SaleBody, lowest};
 use serde::Serialize;
 use shared::endpoint::{Endpoint, Error, Json, RoundTrips};
 use shared::model::{ActiveVersion, Deals, ItemId, PublishedItem, Sold, StoreConfig};
@@ -56,6 +56,12 @@ pub struct Deal<'a> {
     #[schemars(with = "SaleBody<'a>")]
     #[schemars(extend("x-beyond-contract" = true))]
     sale: Option<SaleBody<'a>>,
+    /// Money: the lowest price of the 30 days before the reduction for everyone that runs. Absent if none runs, or no price was asked
+    /// before it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Decimal")]
+    #[schemars(extend("x-beyond-contract" = true))]
+    lowest_price: Option<Decimal>,
     /// Whether the item is in the caller's cart. False if the caller is not logged in.
     in_cart: bool,
 }
@@ -119,6 +125,7 @@ fn shown<'a>(deal: &'a PublishedItem, terms: Terms<'_>, buyer: Option<&Buyer>, c
         is_unavailable: availability.unavailable,
         available_again_at: availability.available_again_at.map(date_and_time),
         sale: SaleBody::of(availability, config),
+        lowest_price: lowest(item, config, terms.now),
         in_cart: buyer.is_some_and(|buyer| buyer.has_in_cart(item.id)),
     }
 }

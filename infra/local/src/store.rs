@@ -54,6 +54,8 @@ impl Store {
         }
         // The active version is written last: if the first start is interrupted, the next one starts over.
         live::seed(db, &self.live).await.map_err(publish::PublishError::Store)?;
+        // A shop that begins here shows what its reductions are from.
+        publish::assume_regular_prices(db, &self.compiled, now).await.map_err(publish::PublishError::Store)?;
         publish::publish(db, &self.compiled, now).await?;
         Ok(true)
     }

@@ -29,8 +29,12 @@ pub(crate) fn zone(name: &str) -> Result<TimeZone, CalendarError> {
 
 /// Reads a time as seconds since 1970 UTC: one as in the store's own files.
 pub fn second(files: &StoreFiles, text: &str) -> Result<i64, CalendarError> {
-    let own = files.store.content.time_zone.as_ref().map_or(Ok(TimeZone::UTC), |name| zone(name))?;
-    second_in(&own, text)
+    second_in(&time_zone(files)?, text)
+}
+
+/// The zone of times that name none.
+pub fn time_zone(files: &StoreFiles) -> Result<TimeZone, CalendarError> {
+    files.store.content.time_zone.as_ref().map_or(Ok(TimeZone::UTC), |name| zone(name))
 }
 
 fn second_in(own: &TimeZone, text: &str) -> Result<i64, CalendarError> {

@@ -239,7 +239,7 @@ fn configuration(config: &StoreConfig) -> Option<Value> {
 
 fn item(entry: &PublishedItem) -> Option<Value> {
     // As its owner writes it.
-    let rest = Item { is_subscription: false, plan: Plan::default(), ..entry.item.clone() };
+    let rest = Item { is_subscription: false, plan: Plan::default(), lowest_prices: Vec::new(), ..entry.item.clone() };
     let value = with(serde_json::to_value(rest).ok()?, "category", entry.category.get().into());
     let plan = entry.item.is_subscription.then_some(entry.item.plan);
     let value = with(value, "subscription", plan.map(every).into());

@@ -7,11 +7,12 @@ use crate::own_files::OwnFiles;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 use shared::model::{
-    CategoryId, CategoryPath, CategoryWithItems, Deals, ItemDelivery, ItemId, Page, PageUrl, Patronage, Promotions,
-    PublishedItem, Settings, Staff, StoreConfig, Tree, TreeNode,
+    CategoryId, CategoryPath, CategoryWithItems, Deals, Item, ItemDelivery, ItemId, LowestPrice, Page, PageUrl,
+    Patronage, Promotions, PublishedItem, Settings, Staff, StoreConfig, Tree, TreeNode,
 };
 use shared::table::keys::{self, Key};
 use std::collections::BTreeMap;
+use std::iter;
 use std::path::{Path, PathBuf};
 
 /// The largest published thing in bytes of JSON; an item of the table holds 400 KB (rules.md, "Publishing").
@@ -28,7 +29,7 @@ const VERSION_DIGITS: usize = 20;
 /// A compiled store: only visible categories, in the order in which they are shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Compiled {
-    /// Hash of everything below but the files, in hex: the same store always has the same.
+    /// Hash of everything below but the files and the lowest prices before reductions, in hex: the same store always has the same.
     pub version: String,
     /// The settings that every function needs; stored in the active version.
     pub config: StoreConfig,
@@ -196,8 +197,24 @@ impl Compiled {
             files: OwnFiles::default(),
         };
         compiled.settings.is_featured_deal = !compiled.deals.0.is_empty();
+        let lowest = |entry: &PublishedItem| (entry.item.id, entry.item.lowest_prices.clone());
+        let lowest: BTreeMap<ItemId, Vec<LowestPrice>> = compiled.items.iter().map(lowest).collect();
+        let mut compiled = compiled.with_lowest_prices(|_| Vec::new());
         compiled.version = fingerprint(&compiled);
-        compiled
+        compiled.with_lowest_prices(|item| lowest.get(&item.id).cloned().unwrap_or_default())
+    }
+
+    /// The same store with these lowest prices before its items' reductions. They follow from what was published before, so that its
+    /// name says nothing of them.
+    #[must_use]
+    pub(crate) fn with_lowest_prices(mut self, of: impl Fn(&Item) -> Vec<LowestPrice>) -> Self {
+        let shelves =
+            self.categories.iter_mut().flat_map(|top| iter::once(&mut top.shelf).chain(&mut top.subcategories));
+        let listed = self.deals.0.iter_mut().chain(&mut self.promotions.0).chain(&mut self.items);
+        for item in shelves.flat_map(|shelf| &mut shelf.items).chain(listed.map(|entry| &mut entry.item)) {
+            item.lowest_prices = of(item);
+        }
+        self
     }
 
     /// Everything that is written for this store under a version's name, each under its key. Categories are

@@ -3,8 +3,9 @@
 
 use crate::compile::{Compiled, Part};
 use crate::currency::check_digits;
-use crate::load::{damage_of, unsound};
-use crate::own_files::keep_files;
+use crate::load::{LoadError, damage_of, load, unsound};
+use crate::own_files::{FilesError, keep_files, own_files};
+use crate::prices::Prices;
 use crate::version::{generation, store_of, version_name};
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use shared::model::ActiveVersion;
@@ -49,6 +50,18 @@ pub async fn publish_with(
     now: i64,
     progress: OnProgress<'_>,
 ) -> Result<Published, PublishError> {
+    publish_by(db, compiled, seen, Step::Forward, now, progress).await
+}
+
+/// [`publish_with`], as a step of the history: also of a version that was published before.
+async fn publish_by(
+    db: &Db,
+    compiled: &Compiled,
+    seen: Option<&str>,
+    step: Step,
+    now: i64,
+    progress: OnProgress<'_>,
+) -> Result<Published, PublishError> {
     let current = read_active_version(db).await?;
     current.as_ref().map_or(Ok(()), must_be_current)?;
     let previous = current.as_ref().map(|active| active.version.clone());
@@ -56,6 +69,8 @@ pub async fn publish_with(
     if !same && previous.as_deref() != seen {
         return Err(PublishError::OtherPublished { winner: previous.unwrap_or_default() });
     }
+    let prices = Prices::read(db, current.as_ref(), Some(compiled), now).await?;
+    let compiled = &prices.lowest(compiled, now);
     let (place, version) = place(db, compiled, current.as_ref()).await?;
     let active = ActiveVersion { version, config: compiled.config.clone(), ..ActiveVersion::default() };
     let is_published = |current: &ActiveVersion| current.version == active.version && current.config == active.config;
@@ -72,7 +87,8 @@ pub async fn publish_with(
     }
     // A version that can be switched to has its files.
     keep_files(db, &active.version, &compiled.files).await?;
-    let step = if same { Step::Repair } else { Step::Forward };
+    prices.store(db).await?;
+    let step = if same { Step::Repair } else { step };
     match switch(db, previous.as_deref(), &active, place != Place::Sound, step, now).await {
         // Two publishers of one and the same store: both have what they wanted.
         Err(PublishError::OtherPublished { winner }) if store_of(&winner) == compiled.version => {
@@ -82,9 +98,39 @@ pub async fn publish_with(
     }
 }
 
-/// Makes a version the published one, see [`publishing::switch`]. Fails with [`PublishError::OtherPublished`] if the active
-/// version points elsewhere by now, [`PublishError::BeingRemoved`] if the version is being removed or was,
-/// [`PublishError::Digits`] if live amounts would be read with other digits.
+/// Makes a version that is in the table the published one in place of `from`, and returns the name that it has then: a new one if
+/// the lowest prices before its reductions are others by now. `now` is in seconds since 1970 UTC. Fails with
+/// [`PublishError::OtherPublished`] if the active version points elsewhere by now, [`PublishError::BeingRemoved`] if the version is
+/// being removed or was, [`PublishError::Digits`] if live amounts would be read with other digits.
+pub async fn return_to(db: &Db, to: &VersionRecord, from: &str, step: Step, now: i64) -> Result<String, PublishError> {
+    if let Some(store) = whole(db, to).await? {
+        return Ok(match publish_by(db, &store, Some(from), step, now, &|_| {}).await? {
+            Published::Switched { version, .. } => version,
+            Published::Unchanged | Published::FilesReplaced => from.to_owned(),
+        });
+    }
+    let current = read_active_version(db).await?;
+    Prices::read(db, current.as_ref(), None, now).await?.store(db).await?;
+    let active = ActiveVersion { version: to.version.clone(), config: to.config.clone(), ..ActiveVersion::default() };
+    switch(db, Some(from), &active, false, step, now).await?;
+    Ok(active.version)
+}
+
+/// The store of a version as it was published; `None` if it is damaged, and can be returned to only as it is.
+async fn whole(db: &Db, record: &VersionRecord) -> Result<Option<Compiled>, StoreError> {
+    let store = match load(db, record).await {
+        Ok(store) => store,
+        Err(LoadError::Store(error)) => return Err(error),
+        Err(LoadError::Missing { .. } | LoadError::Altered { .. }) => return Ok(None),
+    };
+    match own_files(db, &record.version).await {
+        Ok(files) => Ok(Some(Compiled { version: store_of(&record.version).to_owned(), files, ..store })),
+        Err(FilesError::Store(error)) => Err(error),
+        Err(FilesError::None { .. } | FilesError::Damaged { .. }) => Ok(None),
+    }
+}
+
+/// Makes a version the published one, see [`publishing::switch`], without a look at its prices. Fails as [`return_to`] does.
 pub async fn switch(
     db: &Db,
     from: Option<&str>,

@@ -27,6 +27,7 @@ mod gift;
 mod order;
 mod payments;
 mod plan;
+mod prices;
 mod publishing;
 mod restore;
 mod server;

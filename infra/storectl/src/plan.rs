@@ -4,7 +4,8 @@ use crate::check::{self, FaultFacts};
 use crate::delivery::queue;
 use crate::prelude::*;
 use crate::publishing::Publish;
-use crate::subscription;
+use crate::{prices, subscription};
+use jiff::tz::TimeZone;
 use publish::{
     Compiled, Diff, Fault, LoadError, Moved, PriceChanges, PublishError, Reassigned, Removals, Thing, check_digits,
 };
@@ -74,16 +75,19 @@ pub struct Plan {
     changes_ids: bool,
     /// Servers that would be removed while commands wait for them.
     queues: Vec<(Server, Vec<Command>)>,
+    /// That of its days.
+    pub zone: TimeZone,
 }
 
 impl Plan {
-    /// Compares a store with what is published.
-    pub async fn make(at: &Deployment, store: &Compiled) -> Result<Self> {
+    /// Compares a store with what is published. `zone` is that of its days.
+    pub async fn make(at: &Deployment, store: &Compiled, zone: &TimeZone) -> Result<Self> {
         let before = Before::read(at).await?;
         let diff = Diff::of(before.store.as_ref(), store);
         let queues = queue::of_removed(at, &diff.removed_servers).await?;
         let (mut warnings, changes_ids) = warnings(at, &diff).await?;
         warnings.extend(subscription::kept(at, &diff.changed_subscriptions).await?);
+        warnings.extend(prices::warnings(at, store, zone).await?);
         let facts = PlanFacts {
             version: store.version.clone(),
             previous: before.version.clone(),
@@ -93,7 +97,7 @@ impl Plan {
             likely_mistakes: None,
         };
         let shown = shown(at, &before, &facts);
-        Ok(Self { before, shown, facts, changes_ids, queues })
+        Ok(Self { before, shown, facts, changes_ids, queues, zone: zone.clone() })
     }
 
     /// With what `check` warns of in the files.

@@ -3,10 +3,12 @@
 use crate::arguments::{seconds, short_text};
 use crate::check::{failure, must_be_there};
 use crate::delivery::queue;
-use crate::plan::{Before, Confirm, Plan, other_digits};
+use crate::plan::{Confirm, Plan, other_digits};
 use crate::prelude::*;
+use crate::prices::{EdgeFacts, ahead};
 use crate::shop::Shop;
 use crate::upgrade;
+use jiff::tz::TimeZone;
 use publish::files::StoreFiles;
 use publish::{Compiled, Fault, LIVE, PublishError, Published};
 use shared::shop::publishing::set_label;
@@ -65,18 +67,21 @@ pub async fn run(at: &Deployment, console: &Console, options: &Publish, files: O
     let shop = Shop::prepare(at, console, &options.dir, &mut files).map_err(faulty)?;
     let not_uploaded = if at.stack.is_some() || at.is_local { String::new() } else { not_uploaded(&mut files) };
     let store = &publish::compile(&files).map_err(faulty)?;
-    let plan = Plan::make(at, store).await?.with_likely_mistakes(&publish::warnings(&files));
+    let zone = &publish::time_zone(&files).unwrap_or(TimeZone::UTC);
+    let plan = Plan::make(at, store, zone).await?.with_likely_mistakes(&publish::warnings(&files));
     let notes = not_published(&options.dir) + &not_shown(shop.as_ref(), store) + &not_uploaded;
+    let (ahead, prices) = if options.dry_run { ahead(store, zone, at.clock.seconds()) } else { Default::default() };
+    let notes = notes + &ahead;
     if plan.before.is(store) && !plan.before.damaged {
         let uploaded = if options.dry_run { 0 } else { fill(shop.as_ref(), console, store).await? };
         let version = plan.before.version.as_deref().unwrap_or_default();
-        return unchanged(at, options, store, (version, uploaded), &notes).await;
+        return unchanged(at, options, store, (version, uploaded), (&notes, prices)).await;
     }
     if options.dry_run {
         let needed = plan.needs();
         let shown = plan.with_currency(at, store, Confirm::No).await?;
         let text = format!("{shown}\nNothing was written (--dry-run).{needed}{notes}");
-        return Ok(Printed::new(text, &facts! { published: false, dry_run: true, plan: plan.facts }));
+        return Ok(Printed::new(text, &facts! { published: false, dry_run: true, plan: plan.facts, prices }));
     }
     plan.must_be_allowed(options)?;
     let asked = Confirm::Asked { console, yes: options.yes, allowed: options.allow_currency.as_deref() };
@@ -101,7 +106,7 @@ async fn carry_out(
         upgrade::bring(at, console).await?;
     }
     let uploaded = fill(shop, console, store).await?;
-    let version = send(at, console, store, before).await?;
+    let version = send(at, console, store, plan).await?;
     let labelled = label(at, &version, options).await;
     let labelled = labelled.unsure(format!("Version {version} is published, without its label."), AGAIN)?;
     let dropped = drop_queues(at, options).await;
@@ -141,7 +146,7 @@ async fn unchanged(
     options: &Publish,
     store: &Compiled,
     (version, uploaded): (&str, u64),
-    notes: &str,
+    (notes, prices): (&str, Vec<EdgeFacts>),
 ) -> Outcome {
     let (mut labelled, mut dropped_commands) = (String::new(), 0);
     let files_replaced = !options.dry_run && publish::keep_files(&at.db, version, &store.files).await?;
@@ -158,7 +163,9 @@ async fn unchanged(
         format!("Nothing to do: this very store is published on {} (version {version}).", at.name)
     };
     let text = format!("{text}{}{labelled}{notes}", done(uploaded, dropped_commands));
-    let facts = facts! { published: false, unchanged: true, version, dropped_commands, uploaded, files_replaced };
+    let facts = facts! {
+        published: false, unchanged: true, version, dropped_commands, uploaded, files_replaced, prices,
+    };
     Ok(Printed::new(text, &facts))
 }
 
@@ -234,7 +241,8 @@ async fn fill(shop: Option<&Shop>, console: &Console, store: &Compiled) -> Resul
 }
 
 /// Publishes over the version that the changes were shown against; returns the name of the new version.
-async fn send(at: &Deployment, console: &Console, store: &Compiled, before: &Before) -> Result<String> {
+async fn send(at: &Deployment, console: &Console, store: &Compiled, plan: &Plan) -> Result<String> {
+    let before = &plan.before;
     let progress = console.progress("Publishing", Some(store.parts("").len() as u64));
     let (now, seen) = (at.clock.seconds(), before.version.as_deref());
     let outcome = publish::publish_with(&at.db, store, seen, now, &|rows| progress.advance(rows)).await;
@@ -244,7 +252,7 @@ async fn send(at: &Deployment, console: &Console, store: &Compiled, before: &Bef
         // Another publisher published the same store.
         Ok(Published::Unchanged | Published::FilesReplaced) => Ok(store.version.clone()),
         Err(PublishError::OtherPublished { winner }) => {
-            let plan = Plan::make(at, store).await?;
+            let plan = Plan::make(at, store, &plan.zone).await?;
             let what = format!(
                 "Version {winner} was published in the meantime. Your store would now change this:\n{}",
                 plan.shown

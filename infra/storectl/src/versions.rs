@@ -2,8 +2,8 @@
 
 use crate::plan::{Confirm, Plan, PlanFacts, To, code_of, guard, other_digits};
 use crate::prelude::*;
-use publish::{LoadError, PublishError, switch};
-use shared::model::ActiveVersion;
+use jiff::tz::TimeZone;
+use publish::{LoadError, PublishError, return_to};
 use shared::shop::publishing::{History, Step, VersionRecord, list_versions, read_history};
 use shared::table::published::read_active_version;
 
@@ -88,7 +88,11 @@ pub async fn rollback(at: &Deployment, console: &Console, options: &Rollback) ->
     let shown = guard(at, Some(&current), &To { digits: to.config.digits, code: &code }, shown, confirm).await?;
     console.confirm(&shown, "Point back to it?", options.yes)?;
     let back = history.before().find(|entry| entry.version == *version);
-    point_to(at, &current, to, back.map_or(Step::Forward, |entry| Step::Back(entry.number))).await?;
+    let version = &point_to(at, &current, to, back.map_or(Step::Forward, |entry| Step::Back(entry.number))).await?;
+    if *version == current {
+        let text = format!("Nothing to do: version {current}, the published one, is the same store.");
+        return Ok(Printed::new(text, &facts! { switched: false, version }));
+    }
     let ahead = note!(
         "Your files are ahead: they still have what was undone, and the next `storectl publish` brings it back. Correct them \
          first, or get this version's with `storectl export DIR`."
@@ -100,11 +104,11 @@ pub async fn rollback(at: &Deployment, console: &Console, options: &Rollback) ->
     Ok(Printed::new(text, &facts! { switched: true, version, previous: current, label: &to.label, plan }))
 }
 
-async fn point_to(at: &Deployment, current: &str, to: &VersionRecord, step: Step) -> Result<()> {
-    let active = ActiveVersion { version: to.version.clone(), config: to.config.clone(), ..ActiveVersion::default() };
+/// Returns the name that the version has then.
+async fn point_to(at: &Deployment, current: &str, to: &VersionRecord, step: Step) -> Result<String> {
     let raced = |what: String, next: &str| Err(Failure::new(Exit::Raced, what, next));
-    match switch(&at.db, Some(current), &active, false, step, at.clock.seconds()).await {
-        Ok(()) => Ok(()),
+    match return_to(&at.db, to, current, step, at.clock.seconds()).await {
+        Ok(version) => Ok(version),
         Err(PublishError::OtherPublished { winner }) => raced(
             format!("Conflict: version {winner} was published in the meantime."),
             "Look at `storectl versions` and decide again.",
@@ -125,7 +129,7 @@ async fn compared(at: &Deployment, to: &VersionRecord) -> Result<(String, Option
     let head = format!("Back to version {} of {}{label}", to.version, Time(to.published_at));
     match publish::load(&at.db, to).await {
         Ok(store) => {
-            let plan = Plan::make(at, &store).await?;
+            let plan = Plan::make(at, &store, &TimeZone::UTC).await?;
             Ok((format!("{head}\n{}", plan.shown), Some(plan.facts)))
         }
         Err(LoadError::Store(error)) => Err(error.into()),

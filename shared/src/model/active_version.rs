@@ -48,6 +48,9 @@ pub struct StoreConfig {
     /// Whether the store is closed for maintenance, unless the active version says otherwise.
     #[serde(default, skip_serializing_if = "super::is_default")]
     pub maintenance: Maintenance,
+    /// Whether reductions are shown from the lowest price before them, and not from the regular price.
+    #[serde(default, skip_serializing_if = "super::is_default")]
+    pub price_history: bool,
     #[serde(default, skip_serializing_if = "super::is_default")]
     pub payments: Payments,
     /// Whether the buyer of a disputed payment is banned.
@@ -242,6 +245,7 @@ impl Default for StoreConfig {
             shop_url: String::new(),
             images: Images::default(),
             maintenance: Maintenance::default(),
+            price_history: false,
             payments: Payments::default(),
             ban_on_dispute: false,
             delivery: StoreDelivery::default(),

@@ -158,6 +158,31 @@ pub struct Item {
     /// Whether lists leave it out: it can be bought by who knows its address or id.
     #[serde(default, skip_serializing_if = "super::is_default")]
     pub hidden: bool,
+    /// The lowest prices before its reductions for everyone, by when they begin.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lowest_prices: Vec<LowestPrice>,
+}
+
+/// The lowest price of the 30 days before a reduction began. It holds from `from` on, up to the next of its item, while a
+/// reduction runs (rules.md, "Prices that were").
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LowestPrice {
+    /// Seconds since 1970 UTC; `None` of a reduction that had begun when it was published.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<i64>,
+    /// `None` if no price was asked before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub price: Option<Money>,
+    /// Since when prices are known, in seconds since 1970 UTC, if that is less than 30 days before the reduction.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<i64>,
+}
+
+impl LowestPrice {
+    /// That of the reduction that runs at `now`, if one does and a price was asked before it.
+    pub fn at(all: &[Self], now: i64) -> Option<&Self> {
+        all.iter().rfind(|lowest| lowest.from.is_none_or(|from| from <= now)).filter(|lowest| lowest.price.is_some())
+    }
 }
 
 impl Item {

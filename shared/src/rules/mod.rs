@@ -23,6 +23,7 @@ pub mod ownership;
 pub mod patrons;
 pub mod payment;
 pub mod payment_methods;
+pub mod price_history;
 pub mod pricing;
 pub mod referral;
 pub mod refund;

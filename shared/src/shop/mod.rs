@@ -4,6 +4,7 @@
 //! Knows nothing of HTTP, of endpoints or of a command line. The time is an argument.
 
 pub mod accounts;
+pub mod asked_prices;
 pub mod carts;
 pub mod catalog;
 pub mod codes;

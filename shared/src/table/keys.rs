@@ -16,6 +16,7 @@
 //! | category list, deals, promotions of a version | `CATALOG#v#TREE` … | `DATA` | Get |
 //! | a category with its subcategories, by slug or id | `CATALOG#v#/slug`, `CATALOG#v#id` | `0000`, then `0001` … | Query |
 //! | items of a cart | `ITEM#v#id` | `DATA` | BatchGet |
+//! | the prices that were asked for an item; no function reads them | `PRICES#item` | `PRICES` | BatchGet, Put in transactions by tools |
 //! | a user | `USER#id` | `USER` | BatchGet |
 //! | the user with a name | `NAME#name`, lower-cased | `NAME` | Get, BatchGet, Put and Delete in transactions |
 //! | credits of virtual currency by the owner | `CREDIT#user` | *key* | Query, Put; Delete by the operations tool |
@@ -166,6 +167,11 @@ pub fn category_row(version: &str, path: &CategoryPath, place: usize) -> Key {
 
 pub fn item(version: &str, id: ItemId) -> Key {
     key(format!("ITEM#{version}#{id}"), "DATA")
+}
+
+/// The prices that were asked for an item, of whatever version.
+pub fn prices(id: ItemId) -> Key {
+    key(format!("PRICES#{id}"), "PRICES")
 }
 
 pub fn user(id: UserId) -> Key {

@@ -7,6 +7,7 @@ mod checkout;
 mod evidence;
 mod kept;
 mod payment;
+mod price_history;
 mod prices;
 mod sales;
 mod subscriptions;

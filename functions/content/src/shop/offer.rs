@@ -2,8 +2,9 @@
 
 use super::Loaded;
 use super::texts::Texts;
-use shared::model::{Discount, Item, Money, PeriodUnit, Plan, PriceTier, Sale, StoreConfig};
+use shared::model::{Discount, Item, LowestPrice, Money, PeriodUnit, Plan, PriceTier, Sale, StoreConfig};
 use shared::money::{CurrencyFormat, date_and_time};
+use shared::rules::price_history::lowest_price;
 use shared::rules::pricing::{Availability, availability, is_cumulative};
 use shared::rules::sale::price_in;
 
@@ -31,6 +32,7 @@ pub struct Offer<'a> {
     availability: Availability,
     is_off_sale: bool,
     now: i64,
+    lowest: Option<LowestPrice>,
     config: &'a StoreConfig,
 }
 
@@ -49,7 +51,8 @@ impl<'a> Offer<'a> {
         let availability = availability(item, tiers, loaded.terms(), None);
         let is_off_sale = item.is_off_sale(loaded.now);
         let (is_step, config) = (is_cumulative(item, tiers), &loaded.active.config);
-        Self { item, is_step, availability, is_off_sale, now: loaded.now, config }
+        let lowest = lowest_price(item, config, loaded.now);
+        Self { item, is_step, availability, is_off_sale, now: loaded.now, lowest, config }
     }
 
     /// The reason why it cannot be bought, as HTML. A script shows the time as the visitor's clock has it.
@@ -119,12 +122,29 @@ impl<'a> Offer<'a> {
         self.availability.quote.price
     }
 
+    /// What the price is reduced from: with a history of prices the lowest before the reduction, otherwise the regular price. The price
+    /// itself if it is not reduced.
     pub fn regular(&self) -> Money {
-        self.availability.quote.original_price()
+        if self.config.price_history {
+            self.lowest.and_then(|lowest| lowest.price).unwrap_or_default().max(self.price())
+        } else {
+            self.availability.quote.original_price()
+        }
     }
 
     pub fn is_sale(&self) -> bool {
-        self.availability.quote.discount > Money::ZERO
+        self.regular() > self.price()
+    }
+
+    /// Whether it is reduced from the lowest price of the 30 days before.
+    pub fn is_lowest(&self) -> bool {
+        self.config.price_history && self.is_sale()
+    }
+
+    /// The day since when prices are known, if that is less than 30 days before the reduction.
+    pub fn known_since(&self) -> Option<String> {
+        let since = self.lowest.filter(|_| self.is_lowest())?.since?;
+        date_and_time(since).get(..10).map(str::to_owned)
     }
 
     pub fn is_free(&self) -> bool {
@@ -137,7 +157,7 @@ impl<'a> Offer<'a> {
 
     /// The discount in percent, of an item that can be bought.
     pub fn sale_percent(&self) -> Option<i64> {
-        let (regular, discount) = (self.regular().minor(), self.availability.quote.discount.minor());
+        let (regular, discount) = (self.regular().minor(), self.regular().less(self.price()).minor());
         (discount > 0 && !self.unavailable()).then(|| (discount * 100 + regular / 2).checked_div(regular)).flatten()
     }
 

@@ -93,6 +93,10 @@ pub struct StoreFile {
     /// How buyers pay.
     #[serde(default)]
     pub payments: PaymentsFile,
+    /// Whether the shop shows reductions from the lowest price of the 30 days before (rules.md, "Prices that were"); otherwise from
+    /// the regular price.
+    #[serde(default = "yes")]
+    pub price_history: bool,
     /// Consequences of a dispute of a payment by the buyer's bank, besides taking the order back.
     #[serde(default)]
     pub on_dispute: OnDisputeFile,

@@ -64,6 +64,7 @@ pub(super) fn item(file: &ItemFile, category: &CategoryContext<'_>, report: &mut
         promotion: prices.promotion,
         on_sale: on_sale(&mut reader),
         hidden: file.hidden,
+        lowest_prices: Vec::new(),
     };
     (item, delivery)
 }

@@ -92,6 +92,7 @@ pub(super) fn site(file: &StoreFile, report: &mut Report) -> Site {
         shop_url: String::new(),
         images: file.images,
         maintenance: maintenance(&file.maintenance),
+        price_history: file.price_history,
         payments: payments(file, digits, report),
         ban_on_dispute: file.on_dispute.ban,
         delivery,

@@ -9,6 +9,7 @@ mod compiling;
 mod format_page;
 mod own_files;
 mod payments;
+mod prices;
 mod publishing;
 mod reading;
 mod removing;

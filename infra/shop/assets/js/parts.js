@@ -16,8 +16,10 @@ const isFull = (limit, now) => limit !== null && limit !== undefined && now >= l
 export function forVisitor(item, everyone) {
   const isOwned = item.is_unavailable && !everyone.is_unavailable && item.active !== false && left(item) !== 0 && !isFull(item.quantityUserLimit, item.quantityUserCurrentLimit);
   const credit = everyone.is_step && everyone.price > item.price ? everyone.price - item.price : 0;
-  const { price, original_price: regular } = credit > 0 ? everyone : item;
-  return { ...item, isOwned, credit, running: item.sale, sale: { price, discount: regular - price, regular } };
+  const { price } = credit > 0 ? everyone : item;
+  // What a price is reduced from is the same for everyone: the page says it.
+  const { regular, isLowest } = everyone;
+  return { ...item, isOwned, credit, running: item.sale, sale: { price, discount: regular - price, regular, isLowest } };
 }
 
 const left = (item) => (item.quantityGlobalLimit === null ? null : Math.max(0, item.quantityGlobalLimit - item.quantityGlobalCurrentLimit));
@@ -60,14 +62,14 @@ export function countdown(main) {
 
 const amount = (tag, sum) => h(tag, { "data-money": sum }, money(sum));
 
-/** What an item costs: its regular price if there is a sale, and the credit for what the visitor has. */
+/** What an item costs: what it is reduced from if there is a sale, and the credit for what the visitor has. */
 export function price(item) {
   if (item.is_virtual_currency_only) return [virtual(item.virtual_price)];
   const { sale, credit } = item;
   const parts = [];
   if (item.custom_price) parts.push(`${t("price.from")} `, amount("span", item.min_price));
   else {
-    if (sale.discount > 0) parts.push(hidden(`${t("price.regular")} `), amount("s", sale.regular), " ", hidden(`${t("price.now")} `));
+    if (sale.discount > 0) parts.push(hidden(`${t(sale.isLowest ? "price.lowest" : "price.regular")} `), amount("s", sale.regular), " ", hidden(`${t("price.now")} `));
     parts.push(item.price === 0 ? h("strong", {}, t("price.free")) : amount("strong", item.price));
   }
   if (credit > 0) parts.push(h("small", {}, t("price.less", charged(sale.price), charged(credit))));

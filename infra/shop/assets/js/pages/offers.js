@@ -8,11 +8,11 @@ const main = byId("main");
 
 /** The items' boxes in the page, with what everyone sees. */
 const boxes = [...main.querySelectorAll("[data-id]")].map((box) => {
-  const { id, price: shown, regular, least, off, subs, gift, stepPrice } = box.dataset;
+  const { id, price: shown, regular, lowest, least, off, subs, gift, stepPrice } = box.dataset;
   return {
     box,
     item: { id: Number(id), name: box.querySelector("h1, h2, h3").textContent, is_subs: subs !== undefined },
-    everyone: { price: Number(shown), original_price: Number(regular), is_unavailable: off !== undefined, is_step: stepPrice !== undefined },
+    everyone: { price: Number(shown), regular: Number(regular), isLowest: lowest !== undefined, is_unavailable: off !== undefined, is_step: stepPrice !== undefined },
     // Which not every call of the API says.
     more: { custom_price: least !== undefined, min_price: Number(least), gifting: gift !== undefined },
   };
