@@ -53,7 +53,7 @@ pub async fn read(bench: &Bench, buyer: &str, codes: &[String; 3]) -> (Vec<Made>
         None => -1,
     };
     let (tenth, three, balance) = (code_at(0), code_at(1), code_at(2));
-    let by_user = shared::shop::codes::take_uses(&mut rows, &text(1), user).unwrap();
+    let by_user = shared::shop::codes::take_uses(&mut rows, &text(1), user).unwrap().count;
     let ledger = ledgers::take(&mut rows, user).unwrap();
     let friends = friend.map(|friend| ledgers::take(&mut rows, friend).unwrap()).unwrap_or_default();
     let kept_of = |place: usize| if place == usize::from(GIFT) { &friends } else { &ledger };

@@ -11,9 +11,9 @@ use serde::{Deserialize, Serialize};
 use shared::endpoint::{Contended, Endpoint, Error, ErrorBody, Json, JsonBody, RoundTrips, WithAddress, WithCookie};
 use shared::http::body;
 use shared::http::reply::Outcome;
-use shared::model::{AppliedCoupon, AppliedGiftCard, Cart, Code, CodeKind, CodeText, Coupon, Discount};
-use shared::money::{self, CurrencyFormat, Decimal};
-use shared::rules::code::{Applied, CodeRefusal, judge, usable};
+use shared::model::{AppliedCoupon, AppliedGiftCard, Cart, Code, CodeKind, CodeText, Coupon, CouponUses, Discount};
+use shared::money::{self, CurrencyFormat, Decimal, date_and_time};
+use shared::rules::code::{Applied, CodeRefusal, LeftOut, judge, usable};
 use shared::shop::carts::{Attempt, LoadedCart, drop_unpublished};
 use shared::shop::codes;
 use shared::table::keys;
@@ -112,8 +112,9 @@ async fn attempt(
         LoadedCart::load_without_codes(&state.sources(), context).await?
     };
     let lines = loaded.lines();
-    let coupon_sum = loaded.codes(&lines, now).applied().coupon_sum();
-    let applied = match judge(code.as_ref(), uses, loaded.code_inputs(&lines, coupon_sum), now) {
+    let is_proven = claim.login().is_some_and(|login| login.is_proven());
+    let coupon_sum = loaded.codes(&lines, is_proven, now).applied().coupon_sum();
+    let applied = match judge(code.as_ref(), uses, loaded.code_inputs(&lines, is_proven, coupon_sum), now) {
         Ok(applied) => applied,
         Err(refusal) => return Ok(Attempt::Done(refused(refusal, format))),
     };
@@ -175,6 +176,7 @@ fn refused(refusal: CodeRefusal, format: CurrencyFormat) -> AcceptCouponReply {
         CodeRefusal::Unknown => "This code does not exist.".to_owned(),
         CodeRefusal::NotValidNow => "This code is not valid at the moment.".to_owned(),
         CodeRefusal::UsedUp => "This code has been used up.".to_owned(),
+        CodeRefusal::NotYet { at } => format!("You can use this code again from {} UTC.", date_and_time(at)),
         CodeRefusal::NoBalance => "There is nothing left on this gift card.".to_owned(),
         CodeRefusal::EmptyCart => "Your cart is empty.".to_owned(),
         CodeRefusal::BelowMinimum { minimum } => {
@@ -182,6 +184,12 @@ fn refused(refusal: CodeRefusal, format: CurrencyFormat) -> AcceptCouponReply {
         }
         CodeRefusal::Subscription => "This code cannot be used for a subscription.".to_owned(),
         CodeRefusal::NothingEligible => "This code applies to nothing in your cart.".to_owned(),
+        CodeRefusal::NotFirst => "This code is for a first purchase, and you have bought something before.".to_owned(),
+        CodeRefusal::GiftByName => LeftOut::GiftByName.to_string(),
+        CodeRefusal::OnSale => "What is in your cart is on sale already, and the sale takes off more than this code.".to_owned(),
+        CodeRefusal::TooFew => {
+            "Put at least two items in your cart that this code applies to: the cheapest is free.".to_owned()
+        }
     };
     AcceptCouponReply::Refused { success: false, message }
 }
@@ -292,7 +300,7 @@ impl Endpoint for GetGift {
         let tries = Tries::take(state, &mut rows, &address)?.map_err(Error::Refused)?;
         // A coupon is not a gift card: its code is as unknown as any other.
         let code = codes::take(&mut rows, &body.gift)?.filter(|code| matches!(code, Code::Gift(_)));
-        let reply = match usable(code.as_ref(), 0, state.base.clock.seconds()) {
+        let reply = match usable(code.as_ref(), CouponUses::default(), state.base.clock.seconds()) {
             Ok(Code::Gift(card)) => {
                 let format = CurrencyFormat::new(active.config.digits);
                 GiftReply::Usable {

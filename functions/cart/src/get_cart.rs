@@ -11,7 +11,7 @@ use shared::model::{
 };
 use shared::money::{self, CurrencyFormat, Decimal};
 use shared::rules::cart::{PricedLine, sums};
-use shared::rules::code::{Applied, AppliedCodes};
+use shared::rules::code::{Applied, AppliedCodes, LinePart};
 use shared::rules::missing::{server_of, value_of};
 use shared::rules::pricing::Limits;
 use shared::rules::subscription::{rank_of, replaced};
@@ -134,6 +134,16 @@ struct CartItemBody<'a> {
     allowed_servers: Vec<ServerBody<'a>>,
     /// The id of the selected server. Null if none is selected or the item no longer has it.
     selected_server: Option<ServerId>,
+    /// Money: what the coupon takes off the line. Absent if none applies to the cart.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Decimal")]
+    #[schemars(extend("x-beyond-contract" = true))]
+    code_sum: Option<Decimal>,
+    /// The reason why the coupon takes nothing off the line, as a sentence. Absent if it takes something off.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String")]
+    #[schemars(extend("x-beyond-contract" = true))]
+    code_note: Option<String>,
     /// The recipient. Absent if the line is not a gift.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "GiftBody")]
@@ -213,11 +223,14 @@ impl Endpoint for GetCart {
         let context = context::load(state, claim, &[]).await?.ok_or(Error::Unauthorized)?;
         let loaded = LoadedCart::load(&state.sources(), context, None).await?;
         let lines = loaded.lines();
-        let codes = loaded.codes(&lines, state.base.clock.seconds()).applied();
+        let is_proven = claim.login().is_some_and(|login| login.is_proven());
+        let codes = loaded.codes(&lines, is_proven, state.base.clock.seconds()).applied();
         let config = &loaded.context.active.config;
         let cart = cart_body(&loaded, &lines, &codes, claim.login());
         let own = &loaded.context.subscriptions;
-        Ok(Json::of(&CartView { cart, items: lines.iter().map(|line| item_body(line, own, config)).collect() }))
+        let parts = codes.coupon.as_ref().map(|applied| applied.lines.as_slice()).unwrap_or_default();
+        let bodies = lines.iter().enumerate().map(|(place, line)| item_body(line, parts.get(place), own, config));
+        Ok(Json::of(&CartView { cart, items: bodies.collect() }))
     }
 }
 
@@ -231,7 +244,7 @@ fn cart_body<'a>(
     let format = CurrencyFormat::new(loaded.context.active.config.digits);
     let (coupon, gift) = (codes.coupon.as_ref(), codes.gift_card.as_ref());
     let id = |applied: Option<&Applied<'_>>| applied.map(|applied| applied.code.id());
-    let (coupon_type, coupon_value) = coupon.map_or(("", money::ZERO), |applied| coupon_terms(applied.code, format));
+    let (coupon_type, coupon_value) = coupon.map_or(("", money::ZERO), |applied| coupon_terms(applied, format));
     CartBody {
         id: user,
         user_id: user,
@@ -270,11 +283,13 @@ fn gift_code<'a>(code: &'a Code, cart: &Cart, login: Option<Login>) -> Cow<'a, s
     }
 }
 
-fn coupon_terms(code: &Code, format: CurrencyFormat) -> (&'static str, Decimal) {
-    match code {
+/// The cheapest unit for nothing is an amount, which depends on the cart.
+fn coupon_terms(applied: &Applied<'_>, format: CurrencyFormat) -> (&'static str, Decimal) {
+    match applied.code {
         Code::Coupon(coupon) => match coupon.discount {
             Discount::Percentage(percent) => ("percentage", money::percent(percent)),
             Discount::Amount(amount) => ("amount", format.money(amount)),
+            Discount::Cheapest => ("amount", format.money(applied.sum)),
         },
         Code::Gift(_) => ("", money::ZERO),
     }
@@ -282,6 +297,7 @@ fn coupon_terms(code: &Code, format: CurrencyFormat) -> (&'static str, Decimal) 
 
 fn item_body<'a>(
     line: &PricedLine<'a>,
+    part: Option<&LinePart>,
     subscriptions: &'a [UserSubscription],
     config: &StoreConfig,
 ) -> CartItemBody<'a> {
@@ -305,6 +321,8 @@ fn item_body<'a>(
         allow_select_server: item.allow_select_server,
         allowed_servers: offers::bodies(&item.servers),
         selected_server: server_of(line.line, item),
+        code_sum: part.map(|part| format.money(part.off)),
+        code_note: part.and_then(|part| part.left_out).map(|left_out| left_out.to_string()),
         gift: (line.line.payment_type == PaymentType::Gift).then(|| gift_body(line.line, config)),
         replaces: replaces(line, subscriptions),
     }

@@ -4,7 +4,7 @@ use crate::error::StartError;
 use crate::live::Live;
 use publish::Compiled;
 use serde::Serialize;
-use shared::model::{Code, CodeKind, Discount, LEEWAY, Line, User, UserId};
+use shared::model::{Code, CodeKind, CouponUses, Discount, LEEWAY, Line, User, UserId};
 use shared::rules::missing::missing;
 use shared::token::TokenKeys;
 use std::collections::BTreeMap;
@@ -171,7 +171,7 @@ impl Try {
 fn refused(live: &Live, now: i64) -> Vec<RefusedCode> {
     let mut found: Vec<RefusedCode> = Vec::new();
     for code in &live.codes {
-        let Err(refusal) = shared::rules::code::usable(Some(code), 0, now) else { continue };
+        let Err(refusal) = shared::rules::code::usable(Some(code), CouponUses::default(), now) else { continue };
         let reason = refusal.to_string();
         if !found.iter().any(|one| one.reason == reason) {
             found.push(RefusedCode { code: code.text().to_string(), reason });
@@ -181,7 +181,7 @@ fn refused(live: &Live, now: i64) -> Vec<RefusedCode> {
 }
 
 fn is_usable(code: &Code, now: i64) -> bool {
-    shared::rules::code::usable(Some(code), 0, now).is_ok()
+    shared::rules::code::usable(Some(code), CouponUses::default(), now).is_ok()
 }
 
 /// The number of conditions of a code. The code with the fewest is the best to try.
@@ -192,7 +192,8 @@ fn conditions(code: &Code) -> usize {
             usize::from(!coupon.scope.is_everything())
                 + usize::from(coupon.minimum.minor() > 0)
                 + usize::from(coupon.max_uses_per_user.is_some())
-                + usize::from(matches!(coupon.discount, Discount::Amount(_)))
+                + usize::from(coupon.first_purchase)
+                + usize::from(!matches!(coupon.discount, Discount::Percentage(_)))
         }
     }
 }

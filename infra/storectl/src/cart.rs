@@ -42,7 +42,7 @@ async fn show(at: &Deployment, which: &WhichUser) -> Outcome {
     let rows = at.db.batch_get(CartContext::keys(id).to_vec()).await?;
     let cart = LoadedCart::load(&sources, CartContext::take(user, active, rows)?, None).await?;
     let lines = cart.lines();
-    let (sums, on_cart) = (sums(&lines), cart.codes(&lines, at.clock.seconds()));
+    let (sums, on_cart) = (sums(&lines), cart.codes(&lines, true, at.clock.seconds()));
     let coupon = cart.context.cart.coupon.as_ref().map(|coupon| &coupon.code);
     let gift_card = cart.context.cart.gift_card.as_ref().map(|card| &card.code);
     let mut text = vec![format!("{} of {username} (user {id})", paint(STRONG, "Cart"))];

@@ -43,7 +43,8 @@ pub fn facts(code: &Code, digits: u8) -> Value {
             id: coupon.id, code: &coupon.code, kind: "coupon", active: coupon.active, off: off(coupon.discount, format),
             starts_at: coupon.starts_at.map(Time), ends_at: coupon.ends_at.map(Time),
             minimum: format.money(coupon.minimum), categories: &coupon.scope.categories, items: &coupon.scope.items,
-            uses: coupon.uses, max_uses: coupon.max_uses, max_uses_per_user: coupon.max_uses_per_user, user: coupon.user,
+            uses: coupon.uses, max_uses: coupon.max_uses, max_uses_per_user: coupon.max_uses_per_user,
+            once_per: coupon.once_per.map(duration), first_purchase: coupon.first_purchase.then_some(true), user: coupon.user,
         }),
         Code::Gift(gift) => value(&facts! {
             id: gift.id, code: &gift.code, kind: "gift", active: gift.active, balance: format.money(gift.balance),
@@ -53,11 +54,24 @@ pub fn facts(code: &Code, digits: u8) -> Value {
     }
 }
 
-fn off(discount: Discount, format: CurrencyFormat) -> String {
+pub fn off(discount: Discount, format: CurrencyFormat) -> String {
     match discount {
         Discount::Percentage(percent) => format!("{} %", money::percent(percent)),
         Discount::Amount(amount) => format.money(amount).to_string(),
+        Discount::Cheapest => "the cheapest item".to_owned(),
     }
+}
+
+/// Seconds as a duration is written: "30d", "1d 12h".
+pub fn duration(seconds: u32) -> String {
+    let (mut left, mut parts) = (seconds, Vec::new());
+    for (unit, length) in [('d', 86_400), ('h', 3_600), ('m', 60), ('s', 1)] {
+        if left >= length {
+            parts.push(format!("{}{unit}", left / length));
+            left %= length;
+        }
+    }
+    parts.join(" ")
 }
 
 /// A line for each fact of a code.

@@ -1,7 +1,8 @@
 //! `coupon …`, by the same rules as coupons in files.
 
-use crate::arguments::{is_absolute, money, percent, positive};
+use crate::arguments::{is_absolute, money, percent, positive, seconds};
 use crate::code::{self, OneCode, PeriodOptions, edited, missing, period};
+use crate::coupon_file::{GenerateCoupons, generate};
 use crate::prelude::*;
 use crate::user;
 use publish::LoadError;
@@ -20,9 +21,18 @@ pub enum CouponCommand {
     #[command(
         after_help = "Examples:\n  storectl coupon add SPRING --percentage 12.5 --ends-at 2026-12-24 --stack storefront\n  \
                             storectl coupon add FIVEOFF --amount 5 --minimum 20 --max-uses 100 --category 1\n  \
-                            storectl coupon add SORRY --percentage 20 --max-uses 1 --user Thornwick --stack storefront"
+                            storectl coupon add SORRY --percentage 20 --max-uses 1 --user Thornwick --stack storefront\n  \
+                            storectl coupon add WELCOME --percentage 15 --first-purchase --stack storefront\n  \
+                            storectl coupon add THREEFORTWO --cheapest-free --once-per 30d --item 310 --stack storefront"
     )]
     Add(AddCoupon),
+    /// Make many coupons with random codes, each for one use.
+    #[command(
+        after_help = "Example:\n  storectl coupon generate 500 --percentage 10 --ends-at 2026-12-24 --csv stream.csv\n\n\
+                            The file is written first. If the command is interrupted, run it again with the same file: \
+                            it makes the coupons that are missing."
+    )]
+    Generate(GenerateCoupons),
     /// Show one coupon.
     #[command(after_help = "Example:\n  storectl coupon show SPRING --stack storefront")]
     Show(OneCode),
@@ -50,11 +60,14 @@ pub enum CouponCommand {
 #[derive(Debug, Clone, Args)]
 pub struct DiscountOptions {
     /// Percentage taken off every eligible line, with at most two digits.
-    #[arg(long, value_name = "P", conflicts_with = "amount")]
+    #[arg(long, value_name = "P", conflicts_with_all = ["amount", "cheapest_free"])]
     pub percentage: Option<String>,
     /// Amount taken off the eligible lines together.
-    #[arg(long, value_name = "A")]
+    #[arg(long, value_name = "A", conflicts_with = "cheapest_free")]
     pub amount: Option<String>,
+    /// One unit of the cheapest item is free, of at least two.
+    #[arg(long)]
+    pub cheapest_free: bool,
     /// Minimum total of the cart.
     #[arg(long, value_name = "A")]
     pub minimum: Option<String>,
@@ -72,7 +85,7 @@ pub struct ScopeOptions {
 }
 
 #[derive(Debug, Clone, Args)]
-#[command(group = clap::ArgGroup::new("discount").required(true).args(["percentage", "amount"]))]
+#[command(group = clap::ArgGroup::new("discount").required(true).args(["percentage", "amount", "cheapest_free"]))]
 pub struct AddCoupon {
     /// The code, at most 40 characters; case does not matter.
     pub code: String,
@@ -84,6 +97,12 @@ pub struct AddCoupon {
     /// Uses per user.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub max_uses_per_user: Option<u32>,
+    /// The time from a user's use to the next, such as 30d.
+    #[arg(long, value_name = "TIME", value_parser = once_per)]
+    pub once_per: Option<u32>,
+    /// Only for the first purchase of a buyer, or of who gets a gift.
+    #[arg(long)]
+    pub first_purchase: bool,
     /// Only this user may use it: id or name.
     #[arg(long, alias = "player", value_name = "USER")]
     pub user: Option<String>,
@@ -95,8 +114,8 @@ pub struct AddCoupon {
 
 #[derive(Debug, Clone, Args)]
 #[command(group = clap::ArgGroup::new("changes").required(true).multiple(true).args(
-    ["percentage", "amount", "minimum", "max_uses", "max_uses_per_user", "starts_at", "ends_at", "categories", "items",
-     "everything"]
+    ["percentage", "amount", "cheapest_free", "minimum", "max_uses", "max_uses_per_user", "once_per", "first_purchase",
+     "starts_at", "ends_at", "categories", "items", "everything"]
 ))]
 pub struct EditCoupon {
     /// The code; case does not matter.
@@ -109,6 +128,12 @@ pub struct EditCoupon {
     /// Uses per user, or `none`.
     #[arg(long, value_name = "N")]
     pub max_uses_per_user: Option<String>,
+    /// The time from a user's use to the next, such as 30d, or `none`. Uses from before it was set do not count.
+    #[arg(long, value_name = "TIME")]
+    pub once_per: Option<String>,
+    /// Whether it is only for a first purchase: true or false.
+    #[arg(long, value_name = "BOOL")]
+    pub first_purchase: Option<bool>,
     #[command(flatten)]
     pub period: PeriodOptions,
     #[command(flatten)]
@@ -131,6 +156,7 @@ impl CouponCommand {
     pub async fn run(&self, at: &Deployment, console: &Console) -> Outcome {
         match self {
             Self::Add(options) => add(at, options).await,
+            Self::Generate(options) => generate(at, console, options).await,
             Self::Show(one) => {
                 let coupon = find(at, &one.code).await?;
                 let facts = code::facts(&Code::Coupon(coupon), at.digits().await?);
@@ -175,6 +201,8 @@ async fn add(at: &Deployment, options: &AddCoupon) -> Outcome {
         minimum: minimum.unwrap_or(Money::ZERO),
         max_uses: options.max_uses,
         max_uses_per_user: options.max_uses_per_user,
+        once_per: options.once_per,
+        first_purchase: options.first_purchase,
         user,
         uses: 0,
     };
@@ -202,8 +230,13 @@ async fn add(at: &Deployment, options: &AddCoupon) -> Outcome {
     Ok(Printed::new(text, &facts! { coupon: code::facts(&Code::Coupon(known), digits), made: is_new, warnings }))
 }
 
+/// Reads the time between two uses.
+fn once_per(text: &str) -> Result<u32, String> {
+    u32::try_from(seconds(text)?).map_err(|error| error.to_string())
+}
+
 /// Reads the text of a new code.
-fn text(written: &str) -> Result<CodeText> {
+pub fn text(written: &str) -> Result<CodeText> {
     if written.chars().count() > CodeText::LONGEST_COUPON {
         let what = format!("The code has more than {} characters.", CodeText::LONGEST_COUPON);
         return Err(Failure::refused(what, "Buyers could not enter it; choose a shorter one."));
@@ -255,7 +288,8 @@ async fn edit(at: &Deployment, options: &EditCoupon) -> Outcome {
     let before = Code::Coupon(coupon.clone());
     let active = at.published().await?;
     let digits = active.config.digits;
-    if options.discount.percentage.is_some() || options.discount.amount.is_some() {
+    let DiscountOptions { percentage, amount, cheapest_free, .. } = &options.discount;
+    if percentage.is_some() || amount.is_some() || *cheapest_free {
         coupon.discount = discount(&options.discount, digits)?;
     }
     if let Some(text) = &options.discount.minimum {
@@ -267,6 +301,15 @@ async fn edit(at: &Deployment, options: &EditCoupon) -> Outcome {
     if let Some(text) = &options.max_uses_per_user {
         coupon.max_uses_per_user = limit("--max-uses-per-user", text)?;
     }
+    coupon.once_per = match options.once_per.as_deref().map(str::trim) {
+        None => coupon.once_per,
+        Some("none") => None,
+        Some(text) => Some(
+            once_per(text)
+                .map_err(|error| Failure::refused(format!("--once-per: {error}."), "Correct it and try again."))?,
+        ),
+    };
+    coupon.first_purchase = options.first_purchase.unwrap_or(coupon.first_purchase);
     (coupon.starts_at, coupon.ends_at) = edited(at, &options.period, (coupon.starts_at, coupon.ends_at))?;
     if options.everything {
         coupon.scope = Scope::default();
@@ -278,8 +321,11 @@ async fn edit(at: &Deployment, options: &EditCoupon) -> Outcome {
     Ok(Printed::new(code::lines(&coupon) + &as_lines(&warnings), &facts! { #[serde(flatten)] coupon, warnings }))
 }
 
-/// Reads a discount: a percentage or an amount.
-fn discount(options: &DiscountOptions, digits: u8) -> Result<Discount> {
+/// Reads a discount: a percentage, an amount or the cheapest item.
+pub fn discount(options: &DiscountOptions, digits: u8) -> Result<Discount> {
+    if options.cheapest_free {
+        return Ok(Discount::Cheapest);
+    }
     if let Some(text) = &options.percentage {
         return Ok(Discount::Percentage(percent("--percentage", text)?));
     }
@@ -287,7 +333,7 @@ fn discount(options: &DiscountOptions, digits: u8) -> Result<Discount> {
 }
 
 /// The scope of a coupon; everything that is named must be published.
-async fn scope(at: &Deployment, version: &str, options: &ScopeOptions) -> Result<Scope> {
+pub async fn scope(at: &Deployment, version: &str, options: &ScopeOptions) -> Result<Scope> {
     let ScopeOptions { categories, items } = options;
     if !categories.is_empty() {
         let tree = publish::read_tree(&at.db, version).await?.unwrap_or_default();
@@ -341,7 +387,7 @@ pub async fn items(at: &Deployment) -> Result<Vec<PublishedItem>> {
 const LEAST_LIKELY: u32 = 100;
 
 /// The doubts about a coupon of the table, each a sentence without its end.
-async fn doubts_of(at: &Deployment, coupon: &Coupon, digits: u8) -> Result<Vec<String>> {
+pub async fn doubts_of(at: &Deployment, coupon: &Coupon, digits: u8) -> Result<Vec<String>> {
     Ok(doubts(coupon, &items(at).await?, digits, at.clock.seconds()))
 }
 
@@ -359,7 +405,7 @@ fn doubts(coupon: &Coupon, items: &[PublishedItem], digits: u8, now: i64) -> Vec
             let (amount, minimum) = (format.money(amount), format.money(coupon.minimum));
             found.push(format!("takes off {amount} from a cart of {minimum}, its minimum: that is free"));
         }
-        Discount::Percentage(_) | Discount::Amount(_) => {}
+        Discount::Percentage(_) | Discount::Amount(_) | Discount::Cheapest => {}
     }
     if coupon.ends_at.is_some_and(|end| end <= now) {
         found.push("has ended: nobody can use it any more".to_owned());
@@ -371,6 +417,6 @@ fn doubts(coupon: &Coupon, items: &[PublishedItem], digits: u8, now: i64) -> Vec
     found
 }
 
-fn as_lines(doubts: &[String]) -> String {
+pub fn as_lines(doubts: &[String]) -> String {
     doubts.iter().fold(String::new(), |lines, doubt| lines + "\n" + &warning!("The coupon {doubt}."))
 }

@@ -1,21 +1,16 @@
 //! `gift …`: random codes that a person can read aloud, one or very many.
-//!
-//! Many go to a file first and to the table after, so that no card exists whose code is lost; with the same file the
-//! same command continues where it was interrupted.
 
 use crate::account::default_key;
 use crate::arguments::{key, positive, short_text};
 use crate::code::{self, OneCode, PeriodOptions, edited, missing, period};
+use crate::code_file::{CodeFile, Made};
 use crate::prelude::*;
 use crate::user::AddedFacts;
-use archive::private;
-use shared::model::{Code, CodeKind, CodeText, GiftCard};
+use shared::model::{Code, CodeKind, GiftCard};
 use shared::money::CurrencyFormat;
-use shared::shop::codes::{self, Added, Addition, Batch, Card, missing_cards, new_cards, write_cards};
-use shared::table::{StoreError, keys};
-use std::fmt::Write as _;
-use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use shared::shop::codes::{self, Added, Addition, Batch, Card, new_codes, write_codes};
+use shared::table::keys;
+use std::path::PathBuf;
 
 #[derive(Debug, Clone, Subcommand)]
 pub enum GiftCommand {
@@ -134,20 +129,29 @@ async fn show(at: &Deployment, written: &str) -> Outcome {
 /// How many cards are printed; more go to a file.
 const PRINTED: u32 = 20;
 
-/// Cards that are looked for at once when a file is resumed.
-const CHUNK: usize = 100;
-
 async fn add(at: &Deployment, console: &Console, options: &AddGift) -> Outcome {
     let digits = at.digits().await?;
     let balance = positive("--balance", &options.balance, digits)?;
     let (starts_at, ends_at) = period(&options.period, at.clock.seconds())?;
     let batch = Batch { balance, starts_at, ends_at, made_for: options.made_for.clone(), note: options.note.clone() };
     match &options.out {
-        Some(file) if file.exists() => resume(at, console, file, options, batch).await,
-        Some(file) => {
-            let cards = new_cards(&at.db, options.count).await?;
-            write_file(file, options, &batch, digits, &cards)?;
-            put(at, console, file, &batch, &cards, false).await
+        Some(path) => {
+            let or_none = |text: &Option<String>| text.clone().unwrap_or_else(|| "-".to_owned());
+            let (from, until) = (or_none(&options.period.starts_at), or_none(&options.period.ends_at));
+            let made_for = options.made_for.as_ref().map(|name| format!(" for {name}")).unwrap_or_default();
+            let note = options.note.as_ref().map(|note| format!(": {note}")).unwrap_or_default();
+            let file = CodeFile {
+                path,
+                noun: "gift cards",
+                label: "Making gift cards",
+                kind: format!("of {} from {from} until {until}{made_for}{note}", options.balance.trim()),
+                count: options.count,
+                period: (starts_at, ends_at),
+                column: ("balance", CurrencyFormat::new(digits).money(balance).to_string()),
+            };
+            let card = |card: &Card, (starts_at, ends_at)| Batch { starts_at, ends_at, ..batch.clone() }.card(card);
+            let Made { made, count, said } = file.make(at, console, card).await?;
+            Ok(Printed::new(said, &facts! { made, count, file: path }))
         }
         None if options.count > PRINTED => {
             let what = format!("{} codes are too many to print.", options.count);
@@ -158,91 +162,13 @@ async fn add(at: &Deployment, console: &Console, options: &AddGift) -> Outcome {
 }
 
 async fn few(at: &Deployment, batch: &Batch, digits: u8, count: u32) -> Outcome {
-    let cards = new_cards(&at.db, count).await?;
-    let written = write_cards(&at.db, batch, cards.iter(), &|_| {}).await;
+    let cards = new_codes(&at.db, count).await?;
+    let written = write_codes(&at.db, cards.iter(), |card| batch.card(card), &|_| {}).await;
     written.after("No code was shown; the codes of cards that were made are lost; they can be switched off.")?;
     let balance = CurrencyFormat::new(digits).money(batch.balance);
     let text = cards.iter().map(|(_, code)| code.to_string()).collect::<Vec<_>>().join("\n");
     let gift_cards: Vec<_> = cards.iter().map(|(id, code)| facts! { id, code, balance }).collect();
     Ok(Printed::new(text, &facts! { gift_cards }))
-}
-
-/// The first line of a file of codes, by which a resumed command recognises its own file.
-fn heading(options: &AddGift) -> String {
-    let or_none = |text: &Option<String>| text.clone().unwrap_or_else(|| "-".to_owned());
-    let (from, until) = (or_none(&options.period.starts_at), or_none(&options.period.ends_at));
-    let made_for = options.made_for.as_ref().map(|name| format!(" for {name}")).unwrap_or_default();
-    let note = options.note.as_ref().map(|note| format!(": {note}")).unwrap_or_default();
-    format!("# {} gift cards of {} from {from} until {until}{made_for}{note}", options.count, options.balance.trim())
-}
-
-fn write_file(path: &Path, options: &AddGift, batch: &Batch, digits: u8, cards: &[Card]) -> Result<()> {
-    let second = |at: Option<i64>| at.map_or_else(String::new, |at| at.to_string());
-    let balance = CurrencyFormat::new(digits).money(batch.balance);
-    let mut text =
-        format!("{}\n# {},{}\nid,code,balance\n", heading(options), second(batch.starts_at), second(batch.ends_at));
-    for (id, code) in cards {
-        // Writing to a String cannot fail.
-        _ = writeln!(text, "{id},{code},{balance}");
-    }
-    text.push_str("# end\n");
-    // Who reads the file can spend the cards.
-    let written = private::options().create_new(true).open(path).and_then(|mut file| {
-        file.write_all(text.as_bytes())?;
-        file.sync_all()
-    });
-    written.map_err(|error| Failure::file(path, &error).done("No gift card was made."))
-}
-
-/// Resumes with a file that an earlier run wrote.
-async fn resume(at: &Deployment, console: &Console, path: &Path, options: &AddGift, batch: Batch) -> Outcome {
-    let text = std::fs::read_to_string(path).map_err(|error| Failure::file(path, &error))?;
-    let foreign = || {
-        let what = format!("{} is there already and is not this command's file.", path.display());
-        Failure::new(Exit::Local, what, "Choose another file, or repeat the very command that wrote it.")
-    };
-    let mut lines = text.lines();
-    if lines.next() != Some(heading(options).as_str()) || !text.ends_with("# end\n") {
-        return Err(foreign());
-    }
-    let period = lines.next().and_then(|line| line.strip_prefix("# ")).and_then(|line| line.split_once(','));
-    let (starts, ends) = period.ok_or_else(foreign)?;
-    // Times counted from now are those of the first run.
-    let batch = Batch { starts_at: starts.parse().ok(), ends_at: ends.parse().ok(), ..batch };
-    let card = |line: &str| -> Option<Card> {
-        let mut parts = line.split(',');
-        Some((parts.next()?.parse().ok()?, CodeText::parse(parts.next()?).ok()?))
-    };
-    let rows = lines.skip(1).filter(|line| !line.starts_with('#'));
-    let cards: Option<Vec<Card>> = rows.map(card).collect();
-    let cards = cards.filter(|cards| cards.len() == options.count as usize).ok_or_else(foreign)?;
-    put(at, console, path, &batch, &cards, true).await
-}
-
-/// Writes cards to the table: all of them, or those that are not there yet.
-async fn put(at: &Deployment, console: &Console, path: &Path, batch: &Batch, cards: &[Card], resumed: bool) -> Outcome {
-    let progress = console.progress("Making gift cards", Some(cards.len() as u64));
-    let outcome = async {
-        if !resumed {
-            write_cards(&at.db, batch, cards.iter(), &|done| progress.advance(done)).await?;
-            return Ok(cards.len());
-        }
-        let mut made = 0;
-        for chunk in cards.chunks(CHUNK) {
-            let missing = missing_cards(&at.db, chunk).await?;
-            made += missing.len();
-            write_cards(&at.db, batch, missing.into_iter(), &|_| {}).await?;
-            progress.advance(chunk.len() as u64);
-        }
-        Ok::<usize, StoreError>(made)
-    };
-    let outcome = outcome.await;
-    let (done, count) = (progress.position(), cards.len());
-    let done = format!("{done} of {count} cards are made; all codes are in {}.", path.display());
-    let next = "Run the same command with the same file again: it makes the rest.";
-    let made = outcome.unsure(done, next)?;
-    let text = ok!("{made} gift cards were made; the codes are in {}.", path.display());
-    Ok(Printed::new(text, &facts! { made, count, file: path }))
 }
 
 /// Adds to a balance, once per key.

@@ -62,6 +62,8 @@ pub enum Discount {
     Percentage(Percent),
     /// An amount, at most what the eligible lines cost.
     Amount(Money),
+    /// The price of the cheapest unit of the eligible lines, of which there are at least two.
+    Cheapest,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -101,6 +103,12 @@ pub struct Coupon {
     /// The number of uses allowed for one user.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_uses_per_user: Option<u32>,
+    /// The seconds from a user's use to the next.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub once_per: Option<u32>,
+    /// Whether it is only for the first purchase of who gets a line.
+    #[serde(default, skip_serializing_if = "super::is_default")]
+    pub first_purchase: bool,
     /// The only user who may use it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user: Option<UserId>,
@@ -114,6 +122,14 @@ impl Coupon {
     pub fn is_for(&self, buyer: Option<UserId>) -> bool {
         self.user.is_none() || self.user == buyer
     }
+}
+
+/// A user's uses of a coupon, also by open checkouts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct CouponUses {
+    pub count: u32,
+    /// When the last one began, seconds since 1970 UTC; stored only of a coupon with [`Coupon::once_per`].
+    pub last: Option<i64>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

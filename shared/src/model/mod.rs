@@ -33,7 +33,7 @@ pub use active_version::{
 };
 pub use cart::{AppliedCoupon, AppliedGiftCard, Cart};
 pub use category::{CategoryHead, CategoryPath, CategoryWithItems, Comparison, ParseSlugError, Slug, Tree, TreeNode};
-pub use code::{BlankCode, Code, CodeKind, CodeText, Coupon, Discount, GiftCard, Referral, Scope};
+pub use code::{BlankCode, Code, CodeKind, CodeText, Coupon, CouponUses, Discount, GiftCard, Referral, Scope};
 pub use content::{
     Announcement, AuthType, Currency, Font, GameServer, Goal, Hero, Language, Link, Page, PageUrl, Palette, Patronage,
     Section, Server, Settings, Shop, Staff, StaffMember,

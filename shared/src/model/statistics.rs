@@ -75,6 +75,11 @@ impl Ledger {
         self.holdings.values().any(|held| *held != Holding::default())
     }
 
+    /// Whether anything was ever paid or got, also if it has ended or was given back.
+    pub fn has_bought(&self) -> bool {
+        self.version > 0 || self.spent.since.is_some() || self.has_any()
+    }
+
     /// The entry of an item, inserted if it is missing.
     pub fn entry(&mut self, item: ItemId) -> &mut Holding {
         self.holdings.entry(item).or_default()

@@ -2,7 +2,7 @@
 
 use super::add_line::{ALREADY_SUBSCRIBED, SUBSCRIPTION_NOT_ALONE};
 use super::cart::PricedLine;
-use super::code::{Applied, AppliedCodes, taken_off};
+use super::code::{Applied, AppliedCodes};
 use super::command_servers::{MOST_COMMANDS, MOST_PER_UNIT, are_too_many, runs_per_unit};
 use super::first_day::FirstDay;
 use super::missing::missing;
@@ -81,6 +81,10 @@ pub enum CheckoutRefusal {
     },
     #[error("\"{name}\" cannot be given: its recipient owns it or has reached the limit.")]
     Recipient { name: String },
+    #[error(
+        "Your coupon is for a first purchase, and the player who gets \"{name}\" has bought before. Remove the coupon, or the gift."
+    )]
+    FirstPurchase { name: String },
     #[error("A player that a gift is for is banned.")]
     Banned,
     #[error("Virtual currency needs a login proven in the game.")]
@@ -256,10 +260,8 @@ fn check_amounts(mut sale: Sale, payments: &Payments, payer: Payer<'_>) -> Resul
 }
 
 fn discounts(lines: &[PricedLine<'_>], codes: &AppliedCodes<'_>) -> Vec<Money> {
-    match codes.coupon.as_ref().map(|applied| applied.code) {
-        Some(Code::Coupon(coupon)) => taken_off(coupon, lines),
-        _ => vec![Money::ZERO; lines.len()],
-    }
+    let parts = codes.coupon.as_ref().map(|applied| applied.lines.as_slice()).unwrap_or_default();
+    (0..lines.len()).map(|place| parts.get(place).map_or(Money::ZERO, |part| part.off)).collect()
 }
 
 /// A card that pays nothing is not used.
@@ -303,6 +305,13 @@ impl Beneficiary {
     pub fn player(name: &PlayerName) -> Self {
         Self::Player(name.key().to_string())
     }
+}
+
+/// The players who get what a coupon for a first purchase takes something off, each with an item of it.
+pub fn first_purchases(lines: &[PricedLine<'_>], codes: &AppliedCodes<'_>) -> BTreeMap<Beneficiary, ItemId> {
+    let Some(Applied { code: Code::Coupon(coupon), lines: parts, .. }) = &codes.coupon else { return BTreeMap::new() };
+    let reduced = lines.iter().zip(parts).filter(|(_, part)| coupon.first_purchase && part.off > Money::ZERO);
+    reduced.map(|(line, _)| (beneficiary(line), line.item().id)).collect()
 }
 
 /// The most units of an item that a player may own before a checkout.

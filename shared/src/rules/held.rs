@@ -1,6 +1,6 @@
 //! The holds of an order, and which of them do does not count against its own buyer (rules.md, "Checkout").
 
-use crate::model::{Code, Coupon, GiftCard, Held, ItemId, Money, OrderEffects, OrderLine, Sold, Units};
+use crate::model::{Code, Coupon, CouponUses, GiftCard, Held, ItemId, Money, OrderEffects, OrderLine, Sold, Units};
 use std::collections::BTreeMap;
 
 /// Units, codes and balances that are held for an order.
@@ -27,11 +27,12 @@ pub fn release_units(sold: &mut Sold, held: &Held) {
 }
 
 /// A code and the buyer's uses of it, without what the buyer's own checkout holds.
-pub fn release_code(code: Option<Code>, uses: u32, held: &Held) -> (Option<Code>, u32) {
+pub fn release_code(code: Option<Code>, uses: CouponUses, held: &Held) -> (Option<Code>, CouponUses) {
     match code {
         Some(Code::Coupon(coupon)) if held.coupon.as_ref() == Some(&coupon.code) => {
             let coupon = Coupon { uses: coupon.uses.saturating_sub(1), ..coupon };
-            (Some(Code::Coupon(coupon)), uses.saturating_sub(1))
+            // The last use is the checkout's own; the one before it is longer ago than the coupon asks for.
+            (Some(Code::Coupon(coupon)), CouponUses { count: uses.count.saturating_sub(1), last: None })
         }
         Some(Code::Gift(gift)) => {
             let own = held.gift_card.as_ref().filter(|payment| payment.code == gift.code);

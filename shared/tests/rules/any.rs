@@ -5,12 +5,13 @@ use proptest::option;
 use proptest::prelude::*;
 use serde_json::json;
 use shared::model::{
-    CategoryId, Code, Coupon, Discount, GiftCard, Holding, Item, ItemId, Items, Ledger, Line, LineId, Money, OnSale,
-    Order, OrderLine, OrderStatus, Owned, PaymentType, Percent, PriceTier, Promotion, PublishedItem, Run, Scope, Sold,
+    CategoryId, Code, Coupon, CouponUses, Discount, GiftCard, Holding, Item, ItemId, Items, Ledger, Line, LineId,
+    Money, OnSale, Order, OrderLine, OrderStatus, Owned, PaymentType, Percent, PriceTier, Promotion, PublishedItem,
+    Run, Scope, Sold,
 };
 use shared::rules::cart::PricedLine;
 use shared::rules::checkout::Payer;
-use shared::rules::code::{CodeInputs, judge};
+use shared::rules::code::{CodeBuyer, CodeInputs, judge};
 use shared::rules::pricing::{Buyer, Terms};
 use std::sync::Arc;
 
@@ -151,6 +152,7 @@ pub fn arb_discount() -> impl Strategy<Value = Discount> {
     prop_oneof![
         (0_u32..=10_000).prop_map(|hundredths| Discount::Percentage(Percent::from_hundredths(hundredths))),
         (0_i64..50_000).prop_map(|minor| Discount::Amount(Money::from_minor(minor))),
+        Just(Discount::Cheapest),
     ]
 }
 
@@ -163,11 +165,14 @@ pub fn card(balance: i64) -> GiftCard {
     serde_json::from_value(json!({ "id": 2, "code": "card", "active": true, "balance": balance })).unwrap()
 }
 
+/// A buyer who proves the account and has bought nothing.
+pub const NEW: CodeBuyer = CodeBuyer { is_proven: true, has_bought: false };
+
 /// A cart without a coupon, in a store without a least amount.
 pub const fn inputs<'a>(lines: &'a [PricedLine<'a>]) -> CodeInputs<'a> {
-    CodeInputs { lines, coupon_sum: Money::ZERO, least: Money::ZERO }
+    CodeInputs { lines, buyer: NEW, coupon_sum: Money::ZERO, least: Money::ZERO }
 }
 
 pub fn off(code: &Code, lines: &[PricedLine<'_>]) -> Option<Money> {
-    judge(Some(code), 0, inputs(lines), NOW).ok().map(|applied| applied.sum)
+    judge(Some(code), CouponUses::default(), inputs(lines), NOW).ok().map(|applied| applied.sum)
 }

@@ -6,9 +6,9 @@ use proptest::option;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use shared::model::{
-    AppliedCoupon, AppliedGiftCard, Cart, Chosen, Code, CodeText, Coupon, GiftCardPayment, Held, Item, ItemId, Ledger,
-    Line, LineId, Login, Money, OrderEffects, OrderLine, OrderStatus, PaymentType, Payments, PlayerName, PriceTier,
-    PublishedItem, Scope, Sold, Units, UserId,
+    AppliedCoupon, AppliedGiftCard, Cart, Chosen, Code, CodeText, Coupon, CouponUses, GiftCardPayment, Held, Item,
+    ItemId, Ledger, Line, LineId, Login, Money, OrderEffects, OrderLine, OrderStatus, PaymentType, Payments,
+    PlayerName, PriceTier, PublishedItem, Scope, Sold, Units, UserId,
 };
 use shared::rules::cart::{PricedLine, price_lines};
 use shared::rules::checkout::{
@@ -38,6 +38,10 @@ fn card(balance: i64) -> Code {
     Code::Gift(any::card(balance))
 }
 
+const fn uses(count: u32) -> CouponUses {
+    CouponUses { count, last: Some(NOW) }
+}
+
 /// A coupon and a gift card, or neither, or one of them.
 fn arb_codes() -> impl Strategy<Value = [Option<Code>; 2]> {
     let coupon = prop_oneof![
@@ -50,7 +54,7 @@ fn arb_codes() -> impl Strategy<Value = [Option<Code>; 2]> {
 /// The amounts that the codes take off, as a cart applies them.
 fn apply<'a>([coupon, card]: &'a [Option<Code>; 2], lines: &[PricedLine<'_>], least: Money) -> AppliedCodes<'a> {
     let one = |code: &'a Option<Code>, coupon_sum| {
-        judge(Some(code.as_ref()?), 0, CodeInputs { lines, coupon_sum, least }, NOW).ok()
+        judge(Some(code.as_ref()?), uses(0), CodeInputs { lines, buyer: any::NEW, coupon_sum, least }, NOW).ok()
     };
     let mut codes = AppliedCodes { coupon: one(coupon, Money::ZERO), gift_card: None };
     codes.gift_card = one(card, codes.coupon_sum());
@@ -249,14 +253,14 @@ fn a_code_counts_without_what_the_own_checkout_holds() {
     let payment = GiftCardPayment { code: text("card"), amount: money(70) };
     let held = Held { coupon: Some(text("coupon")), gift_card: Some(payment), ..Held::default() };
     let percent = json!({ "percentage": 1_000 });
-    let (code, uses) = release_code(Some(coupon(&percent)), 1, &held);
+    let (code, left) = release_code(Some(coupon(&percent)), uses(1), &held);
     assert!(matches!(code, Some(Code::Coupon(coupon)) if coupon.uses == 2));
-    assert_eq!(uses, 0);
-    let (code, uses) = release_code(Some(card(30)), 4, &held);
+    assert_eq!(left, CouponUses::default());
+    let (code, left) = release_code(Some(card(30)), uses(4), &held);
     assert!(matches!(code, Some(Code::Gift(gift)) if gift.balance == money(100)));
-    assert_eq!(uses, 4);
+    assert_eq!(left, uses(4));
     let other = Held { coupon: Some(text("other")), ..Held::default() };
-    for (code, uses) in [(Some(coupon(&percent)), 2), (Some(card(30)), 0), (None, 0)] {
+    for (code, uses) in [(Some(coupon(&percent)), uses(2)), (Some(card(30)), uses(0)), (None, uses(0))] {
         assert_eq!(release_code(code.clone(), uses, &other), (code, uses));
     }
 }

@@ -1,17 +1,17 @@
 //! Properties of every rule, for any store, cart and buyer.
 
 use crate::any::{
-    NOW, arb_discount, arb_items, arb_ledger, arb_lines, arb_scope, arb_sold, buyer, card, coupon, inputs, item, items,
-    line, money, off, subscription, terms,
+    NEW, NOW, arb_discount, arb_items, arb_ledger, arb_lines, arb_scope, arb_sold, buyer, card, coupon, inputs, item,
+    items, line, money, off, subscription, terms,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
 use shared::model::{
-    Code, Coupon, Discount, Item, ItemId, Ledger, Line, Money, PaymentType, Percent, Scope, Sold, SubscriptionStatus,
-    UserSubscription,
+    Code, Coupon, CouponUses, Discount, Item, ItemId, Ledger, Line, Money, PaymentType, Percent, Scope, Sold,
+    SubscriptionStatus, UserSubscription,
 };
 use shared::rules::cart::{PricedLine, price_lines, sums};
-use shared::rules::code::{CodeRefusal, judge, taken_off, usable};
+use shared::rules::code::{CodeBuyer, CodeInputs, CodeRefusal, LeftOut, covers, judge, taken_off, usable};
 use shared::rules::pricing::{Buyer, availability};
 
 proptest! {
@@ -138,6 +138,8 @@ proptest! {
     fn a_narrower_scope_never_takes_off_more(
         items in arb_items(), ledger in arb_ledger(), lines in arb_lines(), discount in arb_discount(), scope in arb_scope(),
     ) {
+        // The cheapest of fewer items may be dearer.
+        prop_assume!(discount != Discount::Cheapest);
         let priced = price_lines(&lines, &items, terms(&Sold::new()), buyer(&ledger));
         let wide = off(&Code::Coupon(coupon(discount, Scope::default())), &priced).unwrap_or(Money::ZERO);
         let narrow = off(&Code::Coupon(coupon(discount, scope)), &priced).unwrap_or(Money::ZERO);
@@ -225,7 +227,7 @@ proptest! {
     ) {
         let priced = price_lines(&lines, &items, terms(&sold), buyer(&ledger));
         let coupon = coupon(discount, scope);
-        let parts = taken_off(&coupon, &priced);
+        let parts: Vec<Money> = taken_off(&coupon, &priced, NEW).into_iter().map(|part| part.off).collect();
         prop_assert_eq!(parts.len(), priced.len());
         for (part, line) in parts.iter().zip(&priced) {
             prop_assert!(*part >= Money::ZERO && *part <= line.total());
@@ -235,6 +237,13 @@ proptest! {
         prop_assert_eq!(parts.into_iter().sum::<Money>(), sum);
         if let Discount::Amount(amount) = coupon.discount {
             prop_assert!(sum <= amount);
+        }
+        if coupon.discount == Discount::Cheapest {
+            let covered = priced.iter().filter(|line| line.takes_codes() && covers(&coupon.scope, line.published));
+            let units = || covered.clone().filter(|line| line.unit_price > Money::ZERO);
+            let count: u32 = units().map(|line| line.count).sum();
+            let cheapest = units().map(|line| line.unit_price).min().filter(|_| count > 1).unwrap_or_default();
+            prop_assert_eq!(sum, cheapest);
         }
     }
 
@@ -262,10 +271,11 @@ fn the_reasons_to_refuse_a_code_are_looked_for_in_their_order() {
     worst.active = false;
     (worst.max_uses, worst.uses, worst.max_uses_per_user) = (Some(1), 1, Some(1));
     worst.minimum = money(2_000);
-    let refusal = |coupon: &Coupon, uses, lines: &[PricedLine<'_>]| {
-        judge(Some(&Code::Coupon(coupon.clone())), uses, inputs(lines), NOW).unwrap_err()
+    let last = CouponUses { count: 0, last: Some(NOW - 9) };
+    let refusal = |coupon: &Coupon, count, lines: &[PricedLine<'_>]| {
+        judge(Some(&Code::Coupon(coupon.clone())), CouponUses { count, ..last }, inputs(lines), NOW).unwrap_err()
     };
-    assert_eq!(judge(None, 0, inputs(&cart), NOW).unwrap_err(), CodeRefusal::Unknown);
+    assert_eq!(judge(None, last, inputs(&cart), NOW).unwrap_err(), CodeRefusal::Unknown);
     assert_eq!(refusal(&worst, 1, &[]), CodeRefusal::NotValidNow);
     worst.active = true;
     worst.starts_at = Some(NOW + 1);
@@ -276,6 +286,9 @@ fn the_reasons_to_refuse_a_code_are_looked_for_in_their_order() {
     assert_eq!(refusal(&worst, 1, &[]), CodeRefusal::UsedUp);
     worst.uses = 0;
     assert_eq!(refusal(&worst, 1, &[]), CodeRefusal::UsedUp);
+    worst.once_per = Some(10);
+    assert_eq!(refusal(&worst, 0, &[]), CodeRefusal::NotYet { at: NOW + 1 });
+    worst.once_per = Some(9);
     assert_eq!(refusal(&worst, 0, &[]), CodeRefusal::EmptyCart);
     assert_eq!(refusal(&worst, 0, &cart), CodeRefusal::BelowMinimum { minimum: worst.minimum });
     worst.minimum = money(1_000);
@@ -289,8 +302,46 @@ fn the_reasons_to_refuse_a_code_are_looked_for_in_their_order() {
     worst.scope.items = vec![ItemId::new(9)];
     assert_eq!(refusal(&worst, 0, &of_subscription), CodeRefusal::NothingEligible, "it would not apply anyway");
     worst.scope.items.push(ItemId::new(1));
-    let of_card = judge(Some(&Code::Gift(card(500))), 0, inputs(&of_subscription), NOW).map(|applied| applied.sum);
+    let of_card = judge(Some(&Code::Gift(card(500))), last, inputs(&of_subscription), NOW).map(|applied| applied.sum);
     assert_eq!(of_card, Err(CodeRefusal::Subscription));
-    assert_eq!(off(&Code::Coupon(worst), &cart), Some(money(1)));
-    assert_eq!(usable(Some(&Code::Gift(card(0))), 0, NOW), Err(CodeRefusal::NoBalance));
+    assert_eq!(off(&Code::Coupon(worst.clone()), &cart), Some(money(1)));
+    worst.discount = Discount::Cheapest;
+    assert_eq!(refusal(&worst, 0, &cart), CodeRefusal::TooFew);
+    let twice = [line(1, 1, 2)];
+    let two = price_lines(&twice, &stock, terms(&Sold::new()), buyer(&ledger));
+    assert_eq!(off(&Code::Coupon(worst), &two), Some(money(1_000)), "one unit, and not the line");
+    assert_eq!(usable(Some(&Code::Gift(card(0))), last, NOW), Err(CodeRefusal::NoBalance));
+}
+
+#[test]
+fn a_coupon_says_of_each_line_what_it_takes_off_or_why_nothing() {
+    let (monthly, points) = (Item { is_subscription: true, ..item(4, 500) }, Item { virtual_only: true, ..item(5, 0) });
+    let stock =
+        items([item(1, 1_000), item(2, 300), item(3, 300), monthly, points, Item { active: false, ..item(6, 1) }]);
+    let gift = Line { payment_type: PaymentType::Gift, ..line(7, 2, 1) };
+    let lines = [line(1, 1, 2), line(2, 2, 3), line(3, 3, 1), subscription(4, 4), line(5, 5, 1), line(6, 6, 1), gift];
+    let ledger = Ledger::default();
+    let cart = price_lines(&lines, &stock, terms(&Sold::new()), buyer(&ledger));
+    let scope = Scope { categories: vec![], items: [1, 2, 4, 5, 6].map(ItemId::new).to_vec() };
+    let (gone, points) = (Err(LeftOut::Unavailable), Err(LeftOut::VirtualCurrency));
+    let (other, monthly) = (Err(LeftOut::NotCovered), Err(LeftOut::Subscription));
+    let shown = |coupon: &Coupon, buyer| {
+        let parts = taken_off(coupon, &cart, buyer).into_iter();
+        parts.map(|part| part.left_out.map_or(Ok(part.off.minor()), Err)).collect::<Vec<_>>()
+    };
+    let mut coupon = coupon(Discount::Percentage(Percent::from_hundredths(1_000)), scope);
+    assert_eq!(shown(&coupon, NEW), [Ok(200), Ok(90), other, monthly, points, gone, Ok(30)]);
+    let known = CodeBuyer { has_bought: true, ..NEW };
+    assert_eq!(shown(&coupon, known), shown(&coupon, NEW));
+    coupon.first_purchase = true;
+    let first = Err(LeftOut::NotFirst);
+    assert_eq!(shown(&coupon, known), [first, first, other, monthly, points, gone, Ok(30)]);
+    let by_name = CodeBuyer { is_proven: false, ..NEW };
+    assert_eq!(shown(&coupon, by_name), [Ok(200), Ok(90), other, monthly, points, gone, Err(LeftOut::GiftByName)]);
+    let neither = CodeBuyer { has_bought: true, ..by_name };
+    let (code, of_neither) = (Code::Coupon(coupon.clone()), CodeInputs { buyer: neither, ..inputs(&cart) });
+    assert_eq!(judge(Some(&code), CouponUses::default(), of_neither, NOW), Err(CodeRefusal::NotFirst));
+    (coupon.discount, coupon.first_purchase) = (Discount::Cheapest, false);
+    let dearer = Err(LeftOut::NotCheapest);
+    assert_eq!(shown(&coupon, NEW), [dearer, Ok(300), other, monthly, points, gone, dearer], "one unit in all");
 }

@@ -98,7 +98,7 @@ pub async fn assert_codes(db: &Db, orders: &[StoredOrder]) {
         for buyer in buyers() {
             let own = used.iter().filter(|stored| stored.order.owner == Some(buyer)).count();
             let counted = codes::take_uses(&mut rows, &code(text), buyer).unwrap();
-            assert_eq!(counted as usize, own, "uses of {text} by {buyer}");
+            assert_eq!(counted.count as usize, own, "uses of {text} by {buyer}");
         }
     }
     let from_card: i64 = taken().filter_map(|stored| Some(stored.effects.gift_card.as_ref()?.amount.minor())).sum();

@@ -31,6 +31,7 @@ export default {
   "cart.again": "Please look at your cart once more, and then pay.",
   "cart.back": "Back to the cart",
   "cart.changed": "What you pay has changed since you saw it. Please look at your cart again.",
+  "cart.code": "The coupon takes {0} off.",
   "cart.empty": "Your cart is empty.",
   "cart.gift": "A gift for {0}",
   "cart.look": "Look around",

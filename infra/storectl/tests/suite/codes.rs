@@ -1,6 +1,7 @@
 //! `coupon`, `gift` and `referral`: what is made works in a cart, and what is switched off does not.
 
 use crate::bench::Bench;
+use serde_json::Value;
 use shared::table::keys::prefix;
 use std::collections::BTreeSet;
 use storectl::error::Exit;
@@ -42,26 +43,35 @@ async fn both(bench: &Bench, file: &str) -> (BTreeSet<String>, BTreeSet<String>)
 }
 
 #[tokio::test]
-async fn many_gift_cards_cut_off_at_any_write_are_completed_by_the_same_command() {
-    for let_through in Faults::cuts() {
-        let bench = Bench::published().await;
-        let file = bench.path("cards.csv").display().to_string();
-        let command = ["gift", "add", "--balance", "10", "--count", "130", "--ends-at", "in 9 days", "--out", &file];
-        let outcome = bench.run_through(Faults::cut_after(let_through), &command).await;
-        if outcome.is_ok() {
-            assert!(let_through > 5);
-            return;
-        }
-        if let_through > 0 {
+async fn many_codes_cut_off_at_any_write_are_completed_by_the_same_command() {
+    let cards = ["gift", "add", "--balance", "10", "--count", "130", "--ends-at", "in 9 days", "--out"];
+    let coupons = ["coupon", "generate", "130", "--percentage", "10", "--first-purchase", "--ends-at", "in 9 days", "--csv"];
+    for (command, other) in [(cards, "11"), (coupons, "12.5")] {
+        for let_through in Faults::cuts() {
+            let bench = Bench::published().await;
+            let file = bench.path("codes.csv").display().to_string();
+            let command = [&command[..], &[file.as_str()]].concat();
+            let outcome = bench.run_through(Faults::cut_after(let_through), &command).await;
+            if outcome.is_ok() {
+                assert!(let_through > 5);
+                break;
+            }
+            if let_through > 0 {
+                let (written, made) = both(&bench, &file).await;
+                assert_eq!(written.len(), 130);
+                assert!(made.is_subset(&written), "every code is in the file");
+            }
+            bench.ok(&command).await;
             let (written, made) = both(&bench, &file).await;
-            assert_eq!(written.len(), 130);
-            assert!(made.is_subset(&written), "every card is in the file");
+            assert_eq!(written, made, "write {let_through}");
+            assert_eq!(bench.ok(&command).await["made"], 0, "again there is nothing to do");
+            let other: Vec<&str> = command.iter().map(|word| if *word == "10" { other } else { *word }).collect();
+            assert_eq!(bench.fails(&other).await.exit, Exit::Local);
+            let one = bench.ok(&[command[0], "show", written.first().unwrap()]).await;
+            assert_eq!((&one["max_uses"], &one["first_purchase"]), match command[0] {
+                "coupon" => (&1.into(), &true.into()),
+                _ => (&Value::Null, &Value::Null),
+            });
         }
-        bench.ok(&command).await;
-        let (written, made) = both(&bench, &file).await;
-        assert_eq!(written, made, "write {let_through}");
-        assert_eq!(bench.ok(&command).await["made"], 0, "again there is nothing to do");
-        let other = ["gift", "add", "--balance", "11", "--count", "130", "--ends-at", "in 9 days", "--out", &file];
-        assert_eq!(bench.fails(&other).await.exit, Exit::Local);
     }
 }

@@ -2,7 +2,8 @@
 
 use crate::clock::Clock;
 use crate::model::{
-    ActiveVersion, Cart, Code, ItemId, Items, Ledger, Money, ProviderCustomer, Sold, User, UserId, UserSubscription,
+    ActiveVersion, Cart, Code, CouponUses, ItemId, Items, Ledger, Money, ProviderCustomer, Sold, User, UserId,
+    UserSubscription,
 };
 use crate::rules::add_line::CartInputs;
 use crate::rules::cart::{PricedLine, price_lines};
@@ -86,9 +87,9 @@ impl CartContext {
         Buyer { ledger: &self.ledger, subscriptions: &self.subscriptions, now }
     }
 
-    /// A code that was read, and how often the user used it, without what the user's own checkout holds. A coupon of another
+    /// A code that was read, and the user's uses of it, without what the user's own checkout holds. A coupon of another
     /// user is none.
-    pub fn usable(&self, code: Option<Code>, uses: u32) -> (Option<Code>, u32) {
+    pub fn usable(&self, code: Option<Code>, uses: CouponUses) -> (Option<Code>, CouponUses) {
         let code = code.filter(|code| code.is_for(Some(self.user)));
         match &self.cart.checkout {
             Some(checkout) => release_code(code, uses, &checkout.held),

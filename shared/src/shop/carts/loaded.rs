@@ -1,9 +1,9 @@
 //! A cart with everything that its price depends on.
 
 use super::context::{CartContext, CartItems, CartSources};
-use crate::model::{Code, ItemId, Money, Referral};
+use crate::model::{Code, CouponUses, ItemId, Money, Referral};
 use crate::rules::cart::PricedLine;
-use crate::rules::code::{Applied, AppliedCodes, CodeInputs, CodeRefusal, judge};
+use crate::rules::code::{Applied, AppliedCodes, CodeBuyer, CodeInputs, CodeRefusal, judge};
 use crate::rules::referral::in_force;
 use crate::shop::codes;
 use crate::table::StoreError;
@@ -16,7 +16,7 @@ pub struct LoadedCart {
     pub items: CartItems,
     /// The coupon on the cart, if it is still the one that was applied.
     coupon: Option<Code>,
-    uses: u32,
+    uses: CouponUses,
     /// The gift card on the cart, if it is still the one that was applied.
     gift_card: Option<Code>,
     /// The referral code on the cart, in force or not.
@@ -66,10 +66,13 @@ impl LoadedCart {
                 let coupon = codes::take(rows, &on.code)?.filter(|code| code.id() == on.id);
                 context.usable(coupon, codes::take_uses(rows, &on.code, owner)?)
             }
-            None => (None, 0),
+            None => (None, CouponUses::default()),
         };
         let gift_card = match &cart.gift_card {
-            Some(on) => context.usable(codes::take(rows, &on.code)?.filter(|code| code.id() == on.id), 0).0,
+            Some(on) => {
+                let card = codes::take(rows, &on.code)?.filter(|code| code.id() == on.id);
+                context.usable(card, CouponUses::default()).0
+            }
             None => None,
         };
         let referral = match &cart.referral {
@@ -82,7 +85,7 @@ impl LoadedCart {
     /// Reads the items of a cart and none of the codes on it: none counts as applied.
     pub async fn load_without_codes(sources: &CartSources<'_>, context: CartContext) -> Result<Self, StoreError> {
         let items = context.load_items(sources, None, []).await?;
-        Ok(Self { context, items, coupon: None, uses: 0, gift_card: None, referral: None })
+        Ok(Self { context, items, coupon: None, uses: CouponUses::default(), gift_card: None, referral: None })
     }
 
     /// The priced lines, in the order of the cart.
@@ -100,19 +103,20 @@ impl LoadedCart {
         self.gift_card.as_ref()
     }
 
-    /// The inputs of a code's effect on the cart, if its coupon takes off `coupon_sum`.
-    pub fn code_inputs<'a>(&self, lines: &'a [PricedLine<'a>], coupon_sum: Money) -> CodeInputs<'a> {
-        CodeInputs { lines, coupon_sum, least: self.context.active.config.payments.least }
+    /// The inputs of a code's effect on the cart for a login that is proven or not, if its coupon takes off `coupon_sum`.
+    pub fn code_inputs<'a>(&self, lines: &'a [PricedLine<'a>], is_proven: bool, coupon_sum: Money) -> CodeInputs<'a> {
+        let buyer = CodeBuyer { is_proven, has_bought: self.context.ledger.has_bought() };
+        CodeInputs { lines, buyer, coupon_sum, least: self.context.active.config.payments.least }
     }
 
-    /// The amounts that the codes on the cart take off at `now`.
-    pub fn codes(&self, lines: &[PricedLine<'_>], now: i64) -> CodesOnCart<'_> {
+    /// The amounts that the codes on the cart take off at `now`, for a login that is proven or not.
+    pub fn codes(&self, lines: &[PricedLine<'_>], is_proven: bool, now: i64) -> CodesOnCart<'_> {
         let cart = &self.context.cart;
-        let inputs = |coupon_sum: Money| self.code_inputs(lines, coupon_sum);
+        let inputs = |coupon_sum: Money| self.code_inputs(lines, is_proven, coupon_sum);
         let coupon = || judge(self.coupon.as_ref(), self.uses, inputs(Money::ZERO), now);
         let coupon = cart.coupon.as_ref().map(|_| coupon());
         let coupon_sum = coupon.as_ref().and_then(|coupon| coupon.as_ref().ok()).map_or(Money::ZERO, |on| on.sum);
-        let gift_card = || judge(self.gift_card.as_ref(), 0, inputs(coupon_sum), now);
+        let gift_card = || judge(self.gift_card.as_ref(), CouponUses::default(), inputs(coupon_sum), now);
         CodesOnCart { gift_card: cart.gift_card.as_ref().map(|_| gift_card()), coupon }
     }
 

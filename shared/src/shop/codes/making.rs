@@ -26,11 +26,11 @@ pub struct Batch {
     pub note: Option<String>,
 }
 
-/// The id and the code of a gift card.
+/// The id and the text of a code.
 pub type Card = (u64, CodeText);
 
-/// Random codes under ids of their own, for cards that are still to be written.
-pub async fn new_cards(db: &Db, count: u32) -> Result<Vec<Card>, StoreError> {
+/// Random codes under ids of their own, which are still to be written.
+pub async fn new_codes(db: &Db, count: u32) -> Result<Vec<Card>, StoreError> {
     let first = single::reserve(db, CODES, u64::from(count)).await?;
     let card = |id| Ok((id, random_code().ok_or_else(StoreError::no_entropy)?));
     (first..).take(count as usize).map(card).collect()
@@ -58,32 +58,35 @@ fn random_code() -> Option<CodeText> {
     CodeText::parse(&text).ok()
 }
 
-/// Writes gift cards.
-pub async fn write_cards(
-    db: &Db,
-    batch: &Batch,
-    cards: impl Iterator<Item = &Card>,
-    progress: OnProgress<'_>,
-) -> Result<(), StoreError> {
-    let item = |(id, code): &Card| {
-        let card = GiftCard {
+impl Batch {
+    /// One of the gift cards.
+    pub fn card(&self, (id, code): &Card) -> Code {
+        Code::Gift(GiftCard {
             id: CodeId::new(*id),
             code: code.clone(),
             active: true,
-            starts_at: batch.starts_at,
-            ends_at: batch.ends_at,
-            balance: batch.balance,
-            start_balance: Some(batch.balance),
-            made_for: batch.made_for.clone(),
-            note: batch.note.clone(),
-        };
-        encode_live(&keys::code(code), &Code::Gift(card))
-    };
-    write_each(db, cards.map(item), progress).await
+            starts_at: self.starts_at,
+            ends_at: self.ends_at,
+            balance: self.balance,
+            start_balance: Some(self.balance),
+            made_for: self.made_for.clone(),
+            note: self.note.clone(),
+        })
+    }
 }
 
-/// Those of these cards that the table does not have.
-pub async fn missing_cards<'a>(db: &Db, cards: &'a [Card]) -> Result<Vec<&'a Card>, StoreError> {
+/// Writes codes that are made of their ids and texts.
+pub async fn write_codes(
+    db: &Db,
+    cards: impl Iterator<Item = &Card>,
+    code: impl Fn(&Card) -> Code,
+    progress: OnProgress<'_>,
+) -> Result<(), StoreError> {
+    write_each(db, cards.map(|card| encode_live(&keys::code(&card.1), &code(card))), progress).await
+}
+
+/// Those of these codes that the table does not have.
+pub async fn missing_codes<'a>(db: &Db, cards: &'a [Card]) -> Result<Vec<&'a Card>, StoreError> {
     let keys: Vec<Key> = cards.iter().map(|(_, code)| keys::code(code)).collect();
     let mut rows = db.batch_get(keys.clone()).await?;
     Ok(cards.iter().zip(&keys).filter(|(_, key)| rows.take(key).is_none()).map(|(card, _)| card).collect())

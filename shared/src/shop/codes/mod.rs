@@ -4,7 +4,7 @@ mod making;
 
 pub use making::*;
 
-use crate::model::{Code, CodeKind, CodeText, Coupon, GiftCard, GiftCardPayment, Money, Referral, UserId};
+use crate::model::{Code, CodeKind, CodeText, Coupon, CouponUses, GiftCard, GiftCardPayment, Money, Referral, UserId};
 use crate::shop::accounts::users;
 use crate::table::client::Rows;
 use crate::table::codec::{Item, Row, encode_live};
@@ -18,10 +18,15 @@ use serde::{Deserialize, Serialize};
 /// The attribute that counts how often a user used a coupon.
 pub const USES: &str = "uses";
 
+/// The attribute with the second of a user's last use of a coupon with [`Coupon::once_per`].
+const LAST: &str = "last";
+
 /// A row of uses, see [`USES`].
 #[derive(Deserialize)]
 struct Used {
     uses: i64,
+    #[serde(default)]
+    last: Option<i64>,
 }
 
 /// The write of the name that carts show of a referral code's owner, on the condition that the code is still theirs.
@@ -37,11 +42,11 @@ pub fn take(rows: &mut Rows, code: &CodeText) -> Result<Option<Code>, StoreError
 }
 
 /// Takes out of the rows how often a user used a coupon.
-pub fn take_uses(rows: &mut Rows, code: &CodeText, user: UserId) -> Result<u32, StoreError> {
+pub fn take_uses(rows: &mut Rows, code: &CodeText, user: UserId) -> Result<CouponUses, StoreError> {
     let key = keys::code_use(code, user);
-    let Some(row) = rows.take(&key) else { return Ok(0) };
-    let Used { uses } = row.live(&key)?;
-    Ok(u32::try_from(uses.max(0)).unwrap_or(u32::MAX))
+    let Some(row) = rows.take(&key) else { return Ok(CouponUses::default()) };
+    let Used { uses, last } = row.live(&key)?;
+    Ok(CouponUses { count: u32::try_from(uses.max(0)).unwrap_or(u32::MAX), last })
 }
 
 /// Takes a referral code out of the rows.
@@ -58,31 +63,56 @@ pub fn decode_old(old: Option<&Item>) -> Option<Code> {
     dynamodb::from_item(item).ok()
 }
 
-/// The write that counts a use of a coupon, on the condition that it has uses left and that its limit per user and the user
-/// whom it is for are those that were read: [`use_by_user`] relies on that limit.
+/// The write that counts a use of a coupon, on the condition that it has uses left, and that what it allows one user and whom it is
+/// for are as they were read: [`use_by_user`] and the first purchase rely on that.
 pub fn use_coupon(coupon: &Coupon) -> Write {
-    let each = coupon.max_uses_per_user;
-    let unchanged = if each.is_some() { "#each = :each" } else { "attribute_not_exists(#each)" };
-    let same_user = if coupon.user.is_some() { "#user = :user" } else { "attribute_not_exists(#user)" };
+    let read = [
+        ("max_uses_per_user", coupon.max_uses_per_user.map(u64::from)),
+        ("once_per", coupon.once_per.map(u64::from)),
+        ("user", coupon.user.map(UserId::get)),
+    ];
+    let first = if coupon.first_purchase { "#first = :first" } else { "attribute_not_exists(#first)" };
     let write = Write::add(keys::code(&coupon.code), USES, 1)
         .only_if(format!(
-            "#kind = :coupon AND {unchanged} AND {same_user} AND \
-             (attribute_not_exists(#most) OR attribute_not_exists(#added) OR #added < #most)"
+            "#kind = :coupon AND {first} AND (attribute_not_exists(#most) OR attribute_not_exists(#added) OR #added < #most)"
         ))
         .name("#kind", "kind")
-        .name("#each", "max_uses_per_user")
-        .name("#user", "user")
+        .name("#first", "first_purchase")
         .name("#most", "max_uses")
         .text(":coupon", "coupon");
-    let write = coupon.user.into_iter().fold(write, |write, user| write.number(":user", user));
-    each.into_iter().fold(write, |write, each| write.number(":each", each))
+    let write = if coupon.first_purchase { write.flag(":first", true) } else { write };
+    read.into_iter().fold(write, |write, (name, value)| {
+        let write = write.name(format!("#{name}"), name);
+        match value {
+            Some(value) => write.and_if(&format!("#{name} = :{name}")).number(format!(":{name}"), value),
+            None => write.and_if(&format!("attribute_not_exists(#{name})")),
+        }
+    })
 }
 
-/// The write that counts a user's use of a coupon, on the condition that the user has uses left.
-pub fn use_by_user(coupon: &Coupon, user: UserId) -> Write {
-    let write = Write::add(keys::code_use(&coupon.code, user), USES, 1);
+/// The write that counts a user's use of a coupon at a second (since 1970 UTC), on the condition that the user has uses left, and
+/// that the last one is long enough ago.
+pub fn use_by_user(coupon: &Coupon, user: UserId, at: i64) -> Write {
+    let mut write = Write::add(keys::code_use(&coupon.code, user), USES, 1);
+    if let Some(seconds) = coupon.once_per {
+        let before = at.saturating_sub(seconds.into());
+        write = write.also("SET #last = :at").name("#last", LAST).number(":at", at);
+        write = write.only_if("attribute_not_exists(#last) OR #last <= :before").number(":before", before);
+    }
     let Some(each) = coupon.max_uses_per_user else { return write };
-    write.only_if("attribute_not_exists(#added) OR #added < :each").number(":each", each)
+    let is_left = "(attribute_not_exists(#added) OR #added < :each)";
+    let write = if coupon.once_per.is_some() { write.and_if(is_left) } else { write.only_if(is_left) };
+    write.number(":each", each)
+}
+
+/// The write that gives a user's use back, which was taken at a second (since 1970 UTC). The one before it is longer ago than the
+/// coupon asks for.
+pub fn return_use_by_user(code: &CodeText, user: UserId, uses: CouponUses, at: i64) -> Write {
+    let write = return_use(keys::code_use(code, user));
+    if uses.last != Some(at) {
+        return write;
+    }
+    write.also("REMOVE #last").and_if("#last = :at").name("#last", LAST).number(":at", at)
 }
 
 /// The write that gives a use back, of a coupon or of a user of it.

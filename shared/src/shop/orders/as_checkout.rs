@@ -4,11 +4,11 @@
 use super::active_version;
 use super::order_request::{LineRequest, OrderRequest, RequestError};
 use crate::clock::Clock;
-use crate::model::{Cart, Code, Ledger, Money, PaymentType, Payments, User, UserId};
+use crate::model::{Cart, Code, CouponUses, Ledger, Money, PaymentType, Payments, User, UserId};
 use crate::rules::add_line::{LineToAdd, place};
 use crate::rules::cart::PricedLine;
 use crate::rules::checkout::{Beneficiary, CheckoutRefusal, Payer, may_own, sale};
-use crate::rules::code::{AppliedCodes, CodeInputs, judge, usable};
+use crate::rules::code::{AppliedCodes, CodeBuyer, CodeInputs, judge, usable};
 use crate::shop::carts::{CartContext, CartItems, CartSources};
 use crate::shop::codes;
 use crate::shop::stock::{Counters, ledgers};
@@ -41,7 +41,7 @@ pub(super) async fn check(db: &Db, clock: &dyn Clock, order: &OrderRequest<'_>) 
     }
     check_bans(&mut items.rows, lines)?;
     let priced = items.price(&context);
-    check_codes(db, order, &priced).await?;
+    check_codes(db, order, &priced, context.ledger.has_bought()).await?;
     let payments = Payments { hold_units: u32::MAX, least: Money::ZERO, ..context.active.config.payments.clone() };
     let CartContext { virtual_currency, subscriptions, .. } = &context;
     let (virtual_currency, now) = (*virtual_currency, clock.seconds());
@@ -51,7 +51,12 @@ pub(super) async fn check(db: &Db, clock: &dyn Clock, order: &OrderRequest<'_>) 
 }
 
 /// Checks that the codes can be used at the order's time.
-async fn check_codes(db: &Db, order: &OrderRequest<'_>, lines: &[PricedLine<'_>]) -> Result<(), RequestError> {
+async fn check_codes(
+    db: &Db,
+    order: &OrderRequest<'_>,
+    lines: &[PricedLine<'_>],
+    has_bought: bool,
+) -> Result<(), RequestError> {
     let of_user = order.coupon.zip(order.owner);
     let mut wanted: Vec<Key> = order.coupon.into_iter().map(keys::code).collect();
     wanted.extend(of_user.map(|(code, user)| keys::code_use(code, user)));
@@ -62,12 +67,13 @@ async fn check_codes(db: &Db, order: &OrderRequest<'_>, lines: &[PricedLine<'_>]
     let mut rows = db.batch_get(wanted).await?;
     if let Some(payment) = order.gift_card {
         let card = codes::take(&mut rows, &payment.code)?.filter(|code| matches!(code, Code::Gift(_)));
-        usable(card.as_ref(), 0, order.at).map_err(RequestError::GiftCard)?;
+        usable(card.as_ref(), CouponUses::default(), order.at).map_err(RequestError::GiftCard)?;
     }
     if let Some(text) = order.coupon {
-        let uses = of_user.map_or(Ok(0), |(code, user)| codes::take_uses(&mut rows, code, user))?;
+        let uses = of_user.map_or(Ok(CouponUses::default()), |(code, user)| codes::take_uses(&mut rows, code, user))?;
         let coupon = codes::take(&mut rows, text)?.filter(|code| code.is_for(order.owner));
-        let inputs = CodeInputs { lines, coupon_sum: Money::ZERO, least: Money::ZERO };
+        let buyer = CodeBuyer { is_proven: true, has_bought };
+        let inputs = CodeInputs { lines, buyer, coupon_sum: Money::ZERO, least: Money::ZERO };
         judge(coupon.as_ref(), uses, inputs, order.at).map_err(RequestError::Coupon)?;
     }
     Ok(())

@@ -8,8 +8,8 @@ use super::change::Step;
 use super::refusal::{Guarded, Limit, OrderRefusal, UserLimit};
 use super::{StoredOrder, active_version};
 use crate::model::{
-    ActiveVersion, Code, Coupon, GiftCardPayment, InternalId, ItemId, Ledger, Money, Order, OrderStatus, PublishedItem,
-    Spent, StoreDelivery, UserId,
+    ActiveVersion, Code, Coupon, CouponUses, GiftCardPayment, InternalId, ItemId, Ledger, Money, Order, OrderStatus,
+    PublishedItem, Spent, StoreDelivery, UserId,
 };
 use crate::rules::dispute::is_taken_back;
 use crate::rules::order::{by_item, less_returned, users as users_of};
@@ -32,7 +32,8 @@ pub(in crate::shop) struct OrderInputs {
     /// Units sold of the order's items that have a counter.
     pub(in crate::shop) counted: BTreeMap<ItemId, i64>,
     pub(in crate::shop) coupon: Option<Code>,
-    pub(in crate::shop) has_use: bool,
+    /// The owner's uses of the coupon.
+    pub(in crate::shop) uses: CouponUses,
     pub(in crate::shop) gift_card: Option<Code>,
     /// The order that the owner's cart remembers as its checkout; read only for the order of a checkout.
     pub(in crate::shop) checkout: Option<InternalId>,
@@ -73,14 +74,14 @@ impl OrderInputs {
         let cart = cart.map(|user| carts::take(&mut rows, user)).transpose()?;
         let uses = match coupon.zip(owner) {
             Some((code, user)) => codes::take_uses(&mut rows, code, user)?,
-            None => 0,
+            None => CouponUses::default(),
         };
         Ok(Self {
             users: of_order.iter().copied().filter(|user| rows.take(&keys::user(*user)).is_some()).collect(),
             ledgers: ledgers::take_existing(&mut rows, of_order.iter().copied())?,
             items,
             counted,
-            has_use: uses > 0,
+            uses,
             has_address: address.is_some_and(|key| rows.take(&key).is_some()),
             checkout: cart.and_then(|cart| cart.checkout).map(|checkout| checkout.order),
             delivery: config.delivery,
@@ -192,7 +193,7 @@ pub(in crate::shop) fn take_codes(order: &StoredOrder, inputs: &OrderInputs) -> 
     let mut writes = Vec::new();
     let owner = order.order.owner.filter(|owner| inputs.users.contains(owner));
     if let Some(coupon) = coupon(inputs) {
-        writes.extend(use_up(coupon, owner)?);
+        writes.extend(use_up(coupon, owner, order.order.created_at)?);
     }
     writes.extend(order.effects.gift_card.as_ref().map(|payment| {
         let limit = Limit::Balance { amount: payment.amount };
@@ -238,8 +239,8 @@ fn give_back_stock(order: &StoredOrder, inputs: &OrderInputs) -> Vec<Guarded> {
     if let Some(coupon) = coupon(inputs) {
         // A counter that was reset to zero stays at zero.
         writes.extend((coupon.uses > 0).then(|| codes::return_use(keys::code(&coupon.code))));
-        let by_user = order.order.owner.filter(|_| inputs.has_use);
-        writes.extend(by_user.map(|user| codes::return_use(keys::code_use(&coupon.code, user))));
+        let (by_user, at) = (order.order.owner.filter(|_| inputs.uses.count > 0), order.order.created_at);
+        writes.extend(by_user.map(|user| codes::return_use_by_user(&coupon.code, user, inputs.uses, at)));
     }
     writes.into_iter().map(Guarded::from).collect()
 }
@@ -374,9 +375,9 @@ fn add_to_ledger(
     Ok(ledgers::add(user, &changes, paid, now).guarded_by(Limit::Ledger { limits, now }))
 }
 
-/// Uses a coupon, in all and by the owner. The limit per user is stored on the coupon, not on the use: the coupon's
+/// Uses a coupon at a second (since 1970 UTC), in all and by the owner. The limit per user is stored on the coupon, not on the use: the coupon's
 /// condition makes sure that it is still the one that was read.
-fn use_up(coupon: &Coupon, owner: Option<UserId>) -> Result<Vec<Guarded>, OrderRefusal> {
+fn use_up(coupon: &Coupon, owner: Option<UserId>, at: i64) -> Result<Vec<Guarded>, OrderRefusal> {
     if coupon.max_uses == Some(0) {
         return Err(OrderRefusal::CouponUsedUp);
     }
@@ -384,6 +385,6 @@ fn use_up(coupon: &Coupon, owner: Option<UserId>) -> Result<Vec<Guarded>, OrderR
         return Err(OrderRefusal::CouponUsedUpByUser);
     }
     let in_all = codes::use_coupon(coupon).guarded_by(Limit::CouponUses);
-    let by_user = owner.map(|user| codes::use_by_user(coupon, user).guarded_by(Limit::UserUses));
+    let by_user = owner.map(|user| codes::use_by_user(coupon, user, at).guarded_by(Limit::UserUses));
     Ok(std::iter::once(in_all).chain(by_user).collect())
 }

@@ -34,6 +34,9 @@ pub enum OrderRefusal {
     /// A user owns the item, or one of its category whose regular price is not lower.
     #[error("item {item}, or one that includes it, is owned already")]
     Owned { item: ItemId },
+    /// The coupon is for a first purchase, and who gets the item has bought before.
+    #[error("the recipient of item {item} has bought before, and the coupon is for a first purchase")]
+    FirstPurchase { item: ItemId },
     /// The buyer has the subscription meanwhile, or another one has taken its place.
     #[error("the buyer has the subscription already, or another one in its place")]
     Subscribed,
@@ -102,6 +105,10 @@ pub(in crate::shop) enum Limit {
         /// When the write was made, seconds since 1970 UTC.
         now: i64,
     },
+    /// The first purchase of the recipient of an item: there is no ledger.
+    FirstPurchase {
+        item: ItemId,
+    },
     /// The ban of a name.
     Ban,
     /// The ban of a card.
@@ -167,6 +174,7 @@ impl Guard for Limit {
                 let exceeded = limits.iter().find(|limit| held(limit.item) > i128::from(limit.most))?;
                 Some(exceeded.refusal)
             }
+            Self::FirstPurchase { item } => Some(OrderRefusal::FirstPurchase { item: *item }),
             // A row that is gone is that of an erased recipient, not of a banned one.
             Self::Ban => old.map(|_| OrderRefusal::Banned),
             Self::Card => Some(OrderRefusal::Card),

@@ -1,9 +1,9 @@
 //! The order of a checkout, and the transaction with which it begins: it holds what is sold, writes the order and marks the cart.
 
 use crate::model::{
-    BuyerAddress, Cart, ChatId, Held, Ledger, Login, LoginKind, Money, OpenCheckout, Order, OrderEffects, OrderLine,
-    OrderNumber, OrderReferral, OrderStatus, OrderSubscription, PaymentType, Payments, PlayerName, ProviderAccount,
-    ProviderCheckout, ProviderCustomer, TaxMode, TaxPrices, ThreeDSecure, UserId,
+    BuyerAddress, Cart, ChatId, CouponUses, Held, ItemId, Ledger, Login, LoginKind, Money, OpenCheckout, Order,
+    OrderEffects, OrderLine, OrderNumber, OrderReferral, OrderStatus, OrderSubscription, PaymentType, Payments,
+    PlayerName, ProviderAccount, ProviderCheckout, ProviderCustomer, TaxMode, TaxPrices, ThreeDSecure, UserId,
 };
 use crate::rules::cart::PricedLine;
 use crate::rules::checkout::{Beneficiary, MayOwn, Sale, may_own};
@@ -164,7 +164,7 @@ pub(super) fn inputs(loaded: &LoadedCart, lines: &[PricedLine<'_>], recipients: 
         items: lines.iter().map(|line| (line.item().id, line.published.clone())).collect(),
         counted: BTreeMap::new(),
         coupon: loaded.coupon().cloned(),
-        has_use: false,
+        uses: CouponUses::default(),
         gift_card: loaded.gift_card().cloned(),
         checkout: None,
         delivery: loaded.context.active.config.delivery.clone(),
@@ -224,6 +224,9 @@ pub(super) async fn read_ledgers(
     Ok(())
 }
 
+/// The players whose first purchase it must be, each with an item that they get.
+pub(super) type FirstPurchases = BTreeMap<Beneficiary, ItemId>;
+
 /// The writes with which a checkout begins. `context` is what was read of the buyer, `reservation` its units that are
 /// reserved already.
 pub(super) fn writes(
@@ -232,6 +235,7 @@ pub(super) fn writes(
     lines: &[PricedLine<'_>],
     recipients: &Recipients,
     inputs: &OrderInputs,
+    first: &FirstPurchases,
     reservation: Option<&Reservation>,
 ) -> Result<Vec<Guarded>, HoldError> {
     let mut writes = vec![order.put_new()?.into()];
@@ -255,7 +259,26 @@ pub(super) fn writes(
         }
         users::must_exist(user).into()
     }));
-    let (mut judged, owned) = (BTreeSet::new(), may_own(lines));
+    writes.extend(ledger_checks(order, context, lines, recipients, first)?);
+    let bans = recipients.values().map(|recipient| keys::ban(recipient.name.key()));
+    writes.extend(bans.map(|ban| Write::check(ban).only_if_absent().guarded_by(Limit::Ban)));
+    let chat = order.effects.chat.as_ref().zip(order.order.owner);
+    writes.extend(chat.map(|(id, user)| logins::claim(id, user, order.order.created_at).guarded_by(Limit::Chat)));
+    Ok(writes)
+}
+
+/// The conditions on what buyer and recipients own and have paid.
+fn ledger_checks(
+    order: &StoredOrder,
+    context: &CartContext,
+    lines: &[PricedLine<'_>],
+    recipients: &Recipients,
+    first: &FirstPurchases,
+) -> Result<Vec<Guarded>, HoldError> {
+    let (mut writes, mut judged, mut owned) = (Vec::new(), BTreeSet::new(), may_own(lines));
+    for who in first.keys() {
+        owned.entry(who.clone()).or_default();
+    }
     // What the buyer has paid on a first day is in the ledger that was read.
     let has_first_day = context.active.config.payments.first_day.is_some() && !owned.contains_key(&Beneficiary::Buyer);
     writes.extend(
@@ -276,17 +299,24 @@ pub(super) fn writes(
                 (recipient.and_then(|recipient| recipient.user), read, false)
             }
         };
+        let (Some(user), first) = (user, first.get(&who)) else { continue };
         // A gift for the buyer's own name, or for a player under a former and the present name: one transaction cannot
         // check a ledger twice.
-        if let (Some(item), true) = (limits.first(), user.is_some_and(|user| !judged.insert(user))) {
-            return Err(OrderRefusal::Recipient { item: item.sold }.into());
+        if !judged.insert(user) {
+            let refusal = limits.first().map(|item| OrderRefusal::Recipient { item: item.sold });
+            let refusal = refusal.or_else(|| first.map(|item| OrderRefusal::FirstPurchase { item: *item }));
+            refusal.map_or(Ok(()), Err)?;
+            continue;
         }
-        writes.extend(user.map(|user| ownership(user, &limits, read, is_buyer, now)).transpose()?);
+        writes.push(match first {
+            // Who has no ledger owns nothing either.
+            Some(item) => {
+                let check = Write::check(keys::ledger(user)).only_if_absent();
+                if is_buyer { check.into() } else { check.guarded_by(Limit::FirstPurchase { item: *item }) }
+            }
+            None => ownership(user, &limits, read, is_buyer, now)?,
+        });
     }
-    let bans = recipients.values().map(|recipient| keys::ban(recipient.name.key()));
-    writes.extend(bans.map(|ban| Write::check(ban).only_if_absent().guarded_by(Limit::Ban)));
-    let chat = order.effects.chat.as_ref().zip(order.order.owner);
-    writes.extend(chat.map(|(id, user)| logins::claim(id, user, order.order.created_at).guarded_by(Limit::Chat)));
     Ok(writes)
 }
 

@@ -8,7 +8,7 @@ use super::provider::{Provider, ProviderError};
 use super::reserve::{Place, confirm, has_limited, left_to_sweep, write};
 use crate::model::{Cart, Login, Money, ProviderAccount};
 use crate::rules::cart::PricedLine;
-use crate::rules::checkout::{CheckoutRefusal, Payer, check_commands, sale};
+use crate::rules::checkout::{CheckoutRefusal, Payer, check_commands, first_purchases, sale};
 use crate::rules::code::AppliedCodes;
 use crate::shop::accounts::names::NameRow;
 use crate::shop::carts;
@@ -117,7 +117,7 @@ async fn begin<E>(
     let mut names = found(names, &mut loaded, now)?;
     limits.recognize(&mut loaded.items.rows)?;
     let lines = loaded.lines();
-    let on_cart = loaded.codes(&lines, now);
+    let on_cart = loaded.codes(&lines, request.login.is_proven(), now);
     let coupon_ends = on_cart.coupon.as_ref().is_some_and(Result::is_err);
     let card_ends = on_cart.gift_card.as_ref().is_some_and(Result::is_err);
     let codes = on_cart.applied();
@@ -143,13 +143,13 @@ async fn begin<E>(
     let order = order(sale, &loaded, Request { chat, ..request }, &names, number?, &account, now)?;
     let address = limits.of_order(order.order.price);
     let mut order = with_checkout(order, &loaded, account, is_limited, address, now);
-    let inputs = inputs(&loaded, &lines, &names);
+    let (inputs, first) = (inputs(&loaded, &lines, &names), first_purchases(&lines, &codes));
     let commands = freeze(&mut order, &inputs.items, &inputs.delivery)?;
     begin::read_ledgers(sources.db, &lines, &mut names).await?;
     let place = Place::of(&order, is_limited, request.address);
     let writes = |reservation: Option<&Reservation>| {
         let context = &loaded.context;
-        let mut writes = begin::writes(&order, context, &lines, &names, &inputs, reservation)?;
+        let mut writes = begin::writes(&order, context, &lines, &names, &inputs, &first, reservation)?;
         writes.extend(limits.writes(order.address())?);
         writes.extend(commands.map(Guarded::from));
         Ok(writes)
@@ -209,6 +209,7 @@ fn refused<E>(refusal: OrderRefusal, lines: &[PricedLine<'_>]) -> CreateError<E>
             CheckoutRefusal::Unavailable { name: name(item) }
         }
         OrderRefusal::Recipient { item } => CheckoutRefusal::Recipient { name: name(item) },
+        OrderRefusal::FirstPurchase { item } => CheckoutRefusal::FirstPurchase { name: name(item) },
         OrderRefusal::Banned => CheckoutRefusal::Banned,
         OrderRefusal::Subscribed => CheckoutRefusal::AlreadySubscribed,
         OrderRefusal::VirtualCurrency => CheckoutRefusal::VirtualCurrency,

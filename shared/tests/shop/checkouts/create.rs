@@ -192,7 +192,7 @@ async fn what_the_own_checkout_holds_does_not_count_against_the_own_cart() {
         let loaded = LoadedCart::load(&instance.sources(&shop), context, None).await.unwrap();
         let lines = loaded.lines();
         assert_eq!(lines[0].availability.limits.global_current, Some(left), "user {user}");
-        assert_eq!(loaded.codes(&lines, tests::NOW).coupon.unwrap().is_ok(), applies, "user {user}");
+        assert_eq!(loaded.codes(&lines, true, tests::NOW).coupon.unwrap().is_ok(), applies, "user {user}");
     }
 }
 

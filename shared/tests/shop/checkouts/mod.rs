@@ -2,6 +2,7 @@
 
 mod attempts;
 mod banned_cards;
+mod coupons;
 mod create;
 mod disputes;
 mod ends;

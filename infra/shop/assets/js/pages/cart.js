@@ -123,6 +123,8 @@ function cartLine(line, changed, required, every) {
       line.gift && h("p", { class: "soft" }, t("cart.gift", line.gift.gifted_to)),
       isSubscription(line) && h("p", { class: "soft" }, every ? t("subscription.terms", charged(line.price), every) : t("badge.subscription")),
       line.replaces && h("p", { class: "note" }, t("cart.replaces", line.replaces)),
+      line.code_sum > 0 && h("p", { class: "soft" }, t("cart.code", money(line.code_sum))),
+      line.code_note && !line.is_unavailable && h("p", { class: "soft" }, line.code_note),
       h("div", { class: "settings" },
         choice(t("units"), count, "reload", (value) => ({ count: Number(value) })),
         line.is_any_price && choice(t("your_price.line"), paid, "changePrice", (value) => ({ price: value.replace(",", ".") }), t("missing.price")),
