@@ -186,7 +186,9 @@ fn refused(refusal: CodeRefusal, format: CurrencyFormat) -> AcceptCouponReply {
         CodeRefusal::NothingEligible => "This code applies to nothing in your cart.".to_owned(),
         CodeRefusal::NotFirst => "This code is for a first purchase, and you have bought something before.".to_owned(),
         CodeRefusal::GiftByName => LeftOut::GiftByName.to_string(),
-        CodeRefusal::OnSale => "What is in your cart is on sale already, and the sale takes off more than this code.".to_owned(),
+        CodeRefusal::OnSale => {
+            "What is in your cart is on sale already, and the sale takes off more than this code.".to_owned()
+        }
         CodeRefusal::TooFew => {
             "Put at least two items in your cart that this code applies to: the cheapest is free.".to_owned()
         }

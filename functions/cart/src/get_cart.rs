@@ -288,8 +288,8 @@ fn coupon_terms(applied: &Applied<'_>, format: CurrencyFormat) -> (&'static str,
     match applied.code {
         Code::Coupon(coupon) => match coupon.discount {
             Discount::Percentage(percent) => ("percentage", money::percent(percent)),
+            Discount::Amount(_) if coupon.cheapest_free => ("amount", format.money(applied.sum)),
             Discount::Amount(amount) => ("amount", format.money(amount)),
-            Discount::Cheapest => ("amount", format.money(applied.sum)),
         },
         Code::Gift(_) => ("", money::ZERO),
     }

@@ -193,7 +193,7 @@ fn conditions(code: &Code) -> usize {
                 + usize::from(coupon.minimum.minor() > 0)
                 + usize::from(coupon.max_uses_per_user.is_some())
                 + usize::from(coupon.first_purchase)
-                + usize::from(!matches!(coupon.discount, Discount::Percentage(_)))
+                + usize::from(matches!(coupon.discount, Discount::Amount(_)))
         }
     }
 }

@@ -40,7 +40,7 @@ pub fn facts(code: &Code, digits: u8) -> Value {
     let format = CurrencyFormat::new(digits);
     match code {
         Code::Coupon(coupon) => value(&facts! {
-            id: coupon.id, code: &coupon.code, kind: "coupon", active: coupon.active, off: off(coupon.discount, format),
+            id: coupon.id, code: &coupon.code, kind: "coupon", active: coupon.active, off: off(coupon, format),
             starts_at: coupon.starts_at.map(Time), ends_at: coupon.ends_at.map(Time),
             minimum: format.money(coupon.minimum), categories: &coupon.scope.categories, items: &coupon.scope.items,
             uses: coupon.uses, max_uses: coupon.max_uses, max_uses_per_user: coupon.max_uses_per_user,
@@ -54,11 +54,11 @@ pub fn facts(code: &Code, digits: u8) -> Value {
     }
 }
 
-pub fn off(discount: Discount, format: CurrencyFormat) -> String {
-    match discount {
+pub fn off(coupon: &Coupon, format: CurrencyFormat) -> String {
+    match coupon.discount {
+        _ if coupon.cheapest_free => "the cheapest item".to_owned(),
         Discount::Percentage(percent) => format!("{} %", money::percent(percent)),
         Discount::Amount(amount) => format.money(amount).to_string(),
-        Discount::Cheapest => "the cheapest item".to_owned(),
     }
 }
 
@@ -101,9 +101,10 @@ pub async fn list(at: &Deployment, kind: CodeKind) -> Outcome {
     let format = CurrencyFormat::new(digits);
     let state = |active: bool| if active { "active" } else { "off" }.to_owned();
     let coupon = |code: &Code| {
-        let Code::Coupon(Coupon { id, code, discount, active, uses, max_uses, .. }) = code else { return None };
+        let Code::Coupon(coupon) = code else { return None };
+        let Coupon { id, code, active, uses, max_uses, .. } = coupon;
         let uses = max_uses.map_or(uses.to_string(), |most| format!("{uses} of {most}"));
-        Some([id.to_string(), code.to_string(), off(*discount, format), state(*active), uses])
+        Some([id.to_string(), code.to_string(), off(coupon, format), state(*active), uses])
     };
     let gift = |code: &Code| {
         let Code::Gift(GiftCard { id, code, balance, active, made_for, note, .. }) = code else { return None };

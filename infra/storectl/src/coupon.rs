@@ -197,6 +197,7 @@ async fn add(at: &Deployment, options: &AddCoupon) -> Outcome {
         starts_at,
         ends_at,
         discount,
+        cheapest_free: options.discount.cheapest_free,
         scope,
         minimum: minimum.unwrap_or(Money::ZERO),
         max_uses: options.max_uses,
@@ -291,6 +292,7 @@ async fn edit(at: &Deployment, options: &EditCoupon) -> Outcome {
     let DiscountOptions { percentage, amount, cheapest_free, .. } = &options.discount;
     if percentage.is_some() || amount.is_some() || *cheapest_free {
         coupon.discount = discount(&options.discount, digits)?;
+        coupon.cheapest_free = *cheapest_free;
     }
     if let Some(text) = &options.discount.minimum {
         coupon.minimum = money("--minimum", text, digits)?;
@@ -321,10 +323,10 @@ async fn edit(at: &Deployment, options: &EditCoupon) -> Outcome {
     Ok(Printed::new(code::lines(&coupon) + &as_lines(&warnings), &facts! { #[serde(flatten)] coupon, warnings }))
 }
 
-/// Reads a discount: a percentage, an amount or the cheapest item.
+/// Reads a discount: a percentage or an amount, of nothing if the cheapest item is free.
 pub fn discount(options: &DiscountOptions, digits: u8) -> Result<Discount> {
     if options.cheapest_free {
-        return Ok(Discount::Cheapest);
+        return Ok(Discount::Amount(Money::ZERO));
     }
     if let Some(text) = &options.percentage {
         return Ok(Discount::Percentage(percent("--percentage", text)?));
@@ -405,7 +407,7 @@ fn doubts(coupon: &Coupon, items: &[PublishedItem], digits: u8, now: i64) -> Vec
             let (amount, minimum) = (format.money(amount), format.money(coupon.minimum));
             found.push(format!("takes off {amount} from a cart of {minimum}, its minimum: that is free"));
         }
-        Discount::Percentage(_) | Discount::Amount(_) | Discount::Cheapest => {}
+        Discount::Percentage(_) | Discount::Amount(_) => {}
     }
     if coupon.ends_at.is_some_and(|end| end <= now) {
         found.push("has ended: nobody can use it any more".to_owned());

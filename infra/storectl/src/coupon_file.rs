@@ -45,6 +45,7 @@ pub async fn generate(at: &Deployment, console: &Console, options: &GenerateCoup
         starts_at,
         ends_at,
         discount,
+        cheapest_free: options.discount.cheapest_free,
         scope: scope.clone(),
         minimum: minimum.unwrap_or(Money::ZERO),
         max_uses: Some(1),
@@ -54,8 +55,8 @@ pub async fn generate(at: &Deployment, console: &Console, options: &GenerateCoup
         user: None,
         uses: 0,
     };
-    let warnings = doubts_of(at, &coupon(&(0, text("example")?), period), digits).await?;
-    let off = code::off(discount, CurrencyFormat::new(digits));
+    let example = coupon(&(0, text("example")?), period);
+    let (warnings, off) = (doubts_of(at, &example, digits).await?, code::off(&example, CurrencyFormat::new(digits)));
     let or_none = |text: &Option<String>| text.clone().unwrap_or_else(|| "-".to_owned());
     let (from, until) = (or_none(&options.period.starts_at), or_none(&options.period.ends_at));
     let minimum = or_none(&options.discount.minimum);

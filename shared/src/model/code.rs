@@ -62,8 +62,6 @@ pub enum Discount {
     Percentage(Percent),
     /// An amount, at most what the eligible lines cost.
     Amount(Money),
-    /// The price of the cheapest unit of the eligible lines, of which there are at least two.
-    Cheapest,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -93,7 +91,12 @@ pub struct Coupon {
     /// The first second at which it may no longer be used, since 1970 UTC.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ends_at: Option<i64>,
+    /// An amount of 0 if [`Coupon::cheapest_free`].
     pub discount: Discount,
+    /// Whether it takes off the price of the cheapest unit of the eligible lines, of which there are at least two. It is not a
+    /// [`Discount`], so that functions of a version from before it can still read the row.
+    #[serde(default, skip_serializing_if = "super::is_default")]
+    pub cheapest_free: bool,
     #[serde(default)]
     pub scope: Scope,
     #[serde(default)]

@@ -242,6 +242,7 @@ pub fn taken_off(coupon: &Coupon, lines: &[PricedLine<'_>], buyer: CodeBuyer) ->
     let before: Vec<(Money, Money)> = lines.iter().zip(&left_out).map(before).collect();
     let plain = || before.iter().map(|(total, sale)| if *sale == Money::ZERO { *total } else { Money::ZERO });
     let off: Vec<Money> = match coupon.discount {
+        _ if coupon.cheapest_free => cheapest(lines, plain()),
         Discount::Percentage(percent) => before.iter().map(|(total, sale)| total.share(percent).less(*sale)).collect(),
         Discount::Amount(amount) => {
             let plain: Vec<Money> = plain().collect();
@@ -254,16 +255,11 @@ pub fn taken_off(coupon: &Coupon, lines: &[PricedLine<'_>], buyer: CodeBuyer) ->
             };
             parts.map(part).collect()
         }
-        Discount::Cheapest => cheapest(lines, plain()),
     };
     let part = |((off, left_out), (_, sale)): ((Money, Option<LeftOut>), &(Money, Money))| {
-        let why = || match coupon.discount {
-            _ if off > Money::ZERO => None,
-            _ if *sale > Money::ZERO => Some(LeftOut::OnSale),
-            Discount::Cheapest => Some(LeftOut::NotCheapest),
-            Discount::Percentage(_) | Discount::Amount(_) => None,
-        };
-        LinePart { off, left_out: left_out.or_else(why) }
+        let on_sale = (*sale > Money::ZERO).then_some(LeftOut::OnSale);
+        let why = on_sale.or(coupon.cheapest_free.then_some(LeftOut::NotCheapest)).filter(|_| off == Money::ZERO);
+        LinePart { off, left_out: left_out.or(why) }
     };
     off.into_iter().zip(left_out).zip(&before).map(part).collect()
 }

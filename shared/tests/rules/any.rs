@@ -11,7 +11,7 @@ use shared::model::{
 };
 use shared::rules::cart::PricedLine;
 use shared::rules::checkout::Payer;
-use shared::rules::code::{CodeBuyer, CodeInputs, judge};
+use shared::rules::code::{CodeBuyer, CodeInputs, judge, taken_off};
 use shared::rules::pricing::{Buyer, Terms};
 use std::sync::Arc;
 
@@ -152,8 +152,17 @@ pub fn arb_discount() -> impl Strategy<Value = Discount> {
     prop_oneof![
         (0_u32..=10_000).prop_map(|hundredths| Discount::Percentage(Percent::from_hundredths(hundredths))),
         (0_i64..50_000).prop_map(|minor| Discount::Amount(Money::from_minor(minor))),
-        Just(Discount::Cheapest),
     ]
+}
+
+/// What coupons take off, and whether that is the cheapest unit.
+pub fn arb_coupon_discount() -> impl Strategy<Value = (Discount, bool)> {
+    prop_oneof![2 => arb_discount().prop_map(|discount| (discount, false)), 1 => Just((Discount::Amount(Money::ZERO), true))]
+}
+
+/// What a coupon takes off each line.
+pub fn parts(coupon: &Coupon, lines: &[PricedLine<'_>]) -> Vec<Money> {
+    taken_off(coupon, lines, NEW).into_iter().map(|part| part.off).collect()
 }
 
 pub fn coupon(discount: Discount, scope: Scope) -> Coupon {

@@ -1,8 +1,8 @@
 //! Properties of every rule, for any store, cart and buyer.
 
 use crate::any::{
-    NEW, NOW, arb_discount, arb_items, arb_ledger, arb_lines, arb_scope, arb_sold, buyer, card, coupon, inputs, item,
-    items, line, money, off, subscription, terms,
+    NEW, NOW, arb_coupon_discount, arb_discount, arb_items, arb_ledger, arb_lines, arb_scope, arb_sold, buyer, card,
+    coupon, inputs, item, items, line, money, off, parts, subscription, terms,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -138,8 +138,6 @@ proptest! {
     fn a_narrower_scope_never_takes_off_more(
         items in arb_items(), ledger in arb_ledger(), lines in arb_lines(), discount in arb_discount(), scope in arb_scope(),
     ) {
-        // The cheapest of fewer items may be dearer.
-        prop_assume!(discount != Discount::Cheapest);
         let priced = price_lines(&lines, &items, terms(&Sold::new()), buyer(&ledger));
         let wide = off(&Code::Coupon(coupon(discount, Scope::default())), &priced).unwrap_or(Money::ZERO);
         let narrow = off(&Code::Coupon(coupon(discount, scope)), &priced).unwrap_or(Money::ZERO);
@@ -223,11 +221,11 @@ proptest! {
     #[test]
     fn what_a_coupon_takes_off_the_lines_adds_up_to_its_sum_and_exceeds_no_line(
         items in arb_items(), sold in arb_sold(), ledger in arb_ledger(), lines in arb_lines(),
-        discount in arb_discount(), scope in arb_scope(),
+        (discount, cheapest_free) in arb_coupon_discount(), scope in arb_scope(),
     ) {
         let priced = price_lines(&lines, &items, terms(&sold), buyer(&ledger));
-        let coupon = coupon(discount, scope);
-        let parts: Vec<Money> = taken_off(&coupon, &priced, NEW).into_iter().map(|part| part.off).collect();
+        let coupon = Coupon { cheapest_free, ..coupon(discount, scope) };
+        let parts = parts(&coupon, &priced);
         prop_assert_eq!(parts.len(), priced.len());
         for (part, line) in parts.iter().zip(&priced) {
             prop_assert!(*part >= Money::ZERO && *part <= line.total());
@@ -235,10 +233,10 @@ proptest! {
         }
         let sum = off(&Code::Coupon(coupon.clone()), &priced).unwrap_or(Money::ZERO);
         prop_assert_eq!(parts.into_iter().sum::<Money>(), sum);
-        if let Discount::Amount(amount) = coupon.discount {
+        if let (Discount::Amount(amount), false) = (coupon.discount, cheapest_free) {
             prop_assert!(sum <= amount);
         }
-        if coupon.discount == Discount::Cheapest {
+        if cheapest_free {
             let covered = priced.iter().filter(|line| line.takes_codes() && covers(&coupon.scope, line.published));
             let units = || covered.clone().filter(|line| line.unit_price > Money::ZERO);
             let count: u32 = units().map(|line| line.count).sum();
@@ -305,7 +303,7 @@ fn the_reasons_to_refuse_a_code_are_looked_for_in_their_order() {
     let of_card = judge(Some(&Code::Gift(card(500))), last, inputs(&of_subscription), NOW).map(|applied| applied.sum);
     assert_eq!(of_card, Err(CodeRefusal::Subscription));
     assert_eq!(off(&Code::Coupon(worst.clone()), &cart), Some(money(1)));
-    worst.discount = Discount::Cheapest;
+    worst.cheapest_free = true;
     assert_eq!(refusal(&worst, 0, &cart), CodeRefusal::TooFew);
     let twice = [line(1, 1, 2)];
     let two = price_lines(&twice, &stock, terms(&Sold::new()), buyer(&ledger));
@@ -341,7 +339,7 @@ fn a_coupon_says_of_each_line_what_it_takes_off_or_why_nothing() {
     let neither = CodeBuyer { has_bought: true, ..by_name };
     let (code, of_neither) = (Code::Coupon(coupon.clone()), CodeInputs { buyer: neither, ..inputs(&cart) });
     assert_eq!(judge(Some(&code), CouponUses::default(), of_neither, NOW), Err(CodeRefusal::NotFirst));
-    (coupon.discount, coupon.first_purchase) = (Discount::Cheapest, false);
+    (coupon.cheapest_free, coupon.first_purchase) = (true, false);
     let dearer = Err(LeftOut::NotCheapest);
     assert_eq!(shown(&coupon, NEW), [dearer, Ok(300), other, monthly, points, gone, dearer], "one unit in all");
 }

@@ -1,18 +1,17 @@
 //! Sales: which price a unit has, and what codes still take off.
 
 use crate::any::{
-    NOW, arb_discount, arb_items, arb_ledger, arb_lines, arb_scope, arb_sold, buyer, coupon, item, items, line, money,
-    off, terms,
+    NOW, arb_coupon_discount, arb_discount, arb_items, arb_ledger, arb_lines, arb_scope, arb_sold, buyer, coupon, item,
+    items, line, money, off, parts, terms,
 };
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 use shared::model::{
-    Code, Discount, Holding, Item, ItemId, Items, Ledger, Line, Money, NamedItem, OnSale, Owned, PaymentType, Percent,
-    PriceTier, PublishedItem, Sale, SaleId, Scope, Sold,
+    Code, Coupon, Discount, Holding, Item, ItemId, Items, Ledger, Line, Money, NamedItem, OnSale, Owned, PaymentType,
+    Percent, PriceTier, PublishedItem, Sale, SaleId, Scope, Sold,
 };
 use shared::rules::cart::{PricedLine, price_lines};
-use shared::rules::code::taken_off;
 use shared::rules::pricing::{Terms, availability};
 use shared::rules::sale::unit_price;
 use std::sync::Arc;
@@ -114,12 +113,12 @@ proptest! {
     #[test]
     fn what_codes_take_off_reduced_lines_adds_up_and_exceeds_no_line(
         items in arb_covered(), sales in arb_sales(), sold in arb_sold(), ledger in arb_ledger(), lines in arb_lines(),
-        discount in arb_discount(), scope in arb_scope(),
+        (discount, cheapest_free) in arb_coupon_discount(), scope in arb_scope(),
     ) {
         let priced = price_lines(&lines, &items, with(&sales, &sold), buyer(&ledger));
-        let coupon = coupon(discount, scope);
-        let parts = taken_off(&coupon, &priced);
-        for (part, line) in parts.iter().zip(&priced) {
+        let coupon = Coupon { cheapest_free, ..coupon(discount, scope) };
+        let taken = parts(&coupon, &priced);
+        for (part, line) in taken.iter().zip(&priced) {
             prop_assert!(*part >= Money::ZERO && *part <= line.total());
             // The better of both: never less than the code alone would have left, or the sale alone.
             if let Discount::Percentage(percent) = discount && *part > Money::ZERO {
@@ -127,14 +126,14 @@ proptest! {
                 prop_assert_eq!(line.total() - *part, alone - alone.share(percent));
             }
         }
-        let sum = parts.into_iter().sum::<Money>();
+        let sum = taken.into_iter().sum::<Money>();
         prop_assert_eq!(off(&Code::Coupon(coupon.clone()), &priced).unwrap_or(Money::ZERO), sum);
-        if let Discount::Amount(amount) = discount {
+        if let (Discount::Amount(amount), false) = (discount, cheapest_free) {
             prop_assert!(sum <= amount);
         }
         let mut other = priced.clone();
         other.reverse();
-        prop_assert_eq!(taken_off(&coupon, &other).into_iter().sum::<Money>(), sum);
+        prop_assert_eq!(parts(&coupon, &other).into_iter().sum::<Money>(), sum);
     }
 }
 
@@ -228,7 +227,7 @@ fn a_line_of_a_sale_without_codes_has_the_better_of_both() {
         (Discount::Amount(money(1_800)), 200, 1_000),
         (Discount::Amount(money(9_000)), 1_400, 1_000),
     ] {
-        let parts = taken_off(&coupon(discount, Scope::default()), &priced);
+        let parts = parts(&coupon(discount, Scope::default()), &priced);
         assert_eq!(parts, [money(first), money(second)], "{discount:?}");
     }
 }

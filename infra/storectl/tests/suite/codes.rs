@@ -1,7 +1,6 @@
 //! `coupon`, `gift` and `referral`: what is made works in a cart, and what is switched off does not.
 
 use crate::bench::Bench;
-use serde_json::Value;
 use shared::table::keys::prefix;
 use std::collections::BTreeSet;
 use storectl::error::Exit;
@@ -45,7 +44,8 @@ async fn both(bench: &Bench, file: &str) -> (BTreeSet<String>, BTreeSet<String>)
 #[tokio::test]
 async fn many_codes_cut_off_at_any_write_are_completed_by_the_same_command() {
     let cards = ["gift", "add", "--balance", "10", "--count", "130", "--ends-at", "in 9 days", "--out"];
-    let coupons = ["coupon", "generate", "130", "--percentage", "10", "--first-purchase", "--ends-at", "in 9 days", "--csv"];
+    let coupons =
+        ["coupon", "generate", "130", "--percentage", "10", "--first-purchase", "--ends-at", "in 9 days", "--csv"];
     for (command, other) in [(cards, "11"), (coupons, "12.5")] {
         for let_through in Faults::cuts() {
             let bench = Bench::published().await;
@@ -68,10 +68,7 @@ async fn many_codes_cut_off_at_any_write_are_completed_by_the_same_command() {
             let other: Vec<&str> = command.iter().map(|word| if *word == "10" { other } else { *word }).collect();
             assert_eq!(bench.fails(&other).await.exit, Exit::Local);
             let one = bench.ok(&[command[0], "show", written.first().unwrap()]).await;
-            assert_eq!((&one["max_uses"], &one["first_purchase"]), match command[0] {
-                "coupon" => (&1.into(), &true.into()),
-                _ => (&Value::Null, &Value::Null),
-            });
+            assert_eq!(one["first_purchase"] == true, command[0] == "coupon", "{one}");
         }
     }
 }
