@@ -201,6 +201,22 @@ async fn a_code_that_this_user_has_used_up_since_counts_as_not_applied() {
 }
 
 #[tokio::test]
+async fn a_line_says_what_the_coupon_takes_off_it_or_why_nothing() {
+    let store = TestStore::open().await;
+    let scope = shared::model::Scope { items: vec![ItemId::new(302)], categories: Vec::new() };
+    let code = Code::Coupon(Coupon { scope, ..coupon("part", percent(1_000)) });
+    put_code(&store, &code).await;
+    put_cart(&store, &cart_of(NEW, &[(302, 2), (201, 1)])).await;
+    let of_line =
+        |view: &Value, line: usize| ["code_sum", "code_note"].map(|field| view["items"][line].get(field).cloned());
+    assert_eq!(of_line(&view(&store, NEW).await, 0), [None, None], "without a code");
+    put_cart(&store, &with_code(cart_of(NEW, &[(302, 2), (201, 1)]), &code)).await;
+    let shown = view(&store, NEW).await;
+    assert_eq!(of_line(&shown, 0), [Some(json!(0.6)), None]);
+    assert_eq!(of_line(&shown, 1), [Some(json!(0)), Some(json!("The coupon is not for this item."))]);
+}
+
+#[tokio::test]
 async fn a_referral_that_is_no_longer_in_force_counts_as_not_applied() {
     let store = TestStore::open().await;
     let shown = |view: Value| [view["cart"]["referral"].clone(), view["cart"]["referral_code"].clone()];

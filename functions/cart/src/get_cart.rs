@@ -191,7 +191,7 @@ struct VariableBody<'a> {
 struct OptionBody<'a> {
     /// The value, as buyers see it.
     name: &'a str,
-    /// Money: always 0; a variable does not change the price.
+    /// Money: what one unit costs more with this value.
     price: Decimal,
     /// The value.
     value: &'a str,
@@ -311,7 +311,7 @@ fn item_body<'a>(
         is_subs: item.is_subscription,
         virtual_price: format.money(item.virtual_price),
         is_virtual_currency_only: item.virtual_only,
-        vars: item.variables.iter().map(|variable| variable_body(line.line, variable)).collect(),
+        vars: item.variables.iter().map(|variable| variable_body(line.line, variable, format)).collect(),
         count: line.count,
         limits: line.availability.limits,
         is_unavailable: line.availability.unavailable,
@@ -334,9 +334,12 @@ fn replaces<'a>(line: &PricedLine<'_>, subscriptions: &'a [UserSubscription]) ->
     replaced(subscriptions, item.id, rank_of(line.published)).map(|entry| entry.name.as_str()).next()
 }
 
-fn variable_body<'a>(line: &'a Line, variable: &'a Variable) -> VariableBody<'a> {
+fn variable_body<'a>(line: &'a Line, variable: &'a Variable, format: CurrencyFormat) -> VariableBody<'a> {
     let value = value_of(line, variable).unwrap_or_default();
-    let options = variable.options.iter();
+    let option = |option: &'a String| {
+        let price = variable.surcharges.get(option).map_or(money::ZERO, |surcharge| format.money(*surcharge));
+        OptionBody { name: option, price, value: option }
+    };
     let kind = match (variable.options.is_empty(), variable.kind) {
         (false, _) => 0,
         (true, VariableKind::Word | VariableKind::Text | VariableKind::SteamId | VariableKind::Uuid) => 1,
@@ -350,7 +353,7 @@ fn variable_body<'a>(line: &'a Line, variable: &'a Variable) -> VariableBody<'a>
         description: variable::hint(variable),
         kind,
         used: value,
-        variables: options.map(|option| OptionBody { name: option, price: money::ZERO, value: option }).collect(),
+        variables: variable.options.iter().map(option).collect(),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::{CategoryId, Discount, ItemDelivery, ItemId, Money, OnSale, Percent, Plan, SaleId, Server};
 use serde::{Deserialize, Serialize};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 /// Kind of delivery of an item.
@@ -35,8 +35,8 @@ pub enum VariableKind {
     Uuid,
 }
 
-/// A value that the buyer enters or chooses for an item, such as a colour. Variables do not change the price (rules.md,
-/// "Carts").
+/// A value that the buyer enters or chooses for an item, such as a colour. Only an option with a surcharge changes the price
+/// (rules.md, "Carts").
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Variable {
     /// Its id, unique inside the item.
@@ -46,6 +46,9 @@ pub struct Variable {
     /// The values a buyer may choose from; empty if the buyer enters one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub options: Vec<String>,
+    /// What one unit costs more with an option, of those that cost more.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub surcharges: BTreeMap<String, Money>,
     /// The values a buyer may enter if there are no options.
     #[serde(default, skip_serializing_if = "super::is_default")]
     pub kind: VariableKind,
@@ -61,6 +64,14 @@ impl Variable {
     pub fn is_text(&self) -> bool {
         self.kind == VariableKind::Text && self.options.is_empty()
     }
+}
+
+/// The regular price of each unit of a line that has at least so many.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QuantityPrice {
+    /// The fewest units.
+    pub from: u32,
+    pub price: Money,
 }
 
 /// An item's value in one row of its category's comparison table.
@@ -92,6 +103,9 @@ pub struct Item {
     pub image: String,
     /// Regular price of one unit, before any discount.
     pub price: Money,
+    /// Lower regular prices of lines with more units, by count. Catalog and deals show one unit, without them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub price_from: Vec<QuantityPrice>,
     /// Amount that its own discount takes off the regular price.
     #[serde(default)]
     pub discount: Money,
@@ -189,6 +203,12 @@ impl Item {
     /// Whether it has been taken off sale, by its owner or the calendar.
     pub fn is_off_sale(&self, now: i64) -> bool {
         !self.active || self.on_sale.is_over(now)
+    }
+
+    /// The regular price of each unit of a line with so many, without surcharges.
+    pub fn regular_price(&self, count: u32) -> Money {
+        let reached = self.price_from.iter().rev().find(|price| price.from <= count);
+        reached.map_or(self.price, |reached| reached.price)
     }
 
     /// Its own discount, which does not depend on a sale.

@@ -47,8 +47,8 @@ pub use id::{
     CategoryId, CodeId, InternalId, ItemId, LARGEST_ID, LineId, OrderNumber, ParseIdError, SaleId, ServerId, UserId,
 };
 pub use item::{
-    ComparisonValue, Deals, Item, ItemType, Items, LowestPrice, PriceTier, Promotion, Promotions, PublishedItem, Sold,
-    Variable, VariableKind,
+    ComparisonValue, Deals, Item, ItemType, Items, LowestPrice, PriceTier, Promotion, Promotions, PublishedItem,
+    QuantityPrice, Sold, Variable, VariableKind,
 };
 pub use line::{Line, LineVariable, PaymentType};
 pub use local_addresses::LocalAddresses;

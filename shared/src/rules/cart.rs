@@ -1,6 +1,7 @@
 //! The price of a cart: its present lines, and the sums over them (rules.md, "Carts").
 
-use super::pricing::{Availability, Buyer, Terms, availability, gift_availability, is_cumulative};
+use super::missing::value_of;
+use super::pricing::{Availability, Buyer, Terms, availability, gift_availability, is_cumulative, price_with};
 use super::sale::unit_price;
 use crate::model::{CategoryId, Item, Items, Line, LineId, Money, PaymentType, PublishedItem};
 use std::collections::BTreeMap;
@@ -87,6 +88,11 @@ pub fn price_lines<'a>(lines: &'a [Line], items: &'a Items, terms: Terms<'_>, ow
         }
         let is_single = item.is_subscription || is_cumulative(item, &published.price_tiers);
         let count = if is_single { line.count.min(1) } else { line.count };
+        let regular = (item.regular_price(count), surcharge(line, item));
+        if regular != (item.price, Money::ZERO) {
+            let tiers = if line.payment_type == PaymentType::Gift { &[][..] } else { &published.price_tiers };
+            availability = availability.at(price_with(item, tiers, regular, availability.unavailable, terms, owner));
+        }
         let (unit_price, with_codes) = line_prices(line, item, availability);
         Some(PricedLine { line, published, availability, count, unit_price, with_codes })
     });
@@ -106,11 +112,18 @@ fn keep_one_step(lines: &mut [PricedLine<'_>], terms: Terms<'_>, owner: Buyer<'_
     for line in lines.iter_mut().filter(|line| line.is_own_step()) {
         if highest.get(&line.published.category).is_some_and(|kept| *kept != line.step()) {
             let item = &line.published.item;
-            let sale = unit_price(item, item.price, None, terms, Some(owner));
+            let regular = (item.regular_price(line.count), surcharge(line.line, item));
+            let sale = price_with(item, &[], regular, true, terms, owner);
             line.availability = Availability { unavailable: true, ..line.availability }.at(sale);
             (line.unit_price, line.with_codes) = line_prices(line.line, item, line.availability);
         }
     }
+}
+
+/// What one unit costs more with the options that are chosen.
+pub fn surcharge(line: &Line, item: &Item) -> Money {
+    let priced = item.variables.iter().filter(|variable| !variable.surcharges.is_empty());
+    priced.filter_map(|variable| variable.surcharges.get(value_of(line, variable)?)).copied().sum()
 }
 
 /// The price of one unit, and the one that codes begin with. A line added from a promotion keeps the promoted price while the promotion is published. An
@@ -118,7 +131,7 @@ fn keep_one_step(lines: &mut [PricedLine<'_>], terms: Terms<'_>, owner: Buyer<'_
 /// price, also an any-price line without a chosen price (rules.md, "Carts").
 fn line_prices(line: &Line, item: &Item, availability: Availability) -> (Money, Money) {
     let own = match (&item.promotion, line.price) {
-        (Some(promotion), _) if line.promoted => promotion.price,
+        (Some(promotion), _) if line.promoted => promotion.price + surcharge(line, item),
         (_, Some(named)) if item.any_price => named.max(item.min_price),
         _ => return (availability.quote.price, availability.with_codes),
     };

@@ -183,6 +183,21 @@ pub(super) fn gift_availability(item: &Item, terms: Terms<'_>, owner: Buyer<'_>)
     availability(item, &[], terms, None).at(unit_price(item, item.price, None, terms, Some(owner)))
 }
 
+/// The price of a unit for its `owner` if its regular price is `regular`, with a `surcharge` that no credit in its category pays
+/// for. `tiers` are those of [`availability`]; something unavailable is not reduced by what was paid.
+pub(super) fn price_with(
+    item: &Item,
+    tiers: &[PriceTier],
+    (regular, surcharge): (Money, Money),
+    unavailable: bool,
+    terms: Terms<'_>,
+    owner: Buyer<'_>,
+) -> UnitPrice {
+    let credit = UpgradeCredit::of(tiers, Some(owner)).filter(|_| takes_credit(item) && !unavailable);
+    let paid = credit.map(|credit| credit.paid.min(regular));
+    unit_price(item, regular + surcharge, paid, terms, Some(owner))
+}
+
 /// Whether an item is cumulative: at most one unit is sold, for the difference to what was paid.
 pub fn is_cumulative(item: &Item, tiers: &[PriceTier]) -> bool {
     !tiers.is_empty() && takes_credit(item)

@@ -152,9 +152,18 @@ fn uuid(value: &str) -> Option<Uuid> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::BTreeMap;
 
     fn entered(kind: VariableKind) -> Variable {
-        Variable { id: 1, name: "Name".to_owned(), options: Vec::new(), kind, min: None, max: None }
+        Variable {
+            id: 1,
+            name: "Name".to_owned(),
+            options: Vec::new(),
+            surcharges: BTreeMap::new(),
+            kind,
+            min: None,
+            max: None,
+        }
     }
 
     #[test]

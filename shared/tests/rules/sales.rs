@@ -7,9 +7,10 @@ use crate::any::{
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
+use serde_json::json;
 use shared::model::{
-    Code, Coupon, Discount, Holding, Item, ItemId, Items, Ledger, Line, Money, NamedItem, OnSale, Owned, PaymentType,
-    Percent, PriceTier, PublishedItem, Sale, SaleId, Scope, Sold,
+    Code, Coupon, Discount, Holding, Item, ItemId, Items, Ledger, Line, LineVariable, Money, NamedItem, OnSale, Owned,
+    PaymentType, Percent, PriceTier, Promotion, PublishedItem, Sale, SaleId, Scope, Sold,
 };
 use shared::rules::cart::{PricedLine, price_lines};
 use shared::rules::pricing::{Terms, availability};
@@ -230,4 +231,62 @@ fn a_line_of_a_sale_without_codes_has_the_better_of_both() {
         let parts = parts(&coupon(discount, Scope::default()), &priced);
         assert_eq!(parts, [money(first), money(second)], "{discount:?}");
     }
+}
+
+/// An item of 10.00, 8.90 each from three units on, whose colour gold costs 2.00 more.
+fn with_choices(id: u64) -> Item {
+    let item = json!({
+        "id": id, "name": "keys", "price": 1_000, "active": true, "gifting": true,
+        "price_from": [{ "from": 3, "price": 890 }, { "from": 5, "price": 790 }],
+        "variables": [{ "id": 1, "name": "Colour", "options": ["gold", "silver"], "surcharges": { "gold": 200 } }],
+    });
+    serde_json::from_value(item).unwrap()
+}
+
+fn golden(line: Line) -> Line {
+    Line { variables: vec![LineVariable { id: 1, value: "gold".to_owned() }], ..line }
+}
+
+#[test]
+fn a_line_has_the_price_of_its_count_and_choices_then_the_sale_then_the_coupon() {
+    let (sold, ledger) = (Sold::new(), Ledger::default());
+    let stock = items([Item { sales: vec![SaleId::new(0)], ..with_choices(1) }]);
+    let lines = [2, 3, 4, 5].map(|count| line(u64::from(count), 1, count)).to_vec();
+    let lines = lines.into_iter().flat_map(|line| [golden(line.clone()), line]).collect::<Vec<_>>();
+    let units = |sales: &[Sale], buyer| -> Vec<i64> {
+        price_lines(&lines, &stock, with(sales, &sold), buyer).iter().map(|line| line.unit_price.minor()).collect()
+    };
+    assert_eq!(units(&[], buyer(&ledger)), [1_200, 1_000, 1_090, 890, 1_090, 890, 990, 790]);
+    // 20 % of 12.00, 10.00, 10.90, 8.90, 9.90 and 7.90, half up once per unit.
+    let sales = [sale(0, percent(20))];
+    assert_eq!(units(&sales, buyer(&ledger)), [960, 800, 872, 712, 872, 712, 792, 632]);
+    let priced = price_lines(&lines[..2], &stock, with(&sales, &sold), buyer(&ledger));
+    assert_eq!(parts(&coupon(percent(10), Scope::default()), &priced), [money(192), money(160)]);
+    let free = Coupon { cheapest_free: true, ..coupon(Discount::Amount(Money::ZERO), Scope::default()) };
+    assert_eq!(parts(&free, &priced), [money(0), money(800)], "the discount of one unit is not one of all");
+    // The catalog shows one unit, and a gift costs the same.
+    let item = &stock[&ItemId::new(1)].item;
+    assert_eq!(availability(item, &[], with(&sales, &sold), None).quote.price, money(800));
+    let gifts: Vec<Line> = lines.iter().map(|line| Line { payment_type: PaymentType::Gift, ..line.clone() }).collect();
+    let gifts = price_lines(&gifts, &stock, with(&sales, &sold), buyer(&ledger));
+    assert_eq!(gifts.iter().map(|line| line.unit_price.minor()).collect::<Vec<_>>(), units(&sales, buyer(&ledger)));
+}
+
+#[test]
+fn a_surcharge_is_paid_of_a_step_and_of_a_promoted_line() {
+    let sold = Sold::new();
+    let mut stock = items([with_choices(2)]);
+    let published = Arc::make_mut(stock.get_mut(&ItemId::new(2)).unwrap());
+    published.item.price_from.clear();
+    published.item.promotion = Some(Promotion { price: money(700), sorting: 0 });
+    published.price_tiers =
+        [(1, 400), (2, 1_000)].map(|(id, price)| PriceTier { item: ItemId::new(id), price: money(price) }).to_vec();
+    let price = |line: Line, ledger: &Ledger| {
+        price_lines(&[golden(line)], &stock, with(&[], &sold), buyer(ledger))[0].unit_price
+    };
+    assert_eq!(price(line(1, 2, 1), &owned(1, 400)), money(800), "10.00 less 4.00, and 2.00");
+    assert_eq!(price(line(1, 2, 1), &owned(1, 5_000)), money(200), "no credit pays for it");
+    assert_eq!(price(Line { promoted: true, ..line(1, 2, 1) }, &Ledger::default()), money(900));
+    let other = Line { variables: vec![LineVariable { id: 1, value: "copper".to_owned() }], ..line(1, 2, 1) };
+    assert_eq!(price_lines(&[other], &stock, with(&[], &sold), buyer(&Ledger::default()))[0].unit_price, money(1_000));
 }

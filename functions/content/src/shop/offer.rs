@@ -2,11 +2,11 @@
 
 use super::Loaded;
 use super::texts::Texts;
-use shared::model::{Discount, Item, LowestPrice, Money, PeriodUnit, Plan, PriceTier, Sale, StoreConfig};
+use shared::model::{Discount, Item, LowestPrice, Money, PeriodUnit, Plan, PriceTier, QuantityPrice, Sale, StoreConfig};
 use shared::money::{CurrencyFormat, date_and_time};
 use shared::rules::price_history::lowest_price;
 use shared::rules::pricing::{Availability, availability, is_cumulative};
-use shared::rules::sale::price_in;
+use shared::rules::sale::{price_in, unit_price};
 
 /// A picture; without an address, a sign is shown in its place.
 pub struct Picture {
@@ -29,6 +29,8 @@ pub struct Offer<'a> {
     pub item: &'a Item,
     /// Whether what a buyer has paid for lower items of its category is taken off.
     pub is_step: bool,
+    /// The lower prices of more units of it, by count.
+    pub quantity_prices: Vec<(u32, Money)>,
     availability: Availability,
     is_off_sale: bool,
     now: i64,
@@ -52,7 +54,9 @@ impl<'a> Offer<'a> {
         let is_off_sale = item.is_off_sale(loaded.now);
         let (is_step, config) = (is_cumulative(item, tiers), &loaded.active.config);
         let lowest = lowest_price(item, config, loaded.now);
-        Self { item, is_step, availability, is_off_sale, now: loaded.now, lowest, config }
+        let price = |step: &QuantityPrice| unit_price(item, step.price, None, loaded.terms(), None).quote.price;
+        let quantity_prices = item.price_from.iter().map(|step| (step.from, price(step))).collect();
+        Self { item, is_step, quantity_prices, availability, is_off_sale, now: loaded.now, lowest, config }
     }
 
     /// The reason why it cannot be bought, as HTML. A script shows the time as the visitor's clock has it.

@@ -3,6 +3,7 @@
 use super::Source;
 use super::content::CommandFile;
 use super::interval::{self, IntervalFile};
+use super::option::OptionFile;
 use super::sale::discount_schema;
 use super::scalar::{At, Decimal, yes};
 use schemars::JsonSchema;
@@ -119,6 +120,9 @@ pub struct ItemFile {
     /// and if the item is sold only for virtual currency (then it is 0).
     #[serde(default)]
     pub price: Option<Decimal>,
+    /// Lower regular prices of one unit, by the count of a line from which they hold: `{10: 0.89, 50: 0.79}`.
+    #[serde(default)]
+    pub price_from: BTreeMap<u32, Decimal>,
     /// Amount taken off the regular price, in major units, or a percentage such as `20 %`.
     #[serde(default)]
     #[schemars(schema_with = "discount_schema")]
@@ -213,9 +217,9 @@ pub struct VariableFile {
     pub id: At<u64>,
     /// Its name, as buyers see it.
     pub name: String,
-    /// Values to choose from; if they are left out, the buyer enters one.
+    /// Values to choose from, each alone or with a surcharge: `{value: gold, add: 2.00}`; if they are left out, the buyer enters one.
     #[serde(default)]
-    pub options: Option<Vec<String>>,
+    pub options: Option<Vec<OptionFile>>,
     /// Form of the buyer's entry if there are no options: `word`, `text`, `number`, `integer`, `steam_id` or `uuid` (rules.md,
     /// "Variables").
     #[serde(default)]

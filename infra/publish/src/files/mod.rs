@@ -7,6 +7,7 @@ mod catalog;
 mod content;
 mod images;
 mod interval;
+mod option;
 mod sale;
 mod scalar;
 mod shop;
@@ -16,6 +17,7 @@ pub use catalog::{CategoryFile, ComparisonRow, ItemFile, PromotionFile, Variable
 pub use content::{CommandFile, LinkFile, PageFile, StaffEntry, StaffFile};
 pub use images::NamedImage;
 pub use interval::IntervalFile;
+pub use option::OptionFile;
 pub use sale::{Choice, SaleFile, SalesFile, ScopeFile, WhoFile};
 pub use scalar::{At, Decimal};
 pub use shop::{ColoursFile, HeroFile, PaletteFile, ShopFile};

@@ -8,9 +8,11 @@ use crate::calendar;
 use crate::fault::{Report, Unique};
 use crate::files::{ItemFile, VariableFile};
 use shared::model::{
-    Comparison, ComparisonValue, Item, ItemDelivery, ItemId, ItemType, OnSale, Server, ServerId, Variable, VariableKind,
+    Comparison, ComparisonValue, Item, ItemDelivery, ItemId, ItemType, Money, OnSale, Server, ServerId, Variable,
+    VariableKind,
 };
 use shared::rules::variable::LARGEST_INTEGER;
+use std::collections::BTreeMap;
 
 /// The most characters of an item's name. Payment pages take 250, with the player of a gift and the number of units.
 const LONGEST_NAME: usize = 180;
@@ -38,6 +40,7 @@ pub(super) fn item(file: &ItemFile, category: &CategoryContext<'_>, report: &mut
         description: file.description.clone(),
         image: file.image.clone(),
         price: prices.price,
+        price_from: prices.price_from,
         discount: prices.discount,
         discount_percentage: prices.discount_percentage,
         sales: Vec::new(),
@@ -165,15 +168,37 @@ fn variables(reader: &mut ItemReader<'_>) -> Vec<Variable> {
         check_id(*variable.id, variable.id.line, &field, reader.report);
         ids.take(reader.report, *variable.id, variable.id.line, &field);
     }
-    let variable = |variable: &VariableFile| Variable {
+    let mut variable = |variable: &VariableFile| Variable {
         id: *variable.id,
         name: variable.name.clone(),
-        options: variable.options.clone().unwrap_or_default(),
+        options: variable.options.iter().flatten().map(|option| option.value.clone()).collect(),
+        surcharges: surcharges(variable, reader),
         kind: variable.kind,
         min: variable.min.as_ref().map(|limit| **limit),
         max: variable.max.as_ref().map(|limit| **limit),
     };
-    file.variables.iter().map(variable).collect()
+    file.variables.iter().map(&mut variable).collect()
+}
+
+/// What options cost more. Only what has a price of its own, and is paid once, can cost more.
+fn surcharges(variable: &VariableFile, reader: &mut ItemReader<'_>) -> BTreeMap<String, Money> {
+    let (file, field) = (reader.file, format!("variables[{}].options", *variable.id));
+    let mut found = BTreeMap::new();
+    for option in variable.options.iter().flatten() {
+        let Some(add) = &option.add else { continue };
+        if file.subscription.is_some() || file.any_price || file.virtual_only {
+            let problem = "add is not for a subscription, nor with any_price or virtual_only; leave it out";
+            reader.fault(add.line(), &field, problem);
+        }
+        match reader.money(Some(add), &field) {
+            Some(Money::ZERO) => reader.fault(add.line(), &field, "add must be more than 0; leave it out for none"),
+            Some(add) => {
+                found.insert(option.value.clone(), add);
+            }
+            None => {}
+        }
+    }
+    found
 }
 
 /// Refuses limits that are not an integer's, or that no number is between.
@@ -212,7 +237,7 @@ fn check_options(variable: &VariableFile, reader: &mut ItemReader<'_>) {
     let field = reader.field(&name("options"));
     let mut known = Unique::new("option");
     for option in options {
-        check_name(option, variable.id.line, &field, reader.report);
-        known.take(reader.report, option.as_str(), variable.id.line, &field);
+        check_name(&option.value, variable.id.line, &field, reader.report);
+        known.take(reader.report, option.value.as_str(), variable.id.line, &field);
     }
 }

@@ -3,11 +3,13 @@
 use super::item_reader::ItemReader;
 use super::percentage;
 use crate::files::Decimal;
-use shared::model::{Money, Percent, Promotion};
+use shared::model::{Money, Percent, Promotion, QuantityPrice};
 use shared::money::CurrencyFormat;
 
 pub(super) struct Prices {
     pub(super) price: Money,
+    /// Lower prices of more units, by count.
+    pub(super) price_from: Vec<QuantityPrice>,
     pub(super) discount: Money,
     /// The discount, if that is a percentage.
     pub(super) discount_percentage: Option<Percent>,
@@ -46,6 +48,7 @@ pub(super) fn prices(reader: &mut ItemReader<'_>) -> Prices {
     } else if discount == price && price.is_some_and(|price| price > Money::ZERO) {
         reader.fault(discount_line, "discount", "must be below price; a free item has price: 0 and no discount");
     }
+    let price_from = price_from(reader, price, discount.filter(|_| discount_percentage.is_none()));
     let sale = price.zip(discount).map(|(price, discount)| price.less(discount));
     below_least(reader, sale, file.price.as_ref(), "price");
     let promotion = file.promotion.as_ref().map(|promotion| {
@@ -58,7 +61,38 @@ pub(super) fn prices(reader: &mut ItemReader<'_>) -> Prices {
         Promotion { price: promoted.unwrap_or(Money::ZERO), sorting: promotion.sorting }
     });
     let [price, discount, min_price] = [price, discount, min_price].map(|amount| amount.unwrap_or(Money::ZERO));
-    Prices { price, discount, discount_percentage, min_price, promotion }
+    Prices { price, price_from, discount, discount_percentage, min_price, promotion }
+}
+
+/// The prices of more units: each is lower than the one before, and none is nothing once the item's own amount is off.
+fn price_from(reader: &mut ItemReader<'_>, price: Option<Money>, discount: Option<Money>) -> Vec<QuantityPrice> {
+    let file = reader.file;
+    let Some(line) = file.price_from.values().next().map(Decimal::line) else { return Vec::new() };
+    let unfit = [
+        (file.subscription.is_some(), "a subscription, of which a buyer has one"),
+        (file.any_price, "an item whose price the buyer names"),
+        (file.virtual_only, "an item that is sold for virtual currency only"),
+        (reader.category.cumulative, "a cumulative category, of which a buyer has one item of each"),
+    ];
+    if let Some((_, what)) = unfit.into_iter().find(|(is_unfit, _)| *is_unfit) {
+        reader.fault(line, "price_from", &format!("is not for {what}; leave it out"));
+    }
+    let (mut before, mut found) = (price, Vec::with_capacity(file.price_from.len()));
+    for (from, written) in &file.price_from {
+        let name = format!("price_from[{from}]");
+        if *from < 2 {
+            reader.fault(written.line(), &name, "must be for 2 units or more; the price of one is price");
+        }
+        let Some(lower) = reader.money(Some(written), &name) else { continue };
+        if before.is_some_and(|before| lower >= before) {
+            reader.fault(written.line(), &name, "must be below the price of fewer units");
+        } else if lower <= discount.unwrap_or_default() {
+            reader.fault(written.line(), &name, "must be above discount, which is taken off it too");
+        }
+        before = Some(lower);
+        found.push(QuantityPrice { from: *from, price: lower });
+    }
+    found
 }
 
 /// The item's own discount, and the percentage that it is written as.

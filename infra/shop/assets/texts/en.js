@@ -200,6 +200,7 @@ export default {
   "pay.every": "Pay {0} {1}",
   "pay.free": "Order for free",
   "payment": "Your order",
+  "price.count": "From {0}, each:",
   "price.free": "Free",
   "price.from": "from",
   "price.less": "{0} less {1} for what you have",

@@ -1,9 +1,11 @@
 //! Coupons that a user may use again after a time, and those for a first purchase.
 
 use crate::books::assert_books;
-use crate::shop::{DAY, GIFT, Instance, PLAIN, Refused, Shop, TWENTY, code, gift, line, paid, request};
+use crate::shop::{
+    DAY, GIFT, Instance, PLAIN, Refused, Shop, TWENTY, code, gift, item, line, paid, published_item, request,
+};
 use serde_json::{Value, json};
-use shared::model::{Login, LoginId, OrderStatus, UserId};
+use shared::model::{Line, LineVariable, Login, LoginId, OrderStatus, UserId};
 use shared::rules::checkout::CheckoutRefusal;
 use shared::rules::payment::Progress;
 use shared::shop::codes::take_uses;
@@ -101,6 +103,29 @@ async fn a_coupon_for_a_first_purchase_is_for_who_never_paid_nor_got_anything() 
     assert_eq!(price(&shop, 1).await, None);
     shop.refund(&order, None).await.unwrap();
     assert_eq!(price(&shop, 1).await, None, "it was a purchase, also if it is refunded");
+    assert_books(&shop).await;
+}
+
+#[tokio::test]
+async fn an_order_has_the_surcharges_that_were_shown_when_it_was_created() {
+    let shop = Shop::open().await;
+    let publish = async |surcharge: i64| {
+        let variable = json!({ "id": 1, "name": "Colour", "options": ["gold"], "surcharges": { "gold": surcharge } });
+        let more = json!({ "variables": [variable], "price_from": [{ "from": 2, "price": 90 }] });
+        shop.write_item(published_item(&item(PLAIN, 1, &more))).await;
+    };
+    publish(20).await;
+    let gold = LineVariable { id: 1, value: "gold".to_owned() };
+    let lines = || vec![Line { variables: vec![gold.clone()], ..line(1, PLAIN, 3) }];
+    shop.fill_with(1, lines(), None).await;
+    let order = shop.create(1).await.unwrap().order;
+    publish(50).await;
+    shop.pay(&order).await;
+    let paid = shop.order(&order).await.order;
+    assert_eq!((paid.status, paid.price.minor(), shop.paid_for(1, PLAIN).await), (OrderStatus::Paid, 330, 330));
+    shop.fill_with(2, lines(), None).await;
+    let next = shop.create(2).await.unwrap().order;
+    assert_eq!(shop.order(&next).await.order.price.minor(), 420, "who begins later pays what is published then");
     assert_books(&shop).await;
 }
 

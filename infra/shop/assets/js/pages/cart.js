@@ -102,7 +102,7 @@ function cartLine(line, changed, required, every) {
   };
   const variable = (one) => {
     const control = one.variables.length > 0
-      ? select({}, [["", t("choose")], ...one.variables.map(({ name, value }) => [value, name])], one.value)
+      ? select({}, [["", t("choose")], ...one.variables.map(({ name, value, price }) => [value, price > 0 ? `${name} (+ ${money(price)})` : name])], one.value)
       // A field of numbers has the keyboard for them, with a minus and a point.
       : h("input", { ...(one.type === 2 ? { type: "number", step: "any" } : { type: "text", maxlength: 64 }), value: one.value, placeholder: t("not_set"), ...AS_TYPED });
     const missing = t(one.variables.length > 0 ? "missing.choose" : "missing.fill");
