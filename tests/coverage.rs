@@ -2,7 +2,7 @@
 //! an event file, and a test of its success with a pinned body.
 
 use std::collections::BTreeSet;
-use tests::{TestStore, endpoints, event, heads, repository, template};
+use tests::{Endpoint, TestStore, endpoints, event, heads, repository, template};
 
 /// Endpoints with random values in their success body, or without JSON; their tests check its parts instead of pinning it.
 const NOT_PINNED: &[&str] = &["auth/chat", "auth/username", "content/shop", "delivery/get_version", "delivery/confirm"];
@@ -36,23 +36,35 @@ async fn no_function_responds_to_a_route_of_another() {
     }
 }
 
+/// The tests of an endpoint: the file of its name, or one in its function's folder that names its route, as the two with the
+/// calls of game servers do.
+fn tests_of(endpoint: &Endpoint, name: &str) -> String {
+    if repository().join(format!("tests/{name}.rs")).is_file() {
+        return read(&format!("tests/{name}.rs"));
+    }
+    let files = std::fs::read_dir(repository().join("tests").join(endpoint.function)).unwrap().flatten();
+    let mut texts = files.filter_map(|file| std::fs::read_to_string(file.path()).ok());
+    texts.find(|text| text.contains(endpoint.route)).unwrap_or_else(|| panic!("no file has tests of {name}"))
+}
+
 #[test]
 fn every_endpoint_has_a_test_of_its_name_with_a_pinned_body() {
     for endpoint in endpoints() {
         let name = endpoint.event.split('.').next().unwrap_or_default();
         assert_eq!(name.split('/').next(), Some(endpoint.function), "{name} is in another function's folder");
-        let tests = read(&format!("tests/{name}.rs"));
-        assert!(tests.contains("#[tokio::test]"), "tests/{name}.rs tests something");
+        let tests = tests_of(&endpoint, name);
+        assert!(tests.contains("#[tokio::test]"), "the tests of {name} test something");
         if NOT_PINNED.contains(&name) {
             continue;
         }
-        assert!(tests.contains("assert_json_snapshot!"), "tests/{name}.rs pins no body");
+        assert!(tests.contains("assert_json_snapshot!"), "the tests of {name} pin no body");
         let (function, endpoint) = name.split_once('/').unwrap();
         let snapshots = repository().join("tests").join(function).join("snapshots");
-        let pinned = std::fs::read_dir(&snapshots)
-            .unwrap()
-            .flatten()
-            .any(|file| file.file_name().to_string_lossy().contains(&format!("__{function}__{endpoint}__")));
+        let (of_file, named) = (format!("__{function}__{endpoint}__"), format!("__{endpoint}.snap"));
+        let pinned = std::fs::read_dir(&snapshots).unwrap().flatten().any(|file| {
+            let file = file.file_name().to_string_lossy().into_owned();
+            file.contains(&of_file) || file.ends_with(&named)
+        });
         assert!(pinned, "{} holds no body of {name}", snapshots.display());
     }
 }

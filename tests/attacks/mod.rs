@@ -4,13 +4,9 @@
 #![expect(clippy::expect_used, reason = "a helper that fails fails its test")]
 
 mod caches;
-mod cookies;
 mod enumeration;
-mod gift_cards;
 mod headers;
-mod json;
 mod look_alikes;
-mod redirects;
 mod scripts;
 mod sizes;
 pub mod tokens;

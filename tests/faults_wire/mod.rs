@@ -1,7 +1,6 @@
 //! Every call of every endpoint to the database and to the chat platform, failing on the wire in every way: the response
 //! is right after a retry, or a 503 within the request's time, and nothing is half done.
 
-mod clocks;
 mod payments;
 mod surroundings;
 mod world;

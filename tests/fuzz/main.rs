@@ -7,14 +7,12 @@
 #![expect(clippy::panic, clippy::unwrap_used, reason = "a test that cannot continue has failed")]
 #![expect(clippy::print_stdout, reason = "the figures of a long run, with --nocapture")]
 
-mod event;
 mod events;
 mod files;
 mod mutate;
-mod provider;
 mod requests;
+mod responses;
 mod signed;
-mod table;
 mod texts;
 
 use proptest::prelude::*;

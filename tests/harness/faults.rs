@@ -1,7 +1,7 @@
 //! A database with faults: an interceptor that keeps calls from the engine, or loses their responses.
 
 use crate::calls::{operation, writes};
-use crate::count::with_all_faults;
+use crate::with_all_faults;
 use aws_sdk_dynamodb::config::http::HttpRequest;
 use aws_sdk_dynamodb::config::interceptors::{
     BeforeDeserializationInterceptorContextMut, BeforeTransmitInterceptorContextMut,

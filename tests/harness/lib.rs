@@ -9,37 +9,86 @@
 )]
 
 mod calls;
-mod clock;
-mod configure;
 pub mod conformance;
-mod count;
 mod database;
-mod endpoints;
 mod faults;
 mod game_server;
-mod instances;
-mod prepared;
 mod proxy;
 mod request;
 mod store;
 mod table;
-mod test_table;
 mod wire;
 
 pub use calls::{Calls, CartTrace, Need, operation, writes};
-pub use clock::{NOW, TestClock};
-pub use configure::configure;
-pub use count::{count, with_all_faults};
-pub use database::{TWO_CHAINS, needs_embedded_engine};
-pub use endpoints::{Endpoint, cached, declared_route, endpoints, heads};
+pub use conformance::{Endpoint, cached, declared_route, endpoints, heads};
+pub use database::{Prepared, TWO_CHAINS, TestTable, delete, items, needs_embedded_engine, put};
 pub use faults::{Fault, Faults};
 pub use game_server::{SERVER, SERVER_KEY};
-pub use instances::{Instance, spread};
-/// The stand-in for Stripe.
-pub use prepared::Prepared;
 pub use proxy::{Exchange, Proxy};
-pub use request::{Call, Reply, event, event_file, event_names};
+pub use request::{Call, Instance, Reply, event, event_file, event_names, spread};
 pub use store::{FORMER_ORIGIN_KEY, ORIGIN_KEY, SHOP, TestStore, item, repository, sample_files, template};
 pub use table::{Dump, Stable};
-pub use test_table::{TestTable, delete, items, put};
 pub use wire::WireFault;
+
+use shared::clock::Clock;
+use shared::model::StoreConfig;
+use shared::table::published::read_active_version;
+use shared::table::{Db, codec, keys};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+/// The start time of every test: 15 June 2026, noon UTC, in seconds since 1970.
+pub const NOW: i64 = 1_781_524_800;
+
+/// A clock that changes only when it is advanced. Clones are one clock.
+#[derive(Debug, Clone)]
+pub struct TestClock(Arc<AtomicU64>);
+
+impl TestClock {
+    /// A clock at [`NOW`].
+    pub fn new() -> Self {
+        Self(Arc::new(AtomicU64::new(NOW.unsigned_abs() * 1_000)))
+    }
+
+    pub fn advance(&self, by: Duration) {
+        self.0.fetch_add(u64::try_from(by.as_millis()).expect("a short time"), Ordering::SeqCst);
+    }
+
+    pub fn set_back(&self, by: Duration) {
+        self.0.fetch_sub(u64::try_from(by.as_millis()).expect("a short time"), Ordering::SeqCst);
+    }
+}
+
+impl Default for TestClock {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Clock for TestClock {
+    fn now(&self) -> Duration {
+        Duration::from_millis(self.0.load(Ordering::SeqCst))
+    }
+}
+
+/// Changes the settings of the published store in the table, until the next publish. Returns the new ones.
+pub async fn configure(db: &Db, change: impl FnOnce(&mut StoreConfig)) -> StoreConfig {
+    let active = read_active_version(db).await.expect("a database that responds");
+    let mut active = active.expect("a published store");
+    change(&mut active.config);
+    let row = codec::encode_live(&keys::active_version(), &active).expect("settings that can be stored");
+    Box::pin(put(db, row)).await;
+    active.config
+}
+
+/// The number that a variable of the environment sets, such as `PROPTEST_CASES`, for a longer run; else `usual`.
+pub fn count(variable: &str, usual: u32) -> u32 {
+    std::env::var(variable).ok().and_then(|text| text.parse().ok()).unwrap_or(usual)
+}
+
+/// Whether every fault is tried at every call: with the environment variable `FAULTS=all`. Otherwise a part of them, which
+/// changes from call to call, so that a run of all tests takes seconds.
+pub fn with_all_faults() -> bool {
+    std::env::var("FAULTS").is_ok_and(|value| value == "all")
+}

@@ -1,15 +1,11 @@
 //! The store under test.
 
 use crate::calls::Calls;
-use crate::clock::{NOW, TestClock};
-use crate::configure::configure;
-use crate::conformance;
-use crate::database::{self, Database};
+use crate::database::{self, Database, Prepared};
 use crate::faults::Faults;
-use crate::game_server;
-use crate::prepared::Prepared;
 use crate::proxy::Proxy;
 use crate::request::{Call, Reply};
+use crate::{NOW, TestClock, configure, conformance, game_server};
 use aws_sdk_dynamodb::config::timeout::TimeoutConfig;
 use aws_sdk_dynamodb::config::{Intercept, SharedHttpClient, SharedInterceptor};
 use local::chat::{self, ChatPlatform};

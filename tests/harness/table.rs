@@ -1,7 +1,7 @@
 //! The rows that requests have written, without what differs between two runs of the same requests.
 
+use crate::database::put;
 use crate::store::TestStore;
-use crate::test_table::put;
 use aws_sdk_dynamodb::types::AttributeValue;
 use shared::table::codec::Item;
 use shared::table::keys::{PK, SK, prefix};

@@ -3,7 +3,7 @@
 
 use crate::State;
 use crate::account;
-use crate::support::game_login::{Known, SecretRequest, SentName};
+use crate::game_login::{Known, SecretRequest, SentName};
 use serde::Serialize;
 use shared::endpoint::{Endpoint, Error, ErrorBody, Json, PathParameterAndBody, RoundTrips, WithAddress};
 use shared::http::address::network_of;

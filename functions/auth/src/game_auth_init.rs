@@ -1,7 +1,7 @@
 //! POST /game_auth/init/{username}: begins a login that the player confirms in the game (rules.md, "Logins in the game").
 
 use crate::State;
-use crate::support::game_login::{Known, SecretRequest, SentName};
+use crate::game_login::{Known, SecretRequest, SentName};
 use serde::Serialize;
 use shared::endpoint::{
     Endpoint, Error, ErrorBody, Json, PathParameterAndBody, RoundTrips, WithAddress, shown_wait, too_many_attempts,

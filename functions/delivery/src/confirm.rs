@@ -4,8 +4,8 @@
 //! unknown or has ended: the plugin may send an id twice, and does not tell the player.
 
 use crate::State;
-use crate::support::path;
-use crate::support::reply::NoBody;
+use crate::path;
+use crate::reply::NoBody;
 use shared::endpoint::{Endpoint, Error, Input, InputKind, Received, RequestSchemas, RoundTrips};
 use shared::http::body::BodyFault;
 use shared::model::AuthId;

@@ -4,15 +4,15 @@
 //! servers show. It reads no order, ledger, cart, account, token or code.
 
 mod confirm;
-mod delivered;
-mod executed;
+mod content;
 mod lists;
+mod path;
 mod queue;
-mod support;
-mod validated;
+mod reply;
+mod reports;
 
 pub use lists::INTERFACE_VERSION;
-pub use support::path::{ROUTES, declared, of_gateway, without_key};
+pub use path::{ROUTES, declared, of_gateway, without_key};
 
 use lambda_http::{Body, Request, Response};
 use shared::base::Base;
@@ -32,9 +32,9 @@ pub static ENDPOINTS: &[Route<State>] = &[
     Route::to::<lists::Profile>(),
     Route::to::<queue::Queue>(),
     Route::to::<lists::PayNow>(),
-    Route::to::<delivered::Delivered>(),
-    Route::to::<executed::Executed>(),
-    Route::to::<validated::Validated>(),
+    Route::to::<reports::Delivered>(),
+    Route::to::<reports::Executed>(),
+    Route::to::<reports::Validated>(),
     Route::to::<confirm::Confirm>(),
 ];
 
@@ -67,7 +67,7 @@ pub async fn warm_up(state: &State) {
 
 /// Responds to a request. Never panics and never fails: every fault becomes a response.
 pub async fn handle(state: &State, request: Request) -> Response<Body> {
-    match support::path::find(&request) {
+    match path::find(&request) {
         Some(route) => endpoint::respond(route, state, &request).await,
         None => http_reply::no_route(),
     }

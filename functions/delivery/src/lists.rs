@@ -1,10 +1,9 @@
 //! The game server plugin's calls that only read: version, settings, packages, goals, donators, payments. No command depends on them.
 
-use crate::State;
-use crate::support::content::{self, PER_PAGE, PageOf};
-use crate::support::key::{KeyAndAgent, KeyOnly, PollRefusal, SentKey, ServerKeyText, refused_poll};
-use crate::support::path;
-use crate::support::reply::{AsciiJson, PlainText, UnknownKey};
+use crate::content::{self, PER_PAGE, PageOf};
+use crate::path::{KeyAndAgent, KeyOnly, PollRefusal, SentKey, ServerKeyText, refused_poll};
+use crate::reply::{AsciiJson, PlainText, UnknownKey};
+use crate::{State, path};
 use serde::Serialize;
 use shared::endpoint::{Endpoint, Error, Input, InputKind, Received, RequestSchemas, RoundTrips};
 use shared::http::body::BodyFault;

@@ -1,8 +1,8 @@
 //! GET /plugin/api/servers/{key}/commands/queue: what a game server has to run, and the logins that players are asked to confirm.
 
 use crate::State;
-use crate::support::key::{KeyAndAgent, PollRefusal, refused_poll};
-use crate::support::reply::AsciiJson;
+use crate::path::{KeyAndAgent, PollRefusal, refused_poll};
+use crate::reply::AsciiJson;
 use serde::Serialize;
 use shared::endpoint::{Endpoint, Error, RoundTrips};
 use shared::model::{AgentId, Command, CommandId, PendingLogin};

@@ -12,7 +12,6 @@ pub mod journal;
 mod players;
 mod responses;
 pub mod run;
-mod show;
 pub mod store;
 
 pub use cli::command_line;

@@ -1,7 +1,7 @@
 //! The data directory: the table's file, the token keys, the clock and the payment provider's state, kept across
 //! restarts. One process at a time has it open.
 
-use crate::error::StartError;
+use crate::options::StartError;
 use archive::private::{self, write_whole};
 use archive::running::{clock_file, keys_file, lock_file, running_file};
 use shared::model::ServerId;

@@ -1,6 +1,6 @@
 //! The embedded DynamoDB: an engine on a loopback port, with the table that template.yaml defines.
 
-use crate::error::StartError;
+use crate::options::StartError;
 use archive::private;
 use aws_sdk_dynamodb::config::Credentials;
 use aws_sdk_dynamodb::config::timeout::TimeoutConfig;

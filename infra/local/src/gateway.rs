@@ -1,9 +1,9 @@
 //! API Gateway's part: routes, limits, CORS, the access log, and its own responses.
 
 use crate::engine::CALL;
-use crate::error::StartError;
-use crate::event;
+use crate::functions;
 use crate::functions::Functions;
+use crate::options::StartError;
 use http::header::{
     ACCESS_CONTROL_ALLOW_CREDENTIALS, ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS,
     ACCESS_CONTROL_ALLOW_ORIGIN, ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ORIGIN,
@@ -155,7 +155,9 @@ impl Gateway {
         if body.len() > LARGEST_BODY {
             return own_response(StatusCode::PAYLOAD_TOO_LARGE, TOO_LARGE);
         }
-        let Some(path) = event::decode_path(path) else { return own_response(StatusCode::BAD_REQUEST, BAD_REQUEST) };
+        let Some(path) = functions::decode_path(path) else {
+            return own_response(StatusCode::BAD_REQUEST, BAD_REQUEST);
+        };
         // Functions receive the whole path, as with a mapping of a custom domain.
         let routed = path.strip_prefix(&self.base_path).unwrap_or_default();
         let Some((route, parameters)) = match_route(&self.routes, method.as_str(), routed) else {
@@ -163,7 +165,7 @@ impl Gateway {
         };
         let request_id = format!("local-{}", self.requests.fetch_add(1, Ordering::Relaxed));
         let millis = i64::try_from(self.clock.millis()).unwrap_or(i64::MAX);
-        let incoming = event::Incoming {
+        let incoming = functions::Incoming {
             method: method.as_str(),
             path: &path,
             query,
@@ -173,7 +175,7 @@ impl Gateway {
             request_id: &request_id,
             at: Timestamp::from_millisecond(millis).unwrap_or_default(),
         };
-        let event = event::build(&incoming, &route.key(), &parameters).to_string();
+        let event = functions::event_for(&incoming, &route.key(), &parameters).to_string();
         // The event is serialised as AWS would send it. The runtime makes a request of it, and panics on headers that
         // no gateway forwards.
         let request = std::panic::catch_unwind(AssertUnwindSafe(|| lambda_http::request::from_str(&event)));

@@ -7,8 +7,6 @@ pub mod auth_by_host;
 pub mod chat;
 pub mod data;
 pub mod engine;
-pub mod error;
-mod event;
 pub mod functions;
 pub mod game_server;
 pub mod gateway;

@@ -1,6 +1,6 @@
 //! How buyers pay: at the stand-in for Stripe, or at your own Stripe account in test mode.
 
-use crate::error::StartError;
+use crate::options::StartError;
 use shared::config::PaymentKeys;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};

@@ -1,7 +1,7 @@
 //! The ready line: the server's address, tokens to log in with, and values to try.
 
-use crate::error::StartError;
 use crate::live::Live;
+use crate::options::StartError;
 use publish::Compiled;
 use serde::Serialize;
 use shared::model::{Code, CodeKind, CouponUses, Discount, LEEWAY, Line, User, UserId};

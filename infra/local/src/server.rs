@@ -1,6 +1,6 @@
 //! Listeners: they accept HTTP/1.1 connections.
 
-use crate::error::StartError;
+use crate::options::StartError;
 use http::{Request, Response};
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};

@@ -1,7 +1,7 @@
 //! The shop's address: what the edge does in a deployment. It serves the pages of the content function, the shop's static
 //! files, the store's pictures and the API on one origin, and adds the demo's script to the pages. No deployment has that.
 
-use crate::event;
+use crate::functions;
 use crate::game_server::GameServers;
 use crate::gateway::Gateway;
 use crate::images::Images;
@@ -161,7 +161,7 @@ impl Site {
         let page = match path {
             "/" => "/index",
             // Which the gateway would refuse as JSON: no page has this path.
-            _ if event::decode_path(path).is_none() => "/not-found",
+            _ if functions::decode_path(path).is_none() => "/not-found",
             _ => path,
         };
         let page = format!("{}/shop{page}", self.base_path);

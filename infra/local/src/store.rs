@@ -1,7 +1,7 @@
 //! The served store: read from its files, published and loaded if the table is empty.
 
-use crate::error::StartError;
 use crate::live::{self, Live};
+use crate::options::StartError;
 use pictures::Picture;
 use publish::files::StoreFiles;
 use publish::{Compiled, Fault};

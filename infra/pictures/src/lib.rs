@@ -3,7 +3,6 @@
 //! A picture is served under the hash of its content, as WebP in four widths, so that it can be cached for ever; an SVG stays
 //! an SVG. A few are served under their own name instead ([`BY_NAME`]). Knows nothing of where pictures are stored or how they are served.
 
-mod colour;
 mod raster;
 mod svg;
 

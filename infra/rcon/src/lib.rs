@@ -5,12 +5,10 @@
 //! [`RconError::Refused`] it is not known whether the command ran, and the connection must be dropped: a late response must not be
 //! taken for that of another command. RCON is plain text: use it on this machine, or through a tunnel.
 
-mod packet;
 mod source;
 mod web;
 
-pub use packet::{Malformed, Packet, decode};
-pub use source::Dialect;
+pub use source::{Dialect, Malformed, Packet, decode};
 
 use std::io;
 use std::time::Duration;

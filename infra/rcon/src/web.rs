@@ -2,7 +2,7 @@
 //! sends its log, and it does not respond to a command without a result. So a second command, which always has one, follows each
 //! command: the server runs them in their order.
 
-use crate::packet::Malformed;
+use crate::source::Malformed;
 use crate::{LONGEST_RESPONSE, RconError};
 use futures_util::{SinkExt as _, StreamExt as _};
 use serde::{Deserialize, Serialize};

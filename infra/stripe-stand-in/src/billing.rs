@@ -1,7 +1,7 @@
 //! Customers, subscriptions and invoices: what is kept of them, and the shapes in which they are sent.
 
 use super::objects::{Line, Recurring, sent};
-use super::portal_objects::{Configuration, PortalSession};
+use super::portal::{Configuration, PortalSession};
 use super::tax::Taxed;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -42,14 +42,7 @@ pub(super) struct Customer {
 
 impl Customer {
     pub(super) fn json(&self) -> Value {
-        sent(
-            "customer",
-            json!({
-                "id": self.id,
-                "created": self.created,
-                "livemode": self.livemode,
-            }),
-        )
+        sent!("customer", self => [id, created, livemode], {})
     }
 }
 
@@ -79,37 +72,27 @@ impl Terms {
             "interval": self.recurring.interval, "interval_count": self.recurring.count,
             "meter": null, "trial_period_days": null, "usage_type": "licensed",
         });
-        sent(
-            "price",
-            json!({
-                "id": self.id_of("price", n),
-                "created": self.since,
-                "currency": self.currency,
-                "livemode": self.livemode,
-                "product": self.id_of("prod", n),
-                "recurring": line.recurring.then_some(recurring),
-                "type": if line.recurring { "recurring" } else { "one_time" },
-                "unit_amount": line.unit_amount,
-                "unit_amount_decimal": line.unit_amount.to_string(),
-            }),
-        )
+        sent!("price", self => [currency, livemode], {
+            "id": self.id_of("price", n),
+            "created": self.since,
+            "product": self.id_of("prod", n),
+            "recurring": line.recurring.then_some(recurring),
+            "type": if line.recurring { "recurring" } else { "one_time" },
+            "unit_amount": line.unit_amount,
+            "unit_amount_decimal": line.unit_amount.to_string(),
+        })
     }
 
     fn plan(&self, n: usize, line: &Line) -> Value {
-        sent(
-            "plan",
-            json!({
-                "id": self.id_of("price", n),
-                "amount": line.unit_amount,
-                "amount_decimal": line.unit_amount.to_string(),
-                "created": self.since,
-                "currency": self.currency,
-                "interval": self.recurring.interval,
-                "interval_count": self.recurring.count,
-                "livemode": self.livemode,
-                "product": self.id_of("prod", n),
-            }),
-        )
+        sent!("plan", self => [currency, livemode], {
+            "id": self.id_of("price", n),
+            "amount": line.unit_amount,
+            "amount_decimal": line.unit_amount.to_string(),
+            "created": self.since,
+            "interval": self.recurring.interval,
+            "interval_count": self.recurring.count,
+            "product": self.id_of("prod", n),
+        })
     }
 }
 
@@ -186,53 +169,42 @@ impl Subscription {
 
     fn item(&self, n: usize, line: &Line) -> Value {
         let (start, end) = self.period();
-        sent(
-            "subscription_item",
-            json!({
-                "id": self.terms.id_of("si", n),
-                "created": self.terms.since,
-                "current_period_end": end,
-                "current_period_start": start,
-                "plan": self.terms.plan(n, line),
-                "price": self.terms.price(n, line),
-                "quantity": line.quantity,
-                "subscription": self.id(),
-            }),
-        )
+        sent!("subscription_item", {
+            "id": self.terms.id_of("si", n),
+            "created": self.terms.since,
+            "current_period_end": end,
+            "current_period_start": start,
+            "plan": self.terms.plan(n, line),
+            "price": self.terms.price(n, line),
+            "quantity": line.quantity,
+            "subscription": self.id(),
+        })
     }
 
     pub(super) fn json(&self) -> Value {
         let items: Vec<Value> = self.lines.iter().enumerate().map(|(n, line)| self.item(n, line)).collect();
         let url = format!("/v1/subscription_items?subscription={}", self.id());
-        sent(
-            "subscription",
-            json!({
-                "id": self.id(),
-                "billing_cycle_anchor": self.anchor().0,
-                "billing_mode": if self.flexible {
-                    json!({ "flexible": { "proration_discounts": "included" }, "type": "flexible", "updated_at": null })
-                } else {
-                    json!({ "flexible": null, "type": "classic" })
-                },
-                "cancel_at": self.ends_at(),
-                "cancel_at_period_end": self.cancel_at_period_end,
-                "canceled_at": self.canceled_at,
-                "cancellation_details": { "comment": null, "feedback": null, "reason": self.reason },
-                "created": self.terms.since,
-                "currency": self.terms.currency,
-                "customer": self.terms.customer,
-                "ended_at": self.ended_at,
-                "items": super::webhooks::list(&url, &items, false),
-                "latest_invoice": self.latest_invoice,
-                "livemode": self.terms.livemode,
-                "metadata": self.terms.metadata,
-                "pause_collection": self.pause,
-                "start_date": self.terms.since,
-                "status": self.status,
-                "trial_end": self.trial.map(|trial| trial.end),
-                "trial_start": self.trial.map(|trial| trial.start),
-            }),
-        )
+        sent!("subscription", self => [cancel_at_period_end, canceled_at, ended_at, latest_invoice, status], {
+            "id": self.id(),
+            "billing_cycle_anchor": self.anchor().0,
+            "billing_mode": if self.flexible {
+                json!({ "flexible": { "proration_discounts": "included" }, "type": "flexible", "updated_at": null })
+            } else {
+                json!({ "flexible": null, "type": "classic" })
+            },
+            "cancel_at": self.ends_at(),
+            "cancellation_details": { "comment": null, "feedback": null, "reason": self.reason },
+            "created": self.terms.since,
+            "currency": self.terms.currency,
+            "customer": self.terms.customer,
+            "items": super::webhooks::list(&url, &items, false),
+            "livemode": self.terms.livemode,
+            "metadata": self.terms.metadata,
+            "pause_collection": self.pause,
+            "start_date": self.terms.since,
+            "trial_end": self.trial.map(|trial| trial.end),
+            "trial_start": self.trial.map(|trial| trial.start),
+        })
     }
 }
 
@@ -281,29 +253,26 @@ impl Invoice {
         let (item, kind) = if line.recurring { ("si", "subscription_item") } else { ("ii", "invoice_item") };
         details[kind] = self.terms.id_of(item, n).into();
         let kind = format!("{kind}_details");
-        sent(
-            "line_item",
-            json!({
-                "id": format!("il{}{n}", self.id.trim_start_matches("in")),
-                "amount": amount,
-                "currency": self.terms.currency,
-                "description": format!("{} × {}", line.quantity, line.name),
-                "invoice": self.id,
-                "livemode": self.terms.livemode,
-                "metadata": self.terms.metadata,
-                "parent": self.has_subscription().then(|| json!({ "type": kind, kind: details })),
-                "period": { "end": end, "start": start },
-                "pricing": {
-                    "price_details": { "price": self.terms.id_of("price", n), "product": self.terms.id_of("prod", n) },
-                    "type": "price_details",
-                    "unit_amount_decimal": line.unit_amount.to_string(),
-                },
-                "quantity": line.quantity,
-                "subscription": self.has_subscription().then_some(&self.terms.subscription),
-                "subtotal": amount,
-                "taxes": self.terms.tax.as_ref().map_or_else(|| json!([]), |tax| tax.taxes(std::slice::from_ref(line))),
-            }),
-        )
+        sent!("line_item", {
+            "id": format!("il{}{n}", self.id.trim_start_matches("in")),
+            "amount": amount,
+            "currency": self.terms.currency,
+            "description": format!("{} × {}", line.quantity, line.name),
+            "invoice": self.id,
+            "livemode": self.terms.livemode,
+            "metadata": self.terms.metadata,
+            "parent": self.has_subscription().then(|| json!({ "type": kind, kind: details })),
+            "period": { "end": end, "start": start },
+            "pricing": {
+                "price_details": { "price": self.terms.id_of("price", n), "product": self.terms.id_of("prod", n) },
+                "type": "price_details",
+                "unit_amount_decimal": line.unit_amount.to_string(),
+            },
+            "quantity": line.quantity,
+            "subscription": self.has_subscription().then_some(&self.terms.subscription),
+            "subtotal": amount,
+            "taxes": self.terms.tax.as_ref().map_or_else(|| json!([]), |tax| tax.taxes(std::slice::from_ref(line))),
+        })
     }
 
     pub(super) fn payment_status(&self) -> &'static str {
@@ -337,54 +306,47 @@ impl Invoice {
         let tax = self.terms.tax.as_ref();
         let (all, on_top) = tax.map_or((0, 0), |tax| (tax.of_lines(&self.lines), tax.on_top(&self.lines)));
         let lines: Vec<Value> = self.lines.iter().enumerate().map(|(n, line)| self.line(n, line)).collect();
-        sent(
-            "invoice",
-            json!({
-                "id": self.id,
-                "amount_due": self.amount,
-                "amount_paid": paid,
-                "amount_remaining": self.amount - paid,
-                "attempt_count": self.attempts,
-                "attempted": self.attempts > 0,
-                "automatic_tax": {
-                    "disabled_reason": null, "enabled": tax.is_some(),
-                    "liability": tax.map(|_| json!({ "type": "self" })), "provider": tax.map(|_| "stripe"),
-                    "status": tax.map(Taxed::status),
+        sent!("invoice", self => [id, created, status, voided_at], {
+            "amount_due": self.amount,
+            "amount_paid": paid,
+            "amount_remaining": self.amount - paid,
+            "attempt_count": self.attempts,
+            "attempted": self.attempts > 0,
+            "automatic_tax": {
+                "disabled_reason": null, "enabled": tax.is_some(),
+                "liability": tax.map(|_| json!({ "type": "self" })), "provider": tax.map(|_| "stripe"),
+                "status": tax.map(Taxed::status),
+            },
+            "auto_advance": self.next_attempt.is_some(),
+            "billing_reason": self.reason,
+            "currency": self.terms.currency,
+            "customer": self.terms.customer,
+            "customer_address": tax.and_then(Taxed::address),
+            "effective_at": self.created,
+            "hosted_invoice_url": self.url,
+            "lines": super::webhooks::list(&format!("/v1/invoices/{}/lines", self.id), &lines, false),
+            "livemode": self.terms.livemode,
+            "next_payment_attempt": self.next_attempt,
+            "number": format!("STANDIN-{}", &self.id[3..9]),
+            "parent": self.has_subscription().then(|| json!({
+                "quote_details": null,
+                "subscription_details": {
+                    "metadata": self.terms.metadata, "subscription": self.terms.subscription,
                 },
-                "auto_advance": self.next_attempt.is_some(),
-                "billing_reason": self.reason,
-                "created": self.created,
-                "currency": self.terms.currency,
-                "customer": self.terms.customer,
-                "customer_address": tax.and_then(Taxed::address),
-                "effective_at": self.created,
-                "hosted_invoice_url": self.url,
-                "lines": super::webhooks::list(&format!("/v1/invoices/{}/lines", self.id), &lines, false),
-                "livemode": self.terms.livemode,
-                "next_payment_attempt": self.next_attempt,
-                "number": format!("STANDIN-{}", &self.id[3..9]),
-                "parent": self.has_subscription().then(|| json!({
-                    "quote_details": null,
-                    "subscription_details": {
-                        "metadata": self.terms.metadata, "subscription": self.terms.subscription,
-                    },
-                    "type": "subscription_details",
-                })),
-                // The period that is over; the lines have the one that is paid.
-                "period_end": self.period.0,
-                "period_start": self.previous,
-                "status": self.status,
-                "status_transitions": {
-                    "finalized_at": self.created, "marked_uncollectible_at": null, "paid_at": self.paid_at,
-                    "voided_at": self.voided_at,
-                },
-                "subtotal": self.amount - on_top,
-                "subtotal_excluding_tax": self.amount - all,
-                "total": self.amount,
-                "total_excluding_tax": self.amount - all,
-                "total_taxes": tax.map_or_else(|| json!([]), |tax| tax.taxes(&self.lines)),
-            }),
-        )
+                "type": "subscription_details",
+            })),
+            // The period that is over; the lines have the one that is paid.
+            "period_end": self.period.0,
+            "period_start": self.previous,
+            "status_transitions": {
+                "finalized_at": self.created, "marked_uncollectible_at": null, "paid_at": self.paid_at,
+            },
+            "subtotal": self.amount - on_top,
+            "subtotal_excluding_tax": self.amount - all,
+            "total": self.amount,
+            "total_excluding_tax": self.amount - all,
+            "total_taxes": tax.map_or_else(|| json!([]), |tax| tax.taxes(&self.lines)),
+        })
     }
 }
 

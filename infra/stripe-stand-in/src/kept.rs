@@ -1,15 +1,19 @@
-//! The file in which a stand-in keeps what it remembers, so that a restart of the server leaves no order without its session.
+//! A stand-in that runs, and the file in which it keeps what it remembers, so that a restart of the server leaves no
+//! order without its session.
 
+use super::Options;
+use super::api::Responses;
 use super::billing::Billing;
-use super::idempotency::Responses;
 use super::objects::{Charge, Dispute, Intent, Refund, Session};
 use super::state::State;
 use super::webhooks::{Endpoint, Event};
 use archive::private::write_whole;
+use rustls::RootCertStore;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The first field of a file.
@@ -134,5 +138,46 @@ impl Keeper {
             Ok(()) => *kept = last,
             Err(error) => tracing::error!(%error, file = %self.file.display(), "payments could not be kept"),
         }
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Shared {
+    state: Mutex<State>,
+    pub(super) connections: AtomicUsize,
+    pub(super) options: Options,
+    pub(super) http: outgoing::Client,
+    keeper: Option<Keeper>,
+}
+
+impl Shared {
+    pub(super) fn new(state: State, options: Options, keeper: Option<Keeper>) -> Self {
+        // Webhooks are posted on this machine, so no certificate is trusted.
+        Self {
+            state: Mutex::new(state),
+            connections: AtomicUsize::new(0),
+            options,
+            http: outgoing::Client::new(RootCertStore::empty()),
+            keeper,
+        }
+    }
+
+    pub(super) fn state(&self) -> MutexGuard<'_, State> {
+        lock(&self.state)
+    }
+
+    /// Returns when what has changed is kept, if there is a file for it.
+    pub(super) async fn keep(&self) {
+        if let Some(keeper) = &self.keeper {
+            keeper.keep(&self.state, &self.options.webhook_secret).await;
+        }
+    }
+
+    pub(super) fn connections(&self) -> usize {
+        self.connections.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn now(&self) -> i64 {
+        self.options.clock.seconds()
     }
 }

@@ -4,47 +4,36 @@
 //! API version [`API_VERSION`]; the official Python package checks them in CI (`.ci/provider`). It does not use the crate
 //! `stripe`, so that a mistake of one cannot be hidden by the other. No function links it.
 
-mod accounts;
 mod api;
 mod billing;
 mod billing_calls;
 mod calls;
 mod clock;
-mod deliver;
 mod error;
 mod expand;
-mod faults;
-pub mod fields;
-mod form;
 mod give_back;
-mod html;
-mod idempotency;
+pub mod html;
 mod kept;
-mod limit;
 mod new_session;
 mod objects;
 mod pages;
 mod parameters;
 mod pay;
 mod portal;
-mod portal_objects;
 mod renew;
-mod running;
 mod server;
 mod state;
-mod states;
 mod subscription_pages;
 mod tax;
 mod webhooks;
 
 pub use clock::MovableClock;
-pub use deliver::Signed;
-use faults::Faults;
-pub use faults::{Fault, FaultKind};
+pub use server::{Fault, FaultKind};
 pub use state::{Account, Action, Switches};
+pub use webhooks::Signed;
 
-use kept::Keeper;
-use running::Shared;
+use kept::{Keeper, Shared};
+use server::Faults;
 use shared::clock::{Clock, SystemClock};
 use state::State;
 use std::io;
@@ -152,7 +141,7 @@ pub async fn start(options: Options) -> io::Result<StandIn> {
     let keeper = options.kept.clone().map(|file| Keeper::new(file, address.port()));
     let shared = Arc::new(Shared::new(state, options, keeper));
     let (stop, stopped) = oneshot::channel();
-    tokio::spawn(deliver::run(Arc::downgrade(&shared), receiver));
+    tokio::spawn(webhooks::run(Arc::downgrade(&shared), receiver));
     let server = tokio::spawn(server::serve(listener, Arc::clone(&shared), stopped));
     Ok(StandIn { address, shared, stop, server })
 }

@@ -8,6 +8,16 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use std::sync::LazyLock;
 
+/// An object to send: fields as they are kept, fields that follow from others, and those of its kind that always have the same
+/// value here.
+macro_rules! sent {
+    ($kind:literal, { $($field:tt)* }) => { $crate::objects::with_constants($kind, serde_json::json!({ $($field)* })) };
+    ($kind:literal, $of:ident => [$($kept:ident),*], { $($field:tt)* }) => {
+        sent!($kind, { $((stringify!($kept)): $of.$kept,)* $($field)* })
+    };
+}
+pub(super) use sent;
+
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Session {
     pub(super) id: String,
@@ -117,47 +127,34 @@ impl Session {
                 "phone": null, "tax_exempt": "none", "tax_ids": [],
             })
         });
-        sent(
-            "checkout.session",
-            json!({
-                "id": self.id,
-                "adaptive_pricing": { "enabled": self.adaptive },
-                "allowed_payment_method_types": self.allowed,
-                "amount_subtotal": self.amount - tax.map_or(0, |tax| tax.on_top(&self.lines)),
-                "amount_total": self.amount,
-                "automatic_tax": {
-                    "enabled": tax.is_some(), "liability": tax.map(|_| json!({ "type": "self" })),
-                    "provider": tax.map(|_| "stripe"), "status": tax.map(Taxed::status),
-                },
-                "cancel_url": self.cancel_url,
-                "client_reference_id": self.reference,
-                "created": self.created,
-                "currency": self.currency,
-                "customer": self.customer,
-                "customer_creation": customer_creation,
-                "customer_details": details,
-                "excluded_payment_method_types": self.excluded,
-                "expires_at": self.expires_at,
-                "invoice": self.invoice,
-                "livemode": self.livemode,
-                "managed_payments": tax.filter(|tax| tax.managed).map(|_| json!({ "enabled": true })),
-                "metadata": self.metadata,
-                "mode": mode,
-                "payment_intent": self.intent,
-                "payment_method_collection": if self.recurring.is_some() { "always" } else { "if_required" },
-                "payment_method_types": self.methods,
-                "payment_status": self.payment_status,
-                "presentment_details": presented(self.abroad.as_ref()),
-                "status": self.status,
-                "subscription": self.subscription,
-                "success_url": self.success_url,
-                "total_details": {
-                    "amount_discount": 0, "amount_shipping": 0,
-                    "amount_tax": tax.map_or(0, |tax| tax.of_lines(&self.lines)),
-                },
-                "url": url,
-            }),
-        )
+        sent!("checkout.session", self => [
+            id, cancel_url, created, currency, customer, expires_at, invoice, livemode, metadata,
+            payment_status, status, subscription, success_url
+        ], {
+            "adaptive_pricing": { "enabled": self.adaptive },
+            "allowed_payment_method_types": self.allowed,
+            "amount_subtotal": self.amount - tax.map_or(0, |tax| tax.on_top(&self.lines)),
+            "amount_total": self.amount,
+            "automatic_tax": {
+                "enabled": tax.is_some(), "liability": tax.map(|_| json!({ "type": "self" })),
+                "provider": tax.map(|_| "stripe"), "status": tax.map(Taxed::status),
+            },
+            "client_reference_id": self.reference,
+            "customer_creation": customer_creation,
+            "customer_details": details,
+            "excluded_payment_method_types": self.excluded,
+            "managed_payments": tax.filter(|tax| tax.managed).map(|_| json!({ "enabled": true })),
+            "mode": mode,
+            "payment_intent": self.intent,
+            "payment_method_collection": if self.recurring.is_some() { "always" } else { "if_required" },
+            "payment_method_types": self.methods,
+            "presentment_details": presented(self.abroad.as_ref()),
+            "total_details": {
+                "amount_discount": 0, "amount_shipping": 0,
+                "amount_tax": tax.map_or(0, |tax| tax.of_lines(&self.lines)),
+            },
+            "url": url,
+        })
     }
 }
 
@@ -183,26 +180,16 @@ impl Intent {
             json!({ "type": "card_error", "code": "card_declined", "decline_code": "generic_decline",
                 "message": "Your card was declined." })
         });
-        sent(
-            "payment_intent",
-            json!({
-                "id": self.id,
-                "amount": self.amount,
-                "amount_received": if self.status == "succeeded" { self.amount } else { 0 },
-                "canceled_at": self.canceled_at,
-                "cancellation_reason": self.canceled_at.map(|_| "automatic"),
-                "client_secret": format!("{}_secret_standin", self.id),
-                "created": self.created,
-                "currency": self.currency,
-                "customer": self.customer,
-                "last_payment_error": error,
-                "latest_charge": self.charge,
-                "livemode": self.livemode,
-                "metadata": self.metadata,
-                "payment_method_types": self.methods,
-                "status": self.status,
-            }),
-        )
+        sent!("payment_intent", self => [
+            id, amount, canceled_at, created, currency, customer, livemode, metadata, status
+        ], {
+            "amount_received": if self.status == "succeeded" { self.amount } else { 0 },
+            "cancellation_reason": self.canceled_at.map(|_| "automatic"),
+            "client_secret": format!("{}_secret_standin", self.id),
+            "last_payment_error": error,
+            "latest_charge": self.charge,
+            "payment_method_types": self.methods,
+        })
     }
 }
 
@@ -241,22 +228,17 @@ impl Charge {
     /// The change of the balance, once it is known. The account is paid out in dollars: one for each unit of any currency.
     pub(super) fn change(&self) -> Value {
         let fee = self.amount * 29 / 1_000 + 30;
-        sent(
-            "balance_transaction",
-            json!({
-                "id": self.change_id(),
-                "amount": self.amount,
-                "available_on": self.created,
-                "created": self.created,
-                "currency": "usd",
-                "exchange_rate": (self.currency != "usd").then_some(1.0),
-                "fee": fee,
-                "net": self.amount - fee,
-                "reporting_category": "charge",
-                "source": self.id,
-                "type": "charge",
-            }),
-        )
+        sent!("balance_transaction", self => [amount, created], {
+            "id": self.change_id(),
+            "available_on": self.created,
+            "currency": "usd",
+            "exchange_rate": (self.currency != "usd").then_some(1.0),
+            "fee": fee,
+            "net": self.amount - fee,
+            "reporting_category": "charge",
+            "source": self.id,
+            "type": "charge",
+        })
     }
 
     pub(super) fn json(&self) -> Value {
@@ -273,33 +255,21 @@ impl Charge {
         let address = (self.method != "card").then(|| {
             json!({ "city": null, "country": "DE", "line1": null, "line2": null, "postal_code": null, "state": null })
         });
-        sent(
-            "charge",
-            json!({
-                "id": self.id,
-                "amount": self.amount,
-                "amount_captured": if is_paid { self.amount } else { 0 },
-                "amount_refunded": self.refunded,
-                "balance_transaction": (is_paid && self.has_fee).then(|| self.change_id()),
-                "billing_details": { "address": address, "email": null, "name": null, "phone": null, "tax_id": null },
-                "captured": is_paid,
-                "created": self.created,
-                "currency": self.currency,
-                "customer": self.customer,
-                "disputed": self.disputed,
-                "failure_code": (self.status == "failed").then_some("card_declined"),
-                "failure_message": (self.status == "failed").then_some("Your card was declined."),
-                "livemode": self.livemode,
-                "metadata": self.metadata,
-                "paid": is_paid,
-                "payment_intent": self.intent,
-                "payment_method_details": { "type": self.method, self.method: details },
-                "receipt_number": self.receipt,
-                "receipt_url": self.receipt_url.as_ref().filter(|_| is_paid),
-                "refunded": self.refunded == self.amount,
-                "status": self.status,
-            }),
-        )
+        sent!("charge", self => [id, amount, created, currency, customer, disputed, livemode, metadata, status], {
+            "amount_captured": if is_paid { self.amount } else { 0 },
+            "amount_refunded": self.refunded,
+            "balance_transaction": (is_paid && self.has_fee).then(|| self.change_id()),
+            "billing_details": { "address": address, "email": null, "name": null, "phone": null, "tax_id": null },
+            "captured": is_paid,
+            "failure_code": (self.status == "failed").then_some("card_declined"),
+            "failure_message": (self.status == "failed").then_some("Your card was declined."),
+            "paid": is_paid,
+            "payment_intent": self.intent,
+            "payment_method_details": { "type": self.method, self.method: details },
+            "receipt_number": self.receipt,
+            "receipt_url": self.receipt_url.as_ref().filter(|_| is_paid),
+            "refunded": self.refunded == self.amount,
+        })
     }
 }
 
@@ -318,20 +288,10 @@ pub(super) struct Refund {
 
 impl Refund {
     pub(super) fn json(&self) -> Value {
-        let mut refund = sent(
-            "refund",
-            json!({
-                "id": self.id,
-                "amount": self.amount,
-                "charge": self.charge,
-                "created": self.created,
-                "currency": self.currency,
-                "metadata": self.metadata,
-                "payment_intent": self.intent,
-                "reason": self.reason,
-                "status": if self.failed { "failed" } else { "succeeded" },
-            }),
-        );
+        let mut refund = sent!("refund", self => [id, amount, charge, created, currency, metadata, reason], {
+            "payment_intent": self.intent,
+            "status": if self.failed { "failed" } else { "succeeded" },
+        });
         if self.failed {
             refund["failure_reason"] = "expired_or_canceled_card".into();
         }
@@ -384,44 +344,29 @@ impl Dispute {
 
     pub(super) fn json(&self) -> Value {
         let change = |amount: i64| {
-            sent(
-                "balance_transaction",
-                json!({
-                    "id": format!("txn_{}_{}", self.id, i32::from(amount > 0)),
-                    "amount": amount,
-                    "available_on": self.created,
-                    "created": self.created,
-                    "currency": self.currency,
-                    "net": amount,
-                    "reporting_category": if amount > 0 { "dispute_reversal" } else { "dispute" },
-                    "source": self.id,
-                }),
-            )
+            sent!("balance_transaction", self => [created, currency], {
+                "id": format!("txn_{}_{}", self.id, i32::from(amount > 0)),
+                "amount": amount,
+                "available_on": self.created,
+                "net": amount,
+                "reporting_category": if amount > 0 { "dispute_reversal" } else { "dispute" },
+                "source": self.id,
+            })
         };
         let changes = match self.status {
             "won" => vec![change(-self.amount), change(self.amount)],
             status if status.starts_with("warning_") => vec![],
             _ => vec![change(-self.amount)],
         };
-        let mut dispute = sent(
-            "dispute",
-            json!({
-                "id": self.id,
-                "amount": self.amount,
-                "balance_transactions": changes,
-                "charge": self.charge,
-                "created": self.created,
-                "currency": self.currency,
-                "evidence_details": {
-                    "due_by": self.due_by(), "enhanced_eligibility": {}, "has_evidence": !self.evidence.is_empty(),
-                    "past_due": false, "submission_count": self.submissions,
-                },
-                "is_charge_refundable": self.is_inquiry(),
-                "livemode": self.livemode,
-                "payment_intent": self.intent,
-                "status": self.status,
-            }),
-        );
+        let mut dispute = sent!("dispute", self => [id, amount, charge, created, currency, livemode, status], {
+            "balance_transactions": changes,
+            "evidence_details": {
+                "due_by": self.due_by(), "enhanced_eligibility": {}, "has_evidence": !self.evidence.is_empty(),
+                "past_due": false, "submission_count": self.submissions,
+            },
+            "is_charge_refundable": self.is_inquiry(),
+            "payment_intent": self.intent,
+        });
         for (field, text) in &self.evidence {
             dispute["evidence"][field] = text.clone();
         }
@@ -429,8 +374,8 @@ impl Dispute {
     }
 }
 
-/// An object to send: these fields, and those of its kind that always have the same value here.
-pub(super) fn sent(kind: &str, fields: Value) -> Value {
+/// An object with these fields, and those of its kind that always have the same value here.
+pub(super) fn with_constants(kind: &str, fields: Value) -> Value {
     static ALWAYS: LazyLock<Value> =
         LazyLock::new(|| serde_json::from_str(include_str!("always.json")).unwrap_or_default());
     let mut object = ALWAYS[kind].clone();

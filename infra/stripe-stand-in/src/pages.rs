@@ -1,11 +1,10 @@
 //! The pages: one to pay a session on, and an overview with events and switches. They need no scripts.
 
-use super::faults::Fault;
-use super::fields::{Parameters, in_html};
-use super::html::{button, buttons_to_give_back, html, lines, money, redirect, text};
+use super::html::{Parameters, button, buttons_to_give_back, html, in_html, lines, money, redirect, text};
+use super::kept::Shared;
 use super::new_session::{LATE, METHODS};
 use super::objects::Session;
-use super::running::Shared;
+use super::server::Fault;
 use super::state::{Action, State, Switches};
 use super::subscription_pages;
 use super::tax::RATES;

@@ -1,10 +1,9 @@
 //! The state of the stand-in, and the actions of buyers and of the account's owner.
 
+use super::api::{CallLimit, Responses};
 use super::billing::{Billing, Pause};
-use super::faults::Faults;
-use super::idempotency::Responses;
-use super::limit::CallLimit;
 use super::objects::{Charge, Dispute, Intent, Refund, Session};
+use super::server::Faults;
 use super::webhooks::{Endpoint, Event};
 use super::{API_VERSION, Options, Received};
 use serde_json::Value;

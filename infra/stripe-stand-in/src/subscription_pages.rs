@@ -1,8 +1,7 @@
 //! The pages of subscriptions: their part of a session's page, invoices, and the customer portal.
 
 use super::billing::Subscription;
-use super::fields::{Parameters, in_html};
-use super::html::{button, buttons_to_give_back, html, lines, money, redirect, text};
+use super::html::{Parameters, button, buttons_to_give_back, html, in_html, lines, money, redirect, text};
 use super::renew::RUNNING;
 use super::state::State;
 use bytes::Bytes;

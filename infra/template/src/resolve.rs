@@ -1,7 +1,11 @@
-//! From YAML to plain values: parameters, conditions and intrinsic functions are replaced by what they evaluate to.
+//! From YAML to plain values: parameters, which are given or default and checked by their rules, conditions and
+//! intrinsic functions are replaced by what they evaluate to.
 
-use crate::{Template, TemplateError, broken, parameters, read};
+use crate::{Template, TemplateError, broken, read};
+use regex_lite::Regex;
 use saphyr::{LoadableYamlNode, Scalar, Yaml};
+use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,7 +29,7 @@ pub(crate) fn template(text: &str, given: &BTreeMap<String, String>) -> Result<T
         let value = sections.get(name).map(|node| resolver.resolve(name, node)).transpose();
         value.map(|value| value.flatten().unwrap_or_default())
     };
-    resolver.parameters = parameters::values(&section(&resolver, "Parameters")?, given)?;
+    resolver.parameters = values(&section(&resolver, "Parameters")?, given)?;
     if let Some(node) = sections.get("Conditions") {
         for (name, node) in entries("Conditions", node)? {
             let holds = resolver.condition(&format!("Conditions.{name}"), node)?;
@@ -183,7 +187,7 @@ impl Resolver {
     /// The value of a node as text: CloudFormation makes no difference between `1` and `"1"` either.
     fn text(&self, place: &str, node: &Yaml<'_>) -> Result<String, TemplateError> {
         match self.resolve(place, node)? {
-            Some(value) if !value.is_array() && !value.is_object() => Ok(parameters::text(&value)),
+            Some(value) if !value.is_array() && !value.is_object() => Ok(text(&value)),
             _ => broken(place, "does not evaluate to text"),
         }
     }
@@ -206,4 +210,81 @@ fn arguments<'n, 'y, const N: usize>(
         _ => None,
     }
     .map_or_else(|| broken(place, format!("!{name} needs a list of {N}")), Ok)
+}
+
+/// A parameter. A rule that is not listed here is an error.
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase", deny_unknown_fields)]
+struct Parameter {
+    #[serde(rename = "Type")]
+    kind: Kind,
+    default: Option<Value>,
+    allowed_values: Option<Vec<Value>>,
+    allowed_pattern: Option<String>,
+    min_value: Option<i64>,
+    max_value: Option<i64>,
+    constraint_description: Option<String>,
+    #[serde(rename = "Description")]
+    _description: Option<IgnoredAny>,
+}
+
+#[derive(Deserialize, PartialEq, Eq)]
+enum Kind {
+    String,
+    Number,
+}
+
+/// Gives every declared parameter its value.
+pub(crate) fn values(
+    declared: &Value,
+    given: &BTreeMap<String, String>,
+) -> Result<BTreeMap<String, String>, TemplateError> {
+    let declared: Option<BTreeMap<String, Parameter>> = crate::read("Parameters", declared)?;
+    let declared = declared.unwrap_or_default();
+    let refused = |name: &str, problem: &str| {
+        Err(TemplateError::Parameter { name: name.to_owned(), problem: problem.to_owned() })
+    };
+    if let Some(name) = given.keys().find(|name| !declared.contains_key(*name)) {
+        return refused(name, "is not a parameter of the template");
+    }
+    let mut values = BTreeMap::new();
+    for (name, parameter) in declared {
+        let Some(value) = given.get(&name).cloned().or_else(|| parameter.default.as_ref().map(text)) else {
+            return refused(&name, "has no default and was given no value");
+        };
+        if !parameter.allows(&value).or_else(|problem| broken(&format!("Parameters.{name}"), problem))? {
+            let wanted = parameter.constraint_description.map(|text| format!(": it must be {text}"));
+            return refused(&name, &format!("is {value:?}, which is not allowed{}", wanted.unwrap_or_default()));
+        }
+        values.insert(name, value);
+    }
+    Ok(values)
+}
+
+impl Parameter {
+    /// Whether a value keeps every rule; an error if a rule cannot be used.
+    fn allows(&self, value: &str) -> Result<bool, String> {
+        if self.allowed_values.as_ref().is_some_and(|allowed| !allowed.iter().any(|one| text(one) == value)) {
+            return Ok(false);
+        }
+        if let Some(pattern) = &self.allowed_pattern {
+            // CloudFormation matches the whole value, whether or not the pattern is anchored.
+            let pattern = Regex::new(&format!("^(?:{pattern})$"));
+            if !pattern.map_err(|error| format!("AllowedPattern is not a pattern: {error}"))?.is_match(value) {
+                return Ok(false);
+            }
+        }
+        if self.kind == Kind::String {
+            return Ok(true);
+        }
+        let number: Option<i64> = value.parse().ok();
+        Ok(number.is_some_and(|number| {
+            self.min_value.is_none_or(|least| number >= least) && self.max_value.is_none_or(|most| number <= most)
+        }))
+    }
+}
+
+/// A scalar as CloudFormation passes it on.
+pub(crate) fn text(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }

@@ -17,12 +17,9 @@
 mod access;
 pub mod connector;
 mod raw_item;
-mod responses;
-mod row;
 mod runtime;
 mod table;
 
 pub use access::{Access, MissingVariable};
-pub use raw_item::Item;
-pub use row::{Row, Unreadable, from_item, from_json, to_item};
+pub use raw_item::{Item, Row, Unreadable, from_item, from_json, to_item};
 pub use table::{BatchGetError, Middleware, Table, Turns};

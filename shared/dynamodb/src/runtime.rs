@@ -5,7 +5,7 @@
 //! report the features in use. They are left out here.
 
 use crate::access::Access;
-use crate::row::Unreadable;
+use crate::raw_item::Unreadable;
 use aws_runtime::auth::sigv4::{SCHEME_ID, SigV4AuthScheme};
 use aws_runtime::service_clock_skew::ServiceClockSkewInterceptor;
 use aws_sdk_dynamodb::config::http::HttpResponse;

@@ -5,7 +5,6 @@
 //! requests in a row. Nothing is sent twice; whether a request may be repeated is known only to its caller.
 
 pub mod connection;
-mod kept;
 
 use bytes::Bytes;
 use connection::{Body, Connector, Origin};
@@ -13,12 +12,11 @@ use http::{Request, Response, Uri};
 use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
 use hyper::body::Incoming;
 use hyper::client::conn::http1::SendRequest;
-use kept::Kept;
 use rustls::RootCertStore;
 use std::error::Error;
 use std::net::IpAddr;
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 use tokio::time::timeout;
 
 /// How long a connection may take to open, with TLS.
@@ -150,4 +148,43 @@ pub fn is_allowed(url: &Uri) -> bool {
 pub fn is_here(host: &str) -> bool {
     let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
     host.eq_ignore_ascii_case("localhost") || address.is_ok_and(|address| address.is_loopback())
+}
+
+/// After this time without a request a connection is not used again: the other side may be about to close it.
+const IDLE: Duration = Duration::from_secs(10);
+
+/// Connections without a request.
+#[derive(Debug, Default)]
+struct Kept(Mutex<Vec<Connection>>);
+
+#[derive(Debug)]
+struct Connection {
+    origin: Origin,
+    sender: SendRequest<Body>,
+    used: Instant,
+}
+
+impl Kept {
+    /// Takes a connection to `origin` that can be used.
+    async fn take(&self, origin: &Origin) -> Option<SendRequest<Body>> {
+        loop {
+            let mut sender = self.pop(origin)?;
+            // It is ready as soon as the end of its last response is noticed.
+            if sender.ready().await.is_ok() {
+                return Some(sender);
+            }
+        }
+    }
+
+    fn pop(&self, origin: &Origin) -> Option<SendRequest<Body>> {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.retain(|connection| !connection.sender.is_closed() && connection.used.elapsed() < IDLE);
+        let place = kept.iter().rposition(|connection| connection.origin == *origin)?;
+        Some(kept.swap_remove(place).sender)
+    }
+
+    fn keep(&self, origin: Origin, sender: SendRequest<Body>) {
+        let connection = Connection { origin, sender, used: Instant::now() };
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
+    }
 }

@@ -1,13 +1,10 @@
 //! The payment providers, as checkouts use them. What a checkout needs of one is
 //! [`Provider`](crate::shop::payments::Provider).
 
-mod event;
-mod evidence;
-mod failure;
 mod pace;
 mod paid;
 mod stripe;
-mod subscription;
+mod words;
 
 pub use self::stripe::{Stripe, return_url};
 

@@ -1,11 +1,11 @@
 //! Stripe as a payment provider.
 
-use super::event::webhook_event_of;
-use super::evidence::{awaited_of, confirmed};
-use super::failure::{NotCreated, NotSubmitted, about, failed, not_created, not_submitted, of_attempt, without_named};
 use super::pace::Pace;
 use super::paid::Paid;
-use super::subscription::described;
+use super::words::{
+    NotCreated, NotSubmitted, about, awaited_of, confirmed, described, failed, not_created, not_submitted, of_attempt,
+    webhook_event_of, without_named,
+};
 use crate::config::{Config, StripeKeys};
 use crate::deadline;
 use crate::model::{

@@ -2,7 +2,6 @@
 //! token's user exists or has revoked it is decided when the account is read, see [`crate::shop::accounts::users`].
 
 mod keys;
-mod provider;
 
 pub use keys::{KeysError, MIN_SECRET, TokenKeys};
 
@@ -172,19 +171,19 @@ impl TokenKeys {
 /// HMAC-SHA256 of the key of chat states over `pkce` and the nonce, so that a verifier is stored nowhere. A state's
 /// signature is made with the same key, but over a text that begins with a JWT's header.
 fn pkce_verifier(key: &keys::TokenKey, nonce: &str) -> Result<String, SignError> {
-    let mac = provider::Hs256::new(key.state_secret())?;
+    let mac = keys::Hs256::new(key.state_secret())?;
     Ok(BASE64_URL_SAFE_NO_PAD.encode(mac.digest(format!("pkce{nonce}").as_bytes())))
 }
 
 fn encode(kid: Option<&str>, claims: &impl Serialize, secret: &[u8]) -> Result<String, SignError> {
-    provider::install();
+    keys::install();
     let header = Header { kid: kid.map(str::to_owned), ..Header::new(Algorithm::HS256) };
     Ok(jsonwebtoken::encode(&header, claims, &EncodingKey::from_secret(secret))?)
 }
 
 /// Checks signature, algorithm and issuer. `exp` must be present; the caller compares it with the clock.
 fn decode<T: DeserializeOwned>(token: &str, secret: &[u8], issuer: &str) -> jsonwebtoken::errors::Result<T> {
-    provider::install();
+    keys::install();
     let mut validation = Validation::new(Algorithm::HS256);
     validation.validate_exp = false;
     validation.validate_aud = false;
@@ -282,7 +281,7 @@ mod tests {
         use jsonwebtoken::signature::Signer;
         let part = |value: serde_json::Value| base64::prelude::BASE64_URL_SAFE_NO_PAD.encode(value.to_string());
         let text = format!("{}.{}", part(header), part(claims));
-        let signature = provider::Hs256::new(secret).unwrap().sign(text.as_bytes());
+        let signature = keys::Hs256::new(secret).unwrap().sign(text.as_bytes());
         format!("{text}.{}", base64::prelude::BASE64_URL_SAFE_NO_PAD.encode(signature))
     }
 }

@@ -1,9 +1,10 @@
-//! A request as a plain value, and how it is written.
+//! A request as a plain value, and how it is written: its parameters are in the form encoding, with brackets for what
+//! is nested: `line_items[0][quantity]=1`.
 
 use crate::API_VERSION;
-use crate::form::Form;
 use crate::values::{ApiBase, IdempotencyKey, Invalid, ObjectId, SecretKey};
 use bytes::Bytes;
+use form_urlencoded::Serializer;
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderName, HeaderValue};
 use http::{Method, Request};
 use std::marker::PhantomData;
@@ -75,9 +76,41 @@ pub(crate) fn path(collection: &str, id: &ObjectId) -> String {
     format!("/v1/{collection}/{id}")
 }
 
+/// Parameters in the order in which they were added. Equal parameters give equal bytes, which idempotency needs.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Form(Vec<(String, String)>);
+
+impl Form {
+    /// The form with another parameter.
+    #[must_use]
+    pub(crate) fn with(mut self, name: impl Into<String>, value: &(impl ToString + ?Sized)) -> Self {
+        self.0.push((name.into(), value.to_string()));
+        self
+    }
+
+    /// The form with another parameter, if it has a value.
+    #[must_use]
+    pub(crate) fn with_some(self, name: &str, value: Option<&(impl ToString + ?Sized)>) -> Self {
+        match value {
+            Some(value) => self.with(name, value),
+            None => self,
+        }
+    }
+
+    pub(crate) fn fields(&self) -> &[(String, String)] {
+        &self.0
+    }
+
+    /// The form as the body of a request or the query of a URL.
+    pub(crate) fn encode(&self) -> String {
+        Serializer::new(String::new()).extend_pairs(&self.0).finish()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     fn key() -> SecretKey {
         SecretKey::parse("rk_test_51secret").unwrap()
@@ -113,5 +146,21 @@ mod tests {
         assert_eq!(header(&request, "content-type"), None);
         let plain = Call::<()>::get("/v1/balance", Form::default()).request(&ApiBase::default(), &key()).unwrap();
         assert_eq!(plain.uri(), "https://api.stripe.com/v1/balance");
+    }
+
+    #[test]
+    fn names_and_values_are_escaped() {
+        let form = Form::default().with("a[b][0]", "Squire × 2 & more=?").with_some("c", None::<&i64>).with("d", &1);
+        assert_eq!(form.encode(), "a%5Bb%5D%5B0%5D=Squire+%C3%97+2+%26+more%3D%3F&d=1");
+        assert_eq!(Form::default().encode(), "");
+    }
+
+    proptest! {
+        #[test]
+        fn a_form_is_read_as_it_was_written(fields in prop::collection::vec((any::<String>(), any::<String>()), 0..8)) {
+            let form = fields.iter().fold(Form::default(), |form, (name, value)| form.with(name.as_str(), value));
+            let read: Vec<(String, String)> = form_urlencoded::parse(form.encode().as_bytes()).into_owned().collect();
+            prop_assert_eq!(read, fields);
+        }
     }
 }

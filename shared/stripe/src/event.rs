@@ -1,10 +1,7 @@
 //! Events: the word of Stripe that something has changed.
 
-use crate::call::Call;
-use crate::form::Form;
-use crate::list::List;
-use crate::names::names;
-use crate::values::ObjectId;
+use crate::call::{Call, Form};
+use crate::values::{List, ObjectId, names};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 

@@ -9,14 +9,8 @@
 
 mod call;
 mod client;
-mod error;
 mod event;
-mod form;
-mod list;
-mod methods;
-mod names;
 mod objects;
-mod portal;
 mod refund;
 mod session;
 mod setup;
@@ -25,23 +19,22 @@ mod values;
 pub mod webhook;
 
 pub use call::Call;
-pub use client::Client;
-pub use error::{Error, Failure, Refusal, RefusalKind};
+pub use client::{Client, Error, Failure, Refusal, RefusalKind};
 pub use event::{Event, EventKind, EventPage};
-pub use list::{List, Metadata};
-pub use methods::PaymentMethodConfiguration;
 pub use objects::{
     BalanceTransaction, Charge, Dispute, DisputeStatus, EvidenceDetails, Expandable, IntentStatus, PaymentIntent,
 };
-pub use portal::{LoginPage, PortalConfiguration, PortalSession};
 pub use refund::{NewRefund, Refund, RefundStatus};
 pub use session::{Line, NewSession, NewSubscription, NewTax, PaymentStatus, Session, SessionStatus};
-pub use setup::{Account, Balance, Deleted, EndpointStatus, NewWebhookEndpoint, TaxCode, TaxSettings, WebhookEndpoint};
+pub use setup::{
+    Account, Balance, Deleted, EndpointStatus, LoginPage, NewWebhookEndpoint, PaymentMethodConfiguration,
+    PortalConfiguration, PortalSession, TaxCode, TaxSettings, WebhookEndpoint,
+};
 pub use subscription::{
     BillingReason, Invoice, InvoiceLine, InvoicePayment, InvoiceStatus, PauseCollection, Period, Subscription,
     SubscriptionStatus,
 };
-pub use values::{ApiBase, IdempotencyKey, Invalid, ObjectId, SecretKey, WebhookSecret};
+pub use values::{ApiBase, IdempotencyKey, Invalid, List, Metadata, ObjectId, SecretKey, WebhookSecret};
 
 /// The version of Stripe's API that every request names. Replies and webhooks have its shapes.
 pub const API_VERSION: &str = "2026-09-30.endive";

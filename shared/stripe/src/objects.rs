@@ -1,11 +1,8 @@
 //! Payments, charges and disputes.
 
-use crate::call::{Call, path};
-use crate::form::Form;
-use crate::list::{List, Metadata};
-use crate::names::names;
+use crate::call::{Call, Form, path};
 use crate::refund::Refund;
-use crate::values::{IdempotencyKey, ObjectId};
+use crate::values::{IdempotencyKey, List, Metadata, ObjectId, names};
 use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, Error, MapAccess, Visitor};

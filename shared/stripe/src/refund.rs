@@ -1,10 +1,7 @@
 //! Refunds: money that goes back to the buyer.
 
-use crate::call::Call;
-use crate::form::Form;
-use crate::list::{List, Metadata};
-use crate::names::names;
-use crate::values::{IdempotencyKey, ObjectId};
+use crate::call::{Call, Form};
+use crate::values::{IdempotencyKey, List, Metadata, ObjectId, names};
 use serde::Deserialize;
 
 const REFUNDS: &str = "/v1/refunds";

@@ -1,12 +1,9 @@
 //! Checkout sessions: the page on which a buyer pays.
 
-use crate::call::{Call, path};
-use crate::form::Form;
-use crate::list::{List, Metadata};
-use crate::names::names;
+use crate::call::{Call, Form, path};
 use crate::objects::{BillingDetails, Expandable, PaymentIntent};
 use crate::subscription::Invoice;
-use crate::values::{IdempotencyKey, ObjectId};
+use crate::values::{IdempotencyKey, List, Metadata, ObjectId, names};
 use serde::Deserialize;
 
 const SESSIONS: &str = "/v1/checkout/sessions";

@@ -1,13 +1,14 @@
-//! The connection of a store with an account: its key, and the endpoint of its webhooks.
+//! The connection of a store with an account: its key, the endpoint of its webhooks, the ways to pay that the account's
+//! owner has switched on in the dashboard, and the customer portal, which is Stripe's page on which buyers cancel a
+//! subscription, change their card and see their invoices.
 
 use crate::API_VERSION;
-use crate::call::{Call, path};
+use crate::call::{Call, Form, path};
 use crate::event::EventKind;
-use crate::form::Form;
-use crate::list::List;
-use crate::names::names;
-use crate::values::{IdempotencyKey, ObjectId, WebhookSecret};
+use crate::values::{IdempotencyKey, List, ObjectId, WebhookSecret, names};
 use serde::Deserialize;
+use serde_json::{Map, Value};
+use std::collections::BTreeSet;
 
 const ENDPOINTS: &str = "/v1/webhook_endpoints";
 
@@ -136,6 +137,106 @@ pub struct Deleted {
     pub deleted: bool,
 }
 
+/// A choice of ways to pay. Checkout uses the account's default.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(from = "Map<String, Value>")]
+pub struct PaymentMethodConfiguration {
+    pub active: bool,
+    pub is_default: bool,
+    offered: BTreeSet<String>,
+}
+
+impl From<Map<String, Value>> for PaymentMethodConfiguration {
+    fn from(sent: Map<String, Value>) -> Self {
+        let is = |field: &str| sent.get(field) == Some(&Value::Bool(true));
+        let is_offered = |(_, field): &(&String, &Value)| field["available"] == true;
+        Self {
+            active: is("active"),
+            is_default: is("is_default"),
+            offered: sent.iter().filter(is_offered).map(|(word, _)| word.clone()).collect(),
+        }
+    }
+}
+
+impl PaymentMethodConfiguration {
+    /// Lists the configurations of the account.
+    pub fn list() -> Call<List<Self>> {
+        Call::get("/v1/payment_method_configurations", Form::default().with("limit", &100))
+    }
+
+    /// Whether buyers are shown a method: it is switched on, and the account may use it.
+    pub fn offers(&self, word: &str) -> bool {
+        self.offered.contains(word)
+    }
+}
+
+const CONFIGURATIONS: &str = "/v1/billing_portal/configurations";
+
+/// The features of a portal, and the page on which a buyer logs in by e-mail.
+const SETTINGS: [(&str, &str); 6] = [
+    ("features[invoice_history][enabled]", "true"),
+    ("features[payment_method_update][enabled]", "true"),
+    ("features[subscription_cancel][enabled]", "true"),
+    ("features[subscription_cancel][mode]", "at_period_end"),
+    ("features[subscription_update][enabled]", "false"),
+    ("login_page[enabled]", "true"),
+];
+
+/// A visit of one buyer, who is logged in by its address.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct PortalSession {
+    /// The page's address, which is valid for a few minutes.
+    pub url: String,
+}
+
+impl PortalSession {
+    /// Opens the portal for a customer, as the account's default configuration has it. `return_url` is the address that the
+    /// buyer returns to.
+    pub fn create(customer: &ObjectId, return_url: &str) -> Call<Self> {
+        let form = Form::default().with("customer", customer).with("return_url", return_url);
+        Call::post("/v1/billing_portal/sessions", form, None)
+    }
+}
+
+/// A configuration of the portal. Sessions use the account's default, which only the dashboard creates.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct PortalConfiguration {
+    /// Its id, `bpc_…`.
+    pub id: ObjectId,
+    pub active: bool,
+    /// Whether sessions use it.
+    pub is_default: bool,
+    pub login_page: LoginPage,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct LoginPage {
+    pub enabled: bool,
+    /// The page's address, if it is enabled. It is the same for all buyers, who log in by e-mail.
+    pub url: Option<String>,
+}
+
+impl PortalConfiguration {
+    /// Creates a configuration with which a buyer cancels at the end of the period, changes the card and sees invoices.
+    pub fn create(key: IdempotencyKey) -> Call<Self> {
+        Call::post(CONFIGURATIONS, settings(), Some(key))
+    }
+
+    /// Gives a configuration the same settings, and makes it active.
+    pub fn update(id: &ObjectId) -> Call<Self> {
+        Call::post(path("billing_portal/configurations", id), settings().with("active", &true), None)
+    }
+
+    /// Lists the active configurations, newest first.
+    pub fn list() -> Call<List<Self>> {
+        Call::get(CONFIGURATIONS, Form::default().with("active", &true).with("limit", &100))
+    }
+}
+
+fn settings() -> Form {
+    SETTINGS.iter().fold(Form::default(), |form, (name, value)| form.with(*name, *value))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -163,5 +264,14 @@ mod tests {
         let endpoint: WebhookEndpoint = serde_json::from_str(text).unwrap();
         assert_eq!(endpoint.secret.as_ref().unwrap().expose(), "whsec_hidden");
         assert!(!format!("{endpoint:?}").contains("hidden"));
+    }
+
+    #[test]
+    fn a_configuration_offers_what_is_available() {
+        let text = r#"{"id": "pmc_1", "active": true, "is_default": true, "name": "Default", "parent": null,
+            "card": {"available": true, "display_preference": {"preference": "on", "value": "on"}},
+            "klarna": {"available": false, "display_preference": {}}}"#;
+        let found: PaymentMethodConfiguration = serde_json::from_str(text).unwrap();
+        assert_eq!(["card", "klarna", "paypal", "name"].map(|word| found.offers(word)), [true, false, false, false]);
     }
 }

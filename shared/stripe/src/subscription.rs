@@ -1,11 +1,8 @@
 //! Subscriptions and the invoices that they are paid by.
 
-use crate::call::{Call, path};
-use crate::form::Form;
-use crate::list::{List, Metadata};
-use crate::names::names;
+use crate::call::{Call, Form, path};
 use crate::objects::{Address, Expandable, PaymentIntent};
-use crate::values::ObjectId;
+use crate::values::{List, Metadata, ObjectId, names};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 

@@ -1,4 +1,5 @@
-//! Texts that are checked once: keys, ids and addresses.
+//! Values with a shape of their own, parts that several objects have in common, and words of the API that may become
+//! more.
 
 use http::{HeaderValue, Uri};
 use serde::Deserialize;
@@ -192,6 +193,55 @@ impl Default for ApiBase {
         Self("https://api.stripe.com".to_owned())
     }
 }
+
+/// The metadata of an object, for us.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+pub struct Metadata {
+    pub order: Option<String>,
+    pub attempt: Option<String>,
+}
+
+/// A page of a list, newest first.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct List<T> {
+    pub data: Vec<T>,
+    /// Whether more follow after the last one.
+    pub has_more: bool,
+}
+
+/// An enum of words. A word that is not in the list is kept as `Other`.
+macro_rules! names {
+    ($(#[$about:meta])* $type:ident { $($(#[$note:meta])* $variant:ident = $word:literal,)+ }) => {
+        $(#[$about])*
+        #[derive(Debug, Clone, PartialEq, Eq, serde::Deserialize)]
+        #[serde(from = "String")]
+        pub enum $type {
+            $($(#[$note])* $variant,)+
+            /// A word that this crate does not know.
+            Other(String),
+        }
+
+        impl $type {
+            pub fn as_str(&self) -> &str {
+                match self {
+                    $(Self::$variant => $word,)+
+                    Self::Other(word) => word,
+                }
+            }
+        }
+
+        impl From<String> for $type {
+            fn from(word: String) -> Self {
+                match word.as_str() {
+                    $($word => Self::$variant,)+
+                    _ => Self::Other(word),
+                }
+            }
+        }
+    };
+}
+
+pub(crate) use names;
 
 #[cfg(test)]
 mod tests {

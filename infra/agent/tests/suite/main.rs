@@ -4,10 +4,8 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot continue has failed")]
 #![expect(clippy::print_stdout, reason = "figures for infra/scripts/prove")]
 
-mod console;
 mod dialects;
 mod kills;
-mod many;
 mod outages;
 mod responses;
 mod store;

@@ -1,8 +1,7 @@
 //! A running game server: its start, its loop of polls, and what is done to it at the console.
 
 use super::SHOWN;
-use super::calls::{Calls, QueueRow};
-use super::plugin::{Place, Plugin};
+use super::plugin::{Calls, Place, Plugin, QueueRow};
 use super::rcon::Switch;
 use archive::private::write_whole;
 use serde::{Deserialize, Serialize};

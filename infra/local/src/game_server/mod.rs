@@ -1,25 +1,31 @@
-//! Game servers for the demo: each speaks the protocol of the vendor's plugin with the API, but the last one has RCON and an
-//! agent beside it. The page `/console` of the demo shows them. No deployment has any of this.
+//! Game servers for the demo: each speaks the protocol of the vendor's plugin with the API, but the last one has RCON
+//! and an agent beside it. The page `/console` of the demo shows them. No deployment has any of this.
 
-mod calls;
 mod live;
 pub mod plugin;
 pub mod rcon;
-mod with_agent;
 
 use crate::data;
-use crate::error::StartError;
+use crate::options::StartError;
+use agent::clock::SystemClock;
+use agent::config::Config;
+use agent::run::Agent;
 use live::{Action, GameServer};
+use rcon::{Options, RconServer, Switch};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use shared::clock::Clock;
 use shared::model::{Server, ServerId};
 use shared::shop::delivery::{ServerKey, add_key, server_of};
 use shared::table::Db;
+use std::net::SocketAddr;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
+use std::{fs, io};
 use tempfile::TempDir;
-use with_agent::WithAgent;
+use tokio::sync::watch;
+use tracing::instrument::WithSubscriber as _;
+use tracing::subscriber::NoSubscriber;
 
 /// The most commands of a server that the console shows.
 const SHOWN: usize = 100;
@@ -111,4 +117,75 @@ async fn valid_key(db: &Db, clock: &dyn Clock, id: ServerId, known: Option<Strin
         return Ok(known.unwrap_or_default());
     }
     Ok(add_key(db, clock, id).await.map_err(failed)?.0)
+}
+
+/// The password of the stand-in, which listens on this machine only.
+const PASSWORD: &str = "ember";
+
+#[derive(Debug)]
+struct WithAgent {
+    rcon: RconServer,
+    /// The reason why the agent has ended, if it has.
+    ended: Arc<OnceLock<String>>,
+}
+
+impl WithAgent {
+    /// Starts a game server, and an agent with its files in a folder.
+    async fn start(api: &str, key: String, folder: &Path) -> Result<Self, StartError> {
+        let rcon = RconServer::start(Options::new(0, PASSWORD)).await?;
+        let mut agent = agent(api, &key, rcon.address, folder).map_err(StartError::GameServers)?;
+        let ended: Arc<OnceLock<String>> = Arc::default();
+        let note = Arc::clone(&ended);
+        let work = async move {
+            if let Err(error) = agent.run().await {
+                _ = note.set(format!("The agent has ended: {error}."));
+            }
+        };
+        // What goes wrong is asked for at the console: it is not an error of the local server.
+        tokio::spawn(work.with_subscriber(NoSubscriber::new()));
+        Ok(Self { rcon, ended })
+    }
+
+    /// The server as the console shows it: as one with the plugin, and the responses of its console.
+    fn shown(&self) -> Value {
+        let ran = self.rcon.console().ran();
+        let commands = (1..).zip(&ran).map(|(id, ran)| json!({ "id": id, "text": ran.text, "response": ran.response }));
+        let commands: Vec<Value> = commands.collect();
+        json!({
+            "power": "running", "is_silent": false, "logins": [],
+            "note": self.ended.get().map_or("", String::as_str),
+            "switch": self.rcon.switch(),
+            "players": self.rcon.console().players(),
+            "commands": commands.iter().rev().take(SHOWN).collect::<Vec<_>>(),
+        })
+    }
+
+    /// Does what was asked for at the console; what only a server with the plugin can do is left out.
+    fn act(&self, action: Action) {
+        match action {
+            Action::Join { player } => self.rcon.console().join(player.trim()),
+            Action::Leave { player } => self.rcon.console().leave(&player),
+            Action::Switch { to } => {
+                self.rcon.turn(to);
+                if to == Switch::Refuse {
+                    self.rcon.hang_up();
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// An agent that is never asked to end. Its journal is free once it is dropped.
+fn agent(api: &str, key: &str, rcon: SocketAddr, folder: &Path) -> io::Result<Agent> {
+    let file = folder.join("agent.yaml");
+    let text = format!(
+        "store: {api}/plugin/\nrcon: {{address: \"{rcon}\", protocol: source}}\nplayers: minecraft\njournal: ./journal\n"
+    );
+    fs::create_dir_all(folder)?;
+    fs::write(&file, text)?;
+    let secret = |name: &str| Some(if name == "AGENT_KEY" { key } else { PASSWORD }.to_owned());
+    let config = Config::read(&file, secret).map_err(io::Error::other)?;
+    let (_, stop) = watch::channel(false);
+    Agent::new(config, Arc::new(SystemClock::default()), stop).map_err(io::Error::other)
 }

@@ -1,6 +1,6 @@
 //! The schemas that the document's operations refer to.
 
-use crate::endpoints::{Reference, json, reference};
+use crate::{Reference, json, reference};
 use serde_json::{Map, Value, json};
 use shared::model::LARGEST_ID;
 use std::collections::{BTreeMap, BTreeSet};
@@ -160,5 +160,5 @@ fn lines(text: &str) -> String {
 
 /// A name with a capital letter.
 fn capital(name: &str) -> String {
-    crate::render::sentence(name)
+    crate::page::sentence(name)
 }

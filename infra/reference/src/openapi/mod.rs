@@ -1,7 +1,6 @@
 //! The OpenAPI 3.1 document of the interface, `infra/openapi.json`.
 
 mod components;
-mod errors;
 mod operation;
 mod responses;
 

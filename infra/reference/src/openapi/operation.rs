@@ -1,9 +1,9 @@
 //! One operation: a method and a path of an endpoint.
 
 use super::components::Components;
-use crate::endpoints::{Documented, json};
-use crate::render::sentence;
+use crate::page::sentence;
 use crate::samples::Sample;
+use crate::{Documented, json};
 use serde_json::{Map, Value, json};
 use shared::endpoint::{Access, Cache, InputKind};
 use std::fmt::Write;

@@ -1,9 +1,9 @@
-//! The responses of an operation: every status with its schema, headers and examples.
+//! The responses of an operation: every status with its schema, headers and examples. The schemas of the bodies of
+//! refusals and errors follow from the bodies that the service's code makes.
 
 use super::components::Components;
-use super::errors;
 use super::operation::Operation;
-use crate::endpoints::json;
+use crate::json;
 use crate::samples::Sample;
 use serde_json::{Map, Value, json};
 use shared::endpoint::OtherResponse;
@@ -100,8 +100,8 @@ fn add_body(status: &mut Status, components: &Components, response: &OtherRespon
     let schemas = status.schemas.entry("application/json".to_owned()).or_default();
     let Ok(body) = serde_json::from_str::<Value>(&response.body) else { return };
     let known: Vec<&Value> = schemas.iter().flat_map(|schema| components.alternatives(schema)).collect();
-    if !errors::is_among(&known, &body) {
-        schemas.push(errors::schema(&body));
+    if !is_among(&known, &body) {
+        schemas.push(schema(&body));
     }
     let kind = if response.status < 500 { "refusal" } else { "error" };
     let name = format!("{kind}{}", status.examples.len() + 1);
@@ -153,4 +153,33 @@ fn headers(operation: Operation<'_>, code: u16, status: &Status) -> Value {
     let headers = names.into_iter().map(|name| (name, name)).chain(cookie.map(|component| ("Set-Cookie", component)));
     let reference = |component: &str| json!({"$ref": format!("#/components/headers/{component}")});
     Value::Object(headers.map(|(name, component)| (name.to_owned(), reference(component))).collect())
+}
+
+/// The schema of a body that consists of flags and texts.
+pub fn schema(body: &Value) -> Value {
+    let fields = body.as_object().into_iter().flatten();
+    let properties: Map<String, Value> = fields.map(|(name, value)| (name.clone(), property(name, value))).collect();
+    let required: Vec<&String> = properties.keys().collect();
+    json!({"type": "object", "required": required, "properties": properties})
+}
+
+fn property(name: &str, value: &Value) -> Value {
+    match (name, value) {
+        ("message" | "error", Value::String(_)) => {
+            json!({"type": "string", "description": "The reason, as a text for people. Texts can change."})
+        }
+        (_, Value::String(text)) => json!({"const": text, "description": format!("Always `{text}`.")}),
+        (_, value) => json!({"const": value, "description": format!("Always {value}.")}),
+    }
+}
+
+/// Whether a body of one of these schemas can be `body`: it has the same fields.
+pub fn is_among(alternatives: &[&Value], body: &Value) -> bool {
+    let names = |value: Option<&Value>| -> Vec<String> {
+        let mut names: Vec<String> =
+            value.and_then(Value::as_object).into_iter().flat_map(Map::keys).cloned().collect();
+        names.sort();
+        names
+    };
+    alternatives.iter().any(|schema| names(schema.get("properties")) == names(Some(body)))
 }

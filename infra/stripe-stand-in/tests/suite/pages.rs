@@ -1,5 +1,6 @@
 //! The stand-in's pages and webhooks.
 
+use crate::session_with;
 use bytes::Bytes;
 use http::{Request, Response, StatusCode};
 use http_body_util::{BodyExt as _, Full};
@@ -13,9 +14,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, AtomicUsize, Ordering};
 use std::time::Duration;
 use stripe::{
-    ApiBase, Client, Event, EventKind, IdempotencyKey, Line, NewSession, NewSubscription, NewTax, NewWebhookEndpoint,
-    PaymentStatus, PortalConfiguration, PortalSession, SecretKey, Session, SessionStatus, Subscription,
-    SubscriptionStatus, WebhookEndpoint, WebhookSecret, webhook,
+    ApiBase, Client, Event, EventKind, IdempotencyKey, Line, NewSubscription, NewWebhookEndpoint, PaymentStatus,
+    PortalConfiguration, PortalSession, SecretKey, Session, SessionStatus, Subscription, SubscriptionStatus,
+    WebhookEndpoint, WebhookSecret, webhook,
 };
 use stripe_stand_in::{Action, Options, StandIn, Switches, start};
 use tokio::net::TcpListener;
@@ -77,22 +78,9 @@ impl Store {
 
     async fn session_with(&self, subscription: Option<NewSubscription<'_>>) -> Session {
         let lines = [Line { name: "<b>\"Ember\" & co</b>", amount: 2_500, tax_code: None }];
-        let new = NewSession {
-            order: "order",
-            currency: "eur",
-            lines: &lines,
-            success_url: "http://127.0.0.1:1/flow?order_id=1&checkout_id={CHECKOUT_SESSION_ID}",
-            cancel_url: "http://127.0.0.1:1/checkout",
-            expires_at: SystemClock.seconds() + 3_600,
-            methods: &["card", "sepa_debit"].map(str::to_owned),
-            adaptive: false,
-            three_d_secure: false,
-            invoice: false,
-            subscription,
-            tax: NewTax::None,
-        };
         let key = format!("order-{}", self.keys.fetch_add(1, Ordering::SeqCst));
-        self.client.send(&Session::create(&new, IdempotencyKey::parse(&key).unwrap())).await.unwrap()
+        let call = session_with(&lines, SystemClock.seconds() + 3_600, &key, true, subscription);
+        self.client.send(&call).await.unwrap()
     }
 
     fn act(&self, session: &Session, action: Action) {

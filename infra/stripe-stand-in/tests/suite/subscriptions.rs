@@ -1,6 +1,6 @@
 //! Subscriptions: time, limits, accounts and a restart. Every state is compared by Stripe's own package (`.ci/provider`).
 
-use crate::support::{NOW, Store, client, key, refused, shown, subscription_of};
+use crate::{NOW, Store, client, key, refused, shown, subscription_of};
 use serde_json::{Value, json};
 use std::sync::atomic::Ordering;
 use stripe::{
@@ -163,7 +163,7 @@ async fn a_period_is_three_years_at_most() {
 async fn a_subscription_of_nothing_is_renewed_without_a_payment() {
     let store = Store::open().await;
     let lines = [Line { name: "Free", amount: 0, tax_code: None }];
-    let call = crate::support::session_with(&lines, NOW + 3_600, "free", false, Some(MONTHLY));
+    let call = crate::session_with(&lines, NOW + 3_600, "free", false, Some(MONTHLY));
     let session = store.client.send(&call).await.unwrap();
     store.act(session.id.as_str(), &[Action::Pay, Action::Renew]);
     assert!(store.stand_in.act(session.id.as_str(), &Action::FailRenewal).is_err());
@@ -183,7 +183,7 @@ async fn another_account_does_not_see_a_subscription() {
     let (own, other) = (client(&stand_in, KEY), client(&stand_in, other));
     let now = shared::clock::Clock::seconds(&shared::clock::SystemClock);
     let lines = [Line { name: "Squire", amount: 1_998, tax_code: None }];
-    let call = || crate::support::session_with(&lines, now + 3_600, "own", false, Some(MONTHLY));
+    let call = || crate::session_with(&lines, now + 3_600, "own", false, Some(MONTHLY));
     let session = own.send(&call()).await.unwrap();
     stand_in.act(session.id.as_str(), &Action::Pay).unwrap();
     let session = own.send(&Session::retrieve(&session.id)).await.unwrap();
@@ -210,7 +210,7 @@ async fn a_subscription_is_kept_across_a_restart() {
     let now = shared::clock::Clock::seconds(&shared::clock::SystemClock);
     let lines = [Line { name: "Squire", amount: 1_998, tax_code: None }];
     let stand_in = start(options()).await.unwrap();
-    let call = crate::support::session_with(&lines, now + 3_600, "kept", false, Some(MONTHLY));
+    let call = crate::session_with(&lines, now + 3_600, "kept", false, Some(MONTHLY));
     let session = client(&stand_in, KEY).send(&call).await.unwrap();
     stand_in.act(session.id.as_str(), &Action::Pay).unwrap();
     // A call writes the file.

@@ -1,5 +1,4 @@
 use super::*;
-use crate::row::UNREADABLE;
 use serde::Deserialize;
 
 #[derive(Debug, PartialEq, Deserialize)]

@@ -1,8 +1,7 @@
 //! Operations on an engine: what is read is what was written, and refusals carry their fields.
 
-use crate::engine::Engines;
-use crate::operation::{Operation, key, number, text, transaction, update};
-use crate::outcome::Failure;
+use crate::Engines;
+use crate::operation::{Failure, Operation, key, number, text, transaction, update};
 use aws_sdk_dynamodb::operation::update_item::UpdateItemInput;
 use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::{AttributeValue, Put, TransactWriteItem};

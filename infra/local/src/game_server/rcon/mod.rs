@@ -1,18 +1,19 @@
-//! A game server with Source RCON, as Minecraft speaks it. On request it misbehaves, or speaks another dialect: see [`Switch`].
+//! A game server with Source RCON, as Minecraft speaks it: its players, and the responses that Minecraft gives. On
+//! request it misbehaves, or speaks another dialect: see [`Switch`].
 
-mod console;
-mod packet;
 mod server;
 
-pub use console::{Console, Ran};
 pub use server::{Moment, Options, RconServer};
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+use sha2::{Digest as _, Sha256};
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// The command at the console that turns a switch, for example `stand-in hang`.
-pub const COMMAND: &str = "stand-in";
+const SWITCHES: &str = "stand-in";
 
 /// A fault. A drop and a crash happen once; the others stay until there is another one. Questions for the list of players have
 /// only the faults that concern everything.
@@ -71,7 +72,7 @@ impl Switch {
         match self {
             Self::OnePacket => usize::MAX,
             Self::Split => SPLIT,
-            _ => packet::LARGEST_TEXT,
+            _ => server::LARGEST_TEXT,
         }
     }
 
@@ -81,4 +82,151 @@ impl Switch {
             _ => Duration::ZERO,
         }
     }
+}
+
+/// The most players.
+const SLOTS: usize = 5_000;
+
+/// A command that ran.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Ran {
+    pub text: String,
+    pub response: String,
+}
+
+/// A console, and who is on the server.
+#[derive(Debug, Default)]
+pub struct Console(Mutex<Inner>);
+
+#[derive(Debug, Default)]
+struct Inner {
+    /// By their names in small letters.
+    online: BTreeMap<String, String>,
+    ran: Vec<Ran>,
+    has_no_plugins: bool,
+    is_offline: bool,
+}
+
+impl Console {
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn join(&self, player: &str) {
+        self.inner().online.insert(player.to_lowercase(), player.to_owned());
+    }
+
+    pub fn leave(&self, player: &str) {
+        self.inner().online.remove(&player.to_lowercase());
+    }
+
+    pub fn all_leave(&self) {
+        self.inner().online.clear();
+    }
+
+    /// From now on it is a server without plugins, on which no command has the name of who brought it.
+    pub fn lose_plugins(&self) {
+        self.inner().has_no_plugins = true;
+    }
+
+    /// From now on it is a server in offline mode, which does not ask who its players are.
+    pub fn go_offline(&self) {
+        self.inner().is_offline = true;
+    }
+
+    #[must_use]
+    pub fn players(&self) -> Vec<String> {
+        self.inner().online.values().cloned().collect()
+    }
+
+    /// Commands that ran, oldest first, without requests for the list of players.
+    #[must_use]
+    pub fn ran(&self) -> Vec<Ran> {
+        self.inner().ran.clone()
+    }
+
+    /// Runs a command and returns the response.
+    pub fn run(&self, text: &str) -> String {
+        let command = bare(text);
+        let words: Vec<&str> = command.split_whitespace().collect();
+        let mut inner = self.inner();
+        if inner.has_no_plugins && text.starts_with("minecraft:") {
+            return "Unknown or incomplete command, see below for error".to_owned() + text + "<--[HERE]";
+        }
+        if is_question(text) {
+            return inner.list(words.get(1) == Some(&"uuids"));
+        }
+        let response = inner.respond(command, &words);
+        inner.ran.push(Ran { text: text.to_owned(), response: response.clone() });
+        response
+    }
+}
+
+fn bare(text: &str) -> &str {
+    let command = text.strip_prefix('/').unwrap_or(text);
+    command.strip_prefix("minecraft:").unwrap_or(command)
+}
+
+/// Whether a command asks for the list of players.
+fn is_question(text: &str) -> bool {
+    bare(text).split_whitespace().next() == Some("list")
+}
+
+impl Inner {
+    fn list(&self, uuids: bool) -> String {
+        let version = if self.is_offline { 0x30 } else { 0x40 };
+        let shown = |name: &String| if uuids { format!("{name} ({})", uuid(name, version)) } else { name.clone() };
+        let names: Vec<String> = self.online.values().map(shown).collect();
+        format!("There are {} of a max of {SLOTS} players online: {}", names.len(), names.join(", "))
+    }
+
+    fn respond(&mut self, command: &str, words: &[&str]) -> String {
+        if let ["kick", player] = words {
+            let kicked = self.online.remove(&player.to_lowercase());
+            return kicked.map_or_else(|| "No player was found".to_owned(), |player| format!("Kicked {player}"));
+        }
+        let known = |name: &str| self.online.get(&name.to_lowercase());
+        match words {
+            ["give", player, item, rest @ ..] => match known(player) {
+                Some(player) => format!("Gave {} [{}] to {player}", rest.first().unwrap_or(&"1"), title(item)),
+                None => "No player was found".to_owned(),
+            },
+            ["clear", player, item, ..] => match known(player) {
+                Some(player) => format!("Removed 1 item(s) [{}] from player {player}", title(item)),
+                None => "No player was found".to_owned(),
+            },
+            ["lp", "user", player, "parent", "add", group] => {
+                format!("[LP] {} now inherits permissions from {group} in context global.", player.to_lowercase())
+            }
+            ["lp", "user", player, "parent", "remove", group] => {
+                format!("[LP] {} no longer inherits permissions from {group} in context global.", player.to_lowercase())
+            }
+            ["say", ..] => String::new(),
+            ["echo", ..] => command.strip_prefix("echo ").unwrap_or_default().to_owned(),
+            // Minecraft joins the lines of a response without a separator.
+            ["help", ..] => {
+                (1..=400).map(|number| format!("/command{number} (<targets>|<ä>)")).collect::<Vec<_>>().concat()
+            }
+            _ => format!("Unknown or incomplete command, see below for error{command}<--[HERE]"),
+        }
+    }
+}
+
+/// `firework_rocket` as `Firework Rocket`.
+fn title(item: &str) -> String {
+    let words = item.rsplit(':').next().unwrap_or(item).split('_').map(|word| {
+        let mut letters = word.chars();
+        letters.next().map(|first| first.to_uppercase().chain(letters).collect::<String>()).unwrap_or_default()
+    });
+    words.collect::<Vec<_>>().join(" ")
+}
+
+/// A UUID, always the same for a name. Accounts have those of version 4, names alone those of version 3.
+fn uuid(name: &str, version: u8) -> String {
+    let mut bytes: [u8; 16] = std::array::from_fn(|_| 0);
+    bytes.copy_from_slice(&Sha256::digest(name.to_lowercase())[..16]);
+    bytes[6] = bytes[6] & 0x0f | version;
+    bytes[8] = bytes[8] & 0x3f | 0x80;
+    let text = hex::encode(bytes);
+    format!("{}-{}-{}-{}-{}", &text[..8], &text[8..12], &text[12..16], &text[16..20], &text[20..])
 }

@@ -1,15 +1,14 @@
-//! The listener and its connections.
+//! The listener, its connections, and packets of Source RCON as a server reads and writes them. Independent of the
+//! crate `rcon`, so that neither hides a mistake of the other.
 
-use super::console::{self, Console};
-use super::packet::{self, Request};
-use super::{COMMAND, Switch};
-use crate::error::StartError;
+use super::{Console, SWITCHES, Switch};
+use crate::game_server::rcon;
+use crate::options::StartError;
 use crate::server::listen;
-use std::fmt;
-use std::io;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+use std::{fmt, io};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
@@ -133,33 +132,33 @@ impl Shared {
     }
 
     async fn talk(&self, stream: &mut TcpStream) -> io::Result<()> {
-        let (mut buffer, mut is_admitted) = ([0; packet::LARGEST_REQUEST], false);
+        let (mut buffer, mut is_admitted) = ([0; LARGEST_REQUEST], false);
         loop {
             let length = stream.read(&mut buffer).await?;
             let Some(Request { id, kind, text }) = Request::read(&buffer[..length]) else { return Ok(()) };
             match kind {
-                packet::LOGIN => {
+                LOGIN => {
                     is_admitted = self.switch() != Switch::Refuse && text == self.options.password;
                     let id = if is_admitted { id } else { -1 };
-                    self.send(stream, id, packet::COMMAND, "").await?;
+                    self.send(stream, id, COMMAND, "").await?;
                 }
-                packet::COMMAND if !is_admitted => self.send(stream, -1, packet::COMMAND, "").await?,
-                packet::COMMAND => self.command(stream, id, &text).await?,
+                COMMAND if !is_admitted => self.send(stream, -1, COMMAND, "").await?,
+                COMMAND => self.command(stream, id, &text).await?,
                 _ if self.switch() == Switch::Unmarked => {}
                 _ if self.switch() == Switch::EndsAtMarker => return Ok(()),
-                _ => self.send(stream, id, packet::RESPONSE, &format!("Unknown request {kind:x}")).await?,
+                _ => self.send(stream, id, RESPONSE, &format!("Unknown request {kind:x}")).await?,
             }
         }
     }
 
     async fn command(&self, stream: &mut TcpStream, id: i32, text: &str) -> io::Result<()> {
         let words: Vec<&str> = text.split_whitespace().collect();
-        if let [COMMAND, words @ ..] = words.as_slice() {
-            return self.send(stream, id, packet::RESPONSE, &self.own(words)).await;
+        if let [SWITCHES, words @ ..] = words.as_slice() {
+            return self.send(stream, id, RESPONSE, &self.own(words)).await;
         }
         (self.options.watch)(Moment::Received, text);
         let switch = match self.switch() {
-            Switch::Drop | Switch::Crash | Switch::Late(_) if console::is_question(text) => Switch::None,
+            Switch::Drop | Switch::Crash | Switch::Late(_) if rcon::is_question(text) => Switch::None,
             switch => switch,
         };
         match switch {
@@ -178,11 +177,11 @@ impl Shared {
         tokio::time::sleep(switch.delay()).await;
         if switch == Switch::Drop {
             self.turn(Switch::None);
-            let packets = packet::responses(id, packet::RESPONSE, &response, switch.most()).concat();
+            let packets = responses(id, RESPONSE, &response, switch.most()).concat();
             stream.write_all(&packets[..packets.len() / 2]).await?;
             return Err(io::ErrorKind::ConnectionReset.into());
         }
-        self.send(stream, id, packet::RESPONSE, &response).await?;
+        self.send(stream, id, RESPONSE, &response).await?;
         (self.options.watch)(Moment::Responded, text);
         Ok(())
     }
@@ -203,7 +202,7 @@ impl Shared {
     async fn send(&self, stream: &mut TcpStream, id: i32, kind: i32, text: &str) -> io::Result<()> {
         let switch = self.switch();
         let id = if switch == Switch::ZeroIds && id > 0 { 0 } else { id };
-        for packet in packet::responses(id, kind, text, switch.most()) {
+        for packet in responses(id, kind, text, switch.most()) {
             if switch == Switch::Pieces {
                 for piece in packet.chunks(packet.len().div_ceil(4).max(3)) {
                     stream.write_all(piece).await?;
@@ -214,5 +213,53 @@ impl Shared {
             }
         }
         Ok(())
+    }
+}
+
+/// The type of a login.
+pub const LOGIN: i32 = 3;
+/// The type of a command, and of the response to a login.
+pub const COMMAND: i32 = 2;
+/// The type of a response to a command.
+pub const RESPONSE: i32 = 0;
+/// The most bytes that Minecraft reads at once; a request is one read.
+pub const LARGEST_REQUEST: usize = 1_460;
+/// The most characters of a response.
+pub const LARGEST_TEXT: usize = 4_096;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Request {
+    pub id: i32,
+    pub kind: i32,
+    pub text: String,
+}
+
+impl Request {
+    /// The request that one read returned. Like Minecraft, this takes nothing but exactly one packet.
+    pub fn read(bytes: &[u8]) -> Option<Self> {
+        let number = |at: usize| Some(i32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
+        let rest = bytes.get(12..)?;
+        if usize::try_from(number(0)?).ok()? != bytes.len() - 4 || rest.len() < 2 {
+            return None;
+        }
+        let text = rest.split(|byte| *byte == 0).next().unwrap_or_default();
+        Some(Self { id: number(4)?, kind: number(8)?, text: String::from_utf8_lossy(text).into_owned() })
+    }
+}
+
+/// The packets of a response, of at most `most` characters each: a text has at least one.
+pub fn responses(id: i32, kind: i32, text: &str, most: usize) -> Vec<Vec<u8>> {
+    let mut rest = text;
+    let mut packets = Vec::new();
+    loop {
+        let end = rest.char_indices().nth(most).map_or(rest.len(), |(at, _)| at);
+        let (part, after) = rest.split_at(end);
+        let length = i32::try_from(part.len() + 10).unwrap_or_default();
+        let head = [length, id, kind].map(i32::to_le_bytes).concat();
+        packets.push([&head, part.as_bytes(), &[0, 0]].concat());
+        rest = after;
+        if rest.is_empty() {
+            return packets;
+        }
     }
 }

@@ -1,3 +1,0 @@
-//! Helpers of several endpoints of this function.
-
-pub mod game_login;

@@ -1,7 +1,0 @@
-//! Helpers of several endpoints of this function.
-
-pub mod content;
-pub mod ids;
-pub mod key;
-pub mod path;
-pub mod reply;
