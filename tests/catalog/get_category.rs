@@ -2,7 +2,7 @@
 
 use crate::support::{STALE, all, by_id, fill_cart, item, open_to_guests, republish, subscribe};
 use aws_sdk_dynamodb::types::AttributeValue;
-use publish::files::{Decimal, IntervalFile};
+use publish::files::{Decimal, IntervalFile, RequiresFile};
 use serde_json::{Value, json};
 use shared::clock::Clock;
 use shared::model::ItemId;
@@ -269,4 +269,30 @@ async fn a_rendered_page_shows_later_sales() {
     crate::support::put(&store, count).await;
     store.clock.advance(STALE);
     assert_eq!(shown().await, json!([200, 200, 20, 0, true]));
+}
+
+#[tokio::test]
+async fn who_owns_what_an_item_elsewhere_requires_does_not_share_the_page_of_others() {
+    let store = open_to_guests().await;
+    republish(&store, |files| {
+        files.store.content.guest_mode = true;
+        item(files, 511).requires = Some(RequiresFile::All(vec![101.into()]));
+        item(files, 511).excludes = vec![401.into()];
+    })
+    .await;
+    // Thornwick owns the rank; caches are warm from the second round on.
+    for _ in 0..3 {
+        for (user, is_unavailable) in [("Thornwick", false), ("Pebble", true)] {
+            let embers = detail(&store, user, "embers/bazaar").await;
+            let seen = by_id(&embers["items"], 511);
+            assert_eq!(seen["is_unavailable"], is_unavailable, "{user}");
+            assert_eq!(seen["unavailable_because"].is_string(), is_unavailable, "{user}");
+        }
+        let guest = store.send(Call::post("/categories/get/embers/bazaar")).await.json();
+        assert_eq!(by_id(&guest["items"], 511)["is_unavailable"], false, "who is not known may own it");
+    }
+    let call = Call::post("/items/get/511").token(&store.token("Pebble"));
+    let seen = store.send(call).await.json();
+    assert!(seen["unavailable_because"].as_str().unwrap().contains("first"), "{seen}");
+    assert_eq!(seen["requires"][0][0]["id"], 101);
 }

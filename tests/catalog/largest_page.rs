@@ -26,6 +26,7 @@ fn subcategory(like: &ItemFile, id: u64, items: u64) -> CategoryFile {
         from: None,
         until: None,
         cumulative: false,
+        one_of: false,
         comparison: Vec::new(),
         items: (0..items).map(item).collect(),
         subcategories: Vec::new(),

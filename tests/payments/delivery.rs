@@ -1,7 +1,8 @@
 //! POST /payments/delivery: how far the lines of an order are delivered.
 
-use super::support::{act, add, begin, call, create, enter, login};
+use super::support::{act, add, begin, call, create, enter, login, refused, stored};
 use crate::support::{fields, item, republish};
+use publish::files::{ChooseFile, Decimal};
 use serde_json::{Value, json};
 use shared::model::{CommandId, TaxMode, TaxPrices};
 use shared::shop::delivery::done;
@@ -203,4 +204,45 @@ async fn a_refund_says_how_much_and_a_checkout_that_ended_that_nothing_was_charg
     let left = create(&store, &token).await;
     act(&store, &left, &Action::Expire).await;
     assert_eq!(lines(&store, &token, &left.order).await["is_uncharged"], true);
+}
+
+#[tokio::test]
+async fn a_bundle_is_bought_with_a_choice_and_named_once_with_its_price() {
+    let store = TestStore::open().await;
+    republish(&store, |files| {
+        files.store.content.commands.clear();
+        let bundle = item(files, 404);
+        (bundle.name, bundle.user_limit, bundle.promotion) = ("Party".to_owned(), None, None);
+        bundle.price = Some(Decimal("7.00".to_owned().into()));
+        bundle.bundle = vec![DRUMS.into()];
+        let from = vec![302.into(), 201.into()];
+        bundle.choose = Some(ChooseFile { from, count: 1.into(), name: "Extra".to_owned() });
+    })
+    .await;
+    let token = login(&store, "Buyer").await;
+    let shown = call(&store, &token, "/items/get/404", &json!({})).await.json();
+    assert_eq!((&shown["parts"][0]["id"], shown["choices"].as_array().unwrap().len()), (&json!(DRUMS), 2));
+    let page = store.send(Call::get("/shop/item/404")).await.text;
+    assert!(page.contains("In it:") && page.contains("You choose in the cart, 1 of:"), "{page}");
+    add(&store, &token, 404, 2).await;
+    let cart = call(&store, &token, "/cart/get", &json!({})).await.json();
+    let variable = &cart["items"][0]["vars"][0];
+    assert_eq!((&variable["name"], variable["variables"].as_array().unwrap().len()), (&json!("Extra"), 2));
+    let missing = refused(&store, &token, &json!({})).await;
+    assert_eq!(missing, "\"Party\" is not complete: \"Extra\" is missing.");
+    let (line, name) = (&cart["items"][0]["cid"], &variable["variables"][0]["value"]);
+    let choice = json!({ "var_id": variable["id"], "var_value": name });
+    let set = call(&store, &token, &format!("/cart/setVariable/{line}"), &choice).await;
+    assert_eq!(set.status, 200, "{}", set.text);
+    let begun = create(&store, &token).await;
+    act(&store, &begun, &Action::Pay).await;
+    let order = lines(&store, &token, &begun.order).await;
+    assert_eq!(order["lines"].as_array().unwrap().len(), 1, "{order}");
+    let party = &order["lines"][0];
+    assert_eq!((&party["name"], &party["count"], &party["total"]), (&json!("Party"), &json!(2), &json!(14)));
+    assert_eq!(party["state"], "waiting", "its drums are on their way");
+    let stored = stored(&store, &begun.order).await.order;
+    let sold: Vec<(u64, u32)> = stored.lines.iter().map(|line| (line.item.get(), line.count)).collect();
+    assert_eq!(sold, [(404, 2), (DRUMS, 2), (302, 2)]);
+    assert_eq!(stored.total(), stored.price);
 }

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use std::fmt::Write;
 
 const WITH_SALES: bool = true;
-const WITH_PACKS: bool = false;
+const WITH_PACKS: bool = true;
 
 /// The time zone of a store, and how many minutes its clocks are ahead of UTC before and after a change at a second.
 #[derive(Debug, Clone, Copy)]

@@ -14,6 +14,7 @@ use shared::model::{
 use shared::money::{CurrencyFormat, Decimal, date_and_time};
 use shared::rules::price_history::lowest_price;
 use shared::rules::pricing::{Availability, Buyer, Limits, Terms, UpgradeCredit, availability_with_credit};
+use shared::rules::sets::unavailable_because;
 use shared::shop::catalog::{CategoryPage, category_page};
 use shared::table::{StoreError, keys};
 use shared::token::Claim;
@@ -145,6 +146,11 @@ pub struct CatalogItemBody<'a> {
     #[schemars(with = "Decimal")]
     #[schemars(extend("x-beyond-contract" = true))]
     lowest_price: Option<Decimal>,
+    /// Why what the caller owns keeps them from buying the item, as a sentence. Absent otherwise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String")]
+    #[schemars(extend("x-beyond-contract" = true))]
+    unavailable_because: Option<String>,
 }
 
 /// A sale.
@@ -268,7 +274,7 @@ async fn load(state: &State, active: Arc<ActiveVersion>, path: Option<&CategoryP
     let page = category_page(&state.base.published, &active.version, path).await?;
     let Some(page): Option<Arc<CategoryPage<Rendered>>> = page else { return Ok(None) };
     let items = page.categories.iter().flat_map(|category| &category.items);
-    let limited = items.filter(|item| item.active && item.global_limit.is_some()).map(|item| item.id);
+    let limited = items.filter(|item| item.active).flat_map(Item::limited);
     let sold = state.counters.read(&state.base.db, limited, state.base.clock.millis()).await?;
     Ok(Some((page, sold)))
 }
@@ -292,7 +298,10 @@ fn section_body<'a>(
             is_comparison: (!category.comparison.is_empty()).then_some(true),
         },
         items: listed
-            .map(|item| item_body(item, availability_with_credit(item, credit, terms, buyer), config, terms.now))
+            .map(|item| {
+                let availability = availability_with_credit(item, credit, terms, buyer);
+                item_body(item, availability, (buyer, config), terms)
+            })
             .collect(),
     }
 }
@@ -300,9 +309,10 @@ fn section_body<'a>(
 pub fn item_body<'a>(
     item: &'a Item,
     availability: Availability,
-    config: &'a StoreConfig,
-    now: i64,
+    (buyer, config): (Option<Buyer<'_>>, &'a StoreConfig),
+    terms: Terms<'_>,
 ) -> CatalogItemBody<'a> {
+    let now = terms.now;
     let format = CurrencyFormat::new(config.digits);
     CatalogItemBody {
         id: item.id,
@@ -327,6 +337,7 @@ pub fn item_body<'a>(
         available_again_at: availability.available_again_at.map(date_and_time),
         sale: SaleBody::of(availability, config),
         lowest_price: lowest(item, config, now),
+        unavailable_because: unavailable_because(item, terms.sold, buyer),
     }
 }
 

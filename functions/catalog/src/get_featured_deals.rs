@@ -9,6 +9,7 @@ use shared::endpoint::{Endpoint, Error, Json, RoundTrips};
 use shared::model::{ActiveVersion, Deals, ItemId, PublishedItem, Sold, StoreConfig};
 use shared::money::{CurrencyFormat, Decimal, date_and_time};
 use shared::rules::pricing::{Limits, Terms, availability};
+use shared::rules::sets::unavailable_because;
 use shared::table::{StoreError, keys};
 use shared::token::Claim;
 use std::borrow::Cow;
@@ -62,6 +63,11 @@ pub struct Deal<'a> {
     #[schemars(with = "Decimal")]
     #[schemars(extend("x-beyond-contract" = true))]
     lowest_price: Option<Decimal>,
+    /// Why what the caller owns keeps them from buying the item, as a sentence. Absent otherwise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String")]
+    #[schemars(extend("x-beyond-contract" = true))]
+    unavailable_because: Option<String>,
     /// Whether the item is in the caller's cart. False if the caller is not logged in.
     in_cart: bool,
 }
@@ -94,7 +100,7 @@ impl Endpoint for GetFeaturedDeals {
 async fn load(state: &State, active: Arc<ActiveVersion>) -> Result<(Arc<Deals>, Sold), StoreError> {
     let deals: Option<Arc<Deals>> = state.base.published.get(&keys::deals(&active.version)).await?;
     let deals = deals.unwrap_or_default();
-    let limited = deals.0.iter().filter(|deal| deal.item.global_limit.is_some()).map(|deal| deal.item.id);
+    let limited = deals.0.iter().flat_map(|deal| deal.item.limited());
     let sold = state.counters.read(&state.base.db, limited, state.base.clock.millis()).await?;
     Ok((deals, sold))
 }
@@ -108,7 +114,8 @@ async fn buyer(state: &State, claim: Option<Claim>) -> Result<Option<Buyer>, Sto
 
 fn shown<'a>(deal: &'a PublishedItem, terms: Terms<'_>, buyer: Option<&Buyer>, config: &'a StoreConfig) -> Deal<'a> {
     let (item, format) = (&deal.item, CurrencyFormat::new(config.digits));
-    let availability = availability(item, &deal.price_tiers, terms, buyer.map(|buyer| buyer.purchases.at(terms.now)));
+    let caller = buyer.map(|buyer| buyer.purchases.at(terms.now));
+    let availability = availability(item, &deal.price_tiers, terms, caller);
     Deal {
         id: item.id,
         name: &item.name,
@@ -126,6 +133,7 @@ fn shown<'a>(deal: &'a PublishedItem, terms: Terms<'_>, buyer: Option<&Buyer>, c
         available_again_at: availability.available_again_at.map(date_and_time),
         sale: SaleBody::of(availability, config),
         lowest_price: lowest(item, config, terms.now),
+        unavailable_because: unavailable_because(item, terms.sold, caller),
         in_cart: buyer.is_some_and(|buyer| buyer.has_in_cart(item.id)),
     }
 }

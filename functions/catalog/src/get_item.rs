@@ -5,7 +5,8 @@ use crate::get_category::{CatalogItemBody, item_body};
 use lambda_http::http::StatusCode;
 use serde::Serialize;
 use shared::endpoint::{Endpoint, Error, Json, PathId, Refusal, RoundTrips, Visitor};
-use shared::model::{ActiveVersion, ItemId, PeriodUnit, PublishedItem, Sold};
+use shared::model::{ActiveVersion, ItemId, NamedItem, Part, PeriodUnit, PublishedItem, Sold};
+use shared::money::{CurrencyFormat, Decimal};
 use shared::rules::pricing::{Terms, availability};
 use shared::table::{StoreError, keys};
 use std::sync::Arc;
@@ -25,6 +26,25 @@ pub struct Reply<'a> {
     plan: Option<PlanBody>,
     /// Whether the caller's cart holds it; false without a token.
     in_cart: bool,
+    /// Groups of items: a player must own at least one item of each to get this one. Empty if it requires none.
+    requires: &'a [Vec<NamedItem>],
+    /// Items of which a player must own none to get this one.
+    excludes: &'a [NamedItem],
+    /// The items that a bundle gives. Empty if it is not one.
+    parts: Vec<PartBody<'a>>,
+    /// The items of which a buyer of a bundle chooses some, each by a variable. Empty if there is no choice.
+    choices: Vec<PartBody<'a>>,
+}
+
+/// An item of a bundle.
+#[derive(Serialize, schemars::JsonSchema)]
+pub struct PartBody<'a> {
+    /// The item's id.
+    id: ItemId,
+    /// The item's name.
+    name: &'a str,
+    /// Money: its regular price.
+    price: Decimal,
 }
 
 /// How often a subscription is paid: every so many units.
@@ -86,20 +106,33 @@ impl Endpoint for GetItem {
             _ => {}
         }
         let (published, sold) = found.ok_or(Error::Refused(UnknownItem))?;
-        let item = &published.item;
+        let (item, format) = (&published.item, CurrencyFormat::new(active.config.digits));
         let caller = buyer.as_ref().map(|buyer| buyer.purchases.at(now));
-        let availability = availability(item, &published.price_tiers, Terms::of(&active.config, &sold, now), caller);
+        let terms = Terms::of(&active.config, &sold, now);
+        let availability = availability(item, &published.price_tiers, terms, caller);
         Ok(Json::of(&Reply {
-            item: item_body(item, availability, &active.config, now),
+            item: item_body(item, availability, (caller, &active.config), terms),
             gifting: item.gifting,
             is_subs_only: item.is_subscription,
             plan: item.is_subscription.then_some(PlanBody { every: item.plan.every, unit: item.plan.unit }),
             in_cart: buyer.is_some_and(|buyer| buyer.has_in_cart(item.id)),
+            requires: &item.conditions.requires,
+            excludes: &item.conditions.excludes,
+            parts: bodies(item.bundle.as_ref().map(|bundle| &bundle.parts), format),
+            choices: bodies(item.bundle.as_ref().map(|bundle| &bundle.from), format),
         }))
     }
 }
 
-/// The item, and the units sold if it has a global limit; `None` if no item has the id.
+fn bodies(parts: Option<&Vec<Part>>, format: CurrencyFormat) -> Vec<PartBody<'_>> {
+    let body = |part| {
+        let Part { item, name, price, .. }: &Part = part;
+        PartBody { id: *item, name, price: format.money(*price) }
+    };
+    parts.into_iter().flatten().map(body).collect()
+}
+
+/// The item, and the units sold if it or a part of it has a global limit; `None` if no item has the id.
 async fn load(
     state: &State,
     active: Arc<ActiveVersion>,
@@ -108,7 +141,7 @@ async fn load(
     let Some(id) = id else { return Ok(None) };
     let published: Option<Arc<PublishedItem>> = state.base.published.get(&keys::item(&active.version, id)).await?;
     let Some(published) = published else { return Ok(None) };
-    let limited = published.item.global_limit.map(|_| id).into_iter();
+    let limited = published.item.limited();
     let sold = state.counters.read(&state.base.db, limited, state.base.clock.millis()).await?;
     Ok(Some((published, sold)))
 }

@@ -155,8 +155,9 @@ fn body<'a>(
     // Of items with the same sum, the first.
     let top = shown.iter().rev().max_by_key(|(_, paid)| *paid).map(|(published, _)| &published.item);
     let items = shown.iter().map(|(published, _)| {
-        let available = availability(&published.item, &published.price_tiers, Terms::of(config, sold, now), None);
-        item_body(&published.item, available, config, now)
+        let terms = Terms::of(config, sold, now);
+        let available = availability(&published.item, &published.price_tiers, terms, None);
+        item_body(&published.item, available, (None, config), terms)
     });
     ProfileReply {
         display_group: u8::from(group.is_some()),

@@ -8,6 +8,7 @@ use shared::endpoint::{Endpoint, Error, ErrorBody, Json, JsonBody, RoundTrips};
 use shared::http::body;
 use shared::model::{ActiveVersion, CodeText, InternalId, Items, Money, Order, OrderLine, OrderStatus, ServerId};
 use shared::money::{self, CurrencyFormat, Decimal};
+use shared::rules::bundle::folded;
 use shared::rules::delivery::shown::LineState;
 use shared::rules::order::{OrderVisibility, visibility_of};
 use shared::shop::catalog::ItemPlan;
@@ -207,10 +208,11 @@ fn bodies(
         let known = active.config.delivery.servers.iter().filter(|server| ids.contains(&server.id));
         known.map(|server| server.name.clone()).collect()
     };
-    let lines = deliveries.into_iter().zip(&order.lines).map(|(LineDelivery { state, waits_for, .. }, line)| {
+    let shown = deliveries.into_iter().zip(&order.lines).filter(|(_, line)| line.bundle.is_none());
+    let lines = shown.zip(folded(&order.lines)).map(|((LineDelivery { state, waits_for, .. }, _), line)| {
         let (player, ids) = waits_for.map_or((None, Vec::new()), |(player, ids)| (Some(player), ids));
         LineBody {
-            name: name_of(line, items),
+            name: name_of(&line, items),
             state,
             player,
             servers: servers(ids),

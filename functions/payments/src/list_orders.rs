@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use shared::endpoint::{Endpoint, Error, Json, JsonBody, Refusal, RoundTrips};
 use shared::model::{Items, Login, Order, OrderLine, OrderNumber, OrderStatus};
 use shared::money::{self, CurrencyFormat, Decimal};
+use shared::rules::bundle::folded;
 use shared::shop::accounts::users;
 use shared::shop::orders::owned_orders::OwnedPage;
 use shared::shop::orders::{StoredOrder, owned_orders};
@@ -155,6 +156,6 @@ fn listed(stored: &StoredOrder, items: &Items, digits: u8) -> ListedOrder {
         currency: currency.clone(),
         status,
         created_at: money::date_and_time(created_at),
-        lines: order.lines.iter().map(line).collect(),
+        lines: folded(&order.lines).iter().map(line).collect(),
     }
 }

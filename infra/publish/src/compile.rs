@@ -7,7 +7,7 @@ use crate::own_files::OwnFiles;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 use shared::model::{
-    CategoryId, CategoryPath, CategoryWithItems, Deals, Item, ItemDelivery, ItemId, LowestPrice, Page, PageUrl,
+    Bundle, CategoryId, CategoryPath, CategoryWithItems, Deals, Item, ItemDelivery, ItemId, LowestPrice, Page, PageUrl,
     Patronage, Promotions, PublishedItem, Settings, Staff, StoreConfig, Tree, TreeNode,
 };
 use shared::table::keys::{self, Key};
@@ -146,14 +146,25 @@ fn items_of(category: &CompiledCategory, deliveries: &Deliveries) -> Vec<Publish
             price_tiers: price_tiers.clone(),
             is_rank: shelf.cumulative && item.is_subscription,
             delivery: deliveries.get(&item.id).cloned().unwrap_or_default(),
+            parts: Vec::new(),
         }));
     }
     items
 }
 
-/// An item as lists of the catalog have it: without its delivery.
+/// An item as lists of the catalog have it: without its delivery, and that of its parts.
 fn shown(entry: &PublishedItem) -> PublishedItem {
-    PublishedItem { delivery: ItemDelivery::default(), ..entry.clone() }
+    PublishedItem { delivery: ItemDelivery::default(), parts: Vec::new(), ..entry.clone() }
+}
+
+/// The items, each bundle with its parts.
+fn with_parts(items: Vec<PublishedItem>) -> Vec<PublishedItem> {
+    let parts = |entry: &PublishedItem| -> Vec<PublishedItem> {
+        let ids = entry.item.bundle.iter().flat_map(Bundle::all).map(|part| part.item);
+        ids.filter_map(|id| items.iter().find(|part| part.item.id == id).cloned()).collect()
+    };
+    let parts: Vec<Vec<PublishedItem>> = items.iter().map(parts).collect();
+    items.into_iter().zip(parts).map(|(entry, parts)| PublishedItem { parts, ..entry }).collect()
 }
 
 fn promotions(items: &[PublishedItem]) -> Promotions {
@@ -176,7 +187,7 @@ impl Compiled {
     /// Everything that follows from a store's visible categories: items, deals, promotions, the category list, and
     /// the version's name.
     pub(crate) fn of(frame: Frame, categories: Vec<CompiledCategory>, deliveries: &Deliveries) -> Self {
-        let items: Vec<PublishedItem> = categories.iter().flat_map(|top| items_of(top, deliveries)).collect();
+        let items = with_parts(categories.iter().flat_map(|top| items_of(top, deliveries)).collect());
         let deals = items
             .iter()
             .filter(|entry| entry.item.active && entry.item.featured && !entry.item.hidden)

@@ -59,15 +59,16 @@ async fn show(at: &Deployment, which: &WhichUser) -> Outcome {
     text.extend(referral.map(|referral| format!("referral {} of {}", referral.code, referral.owner_name)));
     let price = format.money(codes.to_pay(&lines));
     text.push(format!("to pay {price}"));
-    let lines = lines.iter().map(|PricedLine { line, published, availability, count, unit_price, .. }| {
-        let (item, price) = (&published.item, format.money(*unit_price));
-        let missing: Vec<String> = missing(line, item).iter().map(ToString::to_string).collect();
-        facts! {
-            line: line.id, item: item.id, name: &item.name, count, price, variables: &line.variables,
-            server: line.server, payment_type: line.payment_type, unavailable: availability.unavailable,
-            gift_to: &line.gift_to, missing,
-        }
-    });
+    let lines =
+        lines.iter().map(|PricedLine { line, published, availability, count, unit_price, hindrance, .. }| {
+            let (item, price) = (&published.item, format.money(*unit_price));
+            let missing: Vec<String> = missing(line, item).iter().map(ToString::to_string).collect();
+            facts! {
+                line: line.id, item: item.id, name: &item.name, count, price, variables: &line.variables,
+                server: line.server, payment_type: line.payment_type, unavailable: availability.unavailable,
+                gift_to: &line.gift_to, missing, hindrance: hindrance.as_ref().map(ToString::to_string),
+            }
+        });
     let facts = facts! {
         user: id, lines: lines.collect::<Vec<_>>(), coupon, coupon_sum: format.money(codes.coupon_sum()),
         gift_card, gift_sum: format.money(codes.gift_sum()), referral: referral.map(|referral| &referral.code),
@@ -83,7 +84,8 @@ fn row(line: &PricedLine<'_>, format: CurrencyFormat) -> [String; 6] {
     let recipient = line.line.gift_to.as_ref().map(|name| format!("gift to {name}"));
     let lacks = missing(line.line, item);
     let lacks = lacks.iter().map(|lack| paint(WARN, &lack.to_string()));
-    let notes: Vec<String> = unavailable.into_iter().chain(recipient).chain(lacks).collect();
+    let hindrance = line.hindrance.as_ref().map(|hindrance| format!("({hindrance})"));
+    let notes: Vec<String> = unavailable.into_iter().chain(hindrance).chain(recipient).chain(lacks).collect();
     let [id, item_id, count] = [line.line.id.to_string(), item.id.to_string(), line.count.to_string()];
     [id, item_id, item.name.clone(), count, format.money(price).to_string(), notes.join(" ")]
 }

@@ -1,6 +1,8 @@
 //! Catalog items as they are published.
 
-use super::{CategoryId, Discount, ItemDelivery, ItemId, Money, OnSale, Percent, Plan, SaleId, Server};
+use super::{
+    Bundle, CategoryId, Conditions, Discount, ItemDelivery, ItemId, Money, OnSale, Part, Percent, Plan, SaleId, Server,
+};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -175,6 +177,12 @@ pub struct Item {
     /// The lowest prices before its reductions for everyone, by when they begin.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lowest_prices: Vec<LowestPrice>,
+    /// What a player must own, and must not own, to get it.
+    #[serde(default, skip_serializing_if = "super::is_default")]
+    pub conditions: Conditions,
+    /// The items as which it is sold, if it is a bundle.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bundle: Option<Bundle>,
 }
 
 /// The lowest price of the 30 days before a reduction began. It holds from `from` on, up to the next of its item, while a
@@ -200,6 +208,19 @@ impl LowestPrice {
 }
 
 impl Item {
+    /// The items whose units sold decide whether it can be bought: itself and the parts of a bundle, if they are limited.
+    pub fn limited(&self) -> impl Iterator<Item = ItemId> {
+        let parts = self.bundle.iter().flat_map(Bundle::all).filter(|part| part.global_limit.is_some());
+        self.global_limit.map(|_| self.id).into_iter().chain(parts.map(|part| part.item))
+    }
+
+    /// Whether owning an item decides if it can be bought.
+    pub fn depends_on(&self, id: ItemId) -> bool {
+        let mut parts = self.bundle.iter().flat_map(Bundle::all);
+        let decides = |part: &Part| part.included_in.contains(&id) || part.conditions.names(id);
+        self.id == id || self.conditions.names(id) || parts.any(decides)
+    }
+
     /// Whether it has been taken off sale, by its owner or the calendar.
     pub fn is_off_sale(&self, now: i64) -> bool {
         !self.active || self.on_sale.is_over(now)
@@ -252,6 +273,9 @@ pub struct PublishedItem {
     /// [`Deals`] and [`Promotions`] have none.
     #[serde(default, skip_serializing_if = "super::is_default")]
     pub delivery: ItemDelivery,
+    /// Everything that it can give as a bundle, none of it a bundle itself. They are here, so that a cart does not read them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<PublishedItem>,
 }
 
 impl PublishedItem {

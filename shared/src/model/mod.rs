@@ -5,9 +5,11 @@
 //! statistics), which a publish never changes.
 
 mod active_version;
+mod bundle;
 mod cart;
 mod category;
 mod code;
+mod conditions;
 mod content;
 mod delivery;
 mod dispute;
@@ -31,9 +33,11 @@ mod user;
 pub use active_version::{
     ActiveVersion, ChatLogin, ChatPlatform, Images, Maintenance, Payments, SCHEMA, StoreConfig, ThreeDSecure,
 };
+pub use bundle::{Bundle, OfBundle, Part};
 pub use cart::{AppliedCoupon, AppliedGiftCard, Cart};
 pub use category::{CategoryHead, CategoryPath, CategoryWithItems, Comparison, ParseSlugError, Slug, Tree, TreeNode};
 pub use code::{BlankCode, Code, CodeKind, CodeText, Coupon, CouponUses, Discount, GiftCard, Referral, Scope};
+pub use conditions::Conditions;
 pub use content::{
     Announcement, AuthType, Currency, Font, GameServer, Goal, Hero, Language, Link, Page, PageUrl, Palette, Patronage,
     Section, Server, Settings, Shop, Staff, StaffMember,

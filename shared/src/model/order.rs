@@ -1,7 +1,7 @@
 //! Orders.
 
 use super::{
-    ChatId, CodeText, DisputeAnswer, InternalId, ItemId, LineId, LineVariable, Login, Money, OrderDelivery,
+    ChatId, CodeText, DisputeAnswer, InternalId, ItemId, LineId, LineVariable, Login, Money, OfBundle, OrderDelivery,
     OrderNumber, OrderSubscription, PaymentFacts, PaymentType, PlayerName, ProviderAccount, RefundAttempt, Reviewed,
     ServerId, Tax, TaxMode, UserId,
 };
@@ -78,6 +78,9 @@ pub struct OrderLine {
     /// The tax code of the item, if the provider is sent one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tax_code: Option<String>,
+    /// The bundle that it is a part of, and was sold with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bundle: Option<OfBundle>,
 }
 
 /// A run of purchases that a line was part of before it was moved to another player.
@@ -133,6 +136,7 @@ impl OrderLine {
             since: None,
             left: Vec::new(),
             tax_code: None,
+            bundle: None,
         }
     }
 

@@ -22,9 +22,11 @@ pub struct Sale {
 }
 
 /// An item with its name, for a text that names it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct NamedItem {
+    /// The item's id.
     pub id: ItemId,
+    /// The item's name.
     pub name: String,
 }
 

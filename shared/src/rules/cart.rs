@@ -1,8 +1,10 @@
 //! The price of a cart: its present lines, and the sums over them (rules.md, "Carts").
 
+use super::bundle::parts;
 use super::missing::value_of;
-use super::pricing::{Availability, Buyer, Terms, availability, gift_availability, is_cumulative, price_with};
+use super::pricing::{Availability, Buyer, Limits, Terms, availability, gift_availability, is_cumulative, price_with};
 use super::sale::unit_price;
+use super::sets::{Hindrance, exclude_each_other, of_line, player};
 use crate::model::{CategoryId, Item, Items, Line, LineId, Money, PaymentType, PublishedItem};
 use std::collections::BTreeMap;
 
@@ -20,11 +22,25 @@ pub struct PricedLine<'a> {
     /// The price of one unit that codes begin with: more than [`Self::unit_price`] if that is the price of a sale without
     /// codes.
     pub with_codes: Money,
+    /// The parts that it gives, if it is a bundle, with their limits.
+    pub parts: Vec<(&'a PublishedItem, Limits)>,
+    /// The reason why what its player owns, or another line, keeps it from being bought; what the recipient of a gift owns is
+    /// not known here.
+    pub hindrance: Option<Hindrance>,
 }
 
-impl PricedLine<'_> {
+impl<'a> PricedLine<'a> {
     pub const fn item(&self) -> &Item {
         &self.published.item
+    }
+
+    /// The items of which it gives `count` units: its own, and the parts of a bundle.
+    pub fn given(&self) -> impl Iterator<Item = (&'a PublishedItem, Limits)> + '_ {
+        std::iter::once((self.published, self.availability.limits)).chain(self.parts.iter().copied())
+    }
+
+    fn published(&self) -> Vec<&'a PublishedItem> {
+        self.given().map(|(published, _)| published).collect()
     }
 
     /// `price` × `count`.
@@ -86,19 +102,52 @@ pub fn price_lines<'a>(lines: &'a [Line], items: &'a Items, terms: Terms<'_>, ow
                 Some(owner),
             ));
         }
-        let is_single = item.is_subscription || is_cumulative(item, &published.price_tiers);
-        let count = if is_single { line.count.min(1) } else { line.count };
+        let count = if is_single(published) { line.count.min(1) } else { line.count };
         let regular = (item.regular_price(count), surcharge(line, item));
         if regular != (item.price, Money::ZERO) {
             let tiers = if line.payment_type == PaymentType::Gift { &[][..] } else { &published.price_tiers };
             availability = availability.at(price_with(item, tiers, regular, availability.unavailable, terms, owner));
         }
         let (unit_price, with_codes) = line_prices(line, item, availability);
-        Some(PricedLine { line, published, availability, count, unit_price, with_codes })
+        let hindrance = of_line(item, line, terms.sold, owner);
+        availability.unavailable |= hindrance.is_some();
+        let buyer = Some(owner).filter(|_| line.payment_type != PaymentType::Gift);
+        let parts = parts(published, line).into_iter();
+        let parts = parts.map(|part| (part, Limits::of(&part.item, terms, buyer))).collect();
+        Some(PricedLine { line, published, availability, count, unit_price, with_codes, parts, hindrance })
     });
     let mut priced: Vec<PricedLine<'a>> = priced.collect();
     keep_one_step(&mut priced, terms, owner);
+    keep_apart(&mut priced, terms, owner);
     priced
+}
+
+/// Whether a player has at most one unit of an item.
+pub fn is_single(published: &PublishedItem) -> bool {
+    let item = &published.item;
+    let is_one = item.is_subscription || is_cumulative(item, &published.price_tiers);
+    is_one || !item.conditions.one_of.is_empty() || published.parts.iter().any(is_single)
+}
+
+/// Of two lines that one player cannot have both, the first stays available.
+fn keep_apart(lines: &mut [PricedLine<'_>], terms: Terms<'_>, owner: Buyer<'_>) {
+    for place in 1..lines.len() {
+        let (before, rest) = lines.split_at_mut(place);
+        let Some(line) = rest.first_mut().filter(|line| !line.availability.unavailable) else { continue };
+        let is_apart = |other: &&PricedLine<'_>| {
+            let is_same_player = player(other.line) == player(line.line);
+            !other.availability.unavailable
+                && is_same_player
+                && exclude_each_other(&other.published(), &line.published())
+        };
+        if let Some(other) = before.iter().find(is_apart) {
+            line.hindrance = Some(Hindrance::Together(other.item().name.clone()));
+            let item = &line.published.item;
+            let sale = unit_price(item, item.price, None, terms, Some(owner));
+            line.availability = Availability { unavailable: true, ..line.availability }.at(sale);
+            (line.unit_price, line.with_codes) = line_prices(line.line, item, line.availability);
+        }
+    }
 }
 
 /// Of several steps of one category that the owner could buy only the highest stays available: it includes the lower

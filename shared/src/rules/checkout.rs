@@ -1,15 +1,17 @@
 //! The sale of a checkout: the lines, their totals and the bill (rules.md, "Checkout").
 
 use super::add_line::{ALREADY_SUBSCRIBED, SUBSCRIPTION_NOT_ALONE};
+use super::bundle;
 use super::cart::PricedLine;
 use super::code::{Applied, AppliedCodes};
 use super::command_servers::{MOST_COMMANDS, MOST_PER_UNIT, are_too_many, runs_per_unit};
 use super::first_day::FirstDay;
 use super::missing::missing;
 use super::pricing::is_cumulative;
+use super::sets::{Hindrance, required};
 use crate::model::{
-    Cart, Chosen, Code, CodeText, GiftCardPayment, ItemId, Money, OrderLine, PaymentType, Payments, PlayerName,
-    PriceTier, StoreDelivery, UserSubscription,
+    Cart, Chosen, Code, CodeText, GiftCardPayment, Item, ItemId, LineId, Money, OrderLine, PaymentType, Payments,
+    PlayerName, PriceTier, StoreDelivery, UserSubscription,
 };
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -65,6 +67,8 @@ pub enum CheckoutRefusal {
     SoldOut { name: String },
     #[error("\"{name}\" cannot be bought now. Remove it from your cart.")]
     Unavailable { name: String },
+    #[error("\"{name}\" cannot be bought: {why}.")]
+    Hindered { name: String, why: Hindrance },
     #[error("\"{name}\" needs a linked chat account. Log in to the chat first.")]
     NoChat { name: String },
     #[error("Only {left} of \"{name}\" can still be bought.")]
@@ -85,6 +89,12 @@ pub enum CheckoutRefusal {
         "Your coupon is for a first purchase, and the player who gets \"{name}\" has bought before. Remove the coupon, or the gift."
     )]
     FirstPurchase { name: String },
+    #[error("\"{name}\" cannot be given: its recipient does not own {needed}.")]
+    RecipientLacks {
+        name: String,
+        /// The names of what is required.
+        needed: String,
+    },
     #[error("A player that a gift is for is banned.")]
     Banned,
     #[error("Virtual currency needs a login proven in the game.")]
@@ -93,6 +103,11 @@ pub enum CheckoutRefusal {
     VirtualCurrency,
     #[error("One order can run at most {MOST_COMMANDS} commands on game servers. Remove something from your cart.")]
     TooManyCommands,
+    #[error(
+        "One order can have at most {} lines and parts of bundles. Remove something from your cart.",
+        Cart::MAX_LINES
+    )]
+    TooManyLines,
     /// A line or the total is above [`LARGEST_CHARGE`].
     #[error("The amount is too large to be paid at once.")]
     TooLarge,
@@ -149,7 +164,16 @@ pub fn sale(
     check_subscription(lines, payer)?;
     lines.iter().try_for_each(|line| check_line(line, payer))?;
     check_units(lines, payments)?;
-    let sold = lines.iter().zip(discounts(lines, codes)).map(|(line, off)| order_line(line, off)).collect();
+    let mut next = first_free(lines);
+    let discounted = lines.iter().zip(discounts(lines, codes));
+    let sold = discounted.flat_map(|(line, off)| {
+        let head = order_line(line, off);
+        bundle::lines(line.published, line.line, head, &mut next)
+    });
+    let sold: Vec<OrderLine> = sold.collect();
+    if sold.len() > Cart::MAX_LINES {
+        return Err(CheckoutRefusal::TooManyLines);
+    }
     let sale = Sale {
         lines: sold,
         coupon: codes.coupon.as_ref().map(|applied| applied.code.text().clone()),
@@ -160,13 +184,20 @@ pub fn sale(
     check_amounts(sale, payments, payer)
 }
 
+/// The first id after those of a cart's lines.
+fn first_free(lines: &[PricedLine<'_>]) -> LineId {
+    let last = lines.iter().map(|line| line.line.id.get()).max().unwrap_or_default();
+    LineId::new(last.saturating_add(1))
+}
+
 /// Whether an order of these lines makes no more commands than one may, and no line more for its units.
 pub fn check_commands(lines: &[PricedLine<'_>], delivery: &StoreDelivery) -> Result<(), CheckoutRefusal> {
     let mut large = lines.iter().filter(|line| line.count > MOST_PER_UNIT);
-    if let Some(line) = large.find(|line| runs_per_unit(line.published, delivery)) {
+    if let Some(line) = large.find(|line| line.given().any(|(given, _)| runs_per_unit(given, delivery))) {
         return Err(CheckoutRefusal::AtOnce { name: line.item().name.clone(), most: MOST_PER_UNIT });
     }
-    let are_too_many = are_too_many(lines.iter().map(|line| (line.published, line.line)), delivery);
+    let given = lines.iter().flat_map(|line| line.given().map(|(given, _)| (given, line.line)));
+    let are_too_many = are_too_many(given, delivery);
     if are_too_many { Err(CheckoutRefusal::TooManyCommands) } else { Ok(()) }
 }
 
@@ -195,10 +226,10 @@ fn check_line(line: &PricedLine<'_>, payer: Payer<'_>) -> Result<(), CheckoutRef
     if line.availability.unavailable {
         let limits = line.availability.limits;
         let is_sold_out = limits.global.zip(limits.global_current).is_some_and(|(most, sold)| sold >= u64::from(most));
-        return Err(if is_sold_out {
-            CheckoutRefusal::SoldOut { name: name() }
-        } else {
-            CheckoutRefusal::Unavailable { name: name() }
+        return Err(match &line.hindrance {
+            _ if is_sold_out => CheckoutRefusal::SoldOut { name: name() },
+            Some(why) if !item.is_off_sale(payer.now) => CheckoutRefusal::Hindered { name: name(), why: why.clone() },
+            _ => CheckoutRefusal::Unavailable { name: name() },
         });
     }
     if item.needs_chat && !payer.has_chat {
@@ -210,15 +241,14 @@ fn check_line(line: &PricedLine<'_>, payer: Payer<'_>) -> Result<(), CheckoutRef
 /// Several lines may sell the same item; the limits are those of the item.
 fn check_units(lines: &[PricedLine<'_>], payments: &Payments) -> Result<(), CheckoutRefusal> {
     let (mut all, mut own): (BTreeMap<ItemId, u64>, BTreeMap<ItemId, u64>) = Default::default();
-    for line in lines {
-        let item = line.item();
+    for (line, (published, limits)) in lines.iter().flat_map(|line| line.given().map(move |given| (line, given))) {
+        let item = &published.item;
         let (name, count) = (item.name.clone(), u64::from(line.count));
         let total = all.entry(item.id).or_default();
         *total += count;
         if let Some(most) = item.most.filter(|most| *total > u64::from(*most)) {
             return Err(CheckoutRefusal::AtOnce { name, most });
         }
-        let limits = line.availability.limits;
         let left = |limit: Option<u32>, current: Option<u64>| Some(u64::from(limit?).saturating_sub(current?));
         if let Some(left) = left(limits.global, limits.global_current).filter(|left| *total > *left) {
             return Err(CheckoutRefusal::Left { name, left });
@@ -321,40 +351,81 @@ pub struct MayOwn {
     /// The most units.
     pub most: u64,
     pub sold: ItemId,
-    /// Its limit for one user; `None` if it is about a step of a cumulative category.
+    /// Its limit for one user; `None` if it is about a step of a cumulative category, or an item that another excludes.
     pub limit: Option<u32>,
 }
 
-/// For each player who gets a line, the most that they may already own: limits per user, and steps of cumulative
-/// categories.
+/// Items of which a player must own one before a checkout.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MustOwn {
+    pub any_of: Vec<ItemId>,
+    pub sold: ItemId,
+}
+
+/// For each player who gets a line, the most that they may already own: limits per user, steps of cumulative categories, and
+/// what an item excludes.
 pub fn may_own(lines: &[PricedLine<'_>]) -> BTreeMap<Beneficiary, Vec<MayOwn>> {
+    let given = || lines.iter().flat_map(|line| line.given().map(move |(given, _)| (line, given)));
     let mut units: BTreeMap<(Beneficiary, ItemId), u64> = BTreeMap::new();
-    for line in lines {
-        *units.entry((beneficiary(line), line.item().id)).or_default() += u64::from(line.count);
+    for (line, given) in given() {
+        *units.entry((beneficiary(line), given.item.id)).or_default() += u64::from(line.count);
     }
     let mut all: BTreeMap<Beneficiary, Vec<MayOwn>> = BTreeMap::new();
     let mut judged = BTreeSet::new();
-    for line in lines {
-        let (item, who) = (line.item(), beneficiary(line));
-        if !judged.insert((who.clone(), item.id)) {
+    for (line, given) in given() {
+        let (item, who, sold) = (&given.item, beneficiary(line), line.item().id);
+        let is_despite = line.item().bundle.as_ref().is_some_and(|bundle| bundle.despite_owned);
+        let is_part = item.id != sold;
+        if !judged.insert((who.clone(), item.id, is_part, is_despite)) {
             continue;
         }
         let wanted = units.get(&(who.clone(), item.id)).copied().unwrap_or_default();
         let of = all.entry(who).or_default();
+        let none = |item: ItemId| MayOwn { item, most: 0, sold, limit: None };
         if let Some(limit) = item.user_limit {
-            let most = u64::from(limit).saturating_sub(wanted);
-            of.push(MayOwn { item: item.id, most, sold: item.id, limit: Some(limit) });
+            of.push(MayOwn { item: item.id, most: u64::from(limit).saturating_sub(wanted), sold, limit: Some(limit) });
         }
-        if is_cumulative(item, &line.published.price_tiers) {
-            let higher = line.published.price_tiers.iter().filter(|tier| tier.price >= item.price);
+        if is_cumulative(item, &given.price_tiers) && !(is_part && is_despite) {
+            let higher = given.price_tiers.iter().filter(|tier| tier.price >= item.price);
             let mut higher: Vec<&PriceTier> = higher.collect();
             // The dearest first: a condition compares only the first of very many.
             higher.sort_by_key(|tier| Reverse(tier.price));
-            of.extend(higher.into_iter().map(|tier| MayOwn { item: tier.item, most: 0, sold: item.id, limit: None }));
+            of.extend(higher.into_iter().map(|tier| none(tier.item)));
+        } else if is_part && !is_despite {
+            of.push(none(item.id));
         }
+        of.extend(item.conditions.unowned().map(none));
     }
     all.retain(|_, limits| !limits.is_empty());
     all
+}
+
+/// For each player who gets a line, what they must already own.
+pub fn must_own(lines: &[PricedLine<'_>]) -> BTreeMap<Beneficiary, Vec<MustOwn>> {
+    let mut all: BTreeMap<Beneficiary, Vec<MustOwn>> = BTreeMap::new();
+    for line in lines {
+        let (who, sold) = (beneficiary(line), line.item().id);
+        let is_part = |item: ItemId| line.parts.iter().any(|(part, _)| part.item.id == item);
+        for (given, group) in
+            line.given().flat_map(|(given, _)| given.item.conditions.requires.iter().map(move |group| (given, group)))
+        {
+            // What a part requires of another is there.
+            if given.item.id != sold && group.iter().any(|item| is_part(item.id)) {
+                continue;
+            }
+            let any_of = group.iter().map(|item| item.id).collect();
+            let (of, needed) = (all.entry(who.clone()).or_default(), MustOwn { any_of, sold });
+            if !of.contains(&needed) {
+                of.push(needed);
+            }
+        }
+    }
+    all
+}
+
+/// The refusal of a gift whose recipient does not own what it requires.
+pub fn recipient_lacks(item: &Item) -> CheckoutRefusal {
+    CheckoutRefusal::RecipientLacks { name: item.name.clone(), needed: required(item) }
 }
 
 fn beneficiary(line: &PricedLine<'_>) -> Beneficiary {
@@ -371,11 +442,11 @@ pub struct BillLine {
 }
 
 /// The bill of an order. The payment with a gift card is taken off from the last line up, and lines without an amount
-/// are left out, so that the amounts add up to the order's price.
+/// are left out, so that the amounts add up to the order's price. A bundle is one line, without its parts.
 pub fn bill(lines: &[OrderLine], gift_card: Option<&GiftCardPayment>) -> Vec<BillLine> {
     let mut paid = gift_card.map_or(Money::ZERO, |payment| payment.amount);
     let mut bill: Vec<BillLine> = Vec::with_capacity(lines.len());
-    for line in lines.iter().rev() {
+    for line in bundle::folded(lines).iter().rev() {
         let off = paid.min(line.total);
         paid = paid.less(off);
         let name = line.chosen.as_ref().map_or_else(|| line.item.to_string(), |chosen| chosen.name.clone());
@@ -394,7 +465,7 @@ pub fn bill(lines: &[OrderLine], gift_card: Option<&GiftCardPayment>) -> Vec<Bil
 /// lines that were added meanwhile stay.
 pub fn without_bought(cart: &Cart, lines: &[OrderLine], codes: &[&CodeText]) -> Cart {
     let mut cart = cart.clone();
-    for bought in lines {
+    for bought in lines.iter().filter(|line| line.bundle.is_none()) {
         let Some(chosen) = &bought.chosen else { continue };
         for line in cart.lines.iter_mut().filter(|line| line.id == chosen.line && line.item == bought.item) {
             line.count = line.count.saturating_sub(bought.count);

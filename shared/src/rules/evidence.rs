@@ -1,5 +1,6 @@
 //! The evidence that is sent in a dispute: what is known of an order, as text for a bank (rules.md, "Disputes").
 
+use super::bundle::folded;
 use crate::model::{
     Command, CommandEvent, LoginKind, Money, Order, OrderEffects, OrderLine, OrderSubscription, ServerId, StoreDelivery,
 };
@@ -76,7 +77,7 @@ impl OrderFacts<'_> {
             ),
             format!("Order {} of {}, {}, by {buyer}:", order.id, at(order.created_at), self.price(order.price)),
         ];
-        lines.extend(order.lines.iter().map(|line| self.line(line)));
+        lines.extend(folded(&order.lines).iter().map(|line| self.line(line)));
         lines.extend(self.effects.subscription.as_ref().map(period));
         lines
     }

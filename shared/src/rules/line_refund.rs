@@ -29,12 +29,26 @@ pub fn line_id(place: usize, line: &OrderLine) -> LineId {
     line.chosen.as_ref().map_or_else(of_place, |chosen| chosen.line)
 }
 
+/// The units with those of a bundle's parts, each unless it is named by itself, or has more refunded.
+fn with_parts(order: &Order, wanted: &[LineUnits]) -> Vec<LineUnits> {
+    let mut all = wanted.to_vec();
+    for (place, part) in order.lines.iter().enumerate() {
+        let id = line_id(place, part);
+        let of = part.bundle.and_then(|of| wanted.iter().find(|(line, _)| *line == of.line));
+        if let Some((_, units)) = of.filter(|_| !wanted.iter().any(|(line, _)| *line == id)) {
+            all.push((id, (*units).max(part.returned)));
+        }
+    }
+    all
+}
+
 /// The order's lines with so many units refunded; the same if they are already.
 pub fn with_returned(
     order: &Order,
     effects: &OrderEffects,
     wanted: &[LineUnits],
 ) -> Result<Vec<OrderLine>, LineRefusal> {
+    let wanted = &with_parts(order, wanted)[..];
     let mut lines = order.lines.clone();
     let known: Money = order.lines.iter().map(|line| line.virtual_total).sum();
     let lacks_virtual = effects.virtual_currency != known;

@@ -1,7 +1,7 @@
 //! The choices that a line of a cart lacks before it can be paid (rules.md, "Incomplete lines").
 
 use super::variable;
-use crate::model::{Item, Line, LineVariable, PaymentType, ServerId, Variable};
+use crate::model::{Bundle, Item, Line, LineVariable, PaymentType, ServerId, Variable};
 
 /// Something that a line lacks. The text is a sentence for the buyer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -10,6 +10,8 @@ pub enum Missing {
     Recipient,
     #[error("\"{name}\" is missing.")]
     Variable { id: u64, name: String },
+    #[error("\"{name}\" must be another than the choice before it.")]
+    Different { id: u64, name: String },
     #[error("A server must be selected for this item.")]
     Server,
 }
@@ -19,8 +21,15 @@ pub fn missing(line: &Line, item: &Item) -> Vec<Missing> {
     let recipient = line.payment_type == PaymentType::Gift && line.gift_to.is_none();
     let unset = item.variables.iter().filter(|variable| value_of(line, variable).is_none());
     let variables = unset.map(|variable| Missing::Variable { id: variable.id, name: variable.name.clone() });
+    let alike = item.bundle.iter().flat_map(Bundle::variables).filter_map(|id| {
+        let variable = item.variables.iter().find(|variable| variable.id == id)?;
+        let value = value_of(line, variable)?;
+        let before = |other: &&Variable| (Bundle::FIRST_CHOICE..id).contains(&other.id);
+        let mut before = item.variables.iter().filter(before).filter_map(|other| value_of(line, other));
+        before.any(|other| other == value).then(|| Missing::Different { id, name: variable.name.clone() })
+    });
     let server = item.allow_select_server && server_of(line, item).is_none();
-    let missing = recipient.then_some(Missing::Recipient).into_iter().chain(variables);
+    let missing = recipient.then_some(Missing::Recipient).into_iter().chain(variables).chain(alike);
     missing.chain(server.then_some(Missing::Server)).collect()
 }
 

@@ -2,6 +2,7 @@
 //! matters, the current second.
 
 pub mod add_line;
+pub mod bundle;
 pub mod cart;
 pub mod checkout;
 pub mod code;
@@ -28,6 +29,7 @@ pub mod pricing;
 pub mod referral;
 pub mod refund;
 pub mod sale;
+pub mod sets;
 pub mod statistics;
 pub mod subscription;
 pub mod variable;

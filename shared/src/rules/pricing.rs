@@ -2,6 +2,7 @@
 //! promotions and the cart (rules.md, "Limits and availability").
 
 use super::sale::{UnitPrice, unit_price};
+use super::sets::hindrance;
 use crate::model::{
     Cart, Item, ItemId, Ledger, Money, Owned, PriceTier, Promotion, Promotions, PublishedItem, Sale, SaleId, Sold,
     StoreConfig, UserSubscription,
@@ -41,6 +42,11 @@ impl Buyer<'_> {
     pub fn owned(&self, item: ItemId) -> Owned {
         let holding = self.ledger.of(item);
         if self.subscribes_to(item) { holding.all } else { holding.at(self.now) }
+    }
+
+    /// Whether the buyer owns an item now.
+    pub fn owns(&self, item: ItemId) -> bool {
+        self.owned(item).units > 0 || self.subscribes_to(item)
     }
 
     /// Whether the buyer has a subscription of the item that gives access.
@@ -114,8 +120,8 @@ pub struct Availability {
     pub with_codes: Money,
     /// Its limits and how much of each is used.
     pub limits: Limits,
-    /// Whether the caller cannot buy it: it is inactive, a limit is reached, or the caller owns it, a higher price tier
-    /// or the subscription (rules.md, "Limits and availability").
+    /// Whether the caller cannot buy it: it is inactive, a limit is reached, the caller owns it, a higher price tier or the
+    /// subscription, or lacks what it requires (rules.md, "Limits and availability").
     pub unavailable: bool,
     /// When it can be bought if it cannot now, in seconds since 1970 UTC; `None` if that is not known.
     pub available_again_at: Option<i64>,
@@ -169,7 +175,8 @@ pub fn availability_with_credit(
     let owned = credit.is_some_and(|credit| credit.highest >= Some(item.price));
     let subscribes = item.is_subscription && buyer.is_some_and(|buyer| buyer.subscribes_to(item.id));
     let begins = item.on_sale.begins(now);
-    let unavailable = item.is_off_sale(now) || begins.is_some() || limits.reached() || owned || subscribes;
+    let hindered = hindrance(item, terms.sold, buyer).is_some();
+    let unavailable = item.is_off_sale(now) || begins.is_some() || limits.reached() || owned || subscribes || hindered;
     // Reduced by what was paid, a rank that is owned would be shown as free.
     let paid = credit.filter(|_| !unavailable).map(|credit| credit.paid);
     let UnitPrice { quote, sale, with_codes } = unit_price(item, item.price, paid, terms, buyer);

@@ -41,7 +41,7 @@ impl<D> CategoryPage<D> {
         let is_for_owners = |sale: &Sale| {
             sale.owners_of.iter().any(|owned| owned.id == item) && items().any(|on| on.sales.contains(&sale.id))
         };
-        items().any(|on| on.id == item) || sales.iter().any(is_for_owners)
+        items().any(|on| on.depends_on(item)) || sales.iter().any(is_for_owners)
     }
 }
 

@@ -10,5 +10,6 @@ mod payment;
 mod price_history;
 mod prices;
 mod sales;
+mod sets;
 mod subscriptions;
 mod taxes;

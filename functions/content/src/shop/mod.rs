@@ -14,8 +14,8 @@ use page::{Html, NotFound};
 use path::ShopPath;
 use shared::endpoint::{Cache, Endpoint, Error, FailurePage, PathParameter, RoundTrips};
 use shared::model::{
-    ActiveVersion, Deals, Donations, ItemId, Page, Patronage, PublishedItem, Sale, Settings, Sold, Staff, TopPatrons,
-    Tree,
+    ActiveVersion, Deals, Donations, Item, ItemId, Page, Patronage, PublishedItem, Sale, Settings, Sold, Staff,
+    TopPatrons, Tree,
 };
 use shared::rules::pricing::Terms;
 use shared::shop::catalog::{CategoryPage, category_page};
@@ -117,7 +117,7 @@ impl Content {
             Self::Item(published) => vec![&published.item],
             Self::Page(_) | Self::Staff(_) | Self::Patrons(..) | Self::Empty | Self::Missing => Vec::new(),
         };
-        items.into_iter().filter(|item| item.active && item.global_limit.is_some()).map(|item| item.id).collect()
+        items.into_iter().filter(|item| item.active).flat_map(Item::limited).collect()
     }
 }
 

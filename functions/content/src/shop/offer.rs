@@ -2,7 +2,9 @@
 
 use super::Loaded;
 use super::texts::Texts;
-use shared::model::{Discount, Item, LowestPrice, Money, PeriodUnit, Plan, PriceTier, QuantityPrice, Sale, StoreConfig};
+use shared::model::{
+    Discount, Item, LowestPrice, Money, PeriodUnit, Plan, PriceTier, QuantityPrice, Sale, StoreConfig,
+};
 use shared::money::{CurrencyFormat, date_and_time};
 use shared::rules::price_history::lowest_price;
 use shared::rules::pricing::{Availability, availability, is_cumulative};

@@ -6,6 +6,7 @@ use super::interval::{self, IntervalFile};
 use super::option::OptionFile;
 use super::sale::discount_schema;
 use super::scalar::{At, Decimal, yes};
+use super::sets::{self, RequiresFile};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use shared::model::{ItemType, VariableKind};
@@ -45,6 +46,9 @@ pub struct CategoryFile {
     /// Whether a buyer pays the difference to what they own in it (rules.md, "Cumulative categories").
     #[serde(default)]
     pub cumulative: bool,
+    /// Whether a player has one of its own items at a time (rules.md, "Required and excluded items").
+    #[serde(default)]
+    pub one_of: bool,
     /// Rows of its comparison table.
     #[serde(default)]
     pub comparison: Vec<ComparisonRow>,
@@ -165,6 +169,22 @@ pub struct ItemFile {
     /// Units that one order may have.
     #[serde(default)]
     pub most: Option<At<u32>>,
+    /// Ids of items that a player must own to get it: all of a list, or one of `{any: [101, 102]}`.
+    #[serde(default, deserialize_with = "sets::deserialize")]
+    #[schemars(schema_with = "sets::schema")]
+    pub requires: Option<RequiresFile>,
+    /// Ids of items of which a player must own none to get it.
+    #[serde(default)]
+    pub excludes: Vec<At<u64>>,
+    /// Ids of the items as which it is sold (rules.md, "Bundles").
+    #[serde(default)]
+    pub bundle: Vec<At<u64>>,
+    /// Items of which the buyer of a bundle chooses some.
+    #[serde(default)]
+    pub choose: Option<ChooseFile>,
+    /// Whether a bundle is sold to who owns a part of it.
+    #[serde(default)]
+    pub despite_owned: bool,
     /// Whether the buyer selects one of `servers`.
     #[serde(default)]
     pub select_server: bool,
@@ -207,6 +227,28 @@ pub struct ItemFile {
     /// Order inside the category, then by id.
     #[serde(default)]
     pub sorting: i64,
+}
+
+/// Items of which the buyer of a bundle chooses some.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ChooseFile {
+    /// Ids of the items to choose from.
+    pub from: Vec<At<u64>>,
+    /// How many of them, all different.
+    #[serde(default = "one")]
+    pub count: At<u32>,
+    /// What is chosen, as buyers see it.
+    #[serde(default = "choice")]
+    pub name: String,
+}
+
+fn one() -> At<u32> {
+    1.into()
+}
+
+fn choice() -> String {
+    "Choice".to_owned()
 }
 
 /// Something the buyer fills in or chooses.

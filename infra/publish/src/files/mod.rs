@@ -10,16 +10,18 @@ mod interval;
 mod option;
 mod sale;
 mod scalar;
+mod sets;
 mod shop;
 mod store;
 
-pub use catalog::{CategoryFile, ComparisonRow, ItemFile, PromotionFile, VariableFile};
+pub use catalog::{CategoryFile, ChooseFile, ComparisonRow, ItemFile, PromotionFile, VariableFile};
 pub use content::{CommandFile, LinkFile, PageFile, StaffEntry, StaffFile};
 pub use images::NamedImage;
 pub use interval::IntervalFile;
 pub use option::OptionFile;
 pub use sale::{Choice, SaleFile, SalesFile, ScopeFile, WhoFile};
 pub use scalar::{At, Decimal};
+pub use sets::RequiresFile;
 pub use shop::{ColoursFile, HeroFile, PaletteFile, ShopFile};
 pub use store::{
     AnnouncementFile, ChatClientFile, ChatFile, CurrencyFile, GameServerFile, GoalFile, LanguageFile, MaintenanceFile,

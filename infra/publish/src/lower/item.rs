@@ -8,8 +8,8 @@ use crate::calendar;
 use crate::fault::{Report, Unique};
 use crate::files::{ItemFile, VariableFile};
 use shared::model::{
-    Comparison, ComparisonValue, Item, ItemDelivery, ItemId, ItemType, Money, OnSale, Server, ServerId, Variable,
-    VariableKind,
+    Comparison, ComparisonValue, Conditions, Item, ItemDelivery, ItemId, ItemType, Money, OnSale, Server, ServerId,
+    Variable, VariableKind,
 };
 use shared::rules::variable::LARGEST_INTEGER;
 use std::collections::BTreeMap;
@@ -68,6 +68,8 @@ pub(super) fn item(file: &ItemFile, category: &CategoryContext<'_>, report: &mut
         on_sale: on_sale(&mut reader),
         hidden: file.hidden,
         lowest_prices: Vec::new(),
+        conditions: Conditions::default(),
+        bundle: None,
     };
     (item, delivery)
 }

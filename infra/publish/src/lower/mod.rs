@@ -1,6 +1,7 @@
 //! Turns files into the store's model and reports every fault on the way. What cannot be read gets a placeholder, so
 //! that one fault never hides another; the result is used only if there was none.
 
+mod bundles;
 mod catalog;
 mod command_values;
 mod commands;
@@ -12,6 +13,7 @@ mod likely;
 mod payments;
 mod prices;
 mod sales;
+mod sets;
 mod shop;
 mod site;
 mod subscription;
@@ -48,6 +50,8 @@ pub fn lower(files: &StoreFiles, report: &mut Report) -> Lowered {
     let mut categories = catalog::categories(&files.categories, &site, report);
     report.enter(&files.sales.path);
     site.config.sales = sales::sales(&files.sales.content, &mut categories, &site, report);
+    sets::resolve(&files.categories, &mut categories, report);
+    bundles::resolve(&files.categories, &mut categories, &site, report);
     site.config.payments.tax_codes = taxes::codes(&categories);
     let pages = content::pages(&files.pages, report);
     report.enter(&files.store.path);

@@ -76,6 +76,7 @@ fn price_from(reader: &mut ItemReader<'_>, price: Option<Money>, discount: Optio
     ];
     if let Some((_, what)) = unfit.into_iter().find(|(is_unfit, _)| *is_unfit) {
         reader.fault(line, "price_from", &format!("is not for {what}; leave it out"));
+        return Vec::new();
     }
     let (mut before, mut found) = (price, Vec::with_capacity(file.price_from.len()));
     for (from, written) in &file.price_from {

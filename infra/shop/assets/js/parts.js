@@ -27,6 +27,7 @@ const left = (item) => (item.quantityGlobalLimit === null ? null : Math.max(0, i
 /** Why an item cannot be put into the cart; empty if it can. */
 export function hindrance(item) {
   if (!item.is_unavailable) return "";
+  if (item.unavailable_because) return item.unavailable_because;
   if (item.isOwned) return t("hindrance.owned");
   if (item.available_again_at) return t("hindrance.not_yet", moment(utc(item.available_again_at)));
   if (!item.active) return t("hindrance.inactive");

@@ -3,9 +3,12 @@
 use super::CartInputs;
 use super::refusal::LineRefusal;
 use crate::model::{Item, Line, LineVariable, Money, PaymentType, PlayerName, PublishedItem, ServerId, UserName};
+use crate::rules::bundle::parts;
+use crate::rules::cart::is_single;
 use crate::rules::command_servers::{MOST_PER_UNIT, runs_per_unit};
 use crate::rules::missing::is_promoted;
-use crate::rules::pricing::{Limits, availability, is_cumulative};
+use crate::rules::pricing::{Buyer, Limits, availability};
+use crate::rules::sets::{Hindrance, exclude_each_other, is_own_choice, of_line, player};
 use crate::rules::variable;
 use std::collections::BTreeSet;
 
@@ -30,7 +33,8 @@ pub(super) fn check(
     if line.count > Line::MAX_COUNT {
         return Err(LineRefusal::TooManyUnits);
     }
-    if line.count > MOST_PER_UNIT && runs_per_unit(published, inputs.delivery) {
+    let mut given = std::iter::once(published).chain(parts(published, line));
+    if line.count > MOST_PER_UNIT && given.any(|given| runs_per_unit(given, inputs.delivery)) {
         return Err(LineRefusal::AtOnce { most: MOST_PER_UNIT });
     }
     check_payment(inputs, item, line)?;
@@ -96,8 +100,7 @@ fn check_limits(
     let replaced = old.map_or(0, |old| u64::from(old.count));
     let in_cart = inputs.units(item.id, |_| true);
     let alike = inputs.units(item.id, |other| counts_for(other) == counts_for(line));
-    let single = item.is_subscription || is_cumulative(item, &published.price_tiers);
-    if single && alike.saturating_sub(replaced) + count > 1 {
+    if is_single(published) && alike.saturating_sub(replaced) + count > 1 {
         return Err(LineRefusal::OnlyOne);
     }
     if let Some(most) = item.most.filter(|most| in_cart.saturating_sub(replaced) + count > u64::from(*most)) {
@@ -119,10 +122,62 @@ fn check_limits(
     if item.is_subscription && inputs.owner.subscribes_to(item.id) {
         return Err(LineRefusal::AlreadySubscribed);
     }
+    check_parts(inputs, published, line, buyer)?;
+    if let Some(hindrance) = of_line(item, line, inputs.terms.sold, inputs.owner) {
+        return Err(LineRefusal::Hindered(hindrance));
+    }
+    check_apart(inputs, published, line)?;
     if availability(item, &published.price_tiers, inputs.terms, buyer).unavailable {
         return Err(LineRefusal::Owned);
     }
     Ok(())
+}
+
+/// Checks the units of a bundle's parts in the whole cart.
+fn check_parts(
+    inputs: &CartInputs<'_>,
+    published: &PublishedItem,
+    line: &Line,
+    buyer: Option<Buyer<'_>>,
+) -> Result<(), LineRefusal> {
+    for part in parts(published, line) {
+        let item = &part.item;
+        let units = |counts: &dyn Fn(&Line) -> bool| {
+            u64::from(line.count) + inputs.units(item.id, |other| other.id != line.id && counts(other))
+        };
+        let limits = Limits::of(item, inputs.terms, buyer);
+        let left = |limit: Option<u32>, current: Option<u64>| {
+            Some(u64::from(limit?).saturating_sub(current.unwrap_or_default()))
+        };
+        let all = units(&|_| true);
+        if left(limits.global, limits.global_current).is_some_and(|left| all > left) {
+            return Err(LineRefusal::Hindered(Hindrance::PartSoldOut(item.name.clone())));
+        }
+        let alike = units(&|other| counts_for(other) == counts_for(line));
+        if left(limits.user, limits.user_current).is_some_and(|left| alike > left) {
+            return Err(LineRefusal::Hindered(Hindrance::PartLimit(item.name.clone())));
+        }
+        if let Some(most) = item.most.filter(|most| all > u64::from(*most)) {
+            return Err(LineRefusal::AtOnce { most });
+        }
+    }
+    Ok(())
+}
+
+/// Checks a line against the others of its player. One that takes the place of others of its category replaces them.
+fn check_apart(inputs: &CartInputs<'_>, published: &PublishedItem, line: &Line) -> Result<(), LineRefusal> {
+    let others = inputs.cart.lines.iter().filter(|other| other.id != line.id && player(other) == player(line));
+    let mut others = others.filter_map(|other| Some((other, inputs.items.get(&other.item)?)));
+    let apart = others.find(|(other, of)| {
+        let is_replaced =
+            is_own_choice(line, published) && is_own_choice(other, of) && of.category == published.category;
+        let given = |published, line| std::iter::once(published).chain(parts(published, line)).collect::<Vec<_>>();
+        !is_replaced && exclude_each_other(&given(of.as_ref(), other), &given(published, line))
+    });
+    match apart {
+        Some((_, other)) => Err(LineRefusal::Hindered(Hindrance::Together(other.item.name.clone()))),
+        None => Ok(()),
+    }
 }
 
 /// Whether a line is a gift, and its recipient. Equal for two lines that count for the same player.

@@ -6,13 +6,15 @@ mod refusal;
 pub use refusal::LineRefusal;
 pub(in crate::rules) use refusal::{ALREADY_SUBSCRIBED, SUBSCRIPTION_NOT_ALONE};
 
+use super::bundle::parts;
 use super::cart::is_own_step;
 use super::command_servers::are_too_many;
 use super::missing::with_valid_choices;
+use super::sets::is_own_choice;
 use super::variable;
 use crate::model::{
-    Cart, Item, ItemId, Items, Line, LineId, LineVariable, Money, PaymentType, PlayerName, ServerId, StoreDelivery,
-    UserName,
+    Cart, Item, ItemId, Items, Line, LineId, LineVariable, Money, PaymentType, PlayerName, PublishedItem, ServerId,
+    StoreDelivery, UserName,
 };
 use crate::rules::pricing::{Buyer, Terms};
 use check::{check, recipients};
@@ -39,7 +41,8 @@ pub struct Placed {
     pub cart: Cart,
     /// The line that was added, or that has more units now.
     pub line: LineId,
-    /// The items whose lines the new one replaces: other steps of its cumulative category.
+    /// The items whose lines the new one replaces: other steps of its cumulative category, or others of one of whose items a
+    /// player has one.
     pub replaced: Vec<ItemId>,
 }
 
@@ -165,7 +168,7 @@ fn check_company(cart: &Cart, placed: &Line) -> Result<(), LineRefusal> {
 }
 
 /// Adds the line, or replaces the one with its id. Another step of the item's cumulative category is removed (rules.md,
-/// "Cumulative categories").
+/// "Cumulative categories"), and another item of a category of which a player has one.
 fn with(inputs: &CartInputs<'_>, placed: Line) -> Result<Placed, LineRefusal> {
     let mut cart = inputs.cart.clone();
     let id = placed.id;
@@ -175,22 +178,29 @@ fn with(inputs: &CartInputs<'_>, placed: Line) -> Result<Placed, LineRefusal> {
     }
     let category = |line: &Line| {
         let published = inputs.items.get(&line.item)?;
-        is_own_step(line, published).then_some(published.category)
+        (is_own_step(line, published) || is_own_choice(line, published)).then_some(published.category)
     };
     let step = category(&placed);
     let is_other_step = |other: &Line| step.is_some() && category(other) == step;
     let replaced = cart.lines.iter().filter(|other| is_other_step(other)).map(|other| other.item).collect();
     cart.lines.retain(|other| !is_other_step(other));
-    if cart.lines.len() >= Cart::MAX_LINES {
+    cart.lines.push(placed);
+    // An order has a line for each part of a bundle.
+    let lines: Vec<(&PublishedItem, &Line)> = cart.lines.iter().flat_map(|line| given(inputs.items, line)).collect();
+    if cart.lines.len().max(lines.len()) > Cart::MAX_LINES {
         return Err(LineRefusal::Full);
     }
-    cart.lines.push(placed);
-    let lines = cart.lines.iter().filter_map(|line| Some((inputs.items.get(&line.item)?.as_ref(), line)));
     if are_too_many(lines, inputs.delivery) {
         return Err(LineRefusal::TooManyCommands);
     }
     cart.next_line = id.get().saturating_add(1);
     Ok(Placed { cart, line: id, replaced })
+}
+
+/// What a line gives, if its item is published: it, and the parts of a bundle.
+fn given<'a>(items: &'a Items, line: &'a Line) -> Vec<(&'a PublishedItem, &'a Line)> {
+    let Some(published) = items.get(&line.item) else { return Vec::new() };
+    std::iter::once(published.as_ref()).chain(parts(published, line)).map(|given| (given, line)).collect()
 }
 
 /// Everything besides the line itself that decides about it.
@@ -214,9 +224,10 @@ impl CartInputs<'_> {
         UserName::parse(self.buyer).is_ok_and(|buyer| buyer == *recipient.key())
     }
 
-    /// Units of an item in the lines that `counts` is true of.
+    /// Units of an item in the lines that `counts` is true of, those of bundles included.
     pub(super) fn units(&self, item: ItemId, counts: impl Fn(&Line) -> bool) -> u64 {
-        let lines = self.cart.lines.iter().filter(|line| line.item == item && counts(line));
+        let gives = |line: &Line| given(self.items, line).iter().any(|(given, _)| given.item.id == item);
+        let lines = self.cart.lines.iter().filter(|line| counts(line) && (line.item == item || gives(line)));
         lines.map(|line| u64::from(line.count)).sum()
     }
 }

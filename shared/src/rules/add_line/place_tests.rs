@@ -27,6 +27,7 @@ fn published(item: serde_json::Value, price_tiers: Vec<PriceTier>) -> PublishedI
         price_tiers,
         is_rank: false,
         delivery: ItemDelivery::default(),
+        parts: Vec::new(),
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::model::{Cart, Line, Money, ServerId};
 use crate::money::date_and_time;
 use crate::rules::command_servers::MOST_COMMANDS;
+use crate::rules::sets::Hindrance;
 use crate::rules::variable::WrongValue;
 
 /// Sentences of both cart/add and a checkout.
@@ -87,6 +88,8 @@ pub enum LineRefusal {
     /// The buyer has the item as a subscription that gives access.
     #[error("{ALREADY_SUBSCRIBED}")]
     AlreadySubscribed,
+    #[error("This item cannot be bought: {0}.")]
+    Hindered(Hindrance),
     /// The buyer owns the item, or one of its category whose regular price is not lower.
     #[error("This item, or one that includes it, is owned already.")]
     Owned,

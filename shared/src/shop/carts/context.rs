@@ -107,15 +107,25 @@ impl CartContext {
     ) -> Result<CartItems, StoreError> {
         let ids = || self.cart.lines.iter().map(|line| line.item).chain(also);
         let items = ItemPlan::new(sources.items, &self.active.version, ids());
-        let limited = |id: &ItemId| items.known(*id).is_none_or(|published| published.item.global_limit.is_some());
-        let counters = sources.counters.plan(ids().filter(limited), sources.clock.millis());
+        let limited = |id: ItemId| match items.known(id) {
+            Some(published) => published.item.limited().collect(),
+            None => vec![id],
+        };
+        let counters = sources.counters.plan(ids().flat_map(limited), sources.clock.millis());
         let mut keys: Vec<Key> = items.keys().chain(counters.keys()).collect();
         keys.extend(more);
         let mut rows = if keys.is_empty() { Rows::default() } else { sources.db.batch_get(keys).await? };
         // An id that is on no cart may be any number that a caller sent.
         let is_kept = |id: ItemId| self.cart.lines.iter().any(|line| line.item == id);
         let items = items.complete(&mut rows, is_kept)?;
-        let sold = self.without_own_hold(sources.counters.complete(counters, &mut rows)?);
+        let mut sold = sources.counters.complete(counters, &mut rows)?;
+        // The parts of a bundle were not known if it was not cached.
+        let limited = items.values().flat_map(|published| published.item.limited());
+        let unread: Vec<ItemId> = limited.filter(|id| !sold.contains_key(id)).collect();
+        if !unread.is_empty() {
+            sold.extend(sources.counters.read(sources.db, unread.into_iter(), sources.clock.millis()).await?);
+        }
+        let sold = self.without_own_hold(sold);
         Ok(CartItems { items, sold, rows, active: Arc::clone(&self.active), now: sources.clock.seconds() })
     }
 

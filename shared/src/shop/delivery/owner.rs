@@ -6,10 +6,11 @@ use super::{commands, deliveries, holding};
 use crate::clock::Clock;
 use crate::model::{
     Command, CommandEvent, CommandId, CommandState, Delivery, Entitlement, InternalId, Lasting, OrderDelivery,
-    OrderStatus, ServerId, UserName,
+    OrderLine, OrderStatus, ServerId, UserName,
 };
 use crate::rules::delivery::shown::{LineState, line_state};
 use crate::rules::delivery::{Word, state_at, waits_long};
+use crate::rules::line_refund::line_id;
 use crate::shop::orders::{self, StoredOrder};
 use crate::table::bulk::each;
 use crate::table::codec::{decode_live, key_of, noted};
@@ -55,8 +56,12 @@ pub async fn lines_of(db: &Db, clock: &dyn Clock, stored: &StoredOrder) -> Resul
     let is_on_its_way = stored.order.status == OrderStatus::Paid && stored.delivery_due();
     let entitlement = stored.effects.delivery.as_ref().map(|delivery| delivery.entitlement).unwrap_or_default();
     let lines = (0_u16..).zip(&stored.order.lines).map(|(place, line)| {
-        let is_own = |command: &&Command| command.line == place && command.event == CommandEvent::Bought;
-        let own = || commands.iter().filter(is_own);
+        let id = line_id(usize::from(place), line);
+        let is_part = |part: &OrderLine| part.bundle.is_some_and(|of| of.line == id);
+        let is_of_part = |place: u16| stored.order.lines.get(usize::from(place)).is_some_and(is_part);
+        // A bundle is shown with all that its parts run.
+        let is_of = |of: u16| of == place || is_of_part(of);
+        let own = || commands.iter().filter(|command| is_of(command.line) && command.event == CommandEvent::Bought);
         let states = own().map(|command| state_at(&command.delivery, clock.seconds()));
         let name = line.chosen.as_ref().map_or_else(String::new, |chosen| chosen.name.clone());
         let state = line_state(states, entitlement, is_on_its_way);

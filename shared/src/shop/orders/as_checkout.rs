@@ -4,10 +4,10 @@
 use super::active_version;
 use super::order_request::{LineRequest, OrderRequest, RequestError};
 use crate::clock::Clock;
-use crate::model::{Cart, Code, CouponUses, Ledger, Money, PaymentType, Payments, User, UserId};
+use crate::model::{Cart, Code, CouponUses, ItemId, Ledger, Money, PaymentType, Payments, User, UserId};
 use crate::rules::add_line::{LineToAdd, place};
 use crate::rules::cart::PricedLine;
-use crate::rules::checkout::{Beneficiary, CheckoutRefusal, Payer, may_own, sale};
+use crate::rules::checkout::{Beneficiary, CheckoutRefusal, Payer, may_own, must_own, recipient_lacks, sale};
 use crate::rules::code::{AppliedCodes, CodeBuyer, CodeInputs, judge, usable};
 use crate::shop::carts::{CartContext, CartItems, CartSources};
 use crate::shop::codes;
@@ -130,7 +130,7 @@ fn check_bans(rows: &mut Rows, lines: &[LineRequest]) -> Result<(), RequestError
     Ok(())
 }
 
-/// Recipients must not own what is given, nor have reached its limit.
+/// Recipients must not own what is given, nor have reached its limit, and must own what it requires.
 async fn check_recipients(
     db: &Db,
     lines: &[LineRequest],
@@ -146,6 +146,20 @@ async fn check_recipients(
             let line = priced.iter().find(|line| line.item().id == over.sold);
             let name = line.map_or_else(|| over.sold.to_string(), |line| line.item().name.clone());
             return Err(CheckoutRefusal::Recipient { name }.into());
+        }
+    }
+    for (who, needed) in must_own(priced) {
+        if who == Beneficiary::Buyer {
+            continue;
+        }
+        let ledger = match accounts.get(&who) {
+            Some(user) => read_ledger(db, *user).await?,
+            None => Ledger::default(),
+        };
+        let owns = |item: &ItemId| ledger.of(*item).at(now).units > 0;
+        if let Some(lacks) = needed.iter().find(|needed| !needed.any_of.iter().any(owns)) {
+            let line = priced.iter().find(|line| line.item().id == lacks.sold);
+            return Err(line.map_or(CheckoutRefusal::Empty, |line| recipient_lacks(line.item())).into());
         }
     }
     Ok(())

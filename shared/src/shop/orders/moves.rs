@@ -147,7 +147,12 @@ pub fn moved_lines(order: &Order, line: Option<LineId>) -> Result<Vec<u16>, Move
     };
     let found = all.find(|(place, line)| line_id(usize::from(*place), line) == wanted);
     let (place, line) = found.ok_or(MoveError::NoLine(wanted))?;
-    if line.is_gift() { Ok(vec![place]) } else { Err(MoveError::NotAGift(wanted)) }
+    if !line.is_gift() {
+        return Err(MoveError::NotAGift(wanted));
+    }
+    // A bundle moves with its parts.
+    let parts = (0_u16..).zip(&order.lines).filter(|(_, part)| part.bundle.is_some_and(|of| of.line == wanted));
+    Ok(std::iter::once(place).chain(parts.map(|(place, _)| place)).collect())
 }
 
 /// The player of lines that are moved together.

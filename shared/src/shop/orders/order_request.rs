@@ -7,6 +7,7 @@ use crate::model::{
     PlayerName, ServerId, UserId,
 };
 use crate::rules::add_line::LineRefusal;
+use crate::rules::bundle;
 use crate::rules::checkout::CheckoutRefusal;
 use crate::rules::code;
 use crate::shop::catalog::ItemPlan;
@@ -36,6 +37,11 @@ impl LineRequest {
         let payment_type = if self.is_gift() { PaymentType::Gift } else { PaymentType::OneOff };
         let id = LineId::new(u64::try_from(place).unwrap_or_default() + 1);
         Line { payment_type, ..Line::new(id, self.item, self.count) }
+    }
+
+    /// [`Self::in_cart`] with what was chosen.
+    fn with_choices(&self, place: usize) -> Line {
+        Line { variables: self.variables.clone(), server: self.server, ..self.in_cart(place) }
     }
 
     /// The order's line, with the item's name if it is published.
@@ -74,7 +80,15 @@ pub async fn lines(db: &Db, clock: &dyn Clock, order: &OrderRequest<'_>) -> Resu
     let plan = ItemPlan::new(&cache, &version, order.lines.iter().map(|line| line.item));
     let mut rows = db.batch_get(plan.keys().collect()).await?;
     let items = plan.complete(&mut rows, |_| false)?;
-    let lines = order.lines.iter().enumerate().map(|(place, line)| line.in_order(place, &items)).collect();
+    let mut next = LineId::new(u64::try_from(order.lines.len()).unwrap_or_default().saturating_add(1));
+    let expanded = order.lines.iter().enumerate().flat_map(|(place, line)| {
+        let head = line.in_order(place, &items);
+        match items.get(&line.item) {
+            Some(published) => bundle::lines(published, &line.with_choices(place), head, &mut next),
+            None => vec![head],
+        }
+    });
+    let lines = expanded.collect();
     if !order.is_past {
         as_checkout::check(db, clock, order).await?;
     }

@@ -42,6 +42,10 @@ pub enum OrderRefusal {
     Subscribed,
     #[error("the recipient of item {item} owns it or has reached the limit")]
     Recipient { item: ItemId },
+    #[error("the buyer does not own what item {item} requires")]
+    Lacks { item: ItemId },
+    #[error("the recipient of item {item} does not own what it requires")]
+    RecipientLacks { item: ItemId },
     #[error("a player that a gift is for is banned")]
     Banned,
     /// The chat login has ended, or another account uses it.
@@ -99,9 +103,10 @@ pub(in crate::shop) enum Limit {
     VirtualCurrency {
         amount: Money,
     },
-    /// The most that a user may own before a checkout, in the user's ledger.
+    /// The most that a user may own before a checkout, and what they must own, in the user's ledger.
     Ownership {
         limits: Vec<OwnedLimit>,
+        needed: Vec<Needed>,
         /// When the write was made, seconds since 1970 UTC.
         now: i64,
     },
@@ -141,6 +146,14 @@ pub(in crate::shop) struct OwnedLimit {
     pub(in crate::shop) refusal: OrderRefusal,
 }
 
+/// Items of which a user must own one before a checkout.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::shop) struct Needed {
+    pub(in crate::shop) any_of: Vec<ItemId>,
+    /// The refusal if there is none of them.
+    pub(in crate::shop) refusal: OrderRefusal,
+}
+
 impl Guard for Limit {
     type Refusal = OrderRefusal;
 
@@ -169,10 +182,11 @@ impl Guard for Limit {
                 // Of an erased user nothing is left.
                 users::balance(old?).is_none_or(|balance| balance < *amount).then_some(OrderRefusal::VirtualCurrency)
             }
-            Self::Ownership { limits, now } => {
+            Self::Ownership { limits, needed, now } => {
                 let held = |item: ItemId| old.map_or(0, |old| ledgers::units(old, item, *now));
-                let exceeded = limits.iter().find(|limit| held(limit.item) > i128::from(limit.most))?;
-                Some(exceeded.refusal)
+                let exceeded = limits.iter().find(|limit| held(limit.item) > i128::from(limit.most));
+                let lacks = || needed.iter().find(|needed| !needed.any_of.iter().any(|item| held(*item) > 0));
+                exceeded.map(|limit| limit.refusal).or_else(|| lacks().map(|needed| needed.refusal))
             }
             Self::FirstPurchase { item } => Some(OrderRefusal::FirstPurchase { item: *item }),
             // A row that is gone is that of an erased recipient, not of a banned one.

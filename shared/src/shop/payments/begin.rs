@@ -6,7 +6,7 @@ use crate::model::{
     PlayerName, ProviderAccount, ProviderCheckout, ProviderCustomer, TaxMode, TaxPrices, ThreeDSecure, UserId,
 };
 use crate::rules::cart::PricedLine;
-use crate::rules::checkout::{Beneficiary, MayOwn, Sale, may_own};
+use crate::rules::checkout::{Beneficiary, MayOwn, MustOwn, Sale, may_own, must_own};
 use crate::rules::held::held;
 use crate::rules::payment_methods::offered;
 use crate::rules::pricing::Buyer;
@@ -14,7 +14,7 @@ use crate::shop::accounts::{logins, users};
 use crate::shop::carts::{self, CartContext, LoadedCart};
 use crate::shop::orders::effects::{OrderInputs, spent, take_codes, to_check};
 use crate::shop::orders::owned_orders::OwnedOrder;
-use crate::shop::orders::refusal::{Guarded, Limit, OrderRefusal, OwnedLimit};
+use crate::shop::orders::refusal::{Guarded, Limit, Needed, OrderRefusal, OwnedLimit};
 use crate::shop::orders::{StoredOrder, new_internal_id};
 use crate::shop::stock::ledgers;
 use crate::shop::stock::reservations::Reservation;
@@ -161,7 +161,7 @@ pub(super) fn inputs(loaded: &LoadedCart, lines: &[PricedLine<'_>], recipients: 
     OrderInputs {
         users: accounts.chain([loaded.context.user]).collect::<BTreeSet<UserId>>(),
         ledgers: BTreeMap::new(),
-        items: lines.iter().map(|line| (line.item().id, line.published.clone())).collect(),
+        items: lines.iter().flat_map(PricedLine::given).map(|(given, _)| (given.item.id, given.clone())).collect(),
         counted: BTreeMap::new(),
         coupon: loaded.coupon().cloned(),
         uses: CouponUses::default(),
@@ -207,7 +207,7 @@ pub(super) async fn read_ledgers(
     lines: &[PricedLine<'_>],
     recipients: &mut Recipients,
 ) -> Result<(), StoreError> {
-    let large = may_own(lines).into_iter().filter(|(_, limits)| limits.len() > ledgers::AT_ONCE);
+    let large = possessions(lines).into_iter().filter(|(_, bounds)| bounds.len() > ledgers::AT_ONCE);
     let user = |(who, _)| match who {
         Beneficiary::Buyer => None,
         Beneficiary::Player(name) => recipients.get(&name)?.user,
@@ -275,7 +275,7 @@ fn ledger_checks(
     recipients: &Recipients,
     first: &FirstPurchases,
 ) -> Result<Vec<Guarded>, HoldError> {
-    let (mut writes, mut judged, mut owned) = (Vec::new(), BTreeSet::new(), may_own(lines));
+    let (mut writes, mut judged, mut owned) = (Vec::new(), BTreeSet::new(), possessions(lines));
     for who in first.keys() {
         owned.entry(who.clone()).or_default();
     }
@@ -288,7 +288,7 @@ fn ledger_checks(
             .filter(|owner| has_first_day && judged.insert(*owner))
             .map(|owner| Write::check(keys::ledger(owner)).and_at(context.ledger.version).into()),
     );
-    for (who, limits) in owned {
+    for (who, bounds) in owned {
         let now = order.order.created_at;
         let (user, read, is_buyer) = match &who {
             Beneficiary::Buyer => (order.order.owner, Some(context.owner(now)), true),
@@ -299,22 +299,27 @@ fn ledger_checks(
                 (recipient.and_then(|recipient| recipient.user), read, false)
             }
         };
+        if let (Some(needed), None) = (bounds.must.first(), user) {
+            return Err(OrderRefusal::RecipientLacks { item: needed.sold }.into());
+        }
         let (Some(user), first) = (user, first.get(&who)) else { continue };
         // A gift for the buyer's own name, or for a player under a former and the present name: one transaction cannot
         // check a ledger twice.
         if !judged.insert(user) {
-            let refusal = limits.first().map(|item| OrderRefusal::Recipient { item: item.sold });
+            let refusal = bounds.sold().map(|item| OrderRefusal::Recipient { item });
             let refusal = refusal.or_else(|| first.map(|item| OrderRefusal::FirstPurchase { item: *item }));
             refusal.map_or(Ok(()), Err)?;
             continue;
         }
-        writes.push(match first {
+        writes.push(match (first, bounds.must.first()) {
             // Who has no ledger owns nothing either.
-            Some(item) => {
+            (Some(_), Some(needed)) if is_buyer => return Err(OrderRefusal::Lacks { item: needed.sold }.into()),
+            (Some(_), Some(needed)) => return Err(OrderRefusal::RecipientLacks { item: needed.sold }.into()),
+            (Some(item), None) => {
                 let check = Write::check(keys::ledger(user)).only_if_absent();
                 if is_buyer { check.into() } else { check.guarded_by(Limit::FirstPurchase { item: *item }) }
             }
-            None => ownership(user, &limits, read, is_buyer, now)?,
+            (None, _) => ownership(user, &bounds, read, is_buyer, now)?,
         });
     }
     Ok(writes)
@@ -329,26 +334,75 @@ fn remembering(cart: &Cart, order: &StoredOrder) -> Cart {
     Cart { checkout: Some(OpenCheckout { order, version, until, held }), ..cart.clone() }
 }
 
-/// The condition that a user does not own more than the checkout allows. A ledger that was read must allow it, and
-/// still be the same.
+/// What a player may own, and must own, before a checkout.
+#[derive(Debug, Default)]
+struct Possessions {
+    may: Vec<MayOwn>,
+    must: Vec<MustOwn>,
+}
+
+impl Possessions {
+    /// How many items are compared.
+    fn len(&self) -> usize {
+        self.may.len() + self.must.iter().map(|needed| needed.any_of.len()).sum::<usize>()
+    }
+
+    /// The first item that it is about.
+    fn sold(&self) -> Option<ItemId> {
+        self.may.iter().map(|limit| limit.sold).chain(self.must.iter().map(|needed| needed.sold)).next()
+    }
+}
+
+fn possessions(lines: &[PricedLine<'_>]) -> BTreeMap<Beneficiary, Possessions> {
+    let mut all: BTreeMap<Beneficiary, Possessions> = BTreeMap::new();
+    for (who, may) in may_own(lines) {
+        all.entry(who).or_default().may = may;
+    }
+    for (who, must) in must_own(lines) {
+        all.entry(who).or_default().must = must;
+    }
+    all
+}
+
+/// The condition that a user does not own more than the checkout allows, and what it requires. A ledger that was read must
+/// allow it, and still be the same.
 fn ownership(
     user: UserId,
-    limits: &[MayOwn],
+    bounds: &Possessions,
     read: Option<Buyer<'_>>,
     is_buyer: bool,
     now: i64,
 ) -> Result<Guarded, OrderRefusal> {
-    let most: Vec<ledgers::AtMost> = limits.iter().map(|limit| (limit.item, limit.most)).collect();
     let refusal = |limit: &MayOwn| match limit.limit {
         _ if !is_buyer => OrderRefusal::Recipient { item: limit.sold },
         Some(most) => OrderRefusal::UserLimit { item: limit.sold, limit: most },
         None => OrderRefusal::Owned { item: limit.sold },
     };
+    let lacks = |needed: &MustOwn| match is_buyer {
+        true => OrderRefusal::Lacks { item: needed.sold },
+        false => OrderRefusal::RecipientLacks { item: needed.sold },
+    };
     let owns_more = |limit: &&MayOwn| read.is_some_and(|read| u64::from(read.owned(limit.item).units) > limit.most);
-    if let Some(limit) = limits.iter().find(owns_more) {
+    if let Some(limit) = bounds.may.iter().find(owns_more) {
         return Err(refusal(limit));
     }
-    let limits = limits.iter().map(|limit| OwnedLimit { item: limit.item, most: limit.most, refusal: refusal(limit) });
-    let write = ledgers::check(user, &most, read.map(|read| read.ledger.version), now);
-    Ok(write.guarded_by(Limit::Ownership { limits: limits.collect(), now }))
+    let owns_none = |needed: &&MustOwn| read.is_some_and(|read| !needed.any_of.iter().any(|item| read.owns(*item)));
+    if let Some(needed) = bounds.must.iter().find(owns_none) {
+        return Err(lacks(needed));
+    }
+    // A subscription whose renewal is awaited is owned, and its run in the ledger has ended: the ledger is the one that was read.
+    let is_in_ledger = |needed: &&MustOwn| {
+        read.is_none_or(|read| needed.any_of.iter().any(|item| read.ledger.of(*item).at(now).units > 0))
+    };
+    let must: Vec<&MustOwn> = bounds.must.iter().filter(is_in_ledger).collect();
+    let compared = ledgers::Bounds {
+        at_most: bounds.may.iter().map(|limit| (limit.item, limit.most)).collect(),
+        any_of: must.iter().map(|needed| needed.any_of.clone()).collect(),
+    };
+    let limits = bounds.may.iter();
+    let limits =
+        limits.map(|limit| OwnedLimit { item: limit.item, most: limit.most, refusal: refusal(limit) }).collect();
+    let needed = must.iter().map(|needed| Needed { any_of: needed.any_of.clone(), refusal: lacks(needed) }).collect();
+    let write = ledgers::check(user, compared, read.map(|read| read.ledger.version), now);
+    Ok(write.guarded_by(Limit::Ownership { limits, needed, now }))
 }

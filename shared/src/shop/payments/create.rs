@@ -8,8 +8,9 @@ use super::provider::{Provider, ProviderError};
 use super::reserve::{Place, confirm, has_limited, left_to_sweep, write};
 use crate::model::{Cart, Login, Money, ProviderAccount};
 use crate::rules::cart::PricedLine;
-use crate::rules::checkout::{CheckoutRefusal, Payer, check_commands, first_purchases, sale};
+use crate::rules::checkout::{CheckoutRefusal, Payer, check_commands, first_purchases, recipient_lacks, sale};
 use crate::rules::code::AppliedCodes;
+use crate::rules::sets::{Hindrance, required};
 use crate::shop::accounts::names::NameRow;
 use crate::shop::carts;
 use crate::shop::carts::{CartContext, CartSources, LoadedCart};
@@ -199,7 +200,8 @@ fn card_of_another(cart: &Cart, codes: &AppliedCodes<'_>, login: Login) -> Optio
 /// The buyer's refusal for a refusal of the transaction. A code that was used up meanwhile is checked again.
 fn refused<E>(refusal: OrderRefusal, lines: &[PricedLine<'_>]) -> CreateError<E> {
     let name_of = |line: &PricedLine<'_>| line.item().name.clone();
-    let name = |id| lines.iter().find(|line| line.item().id == id).map_or_else(String::new, name_of);
+    let line_of = |id| lines.iter().find(|line| line.item().id == id);
+    let name = |id| line_of(id).map_or_else(String::new, name_of);
     CreateError::Refused(match refusal {
         OrderRefusal::TooManyCheckouts { retry_seconds } => CheckoutRefusal::TooManyAttempts { retry_seconds },
         OrderRefusal::TooManyOpen { retry_seconds } => CheckoutRefusal::TooManyOpen { retry_seconds },
@@ -210,6 +212,14 @@ fn refused<E>(refusal: OrderRefusal, lines: &[PricedLine<'_>]) -> CreateError<E>
         }
         OrderRefusal::Recipient { item } => CheckoutRefusal::Recipient { name: name(item) },
         OrderRefusal::FirstPurchase { item } => CheckoutRefusal::FirstPurchase { name: name(item) },
+        OrderRefusal::Lacks { item } => {
+            let why = line_of(item).map_or_else(String::new, |line| required(line.item()));
+            CheckoutRefusal::Hindered { name: name(item), why: Hindrance::Requires(why) }
+        }
+        OrderRefusal::RecipientLacks { item } => match line_of(item) {
+            Some(line) => recipient_lacks(line.item()),
+            None => CheckoutRefusal::Recipient { name: name(item) },
+        },
         OrderRefusal::Banned => CheckoutRefusal::Banned,
         OrderRefusal::Subscribed => CheckoutRefusal::AlreadySubscribed,
         OrderRefusal::VirtualCurrency => CheckoutRefusal::VirtualCurrency,

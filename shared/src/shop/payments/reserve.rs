@@ -45,7 +45,7 @@ impl<'a> Place<'a> {
 /// Whether a cart has an item with a global limit, or a coupon with a limited number of uses.
 pub(super) fn has_limited(lines: &[PricedLine<'_>], coupon: Option<&Code>) -> bool {
     let has_uses = matches!(coupon, Some(Code::Coupon(coupon)) if coupon.max_uses.is_some());
-    has_uses || lines.iter().any(|line| line.item().global_limit.is_some())
+    has_uses || lines.iter().flat_map(PricedLine::given).any(|(given, _)| given.item.global_limit.is_some())
 }
 
 /// Counts what an order holds before it is written, and sends its writes.

@@ -156,18 +156,56 @@ pub type AtMost = (ItemId, u64);
 /// How many items one condition compares: an expression has at most 4 KB and 300 operators.
 pub const AT_ONCE: usize = 40;
 
-/// The condition that a user owns at most so many units of some items at `now` (seconds since 1970 UTC), and that the ledger
-/// is at the version that was `read`, if it was; changes nothing. Of more than [`AT_ONCE`] items only the first are compared:
-/// the ledger must have been read then. The items are compared although the version is too, because functions of a version
-/// from before it was stored write ledgers without counting it.
-pub fn check(user: UserId, most: &[AtMost], read: Option<u64>, now: i64) -> Write {
-    let most = most.get(..AT_ONCE).unwrap_or(most);
+/// What a ledger may have, and what it must have.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Bounds {
+    pub at_most: Vec<AtMost>,
+    /// Groups of items: it must have at least one unit of each group.
+    pub any_of: Vec<Vec<ItemId>>,
+}
+
+impl Bounds {
+    /// The items that one condition compares: of more than [`AT_ONCE`] the first, and whole groups only.
+    fn compared(self) -> Self {
+        let (mut at_most, mut left) = (self.at_most, AT_ONCE);
+        at_most.truncate(left);
+        left -= at_most.len();
+        let mut any_of = self.any_of;
+        any_of.retain(|group| {
+            let fits = group.len() <= left;
+            left -= if fits { group.len() } else { 0 };
+            fits
+        });
+        Self { at_most, any_of }
+    }
+}
+
+/// The condition that a user owns at most so many units of some items, and one of others, at `now` (seconds since 1970 UTC), and
+/// that the ledger is at the version that was `read`, if it was; changes nothing. Of more than [`AT_ONCE`] items only the first
+/// are compared: the ledger must have been read then. The items are compared although the version is too, because functions of
+/// a version from before it was stored write ledgers without counting it.
+pub fn check(user: UserId, bounds: Bounds, read: Option<u64>, now: i64) -> Write {
+    let Bounds { at_most, any_of } = bounds.compared();
+    let needed = any_of.iter().flatten().map(|item| (*item, 0));
+    let compared: Vec<AtMost> = at_most.iter().copied().chain(needed).collect();
     // An attribute that is missing is not larger. What lasts is part of the units.
     let owns_more = |place| format!("#u{place} > :r{place} AND (NOT #e{place} <= :now OR #l{place} > :r{place})");
-    let terms: Vec<String> = (0..most.len()).map(owns_more).collect();
-    let write = Write::check(keys::ledger(user)).only_if(format!("NOT ({})", terms.join(" OR ")));
-    let write = read.into_iter().fold(write.number(":now", now), Write::and_at);
-    most.iter().enumerate().fold(write, |write, (place, (item, most))| {
+    let mut terms: Vec<String> = (0..compared.len()).map(owns_more).collect();
+    let needed = terms.split_off(at_most.len());
+    let mut conditions = Vec::new();
+    if !terms.is_empty() {
+        conditions.push(format!("NOT ({})", terms.join(" OR ")));
+    }
+    let (mut needed, is_only) = (needed.into_iter(), conditions.is_empty() && any_of.len() == 1);
+    conditions.extend(any_of.iter().map(|group| {
+        let owned = needed.by_ref().take(group.len()).collect::<Vec<String>>().join(" OR ");
+        // Needless parentheses are refused.
+        if is_only || group.len() == 1 { owned } else { format!("({owned})") }
+    }));
+    let write = Write::check(keys::ledger(user));
+    let write = if conditions.is_empty() { write } else { write.only_if(conditions.join(" AND ")).number(":now", now) };
+    let write = read.into_iter().fold(write, Write::and_at);
+    compared.iter().enumerate().fold(write, |write, (place, (item, most))| {
         let kinds = ['u', 'e', 'l'].into_iter();
         let write = kinds.fold(write, |write, kind| write.name(format!("#{kind}{place}"), format!("{kind}{item}")));
         write.number(format!(":r{place}"), most)

@@ -23,6 +23,7 @@ mod refunds;
 mod refusals;
 mod refused_payments;
 mod reviews;
+mod sets;
 mod settle;
 mod status;
 mod subscription_faults;

@@ -1,0 +1,131 @@
+//! Items that belong together: those that one requires, those that it excludes, those of which a player has one, and bundles
+//! (rules.md, "Required and excluded items" and "Bundles").
+
+use super::add_line::LineRefusal;
+use super::bundle::given;
+use super::pricing::{Buyer, is_cumulative};
+use crate::model::{
+    Bundle, Conditions, Item, ItemId, Line, NamedItem, Part, PaymentType, PublishedItem, Sold, UserName,
+};
+
+/// The reason why what a player owns, or the rest of a cart, keeps an item from being bought; the end of a sentence for the buyer.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Hindrance {
+    #[error("buy {} first", .0)]
+    Requires(String),
+    #[error("you own \"{0}\", and it cannot be had with that")]
+    Excludes(String),
+    #[error("you have an item of this category, and can have only one")]
+    OneOf,
+    #[error("it cannot be bought together with \"{0}\"")]
+    Together(String),
+    #[error("\"{0}\", which is part of it, is sold out")]
+    PartSoldOut(String),
+    #[error("you own \"{0}\", which is part of it, or something that includes that")]
+    PartOwned(String),
+    #[error("you have as many of \"{0}\", which is part of it, as one player may have")]
+    PartLimit(String),
+}
+
+/// The names of items of which one is enough, such as `"Squire" or "Knight"`.
+pub fn any_of(items: &[NamedItem]) -> String {
+    items.iter().map(|item| format!("\"{}\"", item.name)).collect::<Vec<_>>().join(" or ")
+}
+
+/// The names of everything that an item requires.
+pub fn required(item: &Item) -> String {
+    let parts = item.bundle.iter().flat_map(|bundle| bundle.parts.iter().flat_map(|part| needed(part, &bundle.parts)));
+    item.conditions.requires.iter().chain(parts).map(|group| any_of(group)).collect::<Vec<_>>().join(" and ")
+}
+
+/// The first reason why what the caller owns, if that is known, or the units sold of a bundle's parts, keep an item from being
+/// bought with some choice.
+pub fn hindrance(item: &Item, sold: &Sold, buyer: Option<Buyer<'_>>) -> Option<Hindrance> {
+    let own = buyer.and_then(|buyer| of_conditions(&item.conditions, &[], buyer));
+    own.or_else(|| {
+        let bundle = item.bundle.as_ref()?;
+        let fixed: Vec<&Part> = bundle.parts.iter().collect();
+        let hindered = |part: &&Part| of_part(part, bundle, &fixed, sold, buyer);
+        let of_choice = || {
+            let mut all: Vec<Hindrance> = bundle.from.iter().filter_map(|part| hindered(&part)).collect();
+            let left = bundle.from.len().saturating_sub(all.len());
+            let is_hindered = u32::try_from(left).is_ok_and(|left| left < bundle.choices) && !all.is_empty();
+            is_hindered.then(|| all.swap_remove(0))
+        };
+        fixed.iter().find_map(hindered).or_else(of_choice)
+    })
+}
+
+/// As [`hindrance`], of a line with its choices. What the recipient of a gift owns is not known.
+pub fn of_line(item: &Item, line: &Line, sold: &Sold, buyer: Buyer<'_>) -> Option<Hindrance> {
+    let buyer = Some(buyer).filter(|_| line.payment_type != PaymentType::Gift);
+    let of_choice = || {
+        let bundle = item.bundle.as_ref()?;
+        let given = given(bundle, &item.variables, line);
+        given.iter().find_map(|part| of_part(part, bundle, &given, sold, buyer))
+    };
+    hindrance(item, sold, buyer).or_else(of_choice)
+}
+
+/// `with` are the parts with which the bundle gives one: what a part requires of another is there.
+fn of_part(part: &Part, bundle: &Bundle, with: &[&Part], sold: &Sold, buyer: Option<Buyer<'_>>) -> Option<Hindrance> {
+    let units = sold.get(&part.item).copied().unwrap_or_default();
+    if part.global_limit.is_some_and(|limit| units >= u64::from(limit)) {
+        return Some(Hindrance::PartSoldOut(part.name.clone()));
+    }
+    let buyer = buyer?;
+    if !bundle.despite_owned && part.included_in.iter().any(|id| buyer.owns(*id)) {
+        return Some(Hindrance::PartOwned(part.name.clone()));
+    }
+    if part.user_limit.is_some_and(|limit| buyer.owned(part.item).units >= limit) {
+        return Some(Hindrance::PartLimit(part.name.clone()));
+    }
+    of_conditions(&part.conditions, with, buyer)
+}
+
+fn of_conditions(conditions: &Conditions, with: &[&Part], buyer: Buyer<'_>) -> Option<Hindrance> {
+    let owns = |id: ItemId| buyer.owns(id);
+    let has = |item: &NamedItem| owns(item.id) || with.iter().any(|part| part.item == item.id);
+    if let Some(group) = conditions.requires.iter().find(|group| !group.iter().any(has)) {
+        return Some(Hindrance::Requires(any_of(group)));
+    }
+    if let Some(item) = conditions.excludes.iter().find(|item| owns(item.id)) {
+        return Some(Hindrance::Excludes(item.name.clone()));
+    }
+    conditions.one_of.iter().any(|id| owns(*id)).then_some(Hindrance::OneOf)
+}
+
+/// What a part requires, and the parts that are given `with` it do not have.
+pub fn needed<'a>(part: &'a Part, with: &'a [Part]) -> impl Iterator<Item = &'a Vec<NamedItem>> {
+    let has = |item: &NamedItem| with.iter().any(|other| other.item == item.id);
+    part.conditions.requires.iter().filter(move |group| !group.iter().any(has))
+}
+
+/// Why what a caller owns keeps them from buying an item, as a sentence.
+pub fn unavailable_because(item: &Item, sold: &Sold, buyer: Option<Buyer<'_>>) -> Option<String> {
+    hindrance(item, sold, buyer).map(|hindrance| LineRefusal::Hindered(hindrance).to_string())
+}
+
+/// Whether a player cannot have what two lines give: one excludes the other, both are of a category of which a player has one,
+/// or a bundle gives a step of a cumulative category in which the other line gives one as well.
+pub fn exclude_each_other(one: &[&PublishedItem], other: &[&PublishedItem]) -> bool {
+    let excludes = |one: &Item, other: &Item| one.conditions.unowned().any(|id| id == other.id);
+    let is_step = |published: &PublishedItem| is_cumulative(&published.item, &published.price_tiers);
+    let has_part = one.len() > 1 || other.len() > 1;
+    one.iter().any(|one| {
+        other.iter().any(|other| {
+            let are_steps = has_part && one.category == other.category && is_step(one) && is_step(other);
+            are_steps || excludes(&one.item, &other.item) || excludes(&other.item, &one.item)
+        })
+    })
+}
+
+/// Whether a line is for the cart's owner, and takes the place of their other items of its category.
+pub fn is_own_choice(line: &Line, published: &PublishedItem) -> bool {
+    line.payment_type != PaymentType::Gift && !published.item.conditions.one_of.is_empty()
+}
+
+/// The player that a line is for; `None` is the cart's owner.
+pub fn player(line: &Line) -> Option<&UserName> {
+    line.gift_to.as_ref().map(crate::model::PlayerName::key)
+}
