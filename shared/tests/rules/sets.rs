@@ -1,20 +1,21 @@
 //! Items that require and exclude others, for any of them, any cart and any player.
 
-use crate::any::{RICH, arb_ledger, buyer, item, items, line, money, published, terms};
+use crate::any::{NOW, RICH, arb_ledger, buyer, inputs, item, items, line, money, published, terms};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use shared::model::{
-    Bundle, Conditions, Discount, Item, ItemId, Items, Ledger, Line, LineId, LineVariable, Money, NamedItem, Part,
-    PaymentType, Payments, Percent, PlayerName, PublishedItem, Scope, Sold, Variable, VariableKind,
+    Bundle, Conditions, CouponUses, Discount, Item, ItemId, Items, Ledger, Line, LineId, LineVariable, Money,
+    NamedItem, Part, PaymentType, Payments, Percent, PlayerName, PublishedItem, Scope, Sold, Variable, VariableKind,
 };
 use shared::rules::bundle::folded;
 use shared::rules::cart::price_lines;
 use shared::rules::checkout::{Beneficiary, CheckoutRefusal, bill, may_own, must_own, sale};
-use shared::rules::code::{AppliedCodes, CodeInputs, judge};
+use shared::rules::code::{AppliedCodes, judge};
 use shared::rules::line_refund::{line_id, with_returned};
 use shared::rules::missing::missing;
 use shared::rules::order::without_refunded;
 use shared::rules::sets::exclude_each_other;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 fn named(id: u64) -> NamedItem {
@@ -107,6 +108,7 @@ fn bundle(price: i64, prices: &[i64], choices: u32) -> PublishedItem {
         id,
         name: "Kit".to_owned(),
         options: options.clone(),
+        surcharges: BTreeMap::new(),
         kind: VariableKind::default(),
         min: None,
         max: None,
@@ -134,8 +136,8 @@ proptest! {
         let priced = price_lines(&lines, &items, terms(&sold), buyer(&ledger));
         let discount = Discount::Percentage(Percent::from_hundredths(percent));
         let coupon = shared::model::Code::Coupon(crate::any::coupon(discount, Scope::default()));
-        let inputs = CodeInputs { lines: &priced, coupon_sum: Money::ZERO, least: Money::ZERO };
-        let codes = AppliedCodes { coupon: judge(Some(&coupon), 0, inputs, crate::any::NOW).ok(), gift_card: None };
+        let applied = judge(Some(&coupon), CouponUses::default(), inputs(&priced), NOW).ok();
+        let codes = AppliedCodes { coupon: applied, gift_card: None };
         let Ok(sale) = sale(&priced, &codes, &Payments::default(), RICH) else { return Ok(()) };
         let ids: Vec<u64> = sale.lines.iter().map(|line| line.item.get()).collect();
         prop_assert_eq!(ids, [9, 1, 2, 4]);

@@ -81,7 +81,7 @@ impl<'a> Offer<'a> {
 
     /// When a sale ends, as programs read it and in words; a script shows it as the visitor's clock has it, and what is left.
     pub fn ends(&self, sale: &Sale) -> Option<(String, String)> {
-        let ends = date_and_time(sale.runs.until?);
+        let ends = date_and_time(sale.runs.until.filter(|ends| *ends > self.now)?);
         Some((format!("{}Z", ends.replace(' ', "T")), format!("{ends} UTC")))
     }
 
