@@ -1,6 +1,7 @@
 //! The offers in the histories of one buyer: items, prices, codes and limits, as the model and the table both have them.
 
 use publish::Compiled;
+use publish::files::{Choice, Decimal, SaleFile, ScopeFile};
 use shared::model::{TaxMode, TaxPrices};
 use std::sync::LazyLock;
 use tests::{item, repository};
@@ -52,7 +53,11 @@ pub struct Version {
 
 /// The versions that are published.
 pub const VERSIONS: [Version; 3] =
-    [Version { price: 500, limit: 6 }, Version { price: 650, limit: 6 }, Version { price: 500, limit: 4 }];
+    [Version { price: 500, limit: 6 }, Version { price: SALE, limit: 6 }, Version { price: 500, limit: 4 }];
+
+/// The price of [`OPTIONS`] in a sale that takes a tenth off [`REGULAR`].
+const SALE: i64 = 585;
+const REGULAR: i64 = 650;
 
 /// How the versions are taxed.
 const TAXES: [(TaxMode, TaxPrices); 3] = [
@@ -81,8 +86,26 @@ fn compile((version, (tax, prices)): (Version, (TaxMode, TaxPrices))) -> Compile
     let payments = &mut files.store.content.payments;
     (payments.tax, payments.tax_prices) = (tax.into(), Some(prices.into()));
     let options = item(&mut files, ITEMS[usize::from(OPTIONS)]);
-    options.price.as_mut().unwrap().0 = format!("{}.{:02}", version.price / 100, version.price % 100).into();
+    let is_sale = version.price == SALE;
+    let regular = if is_sale { REGULAR } else { version.price };
+    options.price.as_mut().unwrap().0 = format!("{}.{:02}", regular / 100, regular % 100).into();
+    files.sales.content.0.extend(is_sale.then(sale));
     item(&mut files, ITEMS[usize::from(LIMITED)]).global_limit = Some(u32::try_from(version.limit).unwrap().into());
     files.store.content.payments.delayed = true;
     publish::compile(&files).unwrap()
+}
+
+fn sale() -> SaleFile {
+    SaleFile {
+        id: 1.into(),
+        name: "A tenth off".to_owned(),
+        percentage: Some(Decimal("10".to_owned().into())),
+        amount: None,
+        covers: Choice::Fields(ScopeFile { categories: Vec::new(), items: vec![ITEMS[usize::from(OPTIONS)].into()] }),
+        except: ScopeFile::default(),
+        from: None,
+        until: None,
+        who: Choice::default(),
+        with_codes: true,
+    }
 }

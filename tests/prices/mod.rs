@@ -9,15 +9,13 @@ mod world;
 
 use self::model::{Shown, Unit};
 use self::world::{Kind, Off, Wish, World, some_world};
-use crate::cart::support::cents;
+use crate::cart::support::{amount, cents, coupon, percent, put_code};
 use crate::payments::support::{agreed, call, stored};
 use proptest::test_runner::{Config, TestRunner};
 use serde_json::{Value, json};
 use shared::clock::Clock;
-use shared::model::{Code, CodeText, Coupon, Holding, ItemId, Ledger, Money, Owned, UserId};
+use shared::model::{CategoryId, Code, Coupon, Holding, ItemId, Ledger, Money, Owned, Scope, UserId};
 use shared::shop::stock::ledgers;
-use shared::table::codec::encode_live;
-use shared::table::keys;
 use std::collections::BTreeMap;
 use std::time::Duration;
 use tests::{Call, TestStore};
@@ -44,18 +42,16 @@ impl<'a> Shop<'a> {
         publish::publish(&store.db, &compiled, store.clock.seconds()).await.unwrap();
         if let Some((off, scope)) = &world.coupon {
             let discount = match off {
-                Off::Percentage(hundredths) => json!({ "percentage": hundredths }),
-                Off::Amount(cents) => json!({ "amount": cents }),
+                Off::Percentage(hundredths) => percent(u32::try_from(*hundredths).unwrap()),
+                Off::Amount(cents) => amount(*cents),
             };
-            let scope = match scope {
-                world::Scope::Everything => json!({}),
-                world::Scope::Category(category) => json!({ "categories": [category] }),
-                world::Scope::Items(items) => json!({ "items": items }),
+            let (categories, items) = match scope.clone() {
+                world::Scope::Everything => (Vec::new(), Vec::new()),
+                world::Scope::Category(category) => (vec![CategoryId::new(category)], Vec::new()),
+                world::Scope::Items(items) => (Vec::new(), items.into_iter().map(ItemId::new).collect()),
             };
-            let coupon = json!({ "id": 1, "code": "any", "active": true, "discount": discount, "scope": scope });
-            let coupon: Coupon = serde_json::from_value(coupon).unwrap();
-            let key = keys::code(&CodeText::parse("any").unwrap());
-            tests::put(&store.db, encode_live(&key, &Code::Coupon(coupon)).unwrap()).await;
+            let coupon = Coupon { scope: Scope { categories, items }, ..coupon("any", discount) };
+            put_code(&store, &Code::Coupon(coupon)).await;
         }
         Self { world, store }
     }

@@ -5,47 +5,40 @@ use proptest::option;
 use proptest::prelude::*;
 use std::fmt::Write;
 
-const WITH_SALES: bool = true;
-const WITH_PACKS: bool = true;
-
-/// The time zone of a store, and how many minutes its clocks are ahead of UTC before and after a change at a second.
+/// The time zone of a store, with a day on which its clocks are changed at a second, and how many minutes they are ahead of UTC
+/// before and after it. All times of a world are on that day.
 #[derive(Debug, Clone, Copy)]
 pub struct Zone {
     pub name: &'static str,
+    pub day: &'static str,
     pub change: i64,
     pub before: i64,
     pub after: i64,
 }
 
+const fn zone(name: &'static str, day: &'static str, change: i64, (before, after): (i64, i64)) -> Zone {
+    Zone { name, day, change, before, after }
+}
+
 /// Clocks go back and forward; the last one changes nothing.
 const ZONES: [Zone; 6] = [
-    Zone { name: "Europe/Berlin", change: 1_792_890_000, before: 120, after: 60 },
-    Zone { name: "Europe/Berlin", change: 1_806_195_600, before: 60, after: 120 },
-    Zone { name: "America/New_York", change: 1_793_512_800, before: -240, after: -300 },
-    Zone { name: "America/New_York", change: 1_805_007_600, before: -300, after: -240 },
-    Zone { name: "Australia/Lord_Howe", change: 1_791_041_400, before: 630, after: 660 },
-    Zone { name: "Asia/Kolkata", change: 1_792_890_000, before: 330, after: 330 },
+    zone("Europe/Berlin", "2026-10-25", 1_792_890_000, (120, 60)),
+    zone("Europe/Berlin", "2027-03-28", 1_806_195_600, (60, 120)),
+    zone("America/New_York", "2026-11-01", 1_793_512_800, (-240, -300)),
+    zone("America/New_York", "2027-03-14", 1_805_007_600, (-300, -240)),
+    zone("Australia/Lord_Howe", "2026-10-04", 1_791_041_400, (630, 660)),
+    zone("Asia/Kolkata", "2026-10-25", 1_792_890_000, (330, 330)),
 ];
 
 impl Zone {
     /// A second as an owner writes it. A time that the clocks have twice is written in UTC.
     fn written(self, second: i64) -> String {
-        let text = |second: i64| {
-            let (days, rest) = (second.div_euclid(86_400), second.rem_euclid(86_400));
-            // The days of a year that begins in March.
-            let (era, day) = ((days + 719_468).div_euclid(146_097), (days + 719_468).rem_euclid(146_097));
-            let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
-            let of_year = day - (365 * year + year / 4 - year / 100);
-            let month = (5 * of_year + 2) / 153;
-            let (date, month) = (of_year - (153 * month + 2) / 5 + 1, if month < 10 { month + 3 } else { month - 9 });
-            let year = year + era * 400 + i64::from(month <= 2);
-            let (hour, minute, second) = (rest / 3_600, rest / 60 % 60, rest % 60);
-            format!("{year}-{month:02}-{date:02}T{hour:02}:{minute:02}:{second:02}")
-        };
-        let ahead = |second: i64| if second < self.change { self.before } else { self.after };
-        let local = second + ahead(second) * 60;
+        let ahead = if second < self.change { self.before } else { self.after };
+        let local = second + ahead * 60;
         let is_twice = (self.change + self.after * 60..self.change + self.before * 60).contains(&local);
-        if is_twice { format!("{} UTC", text(second)) } else { text(local) }
+        let (second, zone) = if is_twice { (second, " UTC") } else { (local, "") };
+        let (hour, minute, second) = (second.rem_euclid(86_400) / 3_600, second / 60 % 60, second % 60);
+        format!("{}T{hour:02}:{minute:02}:{second:02}{zone}", self.day)
     }
 }
 
@@ -203,7 +196,6 @@ fn some_thing(id: u64, kind: Kind, base: i64, around: i64) -> impl Strategy<Valu
         let (has_packs, first, then, less, even_less) = packs;
         let is_plain = kind == Kind::Plain;
         let off = off.filter(|_| kind != Kind::Monthly);
-        let off = off.filter(|off| WITH_SALES || matches!(off, Off::Amount(_)) && kind != Kind::Step);
         Thing {
             id,
             kind,
@@ -211,12 +203,12 @@ fn some_thing(id: u64, kind: Kind, base: i64, around: i64) -> impl Strategy<Valu
             off,
             times,
             promoted: promoted.filter(|_| is_plain && off.is_none()).map(|less| price - less),
-            packs: if has_packs && is_plain && WITH_PACKS {
+            packs: if has_packs && is_plain {
                 vec![(first, price - less), (first + then, price - less - even_less)]
             } else {
                 Vec::new()
             },
-            gold: gold.filter(|_| is_plain && WITH_PACKS),
+            gold: gold.filter(|_| is_plain),
         }
     })
 }
@@ -267,7 +259,7 @@ pub fn some_world() -> impl Strategy<Value = World> {
         let rest = (prop_oneof![Just(1_i64), Just(50_i64)], 0_usize..1_000, 0_usize..=3);
         (things, sales, buyer, rest).prop_map(
             move |(things, mut sales, (coupon, mut owned, mut wishes), (least, edge, most))| {
-                sales.truncate(if WITH_SALES { most } else { 0 });
+                sales.truncate(most);
                 owned.sort_unstable();
                 owned.dedup_by_key(|(id, _)| *id);
                 // One line for each item, and one step at most for the buyer.
