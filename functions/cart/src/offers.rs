@@ -73,7 +73,7 @@ impl Endpoint for GetPromoted {
 async fn promotions(state: &State, active: Arc<ActiveVersion>) -> Result<(Arc<Promotions>, Sold), StoreError> {
     let promotions: Option<Arc<Promotions>> = state.base.published.get(&keys::promotions(&active.version)).await?;
     let promotions = promotions.unwrap_or_default();
-    let limited = promotions.0.iter().filter(|published| published.item.global_limit.is_some());
+    let limited = promotions.0.iter().filter(|published| published.item.is_counted());
     let limited = limited.map(|published| published.item.id);
     let sold = state.counters.read(&state.base.db, limited, state.base.clock.millis()).await?;
     Ok((promotions, sold))

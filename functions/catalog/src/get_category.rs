@@ -12,6 +12,7 @@ use shared::model::{
     ParseSlugError, Sale, Server, Sold, StoreConfig,
 };
 use shared::money::{CurrencyFormat, Decimal, date_and_time};
+use shared::rules::limits;
 use shared::rules::price_history::lowest_price;
 use shared::rules::pricing::{Availability, Buyer, Limits, Terms, UpgradeCredit, availability_with_credit};
 use shared::rules::sets::unavailable_because;
@@ -130,7 +131,7 @@ pub struct CatalogItemBody<'a> {
     featured: bool,
     /// The item's cells in the comparison table.
     comparison: &'a [ComparisonValue],
-    /// When an item that cannot be bought yet is on sale: `YYYY-MM-DD HH:MM:SS` in UTC. Absent otherwise.
+    /// When an item that cannot be bought now can be bought: `YYYY-MM-DD HH:MM:SS` in UTC. Absent otherwise, and if it is not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "String")]
     #[schemars(extend("x-beyond-contract" = true))]
@@ -243,7 +244,9 @@ impl Endpoint for GetCategory {
             Some(_) => &page.derived.to_buyers,
             None => &page.derived.to_guests,
         };
-        Ok(Json::kept(rendered.get((sold.clone(), format, page.edge(now, &active.config.sales)), render)))
+        let items = page.categories.iter().flat_map(|category| &category.items);
+        let edge = items.filter_map(|item| limits::edge(item, terms)).chain(page.edge(now, &active.config.sales)).min();
+        Ok(Json::kept(rendered.get((sold.clone(), format, edge), render)))
     }
 }
 

@@ -47,7 +47,7 @@ pub struct Deal<'a> {
     description: &'a str,
     /// Whether the caller cannot buy the item now.
     is_unavailable: bool,
-    /// When an item that cannot be bought yet is on sale: `YYYY-MM-DD HH:MM:SS` in UTC. Absent otherwise.
+    /// When an item that cannot be bought now can be bought: `YYYY-MM-DD HH:MM:SS` in UTC. Absent otherwise, and if it is not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "String")]
     #[schemars(extend("x-beyond-contract" = true))]

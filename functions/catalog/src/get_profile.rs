@@ -135,7 +135,7 @@ async fn bought(state: &State, active: &ActiveVersion, buyer: Buyer<'_>) -> Resu
     held.truncate(MOST_ITEMS);
     let ids = || held.iter().map(|(_, item)| *item);
     let items = ItemPlan::new(&state.base.published.cache, &active.version, ids());
-    let limited = |id: &ItemId| items.known(*id).is_none_or(|published| published.item.global_limit.is_some());
+    let limited = |id: &ItemId| items.known(*id).is_none_or(|published| published.item.is_counted());
     let counters = state.counters.plan(ids().filter(limited), state.base.clock.millis());
     let keys: Vec<_> = items.keys().chain(counters.keys()).collect();
     let mut rows = if keys.is_empty() { Rows::default() } else { state.base.db.batch_get(keys).await? };

@@ -56,6 +56,25 @@ fn second_in(own: &TimeZone, text: &str) -> Result<i64, CalendarError> {
     }
 }
 
+/// The years whose offsets a version knows, from this one: the last year, as what was sold in it may count still, and the next ones,
+/// each publish anew.
+const KNOWN_YEARS: std::ops::Range<i16> = -1..5;
+
+/// The offsets of a zone from UTC in seconds, each with the second from which it holds. They are those of whole years, so that a store
+/// that does not change compiles the same.
+pub(crate) fn offsets(zone: &TimeZone) -> Vec<(i64, i32)> {
+    let year = Timestamp::now().to_zoned(TimeZone::UTC).year();
+    let first = |year: i16| DateTime::new(year, 1, 1, 0, 0, 0, 0).and_then(|day| TimeZone::UTC.to_timestamp(day));
+    let (Ok(from), Ok(until)) = (first(year + KNOWN_YEARS.start), first(year + KNOWN_YEARS.end)) else {
+        return Vec::new();
+    };
+    let mut offsets = vec![(from.as_second(), zone.to_offset(from).seconds())];
+    let changes = zone.following(from).take_while(|change| change.timestamp() < until);
+    offsets.extend(changes.map(|change| (change.timestamp().as_second(), change.offset().seconds())));
+    offsets.dedup_by_key(|(_, offset)| *offset);
+    if offsets.iter().all(|(_, offset)| *offset == 0) { Vec::new() } else { offsets }
+}
+
 /// Reads the time in which something is on sale; notes what cannot be read. `prefix` is where its fields are in the file.
 pub(crate) fn on_sale(
     (from, until): (Option<&At<String>>, Option<&At<String>>),

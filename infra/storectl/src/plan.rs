@@ -257,7 +257,7 @@ async fn sold(at: &Deployment, ids: BTreeSet<ItemId>) -> Result<BTreeMap<ItemId,
     let mut sold = BTreeMap::new();
     for id in ids {
         let units = stock::take(&mut rows, id)?.unwrap_or_default();
-        sold.insert(id, u64::try_from(units).unwrap_or_default());
+        sold.insert(id, units.sold);
     }
     Ok(sold)
 }

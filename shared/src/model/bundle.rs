@@ -48,6 +48,9 @@ pub struct Part {
     pub global_limit: Option<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user_limit: Option<u32>,
+    /// Whether a limit in time or of a server counts its units.
+    #[serde(default, skip_serializing_if = "super::is_default")]
+    pub counted: bool,
     #[serde(default, skip_serializing_if = "super::is_default")]
     pub conditions: Conditions,
     /// The item, and the higher ones of its cumulative category.

@@ -1,7 +1,8 @@
 //! Catalog items as they are published.
 
 use super::{
-    Bundle, CategoryId, Conditions, Discount, ItemDelivery, ItemId, Money, OnSale, Part, Percent, Plan, SaleId, Server,
+    Bundle, CategoryId, Conditions, Counted, Discount, ItemDelivery, ItemId, ItemLimit, Money, OnSale, Part, Percent,
+    Plan, SaleId, Server,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
@@ -138,6 +139,9 @@ pub struct Item {
     /// Units that one user may buy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user_limit: Option<u32>,
+    /// Its limits in time and place.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub limits: Vec<ItemLimit>,
     /// Units that one order may have.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub most: Option<u32>,
@@ -208,10 +212,16 @@ impl LowestPrice {
 }
 
 impl Item {
+    /// Whether a limit of it counts the units of all players together.
+    pub fn is_counted(&self) -> bool {
+        self.global_limit.is_some() || self.limits.iter().any(|limit| !limit.per_user)
+    }
+
     /// The items whose units sold decide whether it can be bought: itself and the parts of a bundle, if they are limited.
     pub fn limited(&self) -> impl Iterator<Item = ItemId> {
-        let parts = self.bundle.iter().flat_map(Bundle::all).filter(|part| part.global_limit.is_some());
-        self.global_limit.map(|_| self.id).into_iter().chain(parts.map(|part| part.item))
+        let is_counted = |part: &&Part| part.counted || part.global_limit.is_some();
+        let parts = self.bundle.iter().flat_map(Bundle::all).filter(is_counted);
+        Some(self.id).filter(|_| self.is_counted()).into_iter().chain(parts.map(|part| part.item))
     }
 
     /// Whether owning an item decides if it can be bought.
@@ -298,5 +308,5 @@ pub struct Promotions(pub Vec<PublishedItem>);
 /// Published items by id. An item that is no longer published is missing.
 pub type Items = HashMap<ItemId, Arc<PublishedItem>>;
 
-/// Units sold in all, by item. An item that is missing was never sold.
-pub type Sold = HashMap<ItemId, u64>;
+/// Units sold, by item. An item that is missing was never sold.
+pub type Sold = HashMap<ItemId, Counted>;

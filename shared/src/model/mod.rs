@@ -15,6 +15,7 @@ mod delivery;
 mod dispute;
 mod id;
 mod item;
+mod limit;
 mod line;
 mod local_addresses;
 mod money;
@@ -54,6 +55,7 @@ pub use item::{
     ComparisonValue, Deals, Item, ItemType, Items, LowestPrice, PriceTier, Promotion, Promotions, PublishedItem,
     QuantityPrice, Sold, Variable, VariableKind,
 };
+pub use limit::{Counted, Every, ItemLimit, Place, Window, WindowKind, is_mark_of, mark, time_of};
 pub use line::{Line, LineVariable, PaymentType};
 pub use local_addresses::LocalAddresses;
 pub use money::{DecimalError, Money, Percent, Rate};

@@ -75,6 +75,9 @@ pub struct OrderLine {
     /// The runs of the players from whom it was moved away.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left: Vec<LeftRun>,
+    /// The places of the item's counter in which its units count, at the second at which the order was created.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub places: Vec<String>,
     /// The tax code of the item, if the provider is sent one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tax_code: Option<String>,
@@ -135,6 +138,7 @@ impl OrderLine {
             term: None,
             since: None,
             left: Vec::new(),
+            places: Vec::new(),
             tax_code: None,
             bundle: None,
         }

@@ -1,7 +1,7 @@
 //! The payment of an order, as the order keeps it: the checkout that is open, the provider's account, attempts to refund it, and how
 //! an operator's look at it ended.
 
-use super::{CodeText, GiftCardPayment, InternalId, ItemId, Money};
+use super::{CodeText, GiftCardPayment, InternalId, ItemId, Money, Place};
 use serde::{Deserialize, Serialize};
 
 /// Units of an item.
@@ -17,6 +17,9 @@ pub struct Held {
     /// Units of items, each item once.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub units: Vec<Units>,
+    /// The places in which they count.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub places: Vec<Place>,
     /// The coupon of which it holds one use.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub coupon: Option<CodeText>,

@@ -59,6 +59,7 @@ pub struct Spent {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Ledger {
     holdings: BTreeMap<ItemId, Holding>,
+    times: BTreeMap<ItemId, Vec<i64>>,
     pub spent: Spent,
     /// How often it was written; 0 of a user who bought nothing yet.
     pub version: u64,
@@ -68,6 +69,15 @@ impl Ledger {
     /// The entry of an item; the default if it was never bought.
     pub fn of(&self, item: ItemId) -> Holding {
         self.holdings.get(&item).copied().unwrap_or_default()
+    }
+
+    /// When the last units of an item with a limit in time were bought, seconds since 1970 UTC, latest first.
+    pub fn times(&self, item: ItemId) -> &[i64] {
+        self.times.get(&item).map_or(&[], Vec::as_slice)
+    }
+
+    pub fn set_times(&mut self, item: ItemId, times: Vec<i64>) {
+        self.times.insert(item, times);
     }
 
     /// Whether anything was bought that was not given back.

@@ -1,6 +1,7 @@
 //! The price of a cart: its present lines, and the sums over them (rules.md, "Carts").
 
 use super::bundle::parts;
+use super::limits::{self, Standing};
 use super::missing::value_of;
 use super::pricing::{Availability, Buyer, Limits, Terms, availability, gift_availability, is_cumulative, price_with};
 use super::sale::unit_price;
@@ -14,6 +15,8 @@ pub struct PricedLine<'a> {
     pub line: &'a Line,
     pub published: &'a PublishedItem,
     pub availability: Availability,
+    /// The limits of its item that count its units.
+    pub standings: Vec<Standing>,
     /// Units; at most one if the item is cumulative or a subscription (rules.md, "Cumulative categories",
     /// "Subscriptions").
     pub count: u32,
@@ -23,7 +26,7 @@ pub struct PricedLine<'a> {
     /// codes.
     pub with_codes: Money,
     /// The parts that it gives, if it is a bundle, with their limits.
-    pub parts: Vec<(&'a PublishedItem, Limits)>,
+    pub parts: Vec<(&'a PublishedItem, Vec<Standing>)>,
     /// The reason why what its player owns, or another line, keeps it from being bought; what the recipient of a gift owns is
     /// not known here.
     pub hindrance: Option<Hindrance>,
@@ -35,8 +38,9 @@ impl<'a> PricedLine<'a> {
     }
 
     /// The items of which it gives `count` units: its own, and the parts of a bundle.
-    pub fn given(&self) -> impl Iterator<Item = (&'a PublishedItem, Limits)> + '_ {
-        std::iter::once((self.published, self.availability.limits)).chain(self.parts.iter().copied())
+    pub fn given(&self) -> impl Iterator<Item = (&'a PublishedItem, &[Standing])> {
+        let parts = self.parts.iter().map(|(part, standings)| (*part, standings.as_slice()));
+        std::iter::once((self.published, self.standings.as_slice())).chain(parts)
     }
 
     fn published(&self) -> Vec<&'a PublishedItem> {
@@ -93,7 +97,12 @@ pub fn price_lines<'a>(lines: &'a [Line], items: &'a Items, terms: Terms<'_>, ow
             PaymentType::Gift => gift_availability(item, terms, owner),
             _ => availability(item, &published.price_tiers, terms, Some(owner)),
         };
-        if (line.payment_type == PaymentType::Subscription) != item.is_subscription {
+        let buyer = (line.payment_type != PaymentType::Gift).then_some(owner);
+        let standings: Vec<Standing> = limits::of(item, terms, buyer, line.server).collect();
+        availability.limits = Limits::of(standings.iter().copied());
+        let full = limits::reached(standings.iter().copied()).filter(|_| !availability.unavailable);
+        availability.available_again_at = full.unwrap_or(availability.available_again_at);
+        if full.is_some() || (line.payment_type == PaymentType::Subscription) != item.is_subscription {
             availability = Availability { unavailable: true, ..availability }.at(unit_price(
                 item,
                 item.price,
@@ -110,11 +119,17 @@ pub fn price_lines<'a>(lines: &'a [Line], items: &'a Items, terms: Terms<'_>, ow
         }
         let (unit_price, with_codes) = line_prices(line, item, availability);
         let hindrance = of_line(item, line, terms.sold, owner);
-        availability.unavailable |= hindrance.is_some();
-        let buyer = Some(owner).filter(|_| line.payment_type != PaymentType::Gift);
-        let parts = parts(published, line).into_iter();
-        let parts = parts.map(|part| (part, Limits::of(&part.item, terms, buyer))).collect();
-        Some(PricedLine { line, published, availability, count, unit_price, with_codes, parts, hindrance })
+        let parts = parts(published, line).into_iter().map(|part| {
+            let server = line.server.filter(|_| part.item.allow_select_server);
+            (part, limits::of(&part.item, terms, buyer, server).collect::<Vec<Standing>>())
+        });
+        let parts: Vec<(&PublishedItem, Vec<Standing>)> = parts.collect();
+        let full = limits::reached(parts.iter().flat_map(|(_, standings)| standings).copied());
+        if let Some(again) = full.filter(|_| !availability.unavailable) {
+            availability.available_again_at = again;
+        }
+        availability.unavailable |= hindrance.is_some() || full.is_some();
+        Some(PricedLine { line, published, availability, standings, count, unit_price, with_codes, parts, hindrance })
     });
     let mut priced: Vec<PricedLine<'a>> = priced.collect();
     keep_one_step(&mut priced, terms, owner);

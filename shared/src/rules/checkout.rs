@@ -6,13 +6,15 @@ use super::cart::PricedLine;
 use super::code::{Applied, AppliedCodes};
 use super::command_servers::{MOST_COMMANDS, MOST_PER_UNIT, are_too_many, runs_per_unit};
 use super::first_day::FirstDay;
+use super::limits::Standing;
 use super::missing::missing;
-use super::pricing::is_cumulative;
+use super::pricing::{Buyer, is_cumulative};
 use super::sets::{Hindrance, required};
 use crate::model::{
     Cart, Chosen, Code, CodeText, GiftCardPayment, Item, ItemId, LineId, Money, OrderLine, PaymentType, Payments,
     PlayerName, PriceTier, StoreDelivery, UserSubscription,
 };
+use crate::money::date_and_time;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -67,6 +69,13 @@ pub enum CheckoutRefusal {
     SoldOut { name: String },
     #[error("\"{name}\" cannot be bought now. Remove it from your cart.")]
     Unavailable { name: String },
+    /// A limit in time is reached, or its sale has not begun.
+    #[error("\"{name}\" can be bought from {} UTC. Remove it from your cart until then.", date_and_time(*.at))]
+    Later {
+        name: String,
+        /// Seconds since 1970 UTC.
+        at: i64,
+    },
     #[error("\"{name}\" cannot be bought: {why}.")]
     Hindered { name: String, why: Hindrance },
     #[error("\"{name}\" needs a linked chat account. Log in to the chat first.")]
@@ -224,11 +233,14 @@ fn check_line(line: &PricedLine<'_>, payer: Payer<'_>) -> Result<(), CheckoutRef
         return Err(CheckoutRefusal::Incomplete { name: name(), missing: missing.to_string() });
     }
     if line.availability.unavailable {
-        let limits = line.availability.limits;
-        let is_sold_out = limits.global.zip(limits.global_current).is_some_and(|(most, sold)| sold >= u64::from(most));
-        return Err(match &line.hindrance {
+        let of_all = line.given().flat_map(|(_, standings)| standings).filter(|standing| !standing.per_user);
+        let is_sold_out = of_all.into_iter().any(|standing| standing.is_reached());
+        return Err(match (&line.hindrance, line.availability.available_again_at) {
+            (None, Some(at)) => CheckoutRefusal::Later { name: name(), at },
             _ if is_sold_out => CheckoutRefusal::SoldOut { name: name() },
-            Some(why) if !item.is_off_sale(payer.now) => CheckoutRefusal::Hindered { name: name(), why: why.clone() },
+            (Some(why), _) if !item.is_off_sale(payer.now) => {
+                CheckoutRefusal::Hindered { name: name(), why: why.clone() }
+            }
             _ => CheckoutRefusal::Unavailable { name: name() },
         });
     }
@@ -240,8 +252,8 @@ fn check_line(line: &PricedLine<'_>, payer: Payer<'_>) -> Result<(), CheckoutRef
 
 /// Several lines may sell the same item; the limits are those of the item.
 fn check_units(lines: &[PricedLine<'_>], payments: &Payments) -> Result<(), CheckoutRefusal> {
-    let (mut all, mut own): (BTreeMap<ItemId, u64>, BTreeMap<ItemId, u64>) = Default::default();
-    for (line, (published, limits)) in lines.iter().flat_map(|line| line.given().map(move |given| (line, given))) {
+    let (mut all, mut counted): (BTreeMap<ItemId, u64>, BTreeMap<(ItemId, usize), u64>) = Default::default();
+    for (line, (published, standings)) in lines.iter().flat_map(|line| line.given().map(move |given| (line, given))) {
         let item = &published.item;
         let (name, count) = (item.name.clone(), u64::from(line.count));
         let total = all.entry(item.id).or_default();
@@ -249,19 +261,20 @@ fn check_units(lines: &[PricedLine<'_>], payments: &Payments) -> Result<(), Chec
         if let Some(most) = item.most.filter(|most| *total > u64::from(*most)) {
             return Err(CheckoutRefusal::AtOnce { name, most });
         }
-        let left = |limit: Option<u32>, current: Option<u64>| Some(u64::from(limit?).saturating_sub(current?));
-        if let Some(left) = left(limits.global, limits.global_current).filter(|left| *total > *left) {
-            return Err(CheckoutRefusal::Left { name, left });
+        let mut exceeds = |standing: &&Standing| {
+            let units = counted.entry((item.id, standing.number)).or_default();
+            *units += count;
+            *units > standing.left()
+        };
+        let [of_all, own] = [false, true].map(|own| standings.iter().filter(move |one| one.per_user == own));
+        if let Some(standing) = of_all.into_iter().find(&mut exceeds) {
+            return Err(CheckoutRefusal::Left { name, left: standing.left() });
         }
-        if limits.global.is_some() && *total > u64::from(payments.hold_units) {
+        if item.is_counted() && *total > u64::from(payments.hold_units) {
             return Err(CheckoutRefusal::AtOnce { name, most: payments.hold_units });
         }
-        if line.line.payment_type != PaymentType::Gift {
-            let total = own.entry(item.id).or_default();
-            *total += count;
-            if let Some(left) = left(limits.user, limits.user_current).filter(|left| *total > *left) {
-                return Err(CheckoutRefusal::Left { name, left });
-            }
+        if let Some(standing) = own.into_iter().find(&mut exceeds) {
+            return Err(CheckoutRefusal::Left { name, left: standing.left() });
         }
     }
     Ok(())
@@ -353,6 +366,24 @@ pub struct MayOwn {
     pub sold: ItemId,
     /// Its limit for one user; `None` if it is about a step of a cumulative category, or an item that another excludes.
     pub limit: Option<u32>,
+    /// The second (since 1970 UTC) from which bought units count; `None` if all count that are owned.
+    pub since: Option<i64>,
+    /// Whether the limit in time is at least the units that are bought now.
+    pub fits: bool,
+}
+
+impl MayOwn {
+    /// Whether a player has more than that.
+    pub fn is_exceeded(&self, player: Buyer<'_>) -> bool {
+        let units = match self.since {
+            None => u64::from(player.owned(self.item).units),
+            Some(since) => {
+                let times = player.ledger.times(self.item).iter();
+                times.filter(|time| **time >= since).map(|_| 1).sum()
+            }
+        };
+        units > self.most
+    }
 }
 
 /// Items of which a player must own one before a checkout.
@@ -362,9 +393,9 @@ pub struct MustOwn {
     pub sold: ItemId,
 }
 
-/// For each player who gets a line, the most that they may already own: limits per user, steps of cumulative categories, and
-/// what an item excludes.
-pub fn may_own(lines: &[PricedLine<'_>]) -> BTreeMap<Beneficiary, Vec<MayOwn>> {
+/// For each player who gets a line, the most that they may already own at `now` (seconds since 1970 UTC): limits per user, steps of
+/// cumulative categories, and what an item excludes.
+pub fn may_own(lines: &[PricedLine<'_>], now: i64) -> BTreeMap<Beneficiary, Vec<MayOwn>> {
     let given = || lines.iter().flat_map(|line| line.given().map(move |(given, _)| (line, given)));
     let mut units: BTreeMap<(Beneficiary, ItemId), u64> = BTreeMap::new();
     for (line, given) in given() {
@@ -381,9 +412,16 @@ pub fn may_own(lines: &[PricedLine<'_>]) -> BTreeMap<Beneficiary, Vec<MayOwn>> {
         }
         let wanted = units.get(&(who.clone(), item.id)).copied().unwrap_or_default();
         let of = all.entry(who).or_default();
-        let none = |item: ItemId| MayOwn { item, most: 0, sold, limit: None };
+        let none = |item: ItemId| MayOwn { item, most: 0, sold, limit: None, since: None, fits: true };
         if let Some(limit) = item.user_limit {
-            of.push(MayOwn { item: item.id, most: u64::from(limit).saturating_sub(wanted), sold, limit: Some(limit) });
+            let most = u64::from(limit).saturating_sub(wanted);
+            of.push(MayOwn { item: item.id, most, sold, limit: Some(limit), since: None, fits: true });
+        }
+        for limit in item.limits.iter().filter(|limit| limit.per_user) {
+            let most = u64::from(limit.most).saturating_sub(wanted);
+            let since = limit.counted_at(now).map(|counted| counted.start);
+            let (most_in_time, fits) = (Some(limit.most), wanted <= u64::from(limit.most));
+            of.push(MayOwn { item: item.id, most, sold, limit: most_in_time, since, fits });
         }
         if is_cumulative(item, &given.price_tiers) && !(is_part && is_despite) {
             let higher = given.price_tiers.iter().filter(|tier| tier.price >= item.price);

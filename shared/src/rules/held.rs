@@ -1,6 +1,10 @@
 //! The holds of an order, and which of them do does not count against its own buyer (rules.md, "Checkout").
 
-use crate::model::{Code, Coupon, CouponUses, GiftCard, Held, ItemId, Money, OrderEffects, OrderLine, Sold, Units};
+use super::limits;
+use crate::model::{
+    Code, Coupon, CouponUses, GiftCard, Held, InternalId, ItemId, Money, OrderEffects, OrderLine, Sold, Units,
+    is_mark_of,
+};
 use std::collections::BTreeMap;
 
 /// Units, codes and balances that are held for an order.
@@ -11,17 +15,27 @@ pub fn held(lines: &[OrderLine], effects: &OrderEffects) -> Held {
     }
     Held {
         units: units.into_iter().map(|(item, count)| Units { item, count }).collect(),
+        places: limits::taken(lines),
         coupon: effects.coupon.clone(),
         gift_card: effects.gift_card.clone(),
         virtual_currency: effects.virtual_currency,
     }
 }
 
-/// Takes what the buyer's own checkout holds out of the units sold: it does not count against the buyer's cart.
-pub fn release_units(sold: &mut Sold, held: &Held) {
+/// Takes what the buyer's own checkout, of an order, holds out of the units sold: it does not count against the buyer's cart.
+pub fn release_units(sold: &mut Sold, held: &Held, order: &InternalId) {
     for units in &held.units {
         if let Some(sold) = sold.get_mut(&units.item) {
-            *sold = sold.saturating_sub(units.count);
+            sold.sold = sold.sold.saturating_sub(units.count);
+        }
+    }
+    for place in &held.places {
+        let Some(sold) = sold.get_mut(&place.item) else { continue };
+        if let Some(units) = sold.places.get_mut(&place.name) {
+            *units = units.saturating_sub(place.units);
+        }
+        if let Some(marks) = sold.marks.get_mut(&place.name) {
+            marks.retain(|mark| !is_mark_of(mark, order.as_str()));
         }
     }
 }

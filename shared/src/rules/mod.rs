@@ -17,6 +17,7 @@ pub mod evidence;
 pub mod first_day;
 pub mod game_login;
 pub mod held;
+pub mod limits;
 pub mod line_refund;
 pub mod missing;
 pub mod order;

@@ -1,6 +1,7 @@
 //! The price of an item for a caller, and whether the caller can buy it: the same in the catalog, the deals, the
 //! promotions and the cart (rules.md, "Limits and availability").
 
+use super::limits::{self, Standing};
 use super::sale::{UnitPrice, unit_price};
 use super::sets::hindrance;
 use crate::model::{
@@ -90,23 +91,19 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// The limits of an item for a caller.
-    pub fn of(item: &Item, terms: Terms<'_>, buyer: Option<Buyer<'_>>) -> Self {
-        let user = item.user_limit.filter(|_| buyer.is_some());
-        let bought = buyer.map(|buyer| u64::from(buyer.owned(item.id).units));
-        Self {
-            global: item.global_limit,
-            global_current: item.global_limit.map(|_| terms.sold.get(&item.id).copied().unwrap_or_default()),
-            user,
-            user_current: user.and(bought),
-        }
-    }
-
-    pub fn reached(self) -> bool {
-        let full = |limit: Option<u32>, current: Option<u64>| {
-            limit.zip(current).is_some_and(|(limit, current)| current >= u64::from(limit))
+    /// The tightest of an item's limits: of which the least is left, and of several the first.
+    pub fn of(standings: impl Iterator<Item = Standing>) -> Self {
+        let tighter = |one: Option<Standing>, other: Standing| {
+            Some(one.filter(|one| one.left() <= other.left()).unwrap_or(other))
         };
-        full(self.global, self.global_current) || full(self.user, self.user_current)
+        let [mut global, mut user] = [None, None];
+        for standing in standings {
+            let tightest = if standing.per_user { &mut user } else { &mut global };
+            *tightest = tighter(*tightest, standing);
+        }
+        let most = |one: Option<Standing>| one.map(|one| one.most);
+        let taken = |one: Option<Standing>| one.map(|one| one.taken);
+        Self { global: most(global), global_current: taken(global), user: most(user), user_current: taken(user) }
     }
 }
 
@@ -169,18 +166,20 @@ pub fn availability_with_credit(
     terms: Terms<'_>,
     buyer: Option<Buyer<'_>>,
 ) -> Availability {
-    let (limits, now) = (Limits::of(item, terms, buyer), terms.now);
+    let (limits, now) = (Limits::of(limits::of(item, terms, buyer, None)), terms.now);
     let credit = credit.filter(|_| takes_credit(item));
     // The item itself, which is one of the tiers, or another whose regular price is not lower.
     let owned = credit.is_some_and(|credit| credit.highest >= Some(item.price));
     let subscribes = item.is_subscription && buyer.is_some_and(|buyer| buyer.subscribes_to(item.id));
     let begins = item.on_sale.begins(now);
-    let hindered = hindrance(item, terms.sold, buyer).is_some();
-    let unavailable = item.is_off_sale(now) || begins.is_some() || limits.reached() || owned || subscribes || hindered;
+    let full = limits::full(item, terms, buyer);
+    let is_for_good = item.is_off_sale(now) || owned || subscribes || hindrance(item, terms.sold, buyer).is_some();
+    let unavailable = is_for_good || begins.is_some() || full.is_some();
     // Reduced by what was paid, a rank that is owned would be shown as free.
     let paid = credit.filter(|_| !unavailable).map(|credit| credit.paid);
     let UnitPrice { quote, sale, with_codes } = unit_price(item, item.price, paid, terms, buyer);
-    let available_again_at = begins.filter(|_| !item.is_off_sale(now));
+    let again = full.map_or(begins, |again| again.map(|again| begins.map_or(again, |begins| again.max(begins))));
+    let available_again_at = again.filter(|again| !is_for_good && !item.on_sale.is_over(*again));
     Availability { quote, sale, with_codes, limits, unavailable, available_again_at }
 }
 

@@ -69,7 +69,7 @@ pub fn of_line(item: &Item, line: &Line, sold: &Sold, buyer: Buyer<'_>) -> Optio
 
 /// `with` are the parts with which the bundle gives one: what a part requires of another is there.
 fn of_part(part: &Part, bundle: &Bundle, with: &[&Part], sold: &Sold, buyer: Option<Buyer<'_>>) -> Option<Hindrance> {
-    let units = sold.get(&part.item).copied().unwrap_or_default();
+    let units = sold.get(&part.item).map_or(0, |counted| counted.sold);
     if part.global_limit.is_some_and(|limit| units >= u64::from(limit)) {
         return Some(Hindrance::PartSoldOut(part.name.clone()));
     }

@@ -138,7 +138,8 @@ pub fn arb_ledger() -> impl Strategy<Value = Ledger> {
 }
 
 pub fn arb_sold() -> impl Strategy<Value = Sold> {
-    vec((0_u64..8, 0_u64..5), 0..8).prop_map(|rows| rows.into_iter().map(|(id, n)| (ItemId::new(id), n)).collect())
+    vec((0_u64..8, 0_u64..5), 0..8)
+        .prop_map(|rows| rows.into_iter().map(|(id, n)| (ItemId::new(id), n.into())).collect())
 }
 
 pub fn arb_scope() -> impl Strategy<Value = Scope> {

@@ -6,8 +6,8 @@ use proptest::option;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use shared::model::{
-    AppliedCoupon, AppliedGiftCard, Cart, Chosen, Code, CodeText, Coupon, CouponUses, GiftCardPayment, Held, Item,
-    ItemId, Ledger, Line, LineId, Login, Money, OrderEffects, OrderLine, OrderStatus, PaymentType, Payments,
+    AppliedCoupon, AppliedGiftCard, Cart, Chosen, Code, CodeText, Counted, Coupon, CouponUses, GiftCardPayment, Held,
+    Item, ItemId, Ledger, Line, LineId, Login, Money, OrderEffects, OrderLine, OrderStatus, PaymentType, Payments,
     PlayerName, PriceTier, PublishedItem, Scope, Sold, Units, UserId,
 };
 use shared::rules::cart::{PricedLine, price_lines};
@@ -119,17 +119,17 @@ proptest! {
         let lines: Vec<OrderLine> =
             counts.iter().map(|(item, count)| OrderLine::new(ItemId::new(*item), u32::try_from(*count).unwrap(), Money::ZERO)).collect();
         let held = held(&lines, &OrderEffects::default());
-        let before: Sold = (0..).zip(sold).map(|(item, sold)| (ItemId::new(item), sold)).collect();
+        let before: Sold = (0..).zip(sold).map(|(item, sold)| (ItemId::new(item), sold.into())).collect();
         let mut with = before.clone();
         for Units { item, count } in &held.units {
-            *with.get_mut(item).unwrap() += count;
+            with.get_mut(item).unwrap().sold += count;
         }
-        release_units(&mut with, &held);
+        release_units(&mut with, &held, &"order".into());
         prop_assert_eq!(&with, &before);
         // A counter that was reset does not become negative.
-        let mut reset: Sold = before.keys().map(|item| (*item, 0)).collect();
-        release_units(&mut reset, &held);
-        prop_assert!(reset.values().all(|sold| *sold == 0));
+        let mut reset: Sold = before.keys().map(|item| (*item, Counted::default())).collect();
+        release_units(&mut reset, &held, &"order".into());
+        prop_assert!(reset.values().all(|counted| counted.sold == 0));
     }
 
     #[test]
@@ -169,7 +169,7 @@ fn each_refusal_is_found_once_the_ones_before_it_are_mended() {
     loop {
         let items = items([faulty.clone(), costly.clone()]);
         let mut sold = sold.clone();
-        sold.extend([(ItemId::new(1), units_sold)]);
+        sold.extend([(ItemId::new(1), Counted::from(units_sold))]);
         let priced = price_lines(&lines, &items, terms(&sold), buyer(&ledger));
         let Err(refusal) = sale(&priced, &AppliedCodes::default(), &payments, payer) else { break };
         assert!(!found.contains(&refusal), "{refusal} again");
@@ -282,7 +282,7 @@ fn everybody_may_own_what_their_limits_and_steps_allow() {
         line(7, 5, 1),
     ];
     let (sold, ledger) = (Sold::new(), Ledger::default());
-    let limits = may_own(&price_lines(&lines, &all, terms(&sold), buyer(&ledger)));
+    let limits = may_own(&price_lines(&lines, &all, terms(&sold), buyer(&ledger)), NOW);
     let of = |who: &Beneficiary| -> Vec<(u64, u64, u64, Option<u32>)> {
         let limits = limits[who].iter();
         limits.map(|limit| (limit.item.get(), limit.most, limit.sold.get(), limit.limit)).collect()

@@ -6,6 +6,7 @@ mod any;
 mod checkout;
 mod evidence;
 mod kept;
+mod limits;
 mod payment;
 mod price_history;
 mod prices;

@@ -66,7 +66,7 @@ proptest! {
         }
         for (place, line) in priced.iter().enumerate() {
             let of_line = &priced[place..=place];
-            let may = may_own(of_line).remove(&Beneficiary::Buyer).unwrap_or_default();
+            let may = may_own(of_line, NOW).remove(&Beneficiary::Buyer).unwrap_or_default();
             let must = must_own(of_line).remove(&Beneficiary::Buyer).unwrap_or_default();
             let is_allowed = may.iter().all(|limit| u64::from(owner.owned(limit.item).units) <= limit.most)
                 && must.iter().all(|needed| needed.any_of.iter().any(|item| owner.owns(*item)));
@@ -93,6 +93,7 @@ fn part(of: &Item) -> Part {
         virtual_price: of.virtual_price,
         global_limit: of.global_limit,
         user_limit: of.user_limit,
+        counted: !of.limits.is_empty(),
         conditions: of.conditions.clone(),
         included_in: vec![of.id],
     }
@@ -194,7 +195,7 @@ fn a_bundle_is_hindered_by_its_parts_and_its_choices() {
     assert_eq!(refusal(&[chosen(1, &["item 4", "item 5"])], &sold, &owner), Ok(5), "another choice is left");
     owner.entry(ItemId::new(4)).all.units = 1;
     assert!(refusal(&[chosen(1, &["item 5", "item 4"])], &sold, &owner).is_err());
-    let limits = may_own(&price_lines(&[whole], &items, terms(&sold), buyer(&ledger)));
+    let limits = may_own(&price_lines(&[whole], &items, terms(&sold), buyer(&ledger)), NOW);
     let of: Vec<(u64, u64)> = limits[&Beneficiary::Buyer].iter().map(|limit| (limit.item.get(), limit.most)).collect();
     assert_eq!(of, [1, 2, 3, 5].map(|id| [(id, 1), (id, 0)]).concat());
 }

@@ -17,6 +17,7 @@ use shared::model::{
     ActiveVersion, Deals, Donations, Item, ItemId, Page, Patronage, PublishedItem, Sale, Settings, Sold, Staff,
     TopPatrons, Tree,
 };
+use shared::rules::limits;
 use shared::rules::pricing::Terms;
 use shared::shop::catalog::{CategoryPage, category_page};
 use shared::table::{StoreError, keys};
@@ -91,7 +92,8 @@ impl Loaded {
             }
             Content::Page(_) | Content::Staff(_) | Content::Patrons(..) | Content::Empty | Content::Missing => None,
         };
-        of_content.into_iter().chain(self.tree_edge).min()
+        let of_limits = self.content.items().into_iter().filter_map(|item| limits::edge(item, self.terms()));
+        of_content.into_iter().chain(self.tree_edge).chain(of_limits).min()
     }
 }
 
@@ -109,15 +111,19 @@ enum Content {
 }
 
 impl Content {
-    /// The items with a global limit that the page shows.
-    fn limited(&self) -> Vec<ItemId> {
-        let items: Vec<_> = match self {
+    /// The items that the page shows.
+    fn items(&self) -> Vec<&Item> {
+        match self {
             Self::Deals(deals) => deals.0.iter().map(|deal| &deal.item).collect(),
             Self::Category(page) => page.categories.iter().flat_map(|category| &category.items).collect(),
             Self::Item(published) => vec![&published.item],
             Self::Page(_) | Self::Staff(_) | Self::Patrons(..) | Self::Empty | Self::Missing => Vec::new(),
-        };
-        items.into_iter().filter(|item| item.active).flat_map(Item::limited).collect()
+        }
+    }
+
+    /// Those of them, and of the parts of bundles, whose units are counted.
+    fn limited(&self) -> Vec<ItemId> {
+        self.items().into_iter().filter(|item| item.active).flat_map(Item::limited).collect()
     }
 }
 

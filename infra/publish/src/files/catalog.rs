@@ -3,6 +3,7 @@
 use super::Source;
 use super::content::CommandFile;
 use super::interval::{self, IntervalFile};
+use super::limit::{self, LimitFile};
 use super::option::OptionFile;
 use super::sale::discount_schema;
 use super::scalar::{At, Decimal, yes};
@@ -166,6 +167,10 @@ pub struct ItemFile {
     /// Units that one user may buy.
     #[serde(default)]
     pub user_limit: Option<At<u32>>,
+    /// Its limits in time and place: one such as `{per_user: 1, every: 7 days}`, or a list of them.
+    #[serde(default, deserialize_with = "limit::deserialize")]
+    #[schemars(schema_with = "limit::schema")]
+    pub limit: Vec<LimitFile>,
     /// Units that one order may have.
     #[serde(default)]
     pub most: Option<At<u32>>,
@@ -227,6 +232,13 @@ pub struct ItemFile {
     /// Order inside the category, then by id.
     #[serde(default)]
     pub sorting: i64,
+}
+
+impl ItemFile {
+    /// Whether the buyer selects a server.
+    pub(crate) fn selects_server(&self) -> bool {
+        self.select_server || self.kind == ItemType::CmdServer
+    }
 }
 
 /// Items of which the buyer of a bundle chooses some.

@@ -7,6 +7,7 @@ mod catalog;
 mod content;
 mod images;
 mod interval;
+mod limit;
 mod option;
 mod sale;
 mod scalar;
@@ -18,6 +19,7 @@ pub use catalog::{CategoryFile, ChooseFile, ComparisonRow, ItemFile, PromotionFi
 pub use content::{CommandFile, LinkFile, PageFile, StaffEntry, StaffFile};
 pub use images::NamedImage;
 pub use interval::IntervalFile;
+pub use limit::LimitFile;
 pub use option::OptionFile;
 pub use sale::{Choice, SaleFile, SalesFile, ScopeFile, WhoFile};
 pub use scalar::{At, Decimal};

@@ -3,7 +3,7 @@
 use super::item_reader::{CategoryContext, ItemReader};
 use super::prices::{prices, virtual_price};
 use super::text::{check_image, check_long_text, check_name, check_plain_text};
-use super::{check_id, commands, subscription, taxes};
+use super::{check_id, commands, limits, subscription, taxes};
 use crate::calendar;
 use crate::fault::{Report, Unique};
 use crate::files::{ItemFile, VariableFile};
@@ -34,6 +34,8 @@ pub(super) fn item(file: &ItemFile, category: &CategoryContext<'_>, report: &mut
     let prices = prices(&mut reader);
     let virtual_price = virtual_price(&mut reader);
     let delivery = commands::of_item(&mut reader);
+    let servers = servers(&mut reader);
+    let (limits, [global_limit, user_limit]) = limits::all(&mut reader, &servers);
     let item = Item {
         id: ItemId::new(*file.id),
         name: file.name.clone(),
@@ -51,11 +53,12 @@ pub(super) fn item(file: &ItemFile, category: &CategoryContext<'_>, report: &mut
         plan: subscription::plan(&mut reader),
         any_price: file.any_price,
         min_price: prices.min_price,
-        global_limit: reader.limit(file.global_limit.as_ref(), "global_limit"),
-        user_limit: reader.limit(file.user_limit.as_ref(), "user_limit"),
+        global_limit,
+        user_limit,
+        limits,
         most: reader.limit(file.most.as_ref(), "most"),
-        allow_select_server: file.select_server || file.kind == ItemType::CmdServer,
-        servers: servers(&mut reader),
+        allow_select_server: file.selects_server(),
+        servers,
         virtual_price,
         virtual_only: file.virtual_only,
         featured: file.featured,
@@ -129,7 +132,7 @@ fn needs_chat(reader: &mut ItemReader<'_>) -> bool {
 
 fn servers(reader: &mut ItemReader<'_>) -> Vec<Server> {
     let file = reader.file;
-    if (file.select_server || file.kind == ItemType::CmdServer) && file.servers.is_empty() {
+    if file.selects_server() && file.servers.is_empty() {
         reader.fault(None, "select_server", "needs servers to select from, such as servers: [1, 2]");
     }
     let mut servers = Vec::with_capacity(file.servers.len());

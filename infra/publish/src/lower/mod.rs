@@ -10,6 +10,7 @@ mod currencies;
 mod item;
 mod item_reader;
 mod likely;
+mod limits;
 mod payments;
 mod prices;
 mod sales;

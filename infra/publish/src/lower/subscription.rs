@@ -69,6 +69,11 @@ fn refuse_contradictions(reader: &mut ItemReader<'_>) {
             "is not for a subscription, of which a player has one at a time",
         ),
         (
+            file.limit.first().map(|limit| limit.per_user.as_ref().or(limit.total.as_ref()).and_then(|at| at.line)),
+            "limit",
+            "is not for a subscription, of which a player has one at a time",
+        ),
+        (
             file.expires_after.as_ref().map(|time| time.line),
             "expires_after",
             "is not for a subscription, which lasts as long as it is paid",

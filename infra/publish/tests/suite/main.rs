@@ -7,6 +7,7 @@ mod changes;
 mod commands;
 mod compiling;
 mod format_page;
+mod limits;
 mod own_files;
 mod payments;
 mod prices;

@@ -35,7 +35,8 @@ export function hindrance(item) {
 }
 
 /** Whether another player can still get what the visitor cannot buy: a gift does not count for its buyer. */
-export const canBeGiven = (item) => item.gifting && item.active !== false && !item.available_again_at && left(item) !== 0;
+export const canBeGiven = (item) =>
+  item.gifting && item.active !== false && left(item) !== 0 && (!item.available_again_at || isFull(item.quantityUserLimit, item.quantityUserCurrentLimit));
 
 /** A time with what is left until then, which `countdown` keeps up to date. */
 const ending = (time) => h("time", { datetime: time, "data-countdown": true }, moment(time));

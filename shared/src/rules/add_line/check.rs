@@ -6,8 +6,9 @@ use crate::model::{Item, Line, LineVariable, Money, PaymentType, PlayerName, Pub
 use crate::rules::bundle::parts;
 use crate::rules::cart::is_single;
 use crate::rules::command_servers::{MOST_PER_UNIT, runs_per_unit};
+use crate::rules::limits;
 use crate::rules::missing::is_promoted;
-use crate::rules::pricing::{Buyer, Limits, availability};
+use crate::rules::pricing::{Buyer, availability};
 use crate::rules::sets::{Hindrance, exclude_each_other, is_own_choice, of_line, player};
 use crate::rules::variable;
 use std::collections::BTreeSet;
@@ -107,17 +108,22 @@ fn check_limits(
         return Err(LineRefusal::AtOnce { most });
     }
     let buyer = (line.payment_type != PaymentType::Gift).then_some(inputs.owner);
-    let limits = Limits::of(item, inputs.terms, buyer);
-    // The units in the cart now are subtracted from what is left: the buyer has them already.
-    let exceeded = |limit: Option<u32>, current: Option<u64>, units: u64| {
-        let left = limit.map(|limit| u64::from(limit).saturating_sub(current.unwrap_or_default()))?;
-        (units.saturating_sub(replaced) + count > left).then(|| left.saturating_sub(units))
-    };
-    if let Some(left) = exceeded(limits.global, limits.global_current, in_cart) {
-        return Err(LineRefusal::GlobalLimit { left });
-    }
-    if let Some(left) = exceeded(limits.user, limits.user_current, alike) {
-        return Err(LineRefusal::UserLimit { left });
+    for standing in limits::of(item, inputs.terms, buyer, line.server) {
+        let counts = |other: &Line| {
+            let is_player = !standing.per_user || counts_for(other) == counts_for(line);
+            is_player && standing.server.is_none_or(|server| other.server == Some(server))
+        };
+        let (units, replaced) = (inputs.units(item.id, counts), old.filter(|old| counts(old)).map_or(0, |_| replaced));
+        if units.saturating_sub(replaced) + count <= standing.left() {
+            continue;
+        }
+        // The units in the cart now are subtracted from what is left: the buyer has them already.
+        let left = standing.left().saturating_sub(units);
+        return Err(match standing.again {
+            Some(at) => LineRefusal::Later { at },
+            None if standing.per_user => LineRefusal::UserLimit { left },
+            None => LineRefusal::GlobalLimit { left },
+        });
     }
     if item.is_subscription && inputs.owner.subscribes_to(item.id) {
         return Err(LineRefusal::AlreadySubscribed);
@@ -145,17 +151,17 @@ fn check_parts(
         let units = |counts: &dyn Fn(&Line) -> bool| {
             u64::from(line.count) + inputs.units(item.id, |other| other.id != line.id && counts(other))
         };
-        let limits = Limits::of(item, inputs.terms, buyer);
-        let left = |limit: Option<u32>, current: Option<u64>| {
-            Some(u64::from(limit?).saturating_sub(current.unwrap_or_default()))
-        };
         let all = units(&|_| true);
-        if left(limits.global, limits.global_current).is_some_and(|left| all > left) {
-            return Err(LineRefusal::Hindered(Hindrance::PartSoldOut(item.name.clone())));
-        }
         let alike = units(&|other| counts_for(other) == counts_for(line));
-        if left(limits.user, limits.user_current).is_some_and(|left| alike > left) {
-            return Err(LineRefusal::Hindered(Hindrance::PartLimit(item.name.clone())));
+        let server = line.server.filter(|_| item.allow_select_server);
+        let mut standings = limits::of(item, inputs.terms, buyer, server);
+        let exceeded = standings.find(|standing| if standing.per_user { alike } else { all } > standing.left());
+        if let Some(standing) = exceeded {
+            return Err(match standing.again {
+                Some(at) => LineRefusal::Later { at },
+                None if standing.per_user => LineRefusal::Hindered(Hindrance::PartLimit(item.name.clone())),
+                None => LineRefusal::Hindered(Hindrance::PartSoldOut(item.name.clone())),
+            });
         }
         if let Some(most) = item.most.filter(|most| all > u64::from(*most)) {
             return Err(LineRefusal::AtOnce { most });

@@ -2,10 +2,11 @@
 
 use super::*;
 use crate::model::{
-    CategoryId, ItemDelivery, Items, Ledger, Owned, PriceTier, PublishedItem, Sold, StoreDelivery, SubscriptionStatus,
-    UserSubscription,
+    CategoryId, Counted, ItemDelivery, Items, Ledger, Owned, PriceTier, PublishedItem, Sold, StoreDelivery,
+    SubscriptionStatus, UserSubscription,
 };
 use crate::rules::cart::{PricedLine, price_lines, sums};
+use crate::rules::limits;
 use crate::rules::missing::{Missing, missing};
 use crate::rules::pricing::{Buyer, Limits, Terms};
 use proptest::collection::vec;
@@ -190,7 +191,7 @@ fn assert_sound(inputs: &CartInputs<'_>) -> Result<(), TestCaseError> {
     prop_assert_eq!(total.clear_price, priced.iter().filter(money).map(cost).sum::<Money>());
     for (id, published) in inputs.items {
         let units = |of: &dyn Fn(&Line) -> bool| inputs.units(*id, of);
-        let limits = Limits::of(&published.item, inputs.terms, Some(inputs.owner));
+        let limits = Limits::of(limits::of(&published.item, inputs.terms, Some(inputs.owner), None));
         let within = |limit: Option<u32>, current: Option<u64>, units: u64| {
             units == 0 || limit.is_none_or(|limit| current.unwrap_or_default() + units <= u64::from(limit))
         };
@@ -217,7 +218,7 @@ proptest! {
         has_virtual_currency in any::<bool>(),
         steps in vec(some_step(), 1..40),
     ) {
-        let sold: Sold = (0..).map(ItemId::new).zip(sold).collect();
+        let sold: Sold = (0..).map(ItemId::new).zip(sold.into_iter().map(Counted::from)).collect();
         let delivery = StoreDelivery::default();
         let owner = Buyer { ledger: &ledger, subscriptions: &subscriptions, now: NOW };
         let mut cart = Cart::empty(BUYER);

@@ -73,6 +73,12 @@ pub enum LineRefusal {
     /// More than one unit of a subscription or of an item of a cumulative category.
     #[error("Only one of this item can be bought.")]
     OnlyOne,
+    /// A limit in time is reached.
+    #[error("No more can be bought until {} UTC.", date_and_time(*.at))]
+    Later {
+        /// Seconds since 1970 UTC.
+        at: i64,
+    },
     /// More units than are left in all.
     #[error("{}", only(*.left))]
     GlobalLimit {

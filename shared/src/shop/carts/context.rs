@@ -133,7 +133,7 @@ impl CartContext {
     #[must_use]
     pub fn without_own_hold(&self, mut sold: Sold) -> Sold {
         if let Some(checkout) = &self.cart.checkout {
-            release_units(&mut sold, &checkout.held);
+            release_units(&mut sold, &checkout.held, &checkout.order);
         }
         sold
     }

@@ -9,6 +9,7 @@ use crate::rules::add_line::{LineToAdd, place};
 use crate::rules::cart::PricedLine;
 use crate::rules::checkout::{Beneficiary, CheckoutRefusal, Payer, may_own, must_own, recipient_lacks, sale};
 use crate::rules::code::{AppliedCodes, CodeBuyer, CodeInputs, judge, usable};
+use crate::rules::pricing::Buyer;
 use crate::shop::carts::{CartContext, CartItems, CartSources};
 use crate::shop::codes;
 use crate::shop::stock::{Counters, ledgers};
@@ -139,10 +140,12 @@ async fn check_recipients(
 ) -> Result<(), RequestError> {
     let accounts = lines.iter().filter_map(|line| Some((Beneficiary::player(line.gift_to.as_ref()?), line.recipient?)));
     let accounts: BTreeMap<Beneficiary, UserId> = accounts.collect();
-    for (who, limits) in may_own(priced) {
+    for (who, limits) in may_own(priced, now) {
         let Some(user) = accounts.get(&who) else { continue };
         let ledger = read_ledger(db, *user).await?;
-        if let Some(over) = limits.iter().find(|limit| u64::from(ledger.of(limit.item).at(now).units) > limit.most) {
+        if let Some(over) =
+            limits.iter().find(|limit| limit.is_exceeded(Buyer { ledger: &ledger, subscriptions: &[], now }))
+        {
             let line = priced.iter().find(|line| line.item().id == over.sold);
             let name = line.map_or_else(|| over.sold.to_string(), |line| line.item().name.clone());
             return Err(CheckoutRefusal::Recipient { name }.into());

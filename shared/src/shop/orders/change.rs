@@ -2,6 +2,7 @@
 //! (the buyer's cart without what was bought, the delivery, the statistics). Every change goes through [`plan`]: what it takes and gives
 //! back is decided there.
 
+use super::counted::find_places;
 use super::effects::{Limits, OrderInputs, Taken, changes};
 use super::refusal::{Guarded, Limit, OrderRefusal};
 use super::{Payment, StoredOrder};
@@ -141,6 +142,9 @@ pub(in crate::shop) async fn plan(db: &Db, before: &StoredOrder, step: &Step<'_>
         begun = of_orders::begin(db, &order, &inputs.items, step.period, step.now).await?;
         let period = begun.as_ref().map(|begun| &begun.period);
         order.order.lines = with_terms(&order.order, &inputs.ledgers, period, step.now);
+        if !order.effects.held {
+            find_places(db, &mut order.order, &inputs, (step.now, false)).await?;
+        }
     }
     let written = begun.as_ref().and_then(|begun| begun.user);
     let Taken { mut writes, unguarded } = changes(&order, &inputs, step, written)?;
@@ -267,9 +271,9 @@ pub(in crate::shop) async fn write_paid(
     let lines = with_accounts(db, clock, &stored.order).await?;
     let step = Step { lines: lines.as_deref(), ..*step };
     match change(db, stored, &step).await? {
-        Err(refusal) if stored.effects.held && refusal != OrderRefusal::Card => {
-            change(db, stored, &Step { limits: Limits::Ignored, ..step }).await
-        }
+        // A player's limit in time is never exceeded: the payment of a gift that comes second is returned.
+        Err(refusal @ (OrderRefusal::Card | OrderRefusal::UserTime { .. })) => Ok(Err(refusal)),
+        Err(_) if stored.effects.held => change(db, stored, &Step { limits: Limits::Ignored, ..step }).await,
         changed => Ok(changed),
     }
 }

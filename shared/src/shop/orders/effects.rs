@@ -5,17 +5,19 @@
 //! is paid. The *ledgers* say what users own; they change when an order is paid and when it is refunded.
 
 use super::change::Step;
+use super::counted::{bought, give_back_counted, places, places_of};
 use super::refusal::{Guarded, Limit, OrderRefusal, UserLimit};
 use super::{StoredOrder, active_version};
 use crate::model::{
-    ActiveVersion, Code, Coupon, CouponUses, GiftCardPayment, InternalId, ItemId, Ledger, Money, Order, OrderStatus,
-    PublishedItem, Spent, StoreDelivery, UserId,
+    ActiveVersion, Code, Counted, Coupon, CouponUses, GiftCardPayment, InternalId, ItemId, Ledger, Money, Order,
+    OrderStatus, PublishedItem, Spent, StoreDelivery, Units, UserId,
 };
 use crate::rules::dispute::is_taken_back;
+use crate::rules::limits;
 use crate::rules::order::{by_item, less_returned, users as users_of};
 use crate::rules::ownership::{Share, shares};
 use crate::shop::accounts::users;
-use crate::shop::stock::ledgers::{self, Ends, LedgerChange};
+use crate::shop::stock::ledgers::{self, Ends, LedgerChange, Times};
 use crate::shop::{carts, codes, stock};
 use crate::table::transaction::Write;
 use crate::table::{Db, StoreError, keys};
@@ -30,7 +32,7 @@ pub(in crate::shop) struct OrderInputs {
     pub(in crate::shop) ledgers: BTreeMap<UserId, Ledger>,
     pub(in crate::shop) items: BTreeMap<ItemId, PublishedItem>,
     /// Units sold of the order's items that have a counter.
-    pub(in crate::shop) counted: BTreeMap<ItemId, i64>,
+    pub(in crate::shop) counted: BTreeMap<ItemId, Counted>,
     pub(in crate::shop) coupon: Option<Code>,
     /// The owner's uses of the coupon.
     pub(in crate::shop) uses: CouponUses,
@@ -69,7 +71,7 @@ impl OrderInputs {
             if let Some(row) = rows.take(&key) {
                 items.insert(id, row.published(&key)?.0);
             }
-            counted.extend(stock::take(&mut rows, id)?.map(|sold| (id, sold)));
+            counted.extend(stock::take(&mut rows, id)?.map(|counted| (id, counted)));
         }
         let cart = cart.map(|user| carts::take(&mut rows, user)).transpose()?;
         let uses = match coupon.zip(owner) {
@@ -143,7 +145,8 @@ pub(in crate::shop) fn changes(
         }
         for (user, items) in all.iter().filter(|(user, _)| inputs.users.contains(user)) {
             let paid = payer.filter(|(payer, _)| payer == user).map(|(_, paid)| paid).unwrap_or_default();
-            taken.writes.push(add_to_ledger(*user, items, inputs, step.limits, (paid, step.now))?);
+            let at = order.order.created_at;
+            taken.writes.push(add_to_ledger(*user, items, inputs, step.limits, (paid, at, step.now))?);
         }
     } else if was_paid {
         let nothing = Order { lines: Vec::new(), ..counts.clone() };
@@ -167,19 +170,27 @@ fn payer(order: &StoredOrder, now: i64) -> Option<(UserId, Spent)> {
 fn take_stock(order: &StoredOrder, inputs: &OrderInputs) -> Result<Taken, OrderRefusal> {
     let codes = take_codes(order, inputs)?;
     let mut taken = Taken { writes: Vec::new(), unguarded: Vec::new() };
+    let all = limits::taken(&order.order.lines);
     for (item, (count, _)) in by_item(&order.order) {
         let published = inputs.items.get(&item);
         if published.is_none() {
             taken.unguarded.push(item);
         }
         // Units are counted without a limit too: a limit that is published later counts what was sold before.
-        taken.writes.push(match published.and_then(|published| published.item.global_limit) {
-            Some(limit) => {
-                // A counter that does not exist yet would pass any condition, so that an order above the limit is refused here.
-                let before = u64::from(limit).checked_sub(count).ok_or(OrderRefusal::GlobalLimit { item, limit })?;
-                stock::add_sold_if_at_most(item, count, before).guarded_by(Limit::Sold { item, limit })
-            }
-            None => stock::add_sold(item, count).into(),
+        let limit = published.and_then(|published| published.item.global_limit);
+        let (of_item, published) = (places_of(&all, item), published.map(|published| &published.item));
+        let write = stock::add_sold(Units { item, count }, published, &places(order, &of_item));
+        let guard = match limit {
+            Some(limit) if of_item.is_empty() => Some(Limit::Sold { item, limit }),
+            None if of_item.is_empty() => None,
+            _ => Some(Limit::Place { item }),
+        };
+        // More units in the order than a limit allows at all.
+        let refusal = limit.map_or(OrderRefusal::Place { item }, |limit| OrderRefusal::GlobalLimit { item, limit });
+        let write = write.ok_or(refusal)?;
+        taken.writes.push(match guard {
+            Some(guard) => write.guarded_by(guard),
+            None => write.into(),
         });
     }
     taken.writes.extend(codes);
@@ -233,9 +244,8 @@ fn give_back_stock(order: &StoredOrder, inputs: &OrderInputs) -> Vec<Guarded> {
         let virtual_currency = left(order.effects.virtual_currency, order.order.returned_virtual());
         writes.extend(give_back_money(order, inputs, card, virtual_currency));
     }
-    for (item, (count, _)) in by_item(&order.order).into_iter().filter(|(_, (count, _))| *count > 0) {
-        writes.extend(inputs.counted.get(&item).map(|sold| stock::subtract_sold(item, count, *sold)));
-    }
+    let nothing = Order { lines: Vec::new(), ..order.order.clone() };
+    writes.extend(give_back_counted(order, &nothing, inputs));
     if let Some(coupon) = coupon(inputs) {
         // A counter that was reset to zero stays at zero.
         writes.extend((coupon.uses > 0).then(|| codes::return_use(keys::code(&coupon.code))));
@@ -264,32 +274,28 @@ fn give_back_money(
 /// The writes that give back the units of lines that are returned `after` and were not before: their stock, and what a gift
 /// card and virtual currency have paid for them.
 pub(in crate::shop) fn give_back_units(order: &StoredOrder, after: &Order, inputs: &OrderInputs) -> Vec<Write> {
-    let (before, then) = (by_item(&order.order), by_item(after));
-    let units = |item: &ItemId| then.get(item).map_or(0, |(units, _)| *units);
-    let returned = before.iter().map(|(item, (count, _))| (*item, count.saturating_sub(units(item))));
-    let stock = returned
-        .filter(|(_, count)| *count > 0)
-        .filter_map(|(item, count)| inputs.counted.get(&item).map(|sold| stock::subtract_sold(item, count, *sold)));
+    let stock = give_back_counted(order, after, inputs);
     let more = |before: Money, after: Money| Some(after.less(before)).filter(|more| *more > Money::ZERO);
     let card = order.effects.gift_card.as_ref().map(|payment| payment.amount).unwrap_or_default();
     let card = more(order.order.card_for_returned(card), after.card_for_returned(card));
     let virtual_currency = more(order.order.returned_virtual(), after.returned_virtual());
-    stock.chain(give_back_money(order, inputs, card, virtual_currency)).collect()
+    stock.into_iter().chain(give_back_money(order, inputs, card, virtual_currency)).collect()
 }
 
 /// The writes after which ledgers have of an order what it is `after`, and not what it was `before`. A ledger that no longer
 /// exists prevents nothing, and what has ended and was followed by another purchase counts no more.
 pub(in crate::shop) fn change_ledgers(
-    before: &Order,
+    before_order: &Order,
     after: &Order,
     ledgers: &BTreeMap<UserId, Ledger>,
     now: i64,
 ) -> Vec<Write> {
-    let (before, after) = (shares(before), shares(after));
+    let (before, after) = (shares(before_order), shares(after));
     let of_user = |(user, items): (&UserId, &BTreeMap<ItemId, Share>)| {
         let ledger = ledgers.get(user)?;
         let left = |item: &ItemId| after.get(user).and_then(|items| items.get(item)).copied().unwrap_or_default();
-        let change = |(item, share): (&ItemId, &Share)| change_entry(*item, share, &left(item), ledger);
+        let at = before_order.created_at;
+        let change = |(item, share): (&ItemId, &Share)| change_entry(*item, share, &left(item), ledger, at);
         let changes: Vec<LedgerChange> = items.iter().filter_map(change).collect();
         (!changes.is_empty()).then(|| ledgers::add(*user, &changes, Spent::default(), now).and_if_present())
     };
@@ -309,24 +315,31 @@ pub(in crate::shop) fn move_between(
     let mut writes: Vec<Guarded> =
         change_ledgers(before, &nothing, &inputs.ledgers, now).into_iter().map(Guarded::from).collect();
     for (user, items) in shares(after) {
-        writes.push(add_to_ledger(user, &items, inputs, limits, (Spent::default(), now))?);
+        writes.push(add_to_ledger(user, &items, inputs, limits, (Spent::default(), after.created_at, now))?);
     }
     Ok(writes)
 }
 
 /// The change of an item's entry by a share of which less or more is left; `None` if it counts no more, or is the same.
-fn change_entry(item: ItemId, before: &Share, left: &Share, ledger: &Ledger) -> Option<LedgerChange> {
+/// `at` is when its units were bought, seconds since 1970 UTC.
+fn change_entry(item: ItemId, before: &Share, left: &Share, ledger: &Ledger, at: i64) -> Option<LedgerChange> {
     let read = ledger.of(item).run;
     let seconds = left.seconds.saturating_sub(before.seconds);
-    let ends = match before.begun {
-        None => Ends::Never,
-        Some(begun) if read.is_some_and(|run| run.begun == begun) => Ends::WithRun { seconds },
-        Some(_) => return None,
-    };
     let units = i128::from(left.owned.units) - i128::from(before.owned.units);
     let paid = left.owned.paid.minor() - before.owned.paid.minor();
-    let is_change = units != 0 || paid != 0 || seconds != 0;
-    is_change.then_some(LedgerChange { item, units, paid, at_most: None, ends, read })
+    let gone = u64::try_from(-units).unwrap_or_default();
+    let then = limits::times_without(ledger.times(item), at, gone);
+    let times = then.map(|then| Times { read: ledger.times(item).to_vec(), then });
+    let change = LedgerChange { item, units, paid, at_most: None, ends: Ends::Never, read, times };
+    match before.begun {
+        None => Some(change),
+        Some(begun) if read.is_some_and(|run| run.begun == begun) => {
+            Some(LedgerChange { ends: Ends::WithRun { seconds }, ..change })
+        }
+        // Units of a run that has ended count no more, but for limits in time.
+        Some(_) => change.times.is_some().then_some(LedgerChange { units: 0, paid: 0, ..change }),
+    }
+    .filter(|change| change.units != 0 || change.paid != 0 || seconds != 0 || change.times.is_some())
 }
 
 /// Whether limits per user are part of a condition.
@@ -338,13 +351,14 @@ pub(in crate::shop) enum Limits {
     Ignored,
 }
 
-/// Adds lines to the ledger of the user that they count for, and what the user has paid, guarded by every limit per user.
+/// Adds lines to the ledger of the user that they count for, and what the user has paid, guarded by every limit per user. For those in
+/// time the lines were bought `at` a second since 1970 UTC.
 fn add_to_ledger(
     user: UserId,
     items: &BTreeMap<ItemId, Share>,
     inputs: &OrderInputs,
     guarded: Limits,
-    (paid, now): (Spent, i64),
+    (paid, at, now): (Spent, i64, i64),
 ) -> Result<Guarded, OrderRefusal> {
     let published = |item: &ItemId| inputs.items.get(item).filter(|_| guarded == Limits::Guarded);
     let limit_of = |item: &ItemId| published(item).and_then(|published| published.item.user_limit);
@@ -364,6 +378,7 @@ fn add_to_ledger(
             at_most: None,
             ends,
             read,
+            times: bought(*item, count, inputs, (user, at), guarded)?,
         };
         if let Some(limit) = limit_of(item) {
             let before = u64::from(limit).checked_sub(count);

@@ -8,6 +8,7 @@
 pub(in crate::shop) mod answers;
 mod as_checkout;
 pub(in crate::shop) mod change;
+mod counted;
 pub(in crate::shop) mod effects;
 mod moves;
 mod order_request;

@@ -1,6 +1,7 @@
 //! Recording an order, with everything it takes, in one transaction.
 
 use super::change::{Step, after_at_once, with_accounts};
+use super::counted::find_places;
 use super::effects::{OrderInputs, Taken, changes, check_codes, users_exist};
 use super::owned_orders::OwnedOrder;
 use super::refusal::{Guarded, OrderRefusal};
@@ -126,6 +127,7 @@ pub async fn record(db: &Db, clock: &dyn Clock, new: NewOrder) -> Result<Recorde
             // What was sold before ends as long after that.
             let since = if delivers { clock.seconds() } else { draft.order.created_at };
             draft.order.lines = with_terms(&draft.order, &inputs.ledgers, None, since);
+            find_places(db, &mut draft.order, &inputs, (clock.seconds(), true)).await?;
         }
         let Taken { mut writes, unguarded } = match draft.order.status {
             OrderStatus::Paid => changes(&draft, &inputs, &Step::to(OrderStatus::Paid, clock.seconds()), None)?,

@@ -1,6 +1,7 @@
 //! The reason why an order is refused, and how that is read from the item that a failed condition returns.
 
 use crate::model::{Code, ItemId, Money};
+use crate::money::date_and_time;
 use crate::rules::first_day::FirstDay;
 use crate::shop::accounts::users;
 use crate::shop::codes;
@@ -17,6 +18,16 @@ pub(in crate::shop) type Guarded = transaction::Guarded<Limit>;
 pub enum OrderRefusal {
     #[error("item {item} may be sold {limit} times in all, and not as many are left")]
     GlobalLimit { item: ItemId, limit: u32 },
+    #[error("a limit in time or of a server of item {item} is reached")]
+    Place { item: ItemId },
+    #[error("a limit in time of item {item} is reached until {} UTC", date_and_time(*.at))]
+    Later {
+        item: ItemId,
+        /// Seconds since 1970 UTC.
+        at: i64,
+    },
+    #[error("item {item} may be bought {limit} times by one user in a time, and with this order it would be more")]
+    UserTime { item: ItemId, limit: u32 },
     #[error("item {item} may be bought {limit} times by one user, and with this order it would be more")]
     UserLimit { item: ItemId, limit: u32 },
     #[error("there is no coupon with this code")]
@@ -92,6 +103,10 @@ pub(in crate::shop) enum Limit {
         /// Units that may be sold in all.
         limit: u32,
     },
+    /// The limits of an item in time and of servers, and its global limit, in its counter.
+    Place {
+        item: ItemId,
+    },
     CouponUses,
     /// A coupon's uses by the buyer.
     UserUses,
@@ -142,6 +157,8 @@ pub(in crate::shop) struct OwnedLimit {
     pub(in crate::shop) item: ItemId,
     /// The most units.
     pub(in crate::shop) most: u64,
+    /// The second (since 1970 UTC) from which bought units count; `None` if all count that are owned.
+    pub(in crate::shop) since: Option<i64>,
     /// The refusal if there are more.
     pub(in crate::shop) refusal: OrderRefusal,
 }
@@ -167,6 +184,7 @@ impl Guard for Limit {
                 Some(OrderRefusal::UserLimit { item: limit.item, limit: limit.limit })
             }
             Self::Sold { item, limit } => Some(OrderRefusal::GlobalLimit { item: *item, limit: *limit }),
+            Self::Place { item } => Some(OrderRefusal::Place { item: *item }),
             Self::CouponUses => match codes::decode_old(old)? {
                 Code::Coupon(coupon) if coupon.max_uses.is_some_and(|most| coupon.uses >= most) => {
                     Some(OrderRefusal::CouponUsedUp)
@@ -184,7 +202,11 @@ impl Guard for Limit {
             }
             Self::Ownership { limits, needed, now } => {
                 let held = |item: ItemId| old.map_or(0, |old| ledgers::units(old, item, *now));
-                let exceeded = limits.iter().find(|limit| held(limit.item) > i128::from(limit.most));
+                let counted = |limit: &OwnedLimit| match limit.since {
+                    None => held(limit.item),
+                    Some(since) => old.map_or(0, |old| ledgers::units_since(old, limit.item, since)),
+                };
+                let exceeded = limits.iter().find(|limit| counted(limit) > i128::from(limit.most));
                 let lacks = || needed.iter().find(|needed| !needed.any_of.iter().any(|item| held(*item) > 0));
                 exceeded.map(|limit| limit.refusal).or_else(|| lacks().map(|needed| needed.refusal))
             }

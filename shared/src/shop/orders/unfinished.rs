@@ -1,6 +1,6 @@
 //! Rows for the sweep: orders, units and subscriptions with something left to do.
 
-use crate::model::{InternalId, Order, Units};
+use crate::model::{InternalId, Order, Place, Units};
 use crate::shop::stock::reservations::Reservation;
 use crate::table::StoreError;
 use crate::table::client::Db;
@@ -58,10 +58,10 @@ impl DueRow {
     fn decode(row: Row) -> Result<Self, StoreError> {
         let key = row.key()?;
         Ok(match row.live(&key) {
-            Ok(Attributes { order, units, subscription, dispute, failed, again_at, reason }) => {
+            Ok(Attributes { order, units, places, at, subscription, dispute, failed, again_at, reason }) => {
                 let due = match (order, units, subscription) {
                     (Some(order), Some(units), _) => {
-                        Ok(Due::Reservation(Reservation::found(key.clone(), order, units)))
+                        Ok(Due::Reservation(Reservation::found(key.clone(), order, units, (places, at))))
                     }
                     (Some(order), None, _) => Ok(match dispute {
                         Some(dispute) => Due::Dispute(order, dispute),
@@ -113,6 +113,10 @@ struct Attributes {
     dispute: Option<String>,
     #[serde(default)]
     units: Option<Vec<Units>>,
+    #[serde(default)]
+    places: Vec<Place>,
+    #[serde(default)]
+    at: i64,
     #[serde(default)]
     failed: u32,
     #[serde(default)]

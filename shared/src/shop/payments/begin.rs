@@ -8,6 +8,7 @@ use crate::model::{
 use crate::rules::cart::PricedLine;
 use crate::rules::checkout::{Beneficiary, MayOwn, MustOwn, Sale, may_own, must_own};
 use crate::rules::held::held;
+use crate::rules::limits;
 use crate::rules::payment_methods::offered;
 use crate::rules::pricing::Buyer;
 use crate::shop::accounts::{logins, users};
@@ -59,6 +60,11 @@ pub(super) fn order(
     let payments: &Payments = &config.payments;
     let mut lines = sale.lines;
     for line in &mut lines {
+        let server = line.chosen.as_ref().and_then(|chosen| chosen.server);
+        let published = loaded.items.items.values();
+        let mut given = published.flat_map(|one| std::iter::once(one.as_ref()).chain(&one.parts));
+        let published = given.find(|given| given.item.id == line.item);
+        line.places = published.map_or_else(Vec::new, |published| limits::places(&published.item, server, now, now));
         let name = line.chosen.as_ref().and_then(|chosen| chosen.gift_to.as_ref());
         line.recipient = name.and_then(|name| recipients.get(&name.key().to_string())).and_then(|found| found.user);
     }
@@ -206,8 +212,9 @@ pub(super) async fn read_ledgers(
     db: &Db,
     lines: &[PricedLine<'_>],
     recipients: &mut Recipients,
+    now: i64,
 ) -> Result<(), StoreError> {
-    let large = possessions(lines).into_iter().filter(|(_, bounds)| bounds.len() > ledgers::AT_ONCE);
+    let large = possessions(lines, now).into_iter().filter(|(_, bounds)| bounds.len() > ledgers::AT_ONCE);
     let user = |(who, _)| match who {
         Beneficiary::Buyer => None,
         Beneficiary::Player(name) => recipients.get(&name)?.user,
@@ -275,7 +282,7 @@ fn ledger_checks(
     recipients: &Recipients,
     first: &FirstPurchases,
 ) -> Result<Vec<Guarded>, HoldError> {
-    let (mut writes, mut judged, mut owned) = (Vec::new(), BTreeSet::new(), possessions(lines));
+    let (mut writes, mut judged, mut owned) = (Vec::new(), BTreeSet::new(), possessions(lines, order.order.created_at));
     for who in first.keys() {
         owned.entry(who.clone()).or_default();
     }
@@ -353,9 +360,9 @@ impl Possessions {
     }
 }
 
-fn possessions(lines: &[PricedLine<'_>]) -> BTreeMap<Beneficiary, Possessions> {
+fn possessions(lines: &[PricedLine<'_>], now: i64) -> BTreeMap<Beneficiary, Possessions> {
     let mut all: BTreeMap<Beneficiary, Possessions> = BTreeMap::new();
-    for (who, may) in may_own(lines) {
+    for (who, may) in may_own(lines, now) {
         all.entry(who).or_default().may = may;
     }
     for (who, must) in must_own(lines) {
@@ -382,7 +389,7 @@ fn ownership(
         true => OrderRefusal::Lacks { item: needed.sold },
         false => OrderRefusal::RecipientLacks { item: needed.sold },
     };
-    let owns_more = |limit: &&MayOwn| read.is_some_and(|read| u64::from(read.owned(limit.item).units) > limit.most);
+    let owns_more = |limit: &&MayOwn| !limit.fits || read.is_some_and(|read| limit.is_exceeded(read));
     if let Some(limit) = bounds.may.iter().find(owns_more) {
         return Err(refusal(limit));
     }
@@ -396,12 +403,15 @@ fn ownership(
     };
     let must: Vec<&MustOwn> = bounds.must.iter().filter(is_in_ledger).collect();
     let compared = ledgers::Bounds {
-        at_most: bounds.may.iter().map(|limit| (limit.item, limit.most)).collect(),
+        at_most: bounds.may.iter().map(|limit| (limit.item, limit.most, limit.since)).collect(),
         any_of: must.iter().map(|needed| needed.any_of.clone()).collect(),
     };
     let limits = bounds.may.iter();
-    let limits =
-        limits.map(|limit| OwnedLimit { item: limit.item, most: limit.most, refusal: refusal(limit) }).collect();
+    let limits = limits.map(|limit| {
+        let MayOwn { item, most, since, .. } = *limit;
+        OwnedLimit { item, most, since, refusal: refusal(limit) }
+    });
+    let limits = limits.collect();
     let needed = must.iter().map(|needed| Needed { any_of: needed.any_of.clone(), refusal: lacks(needed) }).collect();
     let write = ledgers::check(user, compared, read.map(|read| read.ledger.version), now);
     Ok(write.guarded_by(Limit::Ownership { limits, needed, now }))

@@ -80,9 +80,12 @@ where
             }
             (Err(CreateError::Store(StoreError::Contended)), _) => continue,
             // Another request of the same buyer may have reserved the units, and its order is not on the cart yet.
-            (Err(CreateError::Refused(CheckoutRefusal::SoldOut { .. } | CheckoutRefusal::Left { .. })), _)
-                if !is_looked_at_again =>
-            {
+            (
+                Err(CreateError::Refused(
+                    CheckoutRefusal::SoldOut { .. } | CheckoutRefusal::Left { .. } | CheckoutRefusal::Later { .. },
+                )),
+                _,
+            ) if !is_looked_at_again => {
                 is_looked_at_again = true;
                 continue;
             }
@@ -146,7 +149,7 @@ async fn begin<E>(
     let mut order = with_checkout(order, &loaded, account, is_limited, address, now);
     let (inputs, first) = (inputs(&loaded, &lines, &names), first_purchases(&lines, &codes));
     let commands = freeze(&mut order, &inputs.items, &inputs.delivery)?;
-    begin::read_ledgers(sources.db, &lines, &mut names).await?;
+    begin::read_ledgers(sources.db, &lines, &mut names, now).await?;
     let place = Place::of(&order, is_limited, request.address);
     let writes = |reservation: Option<&Reservation>| {
         let context = &loaded.context;
@@ -206,8 +209,11 @@ fn refused<E>(refusal: OrderRefusal, lines: &[PricedLine<'_>]) -> CreateError<E>
         OrderRefusal::TooManyCheckouts { retry_seconds } => CheckoutRefusal::TooManyAttempts { retry_seconds },
         OrderRefusal::TooManyOpen { retry_seconds } => CheckoutRefusal::TooManyOpen { retry_seconds },
         OrderRefusal::FirstDay(first) => CheckoutRefusal::FirstDay(first),
-        OrderRefusal::GlobalLimit { item, .. } => CheckoutRefusal::SoldOut { name: name(item) },
-        OrderRefusal::UserLimit { item, .. } | OrderRefusal::Owned { item } => {
+        OrderRefusal::GlobalLimit { item, .. } | OrderRefusal::Place { item } => {
+            CheckoutRefusal::SoldOut { name: name(item) }
+        }
+        OrderRefusal::Later { item, at } => CheckoutRefusal::Later { name: name(item), at },
+        OrderRefusal::UserLimit { item, .. } | OrderRefusal::UserTime { item, .. } | OrderRefusal::Owned { item } => {
             CheckoutRefusal::Unavailable { name: name(item) }
         }
         OrderRefusal::Recipient { item } => CheckoutRefusal::Recipient { name: name(item) },

@@ -4,9 +4,11 @@
 
 use super::begin::HoldError;
 use crate::clock::Clock;
-use crate::model::{Cart, Code, ItemId, Money, Units};
+use crate::model::{Cart, Code, Counted, Item, ItemId, Money, Sold, Units};
 use crate::rules::cart::PricedLine;
+use crate::rules::limits;
 use crate::rules::order::by_item;
+use crate::rules::pricing::Terms;
 use crate::shop::orders::effects::OrderInputs;
 use crate::shop::orders::refusal::{Guarded, Limit, OrderRefusal};
 use crate::shop::orders::{self, StoredOrder};
@@ -42,10 +44,10 @@ impl<'a> Place<'a> {
     }
 }
 
-/// Whether a cart has an item with a global limit, or a coupon with a limited number of uses.
+/// Whether a cart has an item with a limit of all players together, or a coupon with a limited number of uses.
 pub(super) fn has_limited(lines: &[PricedLine<'_>], coupon: Option<&Code>) -> bool {
     let has_uses = matches!(coupon, Some(Code::Coupon(coupon)) if coupon.max_uses.is_some());
-    has_uses || lines.iter().flat_map(PricedLine::given).any(|(given, _)| given.item.global_limit.is_some())
+    has_uses || lines.iter().flat_map(PricedLine::given).any(|(given, _)| given.item.is_counted())
 }
 
 /// Counts what an order holds before it is written, and sends its writes.
@@ -137,33 +139,51 @@ const INTERRUPTED: i64 = 60;
 /// database does not respond, [`settle_reservation`] releases what was reserved.
 async fn reserve_units(db: &Db, order: &StoredOrder, inputs: &OrderInputs, now: i64) -> Result<Reservation, HoldError> {
     let units = by_item(&order.order).into_iter().map(|(item, (count, _))| Units { item, count });
-    let reservation = Reservation::new(&order.order, units.collect(), now.saturating_add(INTERRUPTED));
+    let mut reservation = Reservation::new(&order.order, units.collect(), now.saturating_add(INTERRUPTED));
     let put: Write = reservation.put()?;
     send(db, vec![put]).await?;
-    let limit = |item: ItemId| inputs.items.get(&item).and_then(|published| published.item.global_limit);
-    let counted = join_all(
-        reservation.units.iter().map(|units| reservations::reserve(db, &reservation.order, *units, limit(units.item))),
-    )
-    .await;
-    let sold_out = reservation.units.iter().zip(&counted).find(|(_, counted)| matches!(counted, Ok(Reserved::SoldOut)));
-    let refusal = sold_out
-        .map(|(units, _)| OrderRefusal::GlobalLimit { item: units.item, limit: limit(units.item).unwrap_or_default() });
-    if let Some(refusal) = refusal {
+    let item = |item: ItemId| inputs.items.get(&item).map(|published| &published.item);
+    let counted =
+        reservation.units.iter().map(|units| reservations::reserve(db, &reservation, *units, item(units.item)));
+    let counted = join_all(counted).await;
+    let sold_out = reservation.units.iter().zip(&counted).find_map(|(units, counted)| match counted {
+        Ok(Reserved::SoldOut(counted)) => Some((units.item, counted)),
+        Ok(Reserved::Yes(_)) | Err(_) => None,
+    });
+    if let Some(refusal) = sold_out.map(|(id, counted)| refusal(id, item(id), counted, now)) {
         release(db, &reservation).await?;
         return Err(refusal.into());
     }
-    if let Some(error) = counted.into_iter().find_map(Result::err) {
-        left_to_sweep(&reservation, release(db, &reservation).await);
-        return Err(error.into());
+    let of_units = reservation.units.clone();
+    for (units, counted) in of_units.into_iter().zip(counted) {
+        match counted {
+            Ok(Reserved::Yes(run_out)) => reservation.note_run_out(units.item, run_out),
+            Ok(Reserved::SoldOut(_)) => {}
+            Err(error) => {
+                left_to_sweep(&reservation, release(db, &reservation).await);
+                return Err(error.into());
+            }
+        }
     }
     Ok(reservation)
+}
+
+/// Why a counter has no room for the units of an item.
+fn refusal(id: ItemId, item: Option<&Item>, counted: &Counted, now: i64) -> OrderRefusal {
+    let sold = Sold::from([(id, counted.clone())]);
+    let terms = Terms { sold: &sold, sales: &[], least: Money::ZERO, now };
+    match item.and_then(|item| limits::full(item, terms, None)).flatten() {
+        Some(at) => OrderRefusal::Later { item: id, at },
+        None => {
+            OrderRefusal::GlobalLimit { item: id, limit: item.and_then(|item| item.global_limit).unwrap_or_default() }
+        }
+    }
 }
 
 /// Releases the reservation of an order that is not written and never will be. After an error the same call may be
 /// repeated.
 pub(super) async fn release(db: &Db, reservation: &Reservation) -> Result<(), StoreError> {
-    let all =
-        join_all(reservation.units.iter().map(|units| reservations::release(db, &reservation.order, *units))).await;
+    let all = join_all(reservation.units.iter().map(|units| reservations::release(db, reservation, *units))).await;
     all.into_iter().collect::<Result<(), StoreError>>()?;
     delete(db, reservation).await
 }
@@ -174,6 +194,7 @@ pub(super) async fn confirm(db: &Db, reservation: &Reservation) -> Result<(), St
     let all =
         join_all(reservation.units.iter().map(|units| reservations::confirm(db, &reservation.order, *units))).await;
     all.into_iter().collect::<Result<(), StoreError>>()?;
+    reservation.forget(db).await?;
     delete(db, reservation).await
 }
 

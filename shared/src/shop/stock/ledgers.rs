@@ -1,7 +1,7 @@
 //! A user's ledger. Each item has two flat attributes, `u<id>` (units) and `p<id>` (minor units paid). Of an item that ends
 //! they include its last run; `b<id>` and `e<id>` are when that begins and ends, `l<id>` and `m<id>` units and sum without
 //! it, so that one expression guards the user's limit before and after the end. A write holds the end that was read: it
-//! decides whether the units begin again. [`SPENT`] and [`FIRST_PAID_AT`] are the payments of the user. Every write adds 1 to the [`VERSION`], so that one number in a condition says that
+//! decides whether the units begin again. `t<id>` are the times of the last units of an item with a limit in time. [`SPENT`] and [`FIRST_PAID_AT`] are the payments of the user. Every write adds 1 to the [`VERSION`], so that one number in a condition says that
 //! nothing has changed since it was read.
 
 use crate::model::{Holding, ItemId, Ledger, Money, Run, Spent, UserId};
@@ -9,10 +9,13 @@ use crate::table::client::Rows;
 use crate::table::codec::{Item, number, numbered};
 use crate::table::transaction::{VERSION, Write};
 use crate::table::{StoreError, keys};
+use aws_sdk_dynamodb::types::AttributeValue;
 use serde::de::{Deserialize, Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
 use std::collections::BTreeMap;
 use std::fmt;
 
+/// The beginning of the attributes with the times of units.
+const TIMES: char = 't';
 /// The attribute with the sum of the user's payments, in minor units.
 const SPENT: &str = "spent";
 /// The attribute with the second of the first of them, since 1970 UTC.
@@ -57,7 +60,7 @@ pub fn entries(item: ItemId, holding: Holding) -> impl Iterator<Item = (String, 
 }
 
 /// The amounts added to one item of a ledger.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LedgerChange {
     pub item: ItemId,
     /// Units; negative for a refund.
@@ -69,6 +72,27 @@ pub struct LedgerChange {
     pub ends: Ends,
     /// The item's last run as it was read. It is part of the condition.
     pub read: Option<Run>,
+    /// The times of its units, if they change.
+    pub times: Option<Times>,
+}
+
+/// The times of the units of an item with a limit in time, seconds since 1970 UTC, latest first.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Times {
+    /// As they were read. They are part of the condition.
+    pub read: Vec<i64>,
+    pub then: Vec<i64>,
+}
+
+impl Times {
+    /// The condition that they are as they were read.
+    fn as_read(&self, place: usize) -> String {
+        if self.read.is_empty() { format!("NOT #t{place}[0] > :o{place}") } else { format!("#t{place} = :o{place}") }
+    }
+}
+
+fn list(times: &[i64]) -> AttributeValue {
+    AttributeValue::L(times.iter().map(|time| AttributeValue::N(time.to_string())).collect())
 }
 
 /// When what is added to an item ends.
@@ -133,6 +157,11 @@ pub fn add(user: UserId, changes: &[LedgerChange], paid: Spent, now: i64) -> Wri
                 format!("#e{place} = :r{place}")
             }
         });
+        if let Some(times) = &change.times {
+            write = with_times(named(write, "t"), place, times);
+            sets.push(format!("#t{place} = :q{place}"));
+            conditions.push(times.as_read(place));
+        }
         if let Some(most) = change.at_most {
             let counted = if change.read.is_some_and(|run| run.has_ended(now)) { 'l' } else { 'u' };
             write = named(write, &counted.to_string()).number(format!(":t{place}"), most);
@@ -150,8 +179,16 @@ pub fn add(user: UserId, changes: &[LedgerChange], paid: Spent, now: i64) -> Wri
     if conditions.is_empty() { write } else { write.only_if(conditions.join(" AND ")) }
 }
 
-/// The most units of an item that a ledger may have.
-pub type AtMost = (ItemId, u64);
+/// The values of [`Times`] in a write.
+fn with_times(write: Write, place: usize, times: &Times) -> Write {
+    let write = write.value(format!(":q{place}"), list(&times.then));
+    // A ledger without times may have an empty list of them, or none.
+    let read = if times.read.is_empty() { AttributeValue::N("0".to_owned()) } else { list(&times.read) };
+    write.value(format!(":o{place}"), read)
+}
+
+/// The most units of an item that a ledger may have; of those that were bought from a second (since 1970 UTC) on, if there is one.
+pub type AtMost = (ItemId, u64, Option<i64>);
 
 /// How many items one condition compares: an expression has at most 4 KB and 300 operators.
 pub const AT_ONCE: usize = 40;
@@ -186,11 +223,15 @@ impl Bounds {
 /// a version from before it was stored write ledgers without counting it.
 pub fn check(user: UserId, bounds: Bounds, read: Option<u64>, now: i64) -> Write {
     let Bounds { at_most, any_of } = bounds.compared();
-    let needed = any_of.iter().flatten().map(|item| (*item, 0));
+    let needed = any_of.iter().flatten().map(|item| (*item, 0, None));
     let compared: Vec<AtMost> = at_most.iter().copied().chain(needed).collect();
     // An attribute that is missing is not larger. What lasts is part of the units.
-    let owns_more = |place| format!("#u{place} > :r{place} AND (NOT #e{place} <= :now OR #l{place} > :r{place})");
-    let mut terms: Vec<String> = (0..compared.len()).map(owns_more).collect();
+    let owns_more = |(place, (_, most, since)): (usize, &AtMost)| match since {
+        // The latest is the first.
+        Some(_) => format!("#t{place}[{most}] >= :s{place}"),
+        None => format!("#u{place} > :r{place} AND (NOT #e{place} <= :now OR #l{place} > :r{place})"),
+    };
+    let mut terms: Vec<String> = compared.iter().enumerate().map(owns_more).collect();
     let needed = terms.split_off(at_most.len());
     let mut conditions = Vec::new();
     if !terms.is_empty() {
@@ -203,9 +244,14 @@ pub fn check(user: UserId, bounds: Bounds, read: Option<u64>, now: i64) -> Write
         if is_only || group.len() == 1 { owned } else { format!("({owned})") }
     }));
     let write = Write::check(keys::ledger(user));
-    let write = if conditions.is_empty() { write } else { write.only_if(conditions.join(" AND ")).number(":now", now) };
+    let write = if conditions.is_empty() { write } else { write.only_if(conditions.join(" AND ")) };
+    let is_owned = compared.iter().any(|(_, _, since)| since.is_none());
+    let write = if is_owned { write.number(":now", now) } else { write };
     let write = read.into_iter().fold(write, Write::and_at);
-    compared.iter().enumerate().fold(write, |write, (place, (item, most))| {
+    compared.iter().enumerate().fold(write, |write, (place, (item, most, since))| {
+        if let Some(since) = since {
+            return write.name(format!("#t{place}"), format!("{TIMES}{item}")).number(format!(":s{place}"), since);
+        }
         let kinds = ['u', 'e', 'l'].into_iter();
         let write = kinds.fold(write, |write, kind| write.name(format!("#{kind}{place}"), format!("{kind}{item}")));
         write.number(format!(":r{place}"), most)
@@ -217,6 +263,13 @@ pub fn units(row: &Item, item: ItemId, now: i64) -> i128 {
     let number = |kind: char| row.get(&format!("{kind}{item}"))?.as_n().ok()?.parse::<i128>().ok();
     let has_ended = number('e').is_some_and(|end| end <= i128::from(now));
     number(if has_ended { 'l' } else { 'u' }).unwrap_or_default()
+}
+
+/// The units of an item in a ledger's row that were bought from a second (since 1970 UTC) on, as far as it keeps their times.
+pub fn units_since(row: &Item, item: ItemId, since: i64) -> i128 {
+    let times = row.get(&format!("{TIMES}{item}")).and_then(|value| value.as_l().ok());
+    let seconds = times.into_iter().flatten().filter_map(|time| time.as_n().ok()?.parse::<i64>().ok());
+    seconds.filter(|time| *time >= since).map(|_| 1).sum()
 }
 
 /// Whether an attribute of a ledger's row is part of an item's entry.
@@ -253,6 +306,10 @@ impl<'de> Visitor<'de> for FlatVisitor {
         let mut ledger = Ledger::default();
         while let Some(name) = row.next_key::<String>()? {
             let Some((kind, item)) = part_of_entry(&name) else {
+                if let Some(item) = name.strip_prefix(TIMES).and_then(|id| id.parse().ok()) {
+                    ledger.set_times(item, row.next_value()?);
+                    continue;
+                }
                 match name.as_str() {
                     VERSION => ledger.version = row.next_value()?,
                     SPENT => ledger.spent.sum = row.next_value()?,

@@ -3,16 +3,17 @@
 pub mod addresses;
 pub mod ledgers;
 pub mod open_limited;
+pub mod places;
 pub mod reservations;
 
-use crate::model::{ItemId, Sold};
+use crate::model::{Counted, Item, ItemId, Sold, Units};
 use crate::table::client::{Db, Rows};
 use crate::table::keys::{self, Key, PK};
 use crate::table::transaction::{VERSION, Write};
 use crate::table::{StoreError, caches};
+use places::{Parts, Places};
 use quick_cache::sync::{Cache, DefaultLifecycle};
 use quick_cache::{DefaultHashBuilder, UnitWeighter};
-use serde::Deserialize;
 use std::time::Duration;
 
 /// The attribute that is counted.
@@ -23,7 +24,7 @@ const REMEMBERED: usize = 10_000;
 #[derive(Debug)]
 pub struct Counters {
     lifetime_millis: u64,
-    cache: Cache<ItemId, (u64, u64)>,
+    cache: Cache<ItemId, (u64, Counted)>,
 }
 
 /// The known values of some counters, and the keys of the others.
@@ -49,7 +50,7 @@ impl Counters {
         for id in ids {
             let trusted = |read_at: u64| read_at.abs_diff(now) < self.lifetime_millis;
             match self.cache.get(&id).filter(|(read_at, _)| trusted(*read_at)) {
-                Some((_, sold)) => _ = plan.known.insert(id, sold),
+                Some((_, counted)) => _ = plan.known.insert(id, counted),
                 None if plan.stale.iter().any(|(other, _)| *other == id) => {}
                 None => plan.stale.push((id, keys::count(id))),
             }
@@ -60,10 +61,9 @@ impl Counters {
     /// The counters of a plan, after its keys were read into `rows`. An item that was never sold has the counter 0.
     pub fn complete(&self, mut plan: CounterPlan, rows: &mut Rows) -> Result<Sold, StoreError> {
         for (id, _) in plan.stale {
-            let sold = take(rows, id)?.unwrap_or_default();
-            let sold = u64::try_from(sold).unwrap_or_default();
-            self.cache.insert(id, (plan.now, sold));
-            plan.known.insert(id, sold);
+            let counted = take(rows, id)?.unwrap_or_default();
+            self.cache.insert(id, (plan.now, counted.clone()));
+            plan.known.insert(id, counted);
         }
         Ok(plan.known)
     }
@@ -77,50 +77,60 @@ impl Counters {
     }
 }
 
-pub fn add_sold(item: ItemId, units: u64) -> Write {
-    Write::update(keys::count(item), "ADD #added :added, #version :one")
+/// The write that takes units of an item, guarded by the limits of all players together that `item` has if it is still published.
+/// `None` if one of them is below the units themselves.
+pub fn add_sold(units: Units, item: Option<&Item>, places: &Places<'_>) -> Option<Write> {
+    let parts = places.take(item)?;
+    let limit = item.and_then(|item| item.global_limit);
+    let expression = parts.expression("ADD #added :added, #version :one");
+    // A counter that does not exist yet would pass any condition.
+    let before = limit.map(|limit| u64::from(limit).checked_sub(units.count).ok_or(())).transpose().ok()?;
+    let own = before.map(|_| "(attribute_not_exists(#added) OR #added <= :before)".to_owned());
+    let condition = parts.condition(own);
+    let write = Write::update(keys::count(units.item), expression)
         .name("#added", SOLD)
-        .number(":added", units)
+        .number(":added", units.count)
         .name("#version", VERSION)
-        .number(":one", 1)
+        .number(":one", 1);
+    let write = before.into_iter().fold(write, |write, before| write.number(":before", before));
+    let write = condition.into_iter().fold(write, Write::only_if);
+    Some(with_parts(write, parts))
 }
 
-/// The write that adds to the units sold of an item, on the condition that at most `before` are sold so far.
-pub fn add_sold_if_at_most(item: ItemId, units: u64, before: u64) -> Write {
-    add_sold(item, units).only_if("attribute_not_exists(#added) OR #added <= :before").number(":before", before)
-}
-
-/// The write that subtracts from the units sold of an item, never below zero. `sold` is what was read: the condition is
-/// that there are still enough, or still not.
-pub fn subtract_sold(item: ItemId, units: u64, sold: i64) -> Write {
-    let write = if i128::from(sold) < i128::from(units) {
-        Write::update(keys::count(item), "SET #sold = :zero ADD #version :one")
-            .only_if("attribute_exists(#pk) AND NOT #sold >= :units")
-            .number(":zero", 0)
-            .name("#pk", PK)
+/// The write that gives units of an item back, never below zero. `read` is the counter as it was read: the condition is that there are
+/// still enough, or still not.
+pub fn subtract_sold(units: Units, read: &Counted, parts: Parts) -> Write {
+    let is_short = read.sold < units.count;
+    let (add, own) = if is_short {
+        ("SET #sold = :zero ADD #version :one", "attribute_exists(#pk) AND NOT #sold >= :units")
     } else {
-        Write::update(keys::count(item), "ADD #sold :less, #version :one")
-            .only_if("#sold >= :units")
-            .number(":less", format!("-{units}"))
+        ("ADD #sold :less, #version :one", "#sold >= :units")
     };
-    write.name("#sold", SOLD).name("#version", VERSION).number(":units", units).number(":one", 1)
+    let write = Write::update(keys::count(units.item), parts.expression(add));
+    let write = parts.condition(Some(own.to_owned())).into_iter().fold(write, Write::only_if);
+    let write = write.name("#sold", SOLD).name("#version", VERSION).number(":units", units.count).number(":one", 1);
+    let write = if is_short {
+        write.number(":zero", 0).name("#pk", PK)
+    } else {
+        write.number(":less", format!("-{}", units.count))
+    };
+    with_parts(write, parts)
 }
 
-/// Takes the units sold of an item out of the rows; `None` if it has no counter.
-pub fn take(rows: &mut Rows, item: ItemId) -> Result<Option<i64>, StoreError> {
+fn with_parts(write: Write, parts: Parts) -> Write {
+    let (names, values) = parts.into_attributes();
+    let write = names.into_iter().fold(write, |write, (placeholder, name)| write.name(placeholder, name));
+    values.into_iter().fold(write, |write, (placeholder, value)| write.value(placeholder, value))
+}
+
+/// Takes the counter of an item out of the rows; `None` if it has none.
+pub fn take(rows: &mut Rows, item: ItemId) -> Result<Option<Counted>, StoreError> {
     let key = keys::count(item);
-    rows.take(&key).map(|row| row.live(&key).map(|Counted { sold }| sold)).transpose()
+    rows.take(&key).map(|row| row.live(&key).map(|places::Flat(counted)| counted)).transpose()
 }
 
 impl CounterPlan {
     pub fn keys(&self) -> impl Iterator<Item = Key> {
         self.stale.iter().map(|(_, key)| key.clone())
     }
-}
-
-/// A counter's row, see [`SOLD`].
-#[derive(Deserialize)]
-struct Counted {
-    #[serde(default)]
-    sold: i64,
 }

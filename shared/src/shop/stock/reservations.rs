@@ -6,7 +6,9 @@
 //! may be something to take back.
 
 use super::SOLD;
-use crate::model::{InternalId, ItemId, Order, Units};
+use super::places::{self, Parts, Places, RunOut};
+use crate::model::{Counted, InternalId, Item as CatalogItem, ItemId, Order, Place, Units};
+use crate::rules::limits::taken;
 use crate::table::client::Db;
 use crate::table::codec::{Item, Row, encode_live, key_attributes};
 use crate::table::keys::{self, Key, PK};
@@ -14,7 +16,7 @@ use crate::table::transaction::{VERSION, Write};
 use crate::table::{StoreError, Turns, in_turns};
 use aws_sdk_dynamodb::operation::update_item::builders::UpdateItemInputBuilder;
 use aws_sdk_dynamodb::operation::update_item::{UpdateItemError, UpdateItemInput};
-use aws_sdk_dynamodb::types::{AttributeValue, ReturnValuesOnConditionCheckFailure};
+use aws_sdk_dynamodb::types::{AttributeValue, ReturnValue, ReturnValuesOnConditionCheckFailure};
 use serde::{Deserialize, Serialize};
 
 /// The attribute of a counter with the orders that have a reservation: their units are counted, and they may never be
@@ -31,39 +33,77 @@ pub struct Reservation {
     pub order: InternalId,
     /// Its units, each item once.
     pub units: Vec<Units>,
+    /// The places in which they count.
+    pub places: Vec<Place>,
+    /// When the order is created, seconds since 1970 UTC.
+    at: i64,
+    /// What was found to have run out of counters.
+    run_out: Vec<(ItemId, RunOut)>,
 }
 
 #[derive(Serialize)]
 struct NewRow<'a> {
     order: &'a InternalId,
     units: &'a [Units],
+    #[serde(skip_serializing_if = "<[Place]>::is_empty")]
+    places: &'a [Place],
+    at: i64,
 }
 
 #[derive(Deserialize)]
 struct StoredRow {
     order: InternalId,
     units: Vec<Units>,
+    #[serde(default)]
+    places: Vec<Place>,
+    #[serde(default)]
+    at: i64,
 }
 
 impl Reservation {
     /// The units of an order. The sweep looks at them at `due`, seconds since 1970 UTC.
     pub fn new(order: &Order, units: Vec<Units>, due: i64) -> Self {
-        Self::found(keys::unfinished_reservation(due, order.id), order.internal_id.clone(), units)
+        let (key, internal_id) = (keys::unfinished_reservation(due, order.id), order.internal_id.clone());
+        Self { key, order: internal_id, units, places: taken(&order.lines), at: order.created_at, run_out: Vec::new() }
     }
 
     /// Reads a row of [`keys::unfinished_reservation`].
     pub fn decode(key: Key, row: Row) -> Result<Self, StoreError> {
-        let StoredRow { order, units } = row.live(&key)?;
-        Ok(Self::found(key, order, units))
+        let StoredRow { order, units, places, at } = row.live(&key)?;
+        Ok(Self::found(key, order, units, (places, at)))
     }
 
-    pub(in crate::shop) const fn found(key: Key, order: InternalId, units: Vec<Units>) -> Self {
-        Self { key, order, units }
+    /// A reservation whose row was read, with the places of its units and when its order is created.
+    pub(in crate::shop) fn found(
+        key: Key,
+        order: InternalId,
+        units: Vec<Units>,
+        (places, at): (Vec<Place>, i64),
+    ) -> Self {
+        Self { key, order, units, places, at, run_out: Vec::new() }
+    }
+
+    /// Notes what has run out of an item's counter: it is removed when the order is written.
+    pub fn note_run_out(&mut self, item: ItemId, run_out: RunOut) {
+        self.run_out.extend((!run_out.is_empty()).then_some((item, run_out)));
+    }
+
+    /// Removes what was noted.
+    pub async fn forget(&self, db: &Db) -> Result<(), StoreError> {
+        for (item, run_out) in &self.run_out {
+            forget(db, *item, run_out.clone()).await?;
+        }
+        Ok(())
+    }
+
+    /// The places of an item, each with its units.
+    fn places_of(&self, item: ItemId) -> Vec<Place> {
+        self.places.iter().filter(|place| place.item == item).cloned().collect()
     }
 
     /// The write of the row, before anything is reserved.
     pub fn put(&self) -> Result<Write, StoreError> {
-        let row = NewRow { order: &self.order, units: &self.units };
+        let row = NewRow { order: &self.order, units: &self.units, places: &self.places, at: self.at };
         Ok(Write::put(self.key.clone(), encode_live(&self.key, &row)?).only_if_absent())
     }
 
@@ -86,75 +126,122 @@ impl Reservation {
 }
 
 /// The outcome of an update of a counter.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 #[must_use]
 pub enum Reserved {
-    /// The units are counted.
-    Yes,
-    /// Not as many are left.
-    SoldOut,
+    /// The units are counted. This has run out of the counter.
+    Yes(RunOut),
+    /// Not as many are left in the counter, as it is then.
+    SoldOut(Counted),
 }
 
-/// Adds units of an order to an item's counter, on the condition that at most `limit` are sold then. Repeating it has
+/// Adds units of an order to an item's counter, on the condition that the limits of `item` allow it. Repeating it has
 /// no second effect. If the database does not respond, the units may be counted or not; if transactions kept changing the
 /// counter, they are not.
-pub async fn reserve(db: &Db, order: &InternalId, units: Units, limit: Option<u32>) -> Result<Reserved, StoreError> {
-    let absent = format!("(attribute_not_exists(#{RESERVING}) OR NOT contains(#{RESERVING}, :order))");
-    let mut request = request(db, units.item, order).expression_attribute_names("#sold", SOLD);
-    request = request
-        .update_expression(format!("ADD #sold :units, #{RESERVING} :orders, #version :one"))
+pub async fn reserve(
+    db: &Db,
+    reservation: &Reservation,
+    units: Units,
+    item: Option<&CatalogItem>,
+) -> Result<Reserved, StoreError> {
+    let order = &reservation.order;
+    let of_item = reservation.places_of(units.item);
+    let limit = item.and_then(|item| item.global_limit);
+    let Some(parts) = (Places { of_item: &of_item, order, at: reservation.at }).take(item) else {
+        return Ok(Reserved::SoldOut(Counted::default()));
+    };
+    let mut own = format!("(attribute_not_exists(#{RESERVING}) OR NOT contains(#{RESERVING}, :order))");
+    let mut request = request(db, units.item, order)
+        .expression_attribute_names("#sold", SOLD)
+        .update_expression(parts.expression(&format!("ADD #sold :units, #{RESERVING} :orders, #version :one")))
         .expression_attribute_names("#version", VERSION)
         .expression_attribute_values(":one", number(1))
         .expression_attribute_values(":units", number(units.count))
+        .return_values(if of_item.is_empty() { ReturnValue::None } else { ReturnValue::AllOld })
         .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld);
-    request = match limit {
-        None => request.condition_expression(absent),
-        Some(limit) => {
-            // A counter that does not exist yet would pass any condition.
-            let Some(before) = u64::from(limit).checked_sub(units.count) else { return Ok(Reserved::SoldOut) };
-            let condition = format!("{absent} AND (attribute_not_exists(#sold) OR #sold <= :before)");
-            request.condition_expression(condition).expression_attribute_values(":before", number(before))
-        }
-    };
-    let mut turns = Turns::of(COUNTER_TURNS);
-    while turns.next().await {
-        match update(db, request.clone()).await? {
-            Updated::Written => return Ok(Reserved::Yes),
-            Updated::Failed(Some(old)) if is_reserved(&old, order) => return Ok(Reserved::Yes),
-            // Reservations of others may be released: of the same buyer's other request, for example.
-            Updated::Failed(Some(old)) if old.contains_key(RESERVING) => {}
-            Updated::Failed(_) => break,
-        }
+    if let Some(limit) = limit {
+        // A counter that does not exist yet would pass any condition.
+        let Some(before) = u64::from(limit).checked_sub(units.count) else {
+            return Ok(Reserved::SoldOut(Counted::default()));
+        };
+        own.push_str(" AND (attribute_not_exists(#sold) OR #sold <= :before)");
+        request = request.expression_attribute_values(":before", number(before));
     }
-    if limit.is_some() { Ok(Reserved::SoldOut) } else { Err(StoreError::Contended) }
+    request = request.set_condition_expression(parts.condition(Some(own)));
+    request = with_parts(request, parts);
+    let (mut turns, mut counted) = (Turns::of(COUNTER_TURNS), Counted::default());
+    while turns.next().await {
+        let old = match update(db, request.clone()).await? {
+            Updated::Written(row) => {
+                let run_out = item.map(|item| RunOut::of(item, &places::read(&row), reservation.at));
+                return Ok(Reserved::Yes(run_out.unwrap_or_default()));
+            }
+            Updated::Failed(Some(old)) if is_reserved(&old, order) => return Ok(Reserved::Yes(RunOut::default())),
+            Updated::Failed(old) => old.unwrap_or_default(),
+        };
+        counted = places::read(&old);
+        let run_out = item.map(|item| RunOut::of(item, &counted, reservation.at)).filter(RunOut::has_marks);
+        if let Some(run_out) = run_out {
+            forget(db, units.item, run_out).await?;
+        } else if !old.contains_key(RESERVING) {
+            break;
+        }
+        // Reservations of others may be released: of the same buyer's other request, for example.
+    }
+    let is_limited = item.is_some_and(CatalogItem::is_counted);
+    if is_limited { Ok(Reserved::SoldOut(counted)) } else { Err(StoreError::Contended) }
+}
+
+/// Removes what has run out of a counter's places, so that nothing of it is compared.
+pub async fn forget(db: &Db, item: ItemId, run_out: RunOut) -> Result<(), StoreError> {
+    if run_out.is_empty() {
+        return Ok(());
+    }
+    let (expression, parts) = run_out.into_update();
+    let request = UpdateItemInput::builder().table_name(db.table()).set_key(Some(key_attributes(&keys::count(item))));
+    update(db, with_parts(request.update_expression(expression), parts)).await.map(drop)
+}
+
+fn with_parts(request: UpdateItemInputBuilder, parts: Parts) -> UpdateItemInputBuilder {
+    let (names, values) = parts.into_attributes();
+    let request = names.into_iter().fold(request, |request, (name, of)| request.expression_attribute_names(name, of));
+    values.into_iter().fold(request, |request, (name, value)| request.expression_attribute_values(name, value))
 }
 
 /// Releases a reservation of an order that was not written: subtracts its units from an item's counter, on the
 /// condition that the order is marked in it. Repeating it has no second effect. A counter that has fewer units, because
 /// it was set by hand, becomes zero.
-pub async fn release(db: &Db, order: &InternalId, units: Units) -> Result<(), StoreError> {
-    let write = |expression: &str, enough: &str| {
-        request(db, units.item, order)
-            .update_expression(format!("{expression} DELETE #{RESERVING} :orders"))
-            .condition_expression(format!("contains(#{RESERVING}, :order) AND {enough}"))
+pub async fn release(db: &Db, reservation: &Reservation, units: Units) -> Result<(), StoreError> {
+    let order = &reservation.order;
+    let of_item = reservation.places_of(units.item);
+    let places = Places { of_item: &of_item, order, at: reservation.at };
+    // What is in the counter, once it is known.
+    let mut read: Option<Counted> = None;
+    for _ in 0..2 * COUNTER_TURNS {
+        let parts = places.give_back(read.as_ref(), |_| 0);
+        let is_short = read.as_ref().is_some_and(|read| read.sold < units.count);
+        let (add, enough) = if is_short {
+            ("SET #sold = :zero ADD #version :one", "NOT #sold >= :units")
+        } else {
+            ("ADD #sold :less, #version :one", "#sold >= :units")
+        };
+        let (name, value) =
+            if is_short { (":zero", number(0)) } else { (":less", AttributeValue::N(format!("-{}", units.count))) };
+        let own = format!("contains(#{RESERVING}, :order) AND {enough}");
+        let request = request(db, units.item, order)
+            .update_expression(parts.expression_also_deleting(add, &format!("#{RESERVING} :orders")))
+            .set_condition_expression(parts.condition(Some(own)))
             .expression_attribute_names("#sold", SOLD)
             .expression_attribute_names("#version", VERSION)
             .expression_attribute_values(":one", number(1))
             .expression_attribute_values(":units", number(units.count))
-            .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
-    };
-    let all = write("ADD #sold :less, #version :one", "#sold >= :units")
-        .expression_attribute_values(":less", AttributeValue::N(format!("-{}", units.count)));
-    let rest = write("SET #sold = :zero ADD #version :one", "NOT #sold >= :units")
-        .expression_attribute_values(":zero", number(0));
-    for _ in 0..COUNTER_TURNS {
-        for request in [&all, &rest] {
-            match update(db, request.clone()).await? {
-                // The other one of the two conditions holds, or did a moment ago.
-                Updated::Failed(Some(old)) if is_reserved(&old, order) => {}
-                // A condition that fails says that it is done already.
-                Updated::Written | Updated::Failed(_) => return Ok(()),
-            }
+            .expression_attribute_values(name, value)
+            .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld);
+        match update(db, with_parts(request, parts)).await? {
+            // There were fewer units, or a window that is over is gone.
+            Updated::Failed(Some(old)) if is_reserved(&old, order) => read = Some(places::read(&old)),
+            // A condition that fails says that it is done already.
+            Updated::Written(_) | Updated::Failed(_) => return Ok(()),
         }
     }
     Err(StoreError::Contended)
@@ -204,14 +291,18 @@ fn is_reserved(row: &Item, order: &InternalId) -> bool {
 }
 
 enum Updated {
-    Written,
+    /// It is written; the row before that, if it was asked for.
+    Written(Item),
     /// Its condition failed on this row.
     Failed(Option<Item>),
 }
 
 async fn update(db: &Db, request: UpdateItemInputBuilder) -> Result<Updated, StoreError> {
     in_turns(COUNTER_TURNS, || async {
-        let Err(error) = db.update_item(request.clone()).await else { return Ok(Updated::Written) };
+        let error = match db.update_item(request.clone()).await {
+            Ok(output) => return Ok(Updated::Written(output.attributes.unwrap_or_default())),
+            Err(error) => error,
+        };
         match error.as_service_error() {
             Some(UpdateItemError::ConditionalCheckFailedException(failed)) => {
                 Ok(Updated::Failed(failed.item().cloned()))

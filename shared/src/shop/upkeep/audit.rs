@@ -8,7 +8,8 @@
 //! counter, and statistics show the orders that are marked as counted. [`Waiting`] names both.
 
 use super::{Counter, Waiting};
-use crate::model::{Donor, Goal, InternalId, Money, Order, OrderLine, OrderStatus, User, UserId};
+use crate::model::{Donor, Goal, InternalId, Money, Order, OrderLine, OrderStatus, Place, User, UserId};
+use crate::rules::limits::taken;
 use crate::rules::order::less_returned;
 use crate::rules::order::without_refunded;
 use crate::rules::ownership::Ownership;
@@ -167,7 +168,8 @@ impl TableSums {
         if keys::is_order(&key) {
             self.add_order(&StoredOrder::decode(&key, Row::from(item))?);
         } else if key.pk.starts_with(prefix::COUNT) {
-            self.find(&key, &item, |name| name == SOLD);
+            // The units of rolling limits run out by themselves.
+            self.find(&key, &item, |name| name == SOLD || Place::is_name(name) && !Place::is_rolling_name(name));
             self.counters.extend(Counter::of(&key, &item));
         } else if key.pk.starts_with(prefix::LEDGER) {
             self.find(&key, &item, ledgers::is_entry);
@@ -218,6 +220,9 @@ impl TableSums {
         if is_paid {
             self.ownership.add(&paid);
         }
+        for Place { item, name, units } in taken(&paid.lines) {
+            self.expect(keys::count(item), name, i64::try_from(units).unwrap_or(i64::MAX));
+        }
         for (item, sold) in sums(paid).sold {
             self.expect(keys::count(item), SOLD.to_owned(), i64::try_from(sold).unwrap_or(i64::MAX));
         }
@@ -243,7 +248,16 @@ impl TableSums {
             let (units, lost) = self.waiting.count(&counter, &self.orders);
             self.expect(keys::count(counter.item), SOLD.to_owned(), i64::try_from(units).unwrap_or(i64::MAX));
             stray.insert(keys::count(counter.item), lost);
+            for Place { name, units, .. } in self.waiting.places(&counter, &self.orders) {
+                self.expect(keys::count(counter.item), name, i64::try_from(units).unwrap_or(i64::MAX));
+            }
         }
+        // Windows that are over are removed, and units of rolling limits run out.
+        let found = &self.found;
+        self.expected.retain(|place, _| {
+            let (key, attribute) = place;
+            !key.pk.starts_with(prefix::COUNT) || attribute == SOLD || found.contains_key(place)
+        });
         let places: BTreeSet<&(Key, String)> = self.found.keys().chain(self.expected.keys()).collect();
         let difference = |place: &(Key, String)| {
             let (found, expected) = (self.found.get(place).copied(), self.expected.get(place).copied());

@@ -8,7 +8,7 @@ pub mod upgrade;
 
 pub use audit::{Audit, Difference, TableSums, repair, rewrite_donations};
 
-use crate::model::{Goal, InternalId, ItemId, OrderStatus, Settings, Units, User};
+use crate::model::{Goal, InternalId, ItemId, OrderStatus, Place, Settings, Units, User};
 use crate::rules::referral::Credits;
 use crate::shop::orders::{StoredOrder, each_order};
 use crate::shop::statistics::{VersionedDonations, catch_up, repair_patrons};
@@ -117,7 +117,7 @@ pub struct Waiting {
     /// at which the sweep looks at it.
     pub orders: BTreeMap<InternalId, (OrderStatus, i64)>,
     /// The units of the reservations, by order.
-    reservations: BTreeMap<InternalId, Vec<Units>>,
+    reservations: BTreeMap<InternalId, (Vec<Units>, Vec<Place>)>,
 }
 
 /// The counter of an item with the orders that have a reservation in it.
@@ -145,13 +145,20 @@ impl Waiting {
 
     pub(in crate::shop) fn add_reservation(&mut self, key: Key, row: Item) -> Result<(), StoreError> {
         let reservation = Reservation::decode(key, Row::from(row))?;
-        self.reservations.insert(reservation.order, reservation.units);
+        self.reservations.insert(reservation.order, (reservation.units, reservation.places));
         Ok(())
     }
 
     pub(in crate::shop) fn add_order(&mut self, stored: &StoredOrder) {
         let due = stored.effects.due.map(|due| (stored.order.internal_id.clone(), (stored.order.status, due)));
         self.orders.extend(due);
+    }
+
+    /// The units in the places of a counter of orders that are not among `orders` but known to the sweep.
+    pub(in crate::shop) fn places(&self, counter: &Counter, orders: &BTreeSet<InternalId>) -> Vec<Place> {
+        let waiting = counter.reserved_by.iter().filter(|order| !orders.contains(*order));
+        let places = waiting.filter_map(|order| self.reservations.get(order)).flat_map(|(_, places)| places);
+        places.filter(|place| place.item == counter.item).cloned().collect()
     }
 
     /// The units in a counter of orders that are not among `orders` but known to the sweep, and the orders that are
@@ -164,7 +171,7 @@ impl Waiting {
         let (mut all, mut stray) = (0, BTreeSet::new());
         for order in counter.reserved_by.iter().filter(|order| !orders.contains(*order)) {
             match self.reservations.get(order) {
-                Some(units) => {
+                Some((units, _)) => {
                     let own = units.iter().filter(|units| units.item == counter.item);
                     all += own.map(|units| units.count).sum::<u64>();
                 }

@@ -32,5 +32,6 @@ mod subscription_states;
 mod subscriptions;
 mod sweep;
 mod taxes;
+mod time_limits;
 mod unusual_subscriptions;
 mod upkeep;
