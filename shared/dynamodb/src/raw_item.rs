@@ -34,8 +34,11 @@ pub enum Attribute {
     Null(IgnoredAny),
     L(Vec<Attribute>),
     M(RawItem),
-    /// Bytes or a set: no struct reads one, but owners may add any attribute to a row.
-    #[serde(alias = "SS", alias = "NS", alias = "BS")]
+    /// A set of texts, read as a sequence.
+    #[serde(rename = "SS")]
+    Ss(Vec<String>),
+    /// Bytes or another set: no struct reads one, but owners may add any attribute to a row.
+    #[serde(alias = "NS", alias = "BS")]
     B(IgnoredAny),
 }
 
@@ -73,6 +76,7 @@ impl From<AttributeValue> for Attribute {
             AttributeValue::Null(_) => Self::Null(IgnoredAny),
             AttributeValue::L(elements) => Self::L(elements.into_iter().map(Self::from).collect()),
             AttributeValue::M(members) => Self::M(members.into()),
+            AttributeValue::Ss(texts) => Self::Ss(texts),
             _ => Self::B(IgnoredAny),
         }
     }
@@ -164,6 +168,7 @@ impl<'de> Deserializer<'de> for &'de Attribute {
             Attribute::Null(_) | Attribute::B(_) => visitor.visit_unit(),
             Attribute::L(elements) => SeqDeserializer::new(elements.iter()).deserialize_any(visitor),
             Attribute::M(item) => item.members().deserialize_any(visitor),
+            Attribute::Ss(texts) => SeqDeserializer::new(texts.iter().map(String::as_str)).deserialize_any(visitor),
         }
     }
 

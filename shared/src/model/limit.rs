@@ -233,11 +233,11 @@ impl From<u64> for Counted {
 }
 
 impl Counted {
-    /// The times of the units of a rolling limit, oldest first.
+    /// The times of the units of a rolling limit, latest first.
     pub fn times(&self, place: &str) -> Vec<i64> {
         let mut times: Vec<i64> =
             self.marks.get(place).into_iter().flatten().filter_map(|mark| time_of(mark)).collect();
-        times.sort_unstable();
+        times.sort_unstable_by(|one, other| other.cmp(one));
         times
     }
 }

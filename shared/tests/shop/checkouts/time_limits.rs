@@ -64,7 +64,7 @@ impl Shop {
 
     async fn marks(&self) -> usize {
         let row = self.db.get(&keys::count(ItemId::new(ITEM)), true).await.unwrap().unwrap_or_default();
-        row.iter().filter(|(name, _)| name.starts_with("r6")).map(|(_, marks)| marks.as_ss().unwrap().len()).sum()
+        row.iter().filter(|(name, _)| name.starts_with("r5")).map(|(_, marks)| marks.as_ss().unwrap().len()).sum()
     }
 
     async fn expire(&self, order: &InternalId) {
@@ -217,9 +217,12 @@ async fn killed_at_any_transaction_a_checkout_keeps_no_place() {
             let shop = selling(&limits).await;
             shop.fill_server(1, 1).await;
             _ = shop.create_by(&shop.killed_at_transaction(nth, is_written), 1).await;
+            shop.clock.advance(Duration::from_mins(2));
+            shop.sweep().await;
             let order = shop.create(1).await.unwrap().order;
-            shop.sweep_later().await;
+            shop.sweep().await;
             assert_eq!((shop.marks().await, shop.place("av1").await), (1, 1), "{nth} {is_written}");
+            assert_books(&shop).await;
             shop.expire(&order).await;
             shop.sweep_later().await;
             assert_eq!((shop.marks().await, shop.place("av1").await), (0, 0), "{nth} {is_written}");
