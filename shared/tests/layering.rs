@@ -17,7 +17,7 @@ fn sources(folder: &str) -> Vec<PathBuf> {
     }
     let found = below(&shared(folder)).into_iter().filter(|path| path.extension().is_some_and(|ending| ending == "rs"));
     let found: Vec<PathBuf> = found.collect();
-    assert!(found.len() > 2, "{folder} has no files");
+    assert!(!found.is_empty(), "{folder} has no files");
     found
 }
 
