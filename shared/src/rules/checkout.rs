@@ -233,8 +233,9 @@ fn check_line(line: &PricedLine<'_>, payer: Payer<'_>) -> Result<(), CheckoutRef
         return Err(CheckoutRefusal::Incomplete { name: name(), missing: missing.to_string() });
     }
     if line.availability.unavailable {
-        let of_all = line.given().flat_map(|(_, standings)| standings).filter(|standing| !standing.per_user);
-        let is_sold_out = of_all.into_iter().any(|standing| standing.is_reached());
+        // Of a bundle's parts, the hindrance says which one it is.
+        let own = line.given().take(1).flat_map(|(_, standings)| standings).filter(|standing| !standing.per_user);
+        let is_sold_out = own.into_iter().any(|standing| standing.is_reached());
         return Err(match (&line.hindrance, line.availability.available_again_at) {
             (None, Some(at)) => CheckoutRefusal::Later { name: name(), at },
             _ if is_sold_out => CheckoutRefusal::SoldOut { name: name() },

@@ -70,8 +70,8 @@ impl LoadedCart {
         };
         let gift_card = match &cart.gift_card {
             Some(on) => {
-                let card = codes::take(rows, &on.code)?.filter(|code| code.id() == on.id);
-                context.usable(card, CouponUses::default()).0
+                let found = codes::take(rows, &on.code)?.filter(|code| code.id() == on.id);
+                context.usable(found, CouponUses::default()).0
             }
             None => None,
         };

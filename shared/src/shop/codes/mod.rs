@@ -107,9 +107,9 @@ pub fn use_by_user(coupon: &Coupon, user: UserId, at: i64) -> Write {
 
 /// The write that gives a user's use back, which was taken at a second (since 1970 UTC). The one before it is longer ago than the
 /// coupon asks for.
-pub fn return_use_by_user(code: &CodeText, user: UserId, uses: CouponUses, at: i64) -> Write {
+pub fn return_use_by_user(code: &CodeText, user: UserId, read: CouponUses, at: i64) -> Write {
     let write = return_use(keys::code_use(code, user));
-    if uses.last != Some(at) {
+    if read.last != Some(at) {
         return write;
     }
     write.also("REMOVE #last").and_if("#last = :at").name("#last", LAST).number(":at", at)

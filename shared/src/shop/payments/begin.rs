@@ -385,9 +385,9 @@ fn ownership(
         Some(most) => OrderRefusal::UserLimit { item: limit.sold, limit: most },
         None => OrderRefusal::Owned { item: limit.sold },
     };
-    let lacks = |needed: &MustOwn| match is_buyer {
-        true => OrderRefusal::Lacks { item: needed.sold },
-        false => OrderRefusal::RecipientLacks { item: needed.sold },
+    let lacks = |needed: &MustOwn| {
+        let item = needed.sold;
+        if is_buyer { OrderRefusal::Lacks { item } } else { OrderRefusal::RecipientLacks { item } }
     };
     let owns_more = |limit: &&MayOwn| !limit.fits || read.is_some_and(|read| limit.is_exceeded(read));
     if let Some(limit) = bounds.may.iter().find(owns_more) {

@@ -131,7 +131,7 @@ enum Outcome {
     /// The time was up.
     Late,
     /// Only the statistics have still to follow.
-    Uncounted(DueRow),
+    Uncounted(Box<DueRow>),
 }
 
 /// The work done so far, and the orders that the statistics have still to follow.
@@ -147,7 +147,7 @@ impl Tally {
                 Outcome::Done => self.swept.done += 1,
                 Outcome::Failed => self.swept.failed += 1,
                 Outcome::Late => self.swept.left += 1,
-                Outcome::Uncounted(row) => self.uncounted.push_back(row),
+                Outcome::Uncounted(row) => self.uncounted.push_back(*row),
             }
         }
     }
@@ -194,7 +194,7 @@ async fn finish<P: Provider>(desk: &Desk<'_, Option<&P>>, row: DueRow, stop: Sto
     };
     match is_done {
         Ok(true) => Outcome::Done,
-        Ok(false) => Outcome::Uncounted(row),
+        Ok(false) => Outcome::Uncounted(Box::new(row)),
         Err(error) => failed(desk.db, desk.clock, &row, error, stop).await,
     }
 }

@@ -116,12 +116,7 @@ pub fn add(user: UserId, changes: &[LedgerChange], paid: Spent, now: i64) -> Wri
     let (mut sums, mut sets, mut conditions) = (vec!["#version :one".to_owned()], Vec::new(), Vec::new());
     let mut write = Write::update(keys::ledger(user), "").name("#version", VERSION).number(":one", 1);
     for (place, change) in changes.iter().enumerate() {
-        let named = |mut write: Write, kinds: &str| {
-            for kind in kinds.chars() {
-                write = write.name(format!("#{kind}{place}"), format!("{kind}{}", change.item));
-            }
-            write
-        };
+        let named = |write, kinds| named(write, place, change.item, kinds);
         write =
             named(write, "upe").number(format!(":u{place}"), change.units).number(format!(":p{place}"), change.paid);
         let added = format!("#u{place} :u{place}, #p{place} :p{place}");
@@ -177,6 +172,11 @@ pub fn add(user: UserId, changes: &[LedgerChange], paid: Spent, now: i64) -> Wri
     let set = if sets.is_empty() { String::new() } else { format!("SET {} ", sets.join(", ")) };
     let write = write.also(&format!("{set}ADD {}", sums.join(", ")));
     if conditions.is_empty() { write } else { write.only_if(conditions.join(" AND ")) }
+}
+
+/// Adds the names of an item's attributes of these kinds.
+fn named(write: Write, place: usize, item: ItemId, kinds: &str) -> Write {
+    kinds.chars().fold(write, |write, kind| write.name(format!("#{kind}{place}"), format!("{kind}{item}")))
 }
 
 /// The values of [`Times`] in a write.

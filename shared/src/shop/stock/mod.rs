@@ -85,7 +85,7 @@ pub fn add_sold(units: Units, item: Option<&Item>, places: &Places<'_>) -> Optio
     let expression = parts.expression("ADD #added :added, #version :one");
     // A counter that does not exist yet would pass any condition.
     let before = limit.map(|limit| u64::from(limit).checked_sub(units.count).ok_or(())).transpose().ok()?;
-    let own = before.map(|_| "(attribute_not_exists(#added) OR #added <= :before)".to_owned());
+    let own = before.map(|_| "(attribute_not_exists(#added) OR #added <= :before)");
     let condition = parts.condition(own);
     let write = Write::update(keys::count(units.item), expression)
         .name("#added", SOLD)
@@ -107,7 +107,7 @@ pub fn subtract_sold(units: Units, read: &Counted, parts: Parts) -> Write {
         ("ADD #sold :less, #version :one", "#sold >= :units")
     };
     let write = Write::update(keys::count(units.item), parts.expression(add));
-    let write = parts.condition(Some(own.to_owned())).into_iter().fold(write, Write::only_if);
+    let write = parts.condition(Some(own)).into_iter().fold(write, Write::only_if);
     let write = write.name("#sold", SOLD).name("#version", VERSION).number(":units", units.count).number(":one", 1);
     let write = if is_short {
         write.number(":zero", 0).name("#pk", PK)

@@ -19,6 +19,9 @@ pub struct Places<'a> {
     pub at: i64,
 }
 
+/// A placeholder with what it stands for.
+type Named<T> = (String, T);
+
 /// The parts of an update that changes places.
 #[derive(Debug, Default)]
 pub struct Parts {
@@ -55,17 +58,17 @@ impl Parts {
     }
 
     /// The condition, with another one if there is one; `None` without any.
-    pub fn condition(&self, other: Option<String>) -> Option<String> {
-        let all: Vec<&str> = other.iter().chain(&self.conditions).map(String::as_str).collect();
+    pub fn condition(&self, other: Option<&str>) -> Option<String> {
+        let all: Vec<&str> = other.into_iter().chain(self.conditions.iter().map(String::as_str)).collect();
         (!all.is_empty()).then(|| all.join(" AND "))
     }
 
-    pub fn into_attributes(self) -> (Vec<(String, String)>, Vec<(String, AttributeValue)>) {
+    pub fn into_attributes(self) -> (Vec<Named<String>>, Vec<Named<AttributeValue>>) {
         (self.names, self.values)
     }
 }
 
-fn number(value: impl ToString) -> AttributeValue {
+fn number(value: u64) -> AttributeValue {
     AttributeValue::N(value.to_string())
 }
 

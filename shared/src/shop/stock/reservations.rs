@@ -167,7 +167,7 @@ pub async fn reserve(
         own.push_str(" AND (attribute_not_exists(#sold) OR #sold <= :before)");
         request = request.expression_attribute_values(":before", number(before));
     }
-    request = request.set_condition_expression(parts.condition(Some(own)));
+    request = request.set_condition_expression(parts.condition(Some(&own)));
     request = with_parts(request, parts);
     let (mut turns, mut counted) = (Turns::of(COUNTER_TURNS), Counted::default());
     while turns.next().await {
@@ -230,7 +230,7 @@ pub async fn release(db: &Db, reservation: &Reservation, units: Units) -> Result
         let own = format!("contains(#{RESERVING}, :order) AND {enough}");
         let request = request(db, units.item, order)
             .update_expression(parts.expression_also_deleting(add, &format!("#{RESERVING} :orders")))
-            .set_condition_expression(parts.condition(Some(own)))
+            .set_condition_expression(parts.condition(Some(&own)))
             .expression_attribute_names("#sold", SOLD)
             .expression_attribute_names("#version", VERSION)
             .expression_attribute_values(":one", number(1))
