@@ -5,6 +5,7 @@ use crate::files::{At, StoreFiles};
 use jiff::Timestamp;
 use jiff::civil::{Date, DateTime};
 use jiff::tz::{AmbiguousOffset, TimeZone};
+use shared::clock::{Clock as _, SystemClock};
 use shared::model::OnSale;
 
 /// A text that is not one second of the calendar.
@@ -63,7 +64,8 @@ const KNOWN_YEARS: std::ops::Range<i16> = -1..5;
 /// The offsets of a zone from UTC in seconds, each with the second from which it holds. They are those of whole years, so that a store
 /// that does not change compiles the same.
 pub(crate) fn offsets(zone: &TimeZone) -> Vec<(i64, i32)> {
-    let year = Timestamp::now().to_zoned(TimeZone::UTC).year();
+    let now = Timestamp::from_second(SystemClock.seconds()).unwrap_or_default();
+    let year = now.to_zoned(TimeZone::UTC).year();
     let first = |year: i16| DateTime::new(year, 1, 1, 0, 0, 0, 0).and_then(|day| TimeZone::UTC.to_timestamp(day));
     let (Ok(from), Ok(until)) = (first(year + KNOWN_YEARS.start), first(year + KNOWN_YEARS.end)) else {
         return Vec::new();

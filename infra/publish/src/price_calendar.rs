@@ -3,7 +3,7 @@
 use crate::compile::Compiled;
 use shared::model::{Item, ItemId, Ledger, Money, NamedItem, Sale, Sold, StoreConfig};
 use shared::rules::price_history::AskedPrice;
-use shared::rules::pricing::{Buyer, Terms};
+use shared::rules::pricing::{Buyer, Quote, Terms};
 use shared::rules::sale::{UnitPrice, unit_price};
 use std::collections::BTreeMap;
 use std::iter;
@@ -82,11 +82,7 @@ pub(crate) fn planned(item: Option<&Item>, config: &StoreConfig, now: i64) -> Ve
     let asked = |since| {
         let quote = item.and_then(|item| price_at(item, config, since, None)).map(|price| price.quote);
         let reduced = quote.filter(|quote| quote.discount > Money::ZERO);
-        AskedPrice {
-            since,
-            price: quote.map(|quote| quote.price),
-            regular: reduced.map(|quote| quote.original_price()),
-        }
+        AskedPrice { since, price: quote.map(|quote| quote.price), regular: reduced.map(Quote::original_price) }
     };
     let next = |second: &i64| item.and_then(|item| edge(item, config, *second));
     iter::successors(Some(now), next).map(asked).collect()
