@@ -33,7 +33,7 @@ async fn an_item_is_shown_as_in_its_category_with_what_its_page_needs() {
         assert_eq!(item[field], listed[field], "{field}");
     }
     let added: Vec<&str> = fields(&item).into_iter().filter(|field| listed.get(field).is_none()).collect();
-    assert_eq!(added, ["gifting", "is_subs_only", "plan", "in_cart"]);
+    assert_eq!(added, ["gifting", "is_subs_only", "plan", "in_cart", "requires", "excludes", "parts", "choices"]);
 }
 
 #[tokio::test]

@@ -32,7 +32,7 @@ pub struct CodeFile<'a> {
 }
 
 /// The outcome of making the codes of a file.
-pub struct Made {
+pub struct CodesOfFile {
     /// How many were made by this run.
     pub made: usize,
     /// How many there are.
@@ -43,7 +43,12 @@ pub struct Made {
 
 impl CodeFile<'_> {
     /// Writes the file, or takes one that the same command wrote, and makes the codes that are missing.
-    pub async fn make(&self, at: &Deployment, console: &Console, code: impl Fn(&Card, Period) -> Code) -> Result<Made> {
+    pub async fn make(
+        &self,
+        at: &Deployment,
+        console: &Console,
+        code: impl Fn(&Card, Period) -> Code,
+    ) -> Result<CodesOfFile> {
         let (period, cards, is_resumed) = if self.path.exists() {
             let (period, cards) = self.read()?;
             (period, cards, true)
@@ -110,7 +115,7 @@ impl CodeFile<'_> {
         cards: &[Card],
         is_resumed: bool,
         code: impl Fn(&Card) -> Code,
-    ) -> Result<Made> {
+    ) -> Result<CodesOfFile> {
         let (noun, file) = (self.noun, self.path);
         let progress = console.progress(self.label, Some(cards.len() as u64));
         let outcome = async {
@@ -133,6 +138,6 @@ impl CodeFile<'_> {
         let next = "Run the same command with the same file again: it makes the rest.";
         let made = outcome.unsure(done, next)?;
         let said = ok!("{made} {noun} were made; the codes are in {}.", file.display());
-        Ok(Made { made, count, said })
+        Ok(CodesOfFile { made, count, said })
     }
 }

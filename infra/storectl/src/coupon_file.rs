@@ -2,7 +2,7 @@
 
 use crate::arguments::money;
 use crate::code::{self, PeriodOptions, period};
-use crate::code_file::{CodeFile, Made};
+use crate::code_file::{CodeFile, CodesOfFile};
 use crate::coupon::{DiscountOptions, ScopeOptions, as_lines, discount, doubts_of, scope, text};
 use crate::prelude::*;
 use shared::model::{Code, CodeId, Coupon, Money};
@@ -74,6 +74,6 @@ pub async fn generate(at: &Deployment, console: &Console, options: &GenerateCoup
         column: ("off", off.clone()),
     };
     let made = file.make(at, console, |card, period| Code::Coupon(coupon(card, period))).await?;
-    let Made { made, count, said } = made;
+    let CodesOfFile { made, count, said } = made;
     Ok(Printed::new(said + &as_lines(&warnings), &facts! { made, count, file: &options.csv, warnings }))
 }

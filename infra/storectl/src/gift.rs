@@ -3,7 +3,7 @@
 use crate::account::default_key;
 use crate::arguments::{key, positive, short_text};
 use crate::code::{self, OneCode, PeriodOptions, edited, missing, period};
-use crate::code_file::{CodeFile, Made};
+use crate::code_file::{CodeFile, CodesOfFile};
 use crate::prelude::*;
 use crate::user::AddedFacts;
 use shared::model::{Code, CodeKind, GiftCard};
@@ -150,7 +150,7 @@ async fn add(at: &Deployment, console: &Console, options: &AddGift) -> Outcome {
                 column: ("balance", CurrencyFormat::new(digits).money(balance).to_string()),
             };
             let card = |card: &Card, (starts_at, ends_at)| Batch { starts_at, ends_at, ..batch.clone() }.card(card);
-            let Made { made, count, said } = file.make(at, console, card).await?;
+            let CodesOfFile { made, count, said } = file.make(at, console, card).await?;
             Ok(Printed::new(said, &facts! { made, count, file: path }))
         }
         None if options.count > PRINTED => {
