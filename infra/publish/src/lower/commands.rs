@@ -256,7 +256,9 @@ fn unknown_players(item: &ItemFile, of_store: &[CommandFile], site: &Site) -> im
 
 /// Several units of an item whose commands run as if one were bought.
 fn uncounted(item: &ItemFile, is_cumulative: bool) -> Option<Note> {
-    let is_single = [&item.most, &item.user_limit, &item.global_limit].into_iter().flatten().any(|limit| **limit == 1);
+    let in_time = item.limit.iter().flat_map(|limit| [&limit.per_user, &limit.total]);
+    let limits = [&item.most, &item.user_limit, &item.global_limit].into_iter().chain(in_time);
+    let is_single = limits.flatten().any(|limit| **limit == 1);
     if is_single || is_cumulative || item.subscription.is_some() || item.expires_after.is_some() {
         return None;
     }
@@ -274,7 +276,8 @@ fn uncounted(item: &ItemFile, is_cumulative: bool) -> Option<Note> {
 fn forgotten(item: &ItemFile, of_store: &[CommandFile], has_any: bool) -> Vec<Note> {
     let mut notes = Vec::new();
     let runs = |event: CommandEvent| item.commands.iter().chain(of_store).any(|command| command.on == event);
-    if has_any && item.commands.is_empty() {
+    let is_bundle = !item.bundle.is_empty() || item.choose.is_some();
+    if has_any && item.commands.is_empty() && !is_bundle {
         let problem = "are missing: the item is on sale, and nothing is delivered for it";
         notes.push((item.id.line, "commands", problem.to_owned()));
     }
