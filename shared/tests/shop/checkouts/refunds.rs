@@ -72,7 +72,11 @@ async fn refund_by_parts(units: u32, on_cart: Option<&'static str>, shares: Vec<
     let price = shop.order(&order).await.order.price.minor();
     let mut refunded = 0;
     for share in shares {
-        let more = (price - refunded) * share / 100;
+        let mut more = (price - refunded) * share / 100;
+        if more == 1 && tax == Some(TaxPrices::Exclusive) {
+            // All of it may be tax: no sum changes then, and the recent donations show the cent until the next refund.
+            more = 0;
+        }
         refunded += more;
         if more > 0 {
             assert_eq!(shop.refund_there(&order, more).await, Settled::Changed);
