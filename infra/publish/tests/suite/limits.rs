@@ -20,7 +20,7 @@ fn item(written: &str) -> Item {
 #[test]
 fn a_limit_stands_alone_or_in_a_list() {
     let weekly = ItemLimit { most: 1, per_user: true, every: Some(Every::Rolling(604_800)), server: None };
-    assert_eq!(item("limit: {per_user: 1, every: 7 days}").limits, [weekly.clone()]);
+    assert_eq!(item("limit: {per_user: 1, every: 7 days}").limits, std::slice::from_ref(&weekly));
     let all = "select_server: true\nservers: [1, 2]\nlimit:\n  - {per_user: 1, every: 7 days}\n  - {total: 50, every: day}\n  - {total: 5, server: 2}\n  - {total: 9}";
     let item_of_all = item(all);
     let [first, daily, of_server] = item_of_all.limits.as_slice() else { panic!("{:?}", item_of_all.limits) };

@@ -2,7 +2,7 @@
 
 use crate::support::{STORE, store};
 use publish::{Compiled, Published, compile, planned_reductions, price_edges, publish, read, return_to};
-use shared::model::ItemId;
+use shared::model::{ItemId, Money};
 use shared::shop::asked_prices::{self, StoredPrices};
 use shared::shop::publishing::{Step, read_version};
 use shared::table::published::read_active_version;
@@ -33,7 +33,7 @@ async fn lowest(db: &Db) -> Vec<(Option<i64>, Option<i64>, Option<i64>)> {
     let published: shared::model::PublishedItem = read_published(db, &key).await.unwrap().unwrap();
     let days = |second: i64| (second - NOW) / DAY;
     let told = published.item.lowest_prices.iter();
-    told.map(|one| (one.from.map(days), one.price.map(|price| price.minor()), one.since.map(days))).collect()
+    told.map(|one| (one.from.map(days), one.price.map(Money::minor), one.since.map(days))).collect()
 }
 
 async fn rows(db: &Db) -> BTreeMap<ItemId, StoredPrices> {
@@ -190,7 +190,7 @@ async fn what_begins_with_a_publish_is_told_with_its_raise() {
     let planned = planned_reductions(&table.db, &selling("price: 10", SPRING), now).await.unwrap();
     let told = planned.iter().map(|one| {
         let raised = one.reduction.raised.map(|raised| (raised.from.minor(), (raised.at - NOW) / DAY));
-        (one.item.get(), one.reduction.lowest.map(|price| price.minor()), raised)
+        (one.item.get(), one.reduction.lowest.map(Money::minor), raised)
     });
     assert_eq!(told.collect::<Vec<_>>(), [(1, Some(800), Some((800, 35))), (2, Some(500), None)]);
 }
@@ -204,7 +204,7 @@ fn every_price_that_the_calendar_changes_is_at_its_second() {
         .into_iter()
         .flat_map(|edge| edge.changes.into_iter().map(move |change| (edge.at, change)))
         .map(|(at, change)| {
-            let amount = |price: Option<shared::model::Money>| price.map_or(-1, |price| price.minor());
+            let amount = |price: Option<shared::model::Money>| price.map_or(-1, Money::minor);
             let (day, owners) = (at.div_euclid(DAY) - NOW / DAY, change.owners_of.join(","));
             format!(
                 "{day} {} {} {} {owners}",
