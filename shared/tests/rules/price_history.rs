@@ -126,8 +126,11 @@ fn what_a_long_reduction_is_compared_with_is_kept_and_older_prices_are_not() {
     assert_eq!(over.kept(501 * DAY).prices, [asked(400, 10, 10)]);
 }
 
+/// Days until the price changes, the price, and the regular one.
+type Planned = (i64, i64, i64);
+
 /// Publishes on rising days, each with what it plans: the days from then on until the price changes, the price, and the regular one.
-fn publishes() -> impl Strategy<Value = Vec<(i64, Vec<(i64, i64, i64)>)>> {
+fn publishes() -> impl Strategy<Value = Vec<(i64, Vec<Planned>)>> {
     let planned = (1..50_i64, 0..6_i64, 3..6_i64);
     vec((0..80_i64, vec(planned, 1..6)), 1..8)
 }

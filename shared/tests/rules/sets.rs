@@ -189,9 +189,9 @@ fn a_bundle_is_hindered_by_its_parts_and_its_choices() {
     assert_eq!(refusal(&together, &sold, &ledger).unwrap_err(), "Only 2 of \"item 1\" can still be bought.");
     let mut owner = Ledger::default();
     owner.entry(ItemId::new(3)).all.units = 1;
-    let owned =
+    let sentence =
         "\"item 9\" cannot be bought: you own \"item 3\", which is part of it, or something that includes that.";
-    assert_eq!(refusal(std::slice::from_ref(&whole), &sold, &owner).unwrap_err(), owned);
+    assert_eq!(refusal(std::slice::from_ref(&whole), &sold, &owner).unwrap_err(), sentence);
     assert_eq!(refusal(&[chosen(1, &["item 4", "item 5"])], &sold, &owner), Ok(5), "another choice is left");
     owner.entry(ItemId::new(4)).all.units = 1;
     assert!(refusal(&[chosen(1, &["item 5", "item 4"])], &sold, &owner).is_err());

@@ -191,8 +191,8 @@ async fn a_bundle_is_its_parts_for_their_shares_and_each_is_refunded_by_itself()
         assert_eq!(shop.says(&order).await.refunded.minor(), 225);
         assert_books(&shop).await;
     }
-    let head = shop.order(&order).await.order.lines[0].chosen.clone().unwrap().line;
-    desk.refund_lines(&order, &[(head, 1)]).await.unwrap();
+    let of_bundle = shop.order(&order).await.order.lines[0].chosen.clone().unwrap().line;
+    desk.refund_lines(&order, &[(of_bundle, 1)]).await.unwrap();
     assert_eq!((shop.says(&order).await.refunded.minor(), shop.held(1, PARTS[1]).await), (300, 0));
     assert_books(&shop).await;
 }
