@@ -1,4 +1,4 @@
-//! What items cost by the calendar: the prices for everyone from a second on, and what changes at each of its edges.
+//! Prices by the calendar: those for everyone from a second on, and the changes at each of its edges.
 
 use crate::compile::Compiled;
 use shared::model::{Item, ItemId, Ledger, Money, NamedItem, Sale, Sold, StoreConfig};
@@ -8,7 +8,7 @@ use shared::rules::sale::{UnitPrice, unit_price};
 use std::collections::BTreeMap;
 use std::iter;
 
-/// What changes at a second of the calendar.
+/// The changes at a second of the calendar.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PriceEdge {
     /// Seconds since 1970 UTC.
@@ -76,7 +76,7 @@ fn changes(item: &Item, config: &StoreConfig, before: i64, at: i64) -> Vec<Price
     found
 }
 
-/// What an item of a store costs everyone from `now` on: by its own discount, and by the calendar. Without an item, nothing.
+/// The prices of an item of a store for everyone from `now` on: by its own discount, and by the calendar. Without an item, none.
 pub(crate) fn planned(item: Option<&Item>, config: &StoreConfig, now: i64) -> Vec<AskedPrice> {
     let item = item.filter(|item| is_compared(item));
     let asked = |since| {
@@ -88,7 +88,7 @@ pub(crate) fn planned(item: Option<&Item>, config: &StoreConfig, now: i64) -> Ve
     iter::successors(Some(now), next).map(asked).collect()
 }
 
-/// What one unit costs at a second: everyone, or an owner of an item. `None` if it cannot be bought then.
+/// The price of one unit at a second: for everyone, or for an owner of an item. `None` if it cannot be bought then.
 fn price_at(item: &Item, config: &StoreConfig, second: i64, owned: Option<ItemId>) -> Option<UnitPrice> {
     let (mut ledger, sold) = (Ledger::default(), Sold::default());
     if let Some(owned) = owned {

@@ -1,7 +1,7 @@
 //! The prices that were asked for items and those that the calendar plans, and from them the lowest before each reduction
 //! (rules.md, "Prices that were").
 //!
-//! What is stored of an item ends with the version that was active when it was written. The prices since then are those of the
+//! The prices that are stored of an item end with the version that was active when it was written. The prices since then are those of the
 //! active version, from the second since which it is active: so nothing is written when a sale begins, and a publish or rollback that
 //! is interrupted leaves nothing wrong behind.
 
@@ -24,9 +24,9 @@ pub(crate) struct Prices {
     histories: BTreeMap<ItemId, PriceHistory>,
     /// The name of the store that is published.
     store: Option<String>,
-    /// What is published of them.
+    /// The lowest prices that are published of them.
     published: BTreeMap<ItemId, Vec<LowestPrice>>,
-    /// What is to be stored before another version is active.
+    /// The prices that are to be stored before another version is active.
     unsettled: Vec<(ItemId, StoredPrices)>,
 }
 

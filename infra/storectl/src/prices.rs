@@ -1,4 +1,4 @@
-//! What a publish says about prices: those that the calendar will change, and reductions that buyers do not see as such.
+//! The prices in what a publish prints: those that the calendar will change, and reductions that buyers do not see as such.
 
 use crate::prelude::*;
 use jiff::Timestamp;
@@ -12,7 +12,7 @@ use std::fmt::Write as _;
 /// How far ahead prices are shown, in seconds: 60 days.
 const AHEAD_SECONDS: i64 = 60 * 86_400;
 
-/// What the calendar changes at a second.
+/// The changes of the calendar at a second.
 #[derive(Serialize)]
 pub struct EdgeFacts {
     at: Time,

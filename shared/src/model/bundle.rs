@@ -3,7 +3,7 @@
 use super::{Conditions, ItemId, LineId, Money};
 use serde::{Deserialize, Serialize};
 
-/// What a bundle gives.
+/// The items that a bundle gives.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Bundle {
     /// The items that it always gives.

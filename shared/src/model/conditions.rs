@@ -1,9 +1,9 @@
-//! What a player must own, and must not own, to get an item (rules.md, "Required and excluded items").
+//! The items that a player must own, and must not own, to get an item (rules.md, "Required and excluded items").
 
 use super::{ItemId, NamedItem};
 use serde::{Deserialize, Serialize};
 
-/// What a player must own, and must not own, to get an item.
+/// The items that a player must own, and must not own, to get an item.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Conditions {
     /// Groups of items: the player must own at least one item of each.

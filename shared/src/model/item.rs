@@ -49,7 +49,7 @@ pub struct Variable {
     /// The values a buyer may choose from; empty if the buyer enters one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub options: Vec<String>,
-    /// What one unit costs more with an option, of those that cost more.
+    /// The surcharge of one unit by option, of those that have one.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub surcharges: BTreeMap<String, Money>,
     /// The values a buyer may enter if there are no options.
@@ -181,7 +181,7 @@ pub struct Item {
     /// The lowest prices before its reductions for everyone, by when they begin.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lowest_prices: Vec<LowestPrice>,
-    /// What a player must own, and must not own, to get it.
+    /// The items that a player must own, and must not own, to get it.
     #[serde(default, skip_serializing_if = "super::is_default")]
     pub conditions: Conditions,
     /// The items as which it is sold, if it is a bundle.

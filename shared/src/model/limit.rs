@@ -145,7 +145,7 @@ impl ItemLimit {
         Some(self.server.map_or_else(|| time.clone(), |server| format!("{time}v{server}")))
     }
 
-    /// Whether units for a server count; `None` is no server.
+    /// Whether units for a server count; `None` is a unit without a server.
     pub fn counts_for(&self, server: Option<ServerId>) -> bool {
         self.server.is_none() || self.server == server
     }

@@ -9,7 +9,7 @@ pub struct Sale {
     pub id: SaleId,
     /// Its name, as buyers see it.
     pub name: String,
-    /// What it takes off one unit.
+    /// The reduction of one unit.
     pub discount: Discount,
     /// When it runs.
     #[serde(default, skip_serializing_if = "super::is_default")]

@@ -10,7 +10,7 @@ pub const COMPARED_SECONDS: i64 = 30 * 86_400;
 /// How long a price is kept after it ended, in seconds: 100 days, more than three times as long as it counts.
 const KEPT_SECONDS: i64 = 100 * 86_400;
 
-/// What an item costs everyone from one second on, until the next of these.
+/// The price of an item for everyone from one second on, until the next of these.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AskedPrice {
     /// Seconds since 1970 UTC.

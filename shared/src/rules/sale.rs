@@ -44,7 +44,7 @@ pub fn unit_price(
     UnitPrice { quote, sale: best.map(|sale| sale.id), with_codes }
 }
 
-/// What one unit costs in a sale for who gets it and owns nothing that is taken off, whenever it runs.
+/// The price of one unit in a sale for a buyer who gets it and owns nothing that is taken off, whenever it runs.
 pub fn price_in(sale: &Sale, item: &Item) -> Money {
     less(item.price, sale.discount, false, Money::ZERO)
 }

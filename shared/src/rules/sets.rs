@@ -95,13 +95,13 @@ fn of_conditions(conditions: &Conditions, with: &[&Part], buyer: Buyer<'_>) -> O
     conditions.one_of.iter().any(|id| owns(*id)).then_some(Hindrance::OneOf)
 }
 
-/// What a part requires, and the parts that are given `with` it do not have.
+/// The items that a part requires and that are not given `with` it.
 pub fn needed<'a>(part: &'a Part, with: &'a [Part]) -> impl Iterator<Item = &'a Vec<NamedItem>> {
     let has = |item: &NamedItem| with.iter().any(|other| other.item == item.id);
     part.conditions.requires.iter().filter(move |group| !group.iter().any(has))
 }
 
-/// Why what a caller owns keeps them from buying an item, as a sentence.
+/// The reason why what a caller owns keeps them from buying an item, as a sentence.
 pub fn unavailable_because(item: &Item, sold: &Sold, buyer: Option<Buyer<'_>>) -> Option<String> {
     hindrance(item, sold, buyer).map(|hindrance| LineRefusal::Hindered(hindrance).to_string())
 }

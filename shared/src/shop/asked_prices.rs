@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 /// Rows that are written by one transaction.
 const AT_ONCE: usize = 50;
 
-/// What is stored of an item's prices: what a publish found that was asked until then.
+/// The stored prices of an item: those that a publish found were asked until then.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoredPrices {
     /// Since when the version was active whose prices are its last, in seconds since 1970 UTC.

@@ -12,7 +12,7 @@ use std::fmt;
 pub struct OptionFile {
     /// The value, as buyers see it.
     pub value: String,
-    /// What one unit costs more with it, in major units.
+    /// Surcharge of one unit, in major units.
     pub add: Option<Decimal>,
 }
 
@@ -22,7 +22,7 @@ pub struct OptionFile {
 struct WithSurcharge {
     /// The value, as buyers see it.
     value: String,
-    /// What one unit costs more with it, in major units.
+    /// Surcharge of one unit, in major units.
     #[serde(default)]
     add: Option<Decimal>,
 }

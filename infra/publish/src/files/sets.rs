@@ -1,4 +1,4 @@
-//! What an item requires: all of some items, or one of them.
+//! The items that an item requires: all of some, or one of them.
 
 use super::scalar::At;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};

@@ -20,7 +20,7 @@ struct Candidate<'a> {
 
 type Candidates<'a> = BTreeMap<ItemId, Candidate<'a>>;
 
-/// What an item becomes: the bundle, the variables of its choices, and whether it needs a chat account.
+/// The parts of an item that is a bundle: the bundle, the variables of its choices, and whether it needs a chat account.
 type Lowered = (Bundle, Vec<Variable>, bool);
 
 /// Gives each bundle its parts.

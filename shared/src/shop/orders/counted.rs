@@ -1,4 +1,4 @@
-//! What an order's units count for in limits: in the counters of its items, and of limits in time in the ledgers of its players.
+//! The limits for which an order's units count: in the counters of its items, and of limits in time in the ledgers of its players.
 
 use super::StoredOrder;
 use super::effects::{Limits, OrderInputs};
