@@ -131,6 +131,13 @@ pub struct CatalogItemBody<'a> {
     featured: bool,
     /// The item's cells in the comparison table.
     comparison: &'a [ComparisonValue],
+    #[serde(flatten)]
+    offer: OfferBody<'a>,
+}
+
+/// What the calendar, sales and sets say of an item; additions (api.md, "Added fields").
+#[derive(Serialize, schemars::JsonSchema)]
+pub struct OfferBody<'a> {
     /// When an item that cannot be bought now can be bought: `YYYY-MM-DD HH:MM:SS` in UTC. Absent otherwise, and if it is not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "String")]
@@ -337,14 +344,23 @@ pub fn item_body<'a>(
         image: config.item_picture(&item.image),
         featured: item.featured,
         comparison: &item.comparison,
-        available_again_at: availability.available_again_at.map(date_and_time),
-        sale: SaleBody::of(availability, config),
-        lowest_price: lowest(item, config, now),
-        unavailable_because: unavailable_because(item, terms.sold, buyer),
+        offer: OfferBody::of(item, availability, (buyer, config), terms),
     }
 }
 
-/// The lowest price before an item's reduction.
-pub fn lowest(item: &Item, config: &StoreConfig, now: i64) -> Option<Decimal> {
-    lowest_price(item, config, now)?.price.map(|price| CurrencyFormat::new(config.digits).money(price))
+impl<'a> OfferBody<'a> {
+    pub fn of(
+        item: &Item,
+        availability: Availability,
+        (caller, config): (Option<Buyer<'_>>, &'a StoreConfig),
+        terms: Terms<'_>,
+    ) -> Self {
+        let lowest = lowest_price(item, config, terms.now).and_then(|lowest| lowest.price);
+        Self {
+            available_again_at: availability.available_again_at.map(date_and_time),
+            sale: SaleBody::of(availability, config),
+            lowest_price: lowest.map(|price| CurrencyFormat::new(config.digits).money(price)),
+            unavailable_because: unavailable_because(item, terms.sold, caller),
+        }
+    }
 }

@@ -3,13 +3,12 @@
 
 use crate::State;
 use crate::buyer::Buyer;
-use crate::get_category::{SaleBody, lowest};
+use crate::get_category::OfferBody;
 use serde::Serialize;
 use shared::endpoint::{Endpoint, Error, Json, RoundTrips};
 use shared::model::{ActiveVersion, Deals, ItemId, PublishedItem, Sold, StoreConfig};
-use shared::money::{CurrencyFormat, Decimal, date_and_time};
+use shared::money::{CurrencyFormat, Decimal};
 use shared::rules::pricing::{Limits, Terms, availability};
-use shared::rules::sets::unavailable_because;
 use shared::table::{StoreError, keys};
 use shared::token::Claim;
 use std::borrow::Cow;
@@ -47,27 +46,8 @@ pub struct Deal<'a> {
     description: &'a str,
     /// Whether the caller cannot buy the item now.
     is_unavailable: bool,
-    /// When an item that cannot be bought now can be bought: `YYYY-MM-DD HH:MM:SS` in UTC. Absent otherwise, and if it is not known.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "String")]
-    #[schemars(extend("x-beyond-contract" = true))]
-    available_again_at: Option<String>,
-    /// The sale whose price it is. Absent if it is not one's.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "SaleBody<'a>")]
-    #[schemars(extend("x-beyond-contract" = true))]
-    sale: Option<SaleBody<'a>>,
-    /// Money: the lowest price of the 30 days before the reduction for everyone that runs. Absent if none runs, or no price was asked
-    /// before it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Decimal")]
-    #[schemars(extend("x-beyond-contract" = true))]
-    lowest_price: Option<Decimal>,
-    /// Why what the caller owns keeps them from buying the item, as a sentence. Absent otherwise.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "String")]
-    #[schemars(extend("x-beyond-contract" = true))]
-    unavailable_because: Option<String>,
+    #[serde(flatten)]
+    offer: OfferBody<'a>,
     /// Whether the item is in the caller's cart. False if the caller is not logged in.
     in_cart: bool,
 }
@@ -130,10 +110,7 @@ fn shown<'a>(deal: &'a PublishedItem, terms: Terms<'_>, buyer: Option<&Buyer>, c
         is_virtual_currency_only: item.virtual_only,
         description: item.description.as_deref().unwrap_or_default(),
         is_unavailable: availability.unavailable,
-        available_again_at: availability.available_again_at.map(date_and_time),
-        sale: SaleBody::of(availability, config),
-        lowest_price: lowest(item, config, terms.now),
-        unavailable_because: unavailable_because(item, terms.sold, caller),
+        offer: OfferBody::of(item, availability, (caller, config), terms),
         in_cart: buyer.is_some_and(|buyer| buyer.has_in_cart(item.id)),
     }
 }

@@ -80,20 +80,11 @@ impl Loaded {
 
     /// The next second at which the calendar changes the page.
     fn edge(&self) -> Option<i64> {
-        let sales = &self.active.config.sales;
-        let of_content = match &self.content {
-            Content::Deals(deals) => {
-                let deals = deals.0.iter().filter_map(|deal| deal.item.on_sale.edge(self.now));
-                deals.chain(Sale::edge(sales, self.now)).min()
-            }
-            Content::Category(page) => page.edge(self.now, sales),
-            Content::Item(published) => {
-                published.item.on_sale.edge(self.now).into_iter().chain(Sale::edge(sales, self.now)).min()
-            }
-            Content::Page(_) | Content::Staff(_) | Content::Patrons(..) | Content::Empty | Content::Missing => None,
-        };
-        let of_limits = self.content.items().into_iter().filter_map(|item| limits::edge(item, self.terms()));
-        of_content.into_iter().chain(self.tree_edge).chain(of_limits).min()
+        let items = self.content.items();
+        let of_sales = Sale::edge(&self.active.config.sales, self.now).filter(|_| !items.is_empty());
+        let of_items =
+            items.into_iter().flat_map(|item| [item.on_sale.edge(self.now), limits::edge(item, self.terms())]);
+        of_items.flatten().chain(of_sales).chain(self.tree_edge).min()
     }
 }
 
