@@ -1,10 +1,10 @@
-//! What a line of a bundle gives, and the lines of an order that it makes (rules.md, "Bundles").
+//! The parts that a line of a bundle gives, and the lines of an order that it makes (rules.md, "Bundles").
 
 use super::missing::value_of;
 use crate::model::{Bundle, Chosen, Line, LineId, Money, OfBundle, OrderLine, Part, PublishedItem, Variable};
 use std::collections::BTreeMap;
 
-/// What a line's bundle gives: its parts, and those that its buyer has chosen.
+/// The parts that a line's bundle gives: its own, and those that its buyer has chosen.
 pub fn given<'a>(bundle: &'a Bundle, variables: &[Variable], line: &Line) -> Vec<&'a Part> {
     let mut given: Vec<&Part> = bundle.parts.iter().collect();
     for id in bundle.variables() {
@@ -21,6 +21,11 @@ pub fn parts<'a>(published: &'a PublishedItem, line: &Line) -> Vec<&'a Published
     let Some(bundle) = &published.item.bundle else { return Vec::new() };
     let given = given(bundle, &published.item.variables, line).into_iter();
     given.filter_map(|part| published.parts.iter().find(|published| published.item.id == part.item)).collect()
+}
+
+/// The items of which a line gives units: its own, and the parts of a bundle.
+pub fn items<'a>(published: &'a PublishedItem, line: &Line) -> impl Iterator<Item = &'a PublishedItem> {
+    std::iter::once(published).chain(parts(published, line))
 }
 
 /// The lines of an order for a line whose own is `head`: of a bundle the bundle's without its sum, and one for each part, which

@@ -43,6 +43,15 @@ impl<'a> PricedLine<'a> {
         std::iter::once((self.published, self.standings.as_slice())).chain(parts)
     }
 
+    /// Makes it unavailable, at the price of a caller who owns nothing.
+    fn withdraw(&mut self, terms: Terms<'_>, owner: Buyer<'_>) {
+        let item = &self.published.item;
+        let regular = (item.regular_price(self.count), surcharge(self.line, item));
+        let sale = price_with(item, &[], regular, true, terms, owner);
+        self.availability = Availability { unavailable: true, ..self.availability }.at(sale);
+        (self.unit_price, self.with_codes) = line_prices(self.line, item, self.availability);
+    }
+
     fn published(&self) -> Vec<&'a PublishedItem> {
         self.given().map(|(published, _)| published).collect()
     }
@@ -157,10 +166,7 @@ fn keep_apart(lines: &mut [PricedLine<'_>], terms: Terms<'_>, owner: Buyer<'_>) 
         };
         if let Some(other) = before.iter().find(is_apart) {
             line.hindrance = Some(Hindrance::Together(other.item().name.clone()));
-            let item = &line.published.item;
-            let sale = unit_price(item, item.price, None, terms, Some(owner));
-            line.availability = Availability { unavailable: true, ..line.availability }.at(sale);
-            (line.unit_price, line.with_codes) = line_prices(line.line, item, line.availability);
+            line.withdraw(terms, owner);
         }
     }
 }
@@ -175,11 +181,7 @@ fn keep_one_step(lines: &mut [PricedLine<'_>], terms: Terms<'_>, owner: Buyer<'_
     }
     for line in lines.iter_mut().filter(|line| line.is_own_step()) {
         if highest.get(&line.published.category).is_some_and(|kept| *kept != line.step()) {
-            let item = &line.published.item;
-            let regular = (item.regular_price(line.count), surcharge(line.line, item));
-            let sale = price_with(item, &[], regular, true, terms, owner);
-            line.availability = Availability { unavailable: true, ..line.availability }.at(sale);
-            (line.unit_price, line.with_codes) = line_prices(line.line, item, line.availability);
+            line.withdraw(terms, owner);
         }
     }
 }

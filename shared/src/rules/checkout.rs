@@ -234,8 +234,7 @@ fn check_line(line: &PricedLine<'_>, payer: Payer<'_>) -> Result<(), CheckoutRef
     }
     if line.availability.unavailable {
         // Of a bundle's parts, the hindrance says which one it is.
-        let own = line.given().take(1).flat_map(|(_, standings)| standings).filter(|standing| !standing.per_user);
-        let is_sold_out = own.into_iter().any(|standing| standing.is_reached());
+        let is_sold_out = line.standings.iter().any(|standing| !standing.per_user && standing.is_reached());
         return Err(match (&line.hindrance, line.availability.available_again_at) {
             (None, Some(at)) => CheckoutRefusal::Later { name: name(), at },
             _ if is_sold_out => CheckoutRefusal::SoldOut { name: name() },

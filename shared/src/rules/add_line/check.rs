@@ -3,7 +3,7 @@
 use super::CartInputs;
 use super::refusal::LineRefusal;
 use crate::model::{Item, Line, LineVariable, Money, PaymentType, PlayerName, PublishedItem, ServerId, UserName};
-use crate::rules::bundle::parts;
+use crate::rules::bundle::{self, parts};
 use crate::rules::cart::is_single;
 use crate::rules::command_servers::{MOST_PER_UNIT, runs_per_unit};
 use crate::rules::limits;
@@ -34,7 +34,7 @@ pub(super) fn check(
     if line.count > Line::MAX_COUNT {
         return Err(LineRefusal::TooManyUnits);
     }
-    let mut given = std::iter::once(published).chain(parts(published, line));
+    let mut given = bundle::items(published, line);
     if line.count > MOST_PER_UNIT && given.any(|given| runs_per_unit(given, inputs.delivery)) {
         return Err(LineRefusal::AtOnce { most: MOST_PER_UNIT });
     }
@@ -177,7 +177,7 @@ fn check_apart(inputs: &CartInputs<'_>, published: &PublishedItem, line: &Line) 
     let apart = others.find(|(other, of)| {
         let is_replaced =
             is_own_choice(line, published) && is_own_choice(other, of) && of.category == published.category;
-        let given = |published, line| std::iter::once(published).chain(parts(published, line)).collect::<Vec<_>>();
+        let given = |published, line| bundle::items(published, line).collect::<Vec<_>>();
         !is_replaced && exclude_each_other(&given(of.as_ref(), other), &given(published, line))
     });
     match apart {

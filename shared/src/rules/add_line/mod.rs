@@ -6,7 +6,7 @@ mod refusal;
 pub use refusal::LineRefusal;
 pub(in crate::rules) use refusal::{ALREADY_SUBSCRIBED, SUBSCRIPTION_NOT_ALONE};
 
-use super::bundle::parts;
+use super::bundle;
 use super::cart::is_own_step;
 use super::command_servers::are_too_many;
 use super::missing::with_valid_choices;
@@ -200,7 +200,7 @@ fn with(inputs: &CartInputs<'_>, placed: Line) -> Result<Placed, LineRefusal> {
 /// What a line gives, if its item is published: it, and the parts of a bundle.
 fn given<'a>(items: &'a Items, line: &'a Line) -> Vec<(&'a PublishedItem, &'a Line)> {
     let Some(published) = items.get(&line.item) else { return Vec::new() };
-    std::iter::once(published.as_ref()).chain(parts(published, line)).map(|given| (given, line)).collect()
+    bundle::items(published, line).map(|given| (given, line)).collect()
 }
 
 /// Everything besides the line itself that decides about it.

@@ -3,8 +3,9 @@
 //! is a number under a name of its own for each window: no window has to be begun. One of a rolling limit is a set with a mark for each
 //! unit, whose size is compared; marks that have run out are removed before that.
 
-use crate::model::{Counted, Every, InternalId, Item as CatalogItem, Place, mark, time_of};
-use crate::table::codec::Item;
+use crate::model::{Counted, Every, InternalId, Item as CatalogItem, ItemId, Place, mark, time_of};
+use crate::table::codec::{Item, decode_live};
+use crate::table::{StoreError, keys};
 use aws_sdk_dynamodb::types::AttributeValue;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 use std::collections::BTreeSet;
@@ -125,18 +126,9 @@ impl Places<'_> {
     }
 }
 
-/// Reads a counter's row as a failed condition returns it.
-pub fn read(row: &Item) -> Counted {
-    let mut counted = Counted::default();
-    for (name, value) in row.iter().filter(|(name, _)| Place::is_name(name)) {
-        match value {
-            AttributeValue::N(units) => _ = counted.places.insert(name.clone(), units.parse().unwrap_or_default()),
-            AttributeValue::Ss(marks) => _ = counted.marks.insert(name.clone(), marks.iter().cloned().collect()),
-            _ => {}
-        }
-    }
-    counted.sold = row.get(super::SOLD).and_then(|value| value.as_n().ok()?.parse().ok()).unwrap_or_default();
-    counted
+/// Reads an item's counter as a write returns it.
+pub fn read(item: ItemId, row: Item) -> Result<Counted, StoreError> {
+    decode_live(&keys::count(item), row).map(|Flat(counted)| counted)
 }
 
 /// A counter, read from its row.
@@ -178,7 +170,7 @@ impl<'de> Visitor<'de> for FlatVisitor {
 /// How many seconds a window is kept after its end: a checkout that began in it may still be paid.
 const LATE: i64 = 2 * 86_400;
 
-/// What has run out of a counter's places at `at`, seconds since 1970 UTC: marks of rolling limits, and windows that are over.
+/// The parts of a counter's places that have run out at `at`, seconds since 1970 UTC: marks of rolling limits, and windows that are over.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RunOut {
     marks: Vec<(String, BTreeSet<String>)>,

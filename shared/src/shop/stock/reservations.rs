@@ -173,17 +173,20 @@ pub async fn reserve(
     while turns.next().await {
         let old = match update(db, request.clone()).await? {
             Updated::Written(row) => {
-                let run_out = item.map(|item| RunOut::of(item, &places::read(&row), reservation.at));
+                // The units are counted: what cannot be read now is left to the next order.
+                let counted = places::read(units.item, row).unwrap_or_default();
+                let run_out = item.map(|item| RunOut::of(item, &counted, reservation.at));
                 return Ok(Reserved::Yes(run_out.unwrap_or_default()));
             }
             Updated::Failed(Some(old)) if is_reserved(&old, order) => return Ok(Reserved::Yes(RunOut::default())),
             Updated::Failed(old) => old.unwrap_or_default(),
         };
-        counted = places::read(&old);
+        let has_others = old.contains_key(RESERVING);
+        counted = places::read(units.item, old)?;
         let run_out = item.map(|item| RunOut::of(item, &counted, reservation.at)).filter(RunOut::has_marks);
         if let Some(run_out) = run_out {
             forget(db, units.item, run_out).await?;
-        } else if !old.contains_key(RESERVING) {
+        } else if !has_others {
             break;
         }
         // Reservations of others may be released: of the same buyer's other request, for example.
@@ -239,7 +242,7 @@ pub async fn release(db: &Db, reservation: &Reservation, units: Units) -> Result
             .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld);
         match update(db, with_parts(request, parts)).await? {
             // There were fewer units, or a window that is over is gone.
-            Updated::Failed(Some(old)) if is_reserved(&old, order) => read = Some(places::read(&old)),
+            Updated::Failed(Some(old)) if is_reserved(&old, order) => read = Some(places::read(units.item, old)?),
             // A condition that fails says that it is done already.
             Updated::Written(_) | Updated::Failed(_) => return Ok(()),
         }
