@@ -306,7 +306,7 @@ impl Invoice {
         let tax = self.terms.tax.as_ref();
         let (all, on_top) = tax.map_or((0, 0), |tax| (tax.of_lines(&self.lines), tax.on_top(&self.lines)));
         let lines: Vec<Value> = self.lines.iter().enumerate().map(|(n, line)| self.line(n, line)).collect();
-        sent!("invoice", self => [id, created, status, voided_at], {
+        sent!("invoice", self => [id, created, status], {
             "amount_due": self.amount,
             "amount_paid": paid,
             "amount_remaining": self.amount - paid,
@@ -340,6 +340,7 @@ impl Invoice {
             "period_start": self.previous,
             "status_transitions": {
                 "finalized_at": self.created, "marked_uncollectible_at": null, "paid_at": self.paid_at,
+                "voided_at": self.voided_at,
             },
             "subtotal": self.amount - on_top,
             "subtotal_excluding_tax": self.amount - all,
