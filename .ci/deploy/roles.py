@@ -19,7 +19,7 @@ KEYS = ["STORE", "VERSIONS", "FILES#v", "CONTENT#v#NONE", "PAGE#v#none", "CATALO
         "RATE#checkout#192.0.2.1", "RATE#pay#192.0.2.1", "RATE#hold#192.0.2.1", "UNFINISHED", "PAYMENT#none", "SUBSCRIPTION#none",
         "CHAT#none",
         "COMMAND#0", "QUEUE#0", "LEASE#0", "SERVER#none", "EXPIRY#none", "LOGIN#none", "LOGINS", "SEQ#command",
-        "RATE#game#192.0.2.1", "CREDIT#0", "TOPUP#none", "ADDRESS#none", "CARD#none"]
+        "RATE#game#192.0.2.1", "NOTICES", "CREDIT#0", "TOPUP#none", "ADDRESS#none", "CARD#none"]
 PATTERNS = (line.split("|")[2] for line in (ROOT / "shared/src/table/keys.rs").read_text().splitlines() if line.startswith("//! | "))
 KINDS = {kind for pattern in PATTERNS for kind in re.findall(r"`([A-Z]+)[`#]", pattern)}
 # Nothing else in the account.

@@ -1,6 +1,8 @@
 //! The active version, and the few settings that every function needs.
 
-use super::{AuthType, BedrockPrefix, Money, ProviderAccount, Sale, SaleId, StoreDelivery, TaxMode, TaxPrices};
+use super::{
+    AuthType, BedrockPrefix, Money, NoticeTarget, ProviderAccount, Sale, SaleId, StoreDelivery, TaxMode, TaxPrices,
+};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
@@ -62,6 +64,9 @@ pub struct StoreConfig {
     /// The sales, by id, also those that are over or still to come.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sales: Vec<Sale>,
+    /// The places that the owner is told at.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notify: Vec<NoticeTarget>,
 }
 
 /// For whom the bank of a card is asked to confirm who pays (3-D Secure), beyond what law and bank ask for by themselves.
@@ -250,6 +255,7 @@ impl Default for StoreConfig {
             ban_on_dispute: false,
             delivery: StoreDelivery::default(),
             sales: Vec::new(),
+            notify: Vec::new(),
         }
     }
 }

@@ -19,6 +19,7 @@ mod limit;
 mod line;
 mod local_addresses;
 mod money;
+mod notice;
 mod on_sale;
 mod order;
 mod order_delivery;
@@ -59,6 +60,10 @@ pub use limit::{Counted, Every, ItemLimit, Place, Window, WindowKind, is_mark_of
 pub use line::{Line, LineVariable, PaymentType};
 pub use local_addresses::LocalAddresses;
 pub use money::{DecimalError, Money, Percent, Rate};
+pub use notice::{
+    About, DayLine, Notice, NoticeCommand, NoticeDay, NoticeEvent, NoticeGoal, NoticeLine, NoticeOrder, NoticeRefund,
+    NoticeSubscription, NoticeTarget, Sending, TargetKind,
+};
 pub use on_sale::OnSale;
 pub use order::{
     BuyerAddress, Chosen, GiftCardPayment, LeftRun, LoginKind, Order, OrderEffects, OrderLine, OrderReferral,

@@ -9,6 +9,7 @@ pub mod carts;
 pub mod catalog;
 pub mod codes;
 pub mod delivery;
+pub mod notices;
 pub mod orders;
 pub mod payments;
 pub mod publishing;

@@ -55,6 +55,8 @@
 //! | a game server by the hash of its key | `SERVER#hash` | `SERVER` | Get, BatchGet, Update; Put and Delete by the operations tool |
 //! | a text that takes something from an account on a server, and which orders hold it | `EXPIRY#user` | `TEXT#`*server*`#`*hash* | BatchGet; Put and Delete in transactions |
 //! | the texts that run when an item of an account ends | `EXPIRY#user` | `ITEM#`*item*`#`*hash* | BatchGet, Put in transactions |
+//! | what owners are told of, by the second it is due | `NOTICES` | *seconds*`#`*id* | Query; Put and Delete in transactions |
+//! | notices that every target knows, or that wait for the owner, by state | `NOTICES` | *state*`#`*seconds*`#`*id* | Query; Put and Delete in transactions |
 //! | the next integer id of a kind | `SEQ#kind` | `SEQ` | Update |
 
 mod delivery;
@@ -372,6 +374,26 @@ pub fn webhook_events() -> Key {
 
 pub fn payment(intent: &str) -> Key {
     key(format!("PAYMENT#{intent}"), "PAYMENT")
+}
+
+/// Partition of what owners are told of.
+pub fn notices() -> String {
+    "NOTICES".to_owned()
+}
+
+/// A notice that is sent in the second `due` (since 1970 UTC).
+pub fn notice_due(due: i64, id: &str) -> Key {
+    key(notices(), &format!("{}#{id}", second_text(due)))
+}
+
+/// A notice that every target knows, by the second at which it happened (since 1970 UTC).
+pub fn notice_sent(at: i64, id: &str) -> Key {
+    key(notices(), &format!("SENT#{}#{id}", second_text(at)))
+}
+
+/// A notice that is tried no more until the owner says so, by the second at which it happened (since 1970 UTC).
+pub fn notice_waiting(at: i64, id: &str) -> Key {
+    key(notices(), &format!("WAITING#{}#{id}", second_text(at)))
 }
 
 /// The counter from which a kind's integer ids are taken.

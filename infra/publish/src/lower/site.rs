@@ -97,6 +97,7 @@ pub(super) fn site(file: &StoreFile, report: &mut Report) -> Site {
         ban_on_dispute: file.on_dispute.ban,
         delivery,
         sales: Vec::new(),
+        notify: Vec::new(),
     };
     let patronage = patronage(&file.patrons, &file.currency.code, digits, report);
     let (time_zone, images) = (time_zone(file, report), BTreeSet::new());
