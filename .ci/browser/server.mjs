@@ -22,9 +22,9 @@ export async function start(...options) {
   return { ready: JSON.parse(value), stop };
 }
 
-/** Starts a server of its own for the sample store with changes in store.yaml: of each, what it was and what it is. */
-export async function startWith(changes) {
-  const copy = COPIES + Object.values(changes).join().replaceAll(/\W+/g, "-");
+/** Starts a server of its own for the sample store with changes in store.yaml: of each, what it was and what it is; and with further files. */
+export async function startWith(changes, files = {}) {
+  const copy = COPIES + [...Object.values(changes), ...Object.keys(files)].join().replaceAll(/\W+/g, "-");
   // What an earlier run has left is of its own time.
   rmSync(copy, { recursive: true, force: true });
   cpSync(STORE, copy, { recursive: true });
@@ -33,6 +33,6 @@ export async function startWith(changes) {
     assert(text.includes(was), `store.yaml: ${was}`);
     text = text.replace(was, is);
   }
-  writeFileSync(`${copy}/store.yaml`, text);
+  for (const [path, content] of Object.entries({ ...files, "store.yaml": text })) writeFileSync(`${copy}/${path}`, content);
   return start("--port", "0", "--store", copy);
 }

@@ -8,6 +8,7 @@ import { BLOCKED } from "./blocked.mjs";
 import { BUYERS } from "./buyers.mjs";
 import { DELIVERY } from "./delivery.mjs";
 import { FAILURES } from "./failures.mjs";
+import { OFFERS } from "./offers.mjs";
 import { PAGES } from "./pages.mjs";
 import { REFUSALS, tooManyLookUps } from "./refusals.mjs";
 import { PHONE, agree, close, inspect, login, open, refused, axeFindings, settled, shop, shownNow, visitor } from "./visitor.mjs";
@@ -288,7 +289,7 @@ async function theServerStops() {
   await page.context().close();
 }
 
-const TESTS = [...PAGES, ...BLOCKED, ...ACCESS, ...BUYERS, ...DELIVERY, loggedOut, theFirstPlayerPays, everyLinkLeadsSomewhere, fromHomeToPaid, ...FAILURES, refusals, aNewTable, ...REFUSALS, aFullCart, onAPhone, byKeyboard, chatOnLocalhost, theReference, tooManyLookUps, theServerStops];
+const TESTS = [...PAGES, ...BLOCKED, ...ACCESS, ...BUYERS, ...DELIVERY, loggedOut, theFirstPlayerPays, everyLinkLeadsSomewhere, fromHomeToPaid, ...FAILURES, ...OFFERS, refusals, aNewTable, ...REFUSALS, aFullCart, onAPhone, byKeyboard, chatOnLocalhost, theReference, tooManyLookUps, theServerStops];
 const chosen = process.argv.slice(2).filter((name) => !name.startsWith("--"));
 
 try {

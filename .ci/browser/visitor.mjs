@@ -86,8 +86,8 @@ export async function open(page, path) {
   await settled(page);
 }
 
-export async function login(page, name) {
-  await open(page, "/login");
+export async function login(page, name, url = shop.url) {
+  await open(page, `${url}/login`);
   await page.getByLabel("Your name in the game").fill(name);
   // All visitors have one address, from which there can be 20 logins in a minute: whoever is told to wait waits.
   for (let pause = 0; pause !== undefined; ) {

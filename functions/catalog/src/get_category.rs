@@ -360,7 +360,7 @@ impl<'a> OfferBody<'a> {
             available_again_at: availability.available_again_at.map(date_and_time),
             sale: SaleBody::of(availability, config),
             lowest_price: lowest.map(|price| CurrencyFormat::new(config.digits).money(price)),
-            unavailable_because: unavailable_because(item, terms.sold, caller),
+            unavailable_because: unavailable_because(item, terms, caller),
         }
     }
 }

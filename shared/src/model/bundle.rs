@@ -1,6 +1,6 @@
 //! Items that are sold as several others (rules.md, "Bundles").
 
-use super::{Conditions, ItemId, LineId, Money};
+use super::{Conditions, ItemId, ItemLimit, LineId, Money};
 use serde::{Deserialize, Serialize};
 
 /// The items that a bundle gives.
@@ -48,9 +48,9 @@ pub struct Part {
     pub global_limit: Option<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user_limit: Option<u32>,
-    /// Whether a limit in time or of a server counts its units.
-    #[serde(default, skip_serializing_if = "super::is_default")]
-    pub counted: bool,
+    /// Its limits in time and of servers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub limits: Vec<ItemLimit>,
     #[serde(default, skip_serializing_if = "super::is_default")]
     pub conditions: Conditions,
     /// The item, and the higher ones of its cumulative category.

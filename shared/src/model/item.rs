@@ -219,7 +219,7 @@ impl Item {
 
     /// The items whose units sold decide whether it can be bought: itself and the parts of a bundle, if they are limited.
     pub fn limited(&self) -> impl Iterator<Item = ItemId> {
-        let is_counted = |part: &&Part| part.counted || part.global_limit.is_some();
+        let is_counted = |part: &&Part| !part.limits.is_empty() || part.global_limit.is_some();
         let parts = self.bundle.iter().flat_map(Bundle::all).filter(is_counted);
         Some(self.id).filter(|_| self.is_counted()).into_iter().chain(parts.map(|part| part.item))
     }

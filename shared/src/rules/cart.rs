@@ -127,7 +127,7 @@ pub fn price_lines<'a>(lines: &'a [Line], items: &'a Items, terms: Terms<'_>, ow
             availability = availability.at(price_with(item, tiers, regular, availability.unavailable, terms, owner));
         }
         let (unit_price, with_codes) = line_prices(line, item, availability);
-        let hindrance = of_line(item, line, terms.sold, owner);
+        let hindrance = of_line(item, line, terms, owner);
         let parts = parts(published, line).into_iter().map(|part| {
             let server = line.server.filter(|_| part.item.allow_select_server);
             (part, limits::of(&part.item, terms, buyer, server).collect::<Vec<Standing>>())

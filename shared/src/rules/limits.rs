@@ -42,9 +42,19 @@ pub fn of<'a>(
     let global = item.global_limit.map(|most| forever(0, false, most, sold()));
     let user = item.user_limit.zip(buyer);
     let user = user.map(|(most, buyer)| forever(1, true, most, u64::from(buyer.owned(item.id).units)));
-    let in_time = (2..).zip(&item.limits).filter(move |(_, limit)| limit.counts_for(server));
-    let in_time = in_time.filter_map(move |(number, limit)| standing(number, item.id, limit, terms, buyer));
-    global.into_iter().chain(user).chain(in_time)
+    global.into_iter().chain(user).chain(in_time(item.id, &item.limits, terms, buyer, server))
+}
+
+/// As [`of`], only the limits in time and of servers.
+pub fn in_time<'a>(
+    item: ItemId,
+    limits: &'a [ItemLimit],
+    terms: Terms<'a>,
+    buyer: Option<Buyer<'a>>,
+    server: Option<ServerId>,
+) -> impl Iterator<Item = Standing> {
+    let limits = (2..).zip(limits).filter(move |(_, limit)| limit.counts_for(server));
+    limits.filter_map(move |(number, limit)| standing(number, item, limit, terms, buyer))
 }
 
 /// `None` of a limit per user for a caller who is not known.

@@ -173,7 +173,7 @@ pub fn availability_with_credit(
     let subscribes = item.is_subscription && buyer.is_some_and(|buyer| buyer.subscribes_to(item.id));
     let begins = item.on_sale.begins(now);
     let full = limits::full(item, terms, buyer);
-    let is_for_good = item.is_off_sale(now) || owned || subscribes || hindrance(item, terms.sold, buyer).is_some();
+    let is_for_good = item.is_off_sale(now) || owned || subscribes || hindrance(item, terms, buyer).is_some();
     let unavailable = is_for_good || begins.is_some() || full.is_some();
     // Reduced by what was paid, a rank that is owned would be shown as free.
     let paid = credit.filter(|_| !unavailable).map(|credit| credit.paid);

@@ -3,10 +3,9 @@
 
 use super::add_line::LineRefusal;
 use super::bundle::given;
-use super::pricing::{Buyer, is_cumulative};
-use crate::model::{
-    Bundle, Conditions, Item, ItemId, Line, NamedItem, Part, PaymentType, PublishedItem, Sold, UserName,
-};
+use super::limits;
+use super::pricing::{Buyer, Terms, is_cumulative};
+use crate::model::{Bundle, Conditions, Item, ItemId, Line, NamedItem, Part, PaymentType, PublishedItem, UserName};
 
 /// The reason why what a player owns, or the rest of a cart, keeps an item from being bought; the end of a sentence for the buyer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -40,12 +39,12 @@ pub fn required(item: &Item) -> String {
 
 /// The first reason why what the caller owns, if that is known, or the units sold of a bundle's parts, keep an item from being
 /// bought with some choice.
-pub fn hindrance(item: &Item, sold: &Sold, buyer: Option<Buyer<'_>>) -> Option<Hindrance> {
+pub fn hindrance(item: &Item, terms: Terms<'_>, buyer: Option<Buyer<'_>>) -> Option<Hindrance> {
     let own = buyer.and_then(|buyer| of_conditions(&item.conditions, &[], buyer));
     own.or_else(|| {
         let bundle = item.bundle.as_ref()?;
         let fixed: Vec<&Part> = bundle.parts.iter().collect();
-        let hindered = |part: &&Part| of_part(part, bundle, &fixed, sold, buyer);
+        let hindered = |part: &&Part| of_part(part, bundle, &fixed, terms, buyer);
         let of_choice = || {
             let mut all: Vec<Hindrance> = bundle.from.iter().filter_map(|part| hindered(&part)).collect();
             let left = bundle.from.len().saturating_sub(all.len());
@@ -57,27 +56,36 @@ pub fn hindrance(item: &Item, sold: &Sold, buyer: Option<Buyer<'_>>) -> Option<H
 }
 
 /// As [`hindrance`], of a line with its choices. What the recipient of a gift owns is not known.
-pub fn of_line(item: &Item, line: &Line, sold: &Sold, buyer: Buyer<'_>) -> Option<Hindrance> {
+pub fn of_line(item: &Item, line: &Line, terms: Terms<'_>, buyer: Buyer<'_>) -> Option<Hindrance> {
     let buyer = Some(buyer).filter(|_| line.payment_type != PaymentType::Gift);
     let of_choice = || {
         let bundle = item.bundle.as_ref()?;
         let given = given(bundle, &item.variables, line);
-        given.iter().find_map(|part| of_part(part, bundle, &given, sold, buyer))
+        given.iter().find_map(|part| of_part(part, bundle, &given, terms, buyer))
     };
-    hindrance(item, sold, buyer).or_else(of_choice)
+    hindrance(item, terms, buyer).or_else(of_choice)
 }
 
 /// `with` are the parts with which the bundle gives one: what a part requires of another is there.
-fn of_part(part: &Part, bundle: &Bundle, with: &[&Part], sold: &Sold, buyer: Option<Buyer<'_>>) -> Option<Hindrance> {
-    let units = sold.get(&part.item).map_or(0, |counted| counted.sold);
-    if part.global_limit.is_some_and(|limit| units >= u64::from(limit)) {
+fn of_part(
+    part: &Part,
+    bundle: &Bundle,
+    with: &[&Part],
+    terms: Terms<'_>,
+    buyer: Option<Buyer<'_>>,
+) -> Option<Hindrance> {
+    let units = terms.sold.get(&part.item).map_or(0, |counted| counted.sold);
+    // A limit of a server counts once a server is chosen.
+    let mut reached = limits::in_time(part.item, &part.limits, terms, buyer, None).filter(|one| one.is_reached());
+    let reached = reached.next().map(|one| one.per_user);
+    if part.global_limit.is_some_and(|limit| units >= u64::from(limit)) || reached == Some(false) {
         return Some(Hindrance::PartSoldOut(part.name.clone()));
     }
     let buyer = buyer?;
     if !bundle.despite_owned && part.included_in.iter().any(|id| buyer.owns(*id)) {
         return Some(Hindrance::PartOwned(part.name.clone()));
     }
-    if part.user_limit.is_some_and(|limit| buyer.owned(part.item).units >= limit) {
+    if reached == Some(true) || part.user_limit.is_some_and(|limit| buyer.owned(part.item).units >= limit) {
         return Some(Hindrance::PartLimit(part.name.clone()));
     }
     of_conditions(&part.conditions, with, buyer)
@@ -102,8 +110,8 @@ pub fn needed<'a>(part: &'a Part, with: &'a [Part]) -> impl Iterator<Item = &'a 
 }
 
 /// The reason why what a caller owns keeps them from buying an item, as a sentence.
-pub fn unavailable_because(item: &Item, sold: &Sold, buyer: Option<Buyer<'_>>) -> Option<String> {
-    hindrance(item, sold, buyer).map(|hindrance| LineRefusal::Hindered(hindrance).to_string())
+pub fn unavailable_because(item: &Item, terms: Terms<'_>, buyer: Option<Buyer<'_>>) -> Option<String> {
+    hindrance(item, terms, buyer).map(|hindrance| LineRefusal::Hindered(hindrance).to_string())
 }
 
 /// Whether a player cannot have what two lines give: one excludes the other, both are of a category of which a player has one,

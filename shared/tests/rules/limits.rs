@@ -6,6 +6,7 @@ use serde_json::json;
 use shared::model::{Counted, Item, ItemId, ItemLimit, Ledger, Server, ServerId, Sold, Window, WindowKind, mark};
 use shared::rules::limits::{self, Standing};
 use shared::rules::pricing::{Buyer, Terms, availability};
+use shared::rules::sets::unavailable_because;
 
 const DAY: i64 = 86_400;
 const HOUR: i64 = 3_600;
@@ -54,6 +55,32 @@ fn a_limit_of_seven_days_ends_after_the_604_800th_second() {
     };
     assert_eq!(at(1_000 + 604_799), (true, Some(1_000 + 604_800), Some(1)), "the 604,800th second is too early");
     assert_eq!(at(1_000 + 604_800), (false, None, Some(0)));
+}
+
+#[test]
+fn a_bundle_waits_for_the_limits_in_time_of_its_parts() {
+    let mut set = item(9, 100);
+    let every = json!({ "rolling": 100 });
+    let limits = [json!({ "most": 1, "per_user": true, "every": every }), json!({ "most": 2, "every": every })];
+    let part_limit = limit(&limits[1]);
+    let part = json!({ "item": 1, "name": "Crate", "price": 50, "limits": limits, "included_in": [] });
+    set.bundle = Some(serde_json::from_value(json!({ "parts": [part] })).unwrap());
+    let mut ledger = Ledger::default();
+    ledger.set_times(ItemId::new(1), vec![1_000]);
+    let mut sold = Sold::new();
+    let at = |now, sold: &Sold| {
+        let (buyer, terms) = (Buyer { ledger: &ledger, subscriptions: &[], now }, Terms { now, ..terms(sold) });
+        (availability(&set, &[], terms, None).unavailable, unavailable_because(&set, terms, Some(buyer)))
+    };
+    let says = |why: &str| Some(format!("This item cannot be bought: {why}."));
+    let as_many = says("you have as many of \"Crate\", which is part of it, as one player may have");
+    assert_eq!(at(1_099, &sold), (false, as_many), "who is not known may have none");
+    assert_eq!(at(1_100, &sold), (false, None));
+    let place = part_limit.place(1_000).unwrap();
+    let marks = [1_050, 1_060].map(|at| mark(at, "order", 0)).into();
+    sold.insert(ItemId::new(1), Counted { marks: [(place, marks)].into(), ..Counted::default() });
+    assert_eq!(at(1_149, &sold), (true, says("\"Crate\", which is part of it, is sold out")));
+    assert_eq!(at(1_150, &sold), (false, None));
 }
 
 fn limit(limit: &serde_json::Value) -> ItemLimit {

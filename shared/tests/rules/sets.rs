@@ -93,7 +93,7 @@ fn part(of: &Item) -> Part {
         virtual_price: of.virtual_price,
         global_limit: of.global_limit,
         user_limit: of.user_limit,
-        counted: !of.limits.is_empty(),
+        limits: of.limits.clone(),
         conditions: of.conditions.clone(),
         included_in: vec![of.id],
     }

@@ -3,7 +3,7 @@
 use super::Loaded;
 use super::texts::Texts;
 use shared::model::{
-    Discount, Item, LowestPrice, Money, PeriodUnit, Plan, PriceTier, QuantityPrice, Sale, StoreConfig,
+    Bundle, Discount, Item, LowestPrice, Money, PeriodUnit, Plan, PriceTier, QuantityPrice, Sale, StoreConfig,
 };
 use shared::money::{CurrencyFormat, date_and_time};
 use shared::rules::price_history::lowest_price;
@@ -67,7 +67,8 @@ impl<'a> Offer<'a> {
             Some(begins) => {
                 let begins = date_and_time(begins);
                 let time = format!("<time datetime=\"{}Z\">{begins} UTC</time>", begins.replace(' ', "T"));
-                texts.with("hindrance.not_yet", time)
+                let is_new = self.item.on_sale.begins(self.now).is_some();
+                texts.with(if is_new { "hindrance.not_yet" } else { "hindrance.again" }, time)
             }
             None if self.is_off_sale => texts.of("hindrance.inactive").to_owned(),
             None => texts.of("hindrance.sold_out").to_owned(),
@@ -181,7 +182,9 @@ impl<'a> Offer<'a> {
 
     /// The names of what a buyer chooses in the cart.
     pub fn variables(&self) -> String {
-        self.item.variables.iter().map(|variable| variable.name.as_str()).collect::<Vec<_>>().join(", ")
+        let choices: Vec<_> = self.item.bundle.iter().flat_map(Bundle::variables).collect();
+        let asked = self.item.variables.iter().filter(|variable| !choices.contains(&variable.id));
+        asked.map(|variable| variable.name.as_str()).collect::<Vec<_>>().join(", ")
     }
 
     /// The item's cell in a row of its category's comparison table.

@@ -131,7 +131,7 @@ fn part(own: &Written<'_>, part: &Candidate<'_>, name: &str, report: &mut Report
         virtual_price: item.virtual_price,
         global_limit: item.global_limit,
         user_limit: item.user_limit,
-        counted: !item.limits.is_empty(),
+        limits: item.limits.clone(),
         conditions: item.conditions.clone(),
         included_in: part.included_in.clone(),
     })

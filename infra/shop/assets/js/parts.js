@@ -29,7 +29,10 @@ export function hindrance(item) {
   if (!item.is_unavailable) return "";
   if (item.unavailable_because) return item.unavailable_because;
   if (item.isOwned) return t("hindrance.owned");
-  if (item.available_again_at) return t("hindrance.not_yet", moment(utc(item.available_again_at)));
+  if (item.available_again_at) {
+    const isBought = left(item) === 0 || isFull(item.quantityUserLimit, item.quantityUserCurrentLimit);
+    return t(isBought ? "hindrance.again" : "hindrance.not_yet", moment(utc(item.available_again_at)));
+  }
   if (!item.active) return t("hindrance.inactive");
   return left(item) === 0 ? t("hindrance.sold_out") : t("hindrance.limit");
 }

@@ -100,6 +100,7 @@ export default {
   "gift_hint.bedrock": "A player's name, if it is a gift; Bedrock: {0}Name",
   "goal": "{0} of {1}",
   "goals": "Goals",
+  "hindrance.again": "Available again from {0}.",
   "hindrance.inactive": "Not on sale now.",
   "hindrance.limit": "You have as many of these as one player may have.",
   "hindrance.not_yet": "On sale from {0}.",

@@ -129,7 +129,7 @@ fn check_limits(
         return Err(LineRefusal::AlreadySubscribed);
     }
     check_parts(inputs, published, line, buyer)?;
-    if let Some(hindrance) = of_line(item, line, inputs.terms.sold, inputs.owner) {
+    if let Some(hindrance) = of_line(item, line, inputs.terms, inputs.owner) {
         return Err(LineRefusal::Hindered(hindrance));
     }
     check_apart(inputs, published, line)?;
