@@ -91,8 +91,8 @@ impl Telling {
         let is_all = after.order.status == OrderStatus::Refunded;
         let refund = refund(before, after);
         // What its last line gave back was told with that.
-        let had_units = before.order.lines.iter().any(|line| line.renewal || line.units() > 0);
-        if refund.amount == Money::ZERO && !(is_all && had_units) {
+        let was_told = before.effects.line_refunds > 0 && before.order.lines.iter().all(|line| line.units() == 0);
+        if refund.amount == Money::ZERO && (!is_all || was_told) {
             return Ok(None);
         }
         let of = after.order.internal_id.as_str();
