@@ -4,7 +4,7 @@
 type Word = (&'static str, &'static str);
 
 /// Words at any place that does not know them.
-const ANYWHERE: [Word; 8] = [
+const ANYWHERE: [Word; 7] = [
     ("gift_card", GIFT_CARD),
     ("role", ROLES),
     ("roles", ROLES),
@@ -12,10 +12,6 @@ const ANYWHERE: [Word; 8] = [
     ("creators", SHARE),
     ("languages", LANGUAGES),
     ("translations", LANGUAGES),
-    (
-        "notify",
-        "nobody is told of a sale; meanwhile look at `storectl status`, or let a command of every sale say it in the game",
-    ),
 ];
 /// Words of a goal, which only counts today.
 const OF_GOALS: [&str; 6] = ["commands", "items", "categories", "until", "repeat", "notice"];

@@ -198,6 +198,7 @@ pub async fn erase(at: &Deployment, console: &Console, options: &EraseUser) -> O
     stopped += erase::stop_commands(db, clock, &player).await.map_err(|error| unknown(error.into()))?;
     ended += subscription::end_all(at, id).await.map_err(unknown)?;
     let names = erase_names(db, id).await.map_err(|error| unknown(error.into()))?;
+    erase::erase_notices(db, &player).await.map_err(|error| unknown(error.into()))?;
     let mut text = ok!("User {id} is erased; orders stay, without an account that could see them.");
     if ended > 0 {
         _ = write!(text, "\n{ended} subscriptions are ended at the payment provider.");

@@ -20,6 +20,7 @@ pub mod held;
 pub mod limits;
 pub mod line_refund;
 pub mod missing;
+pub mod notice;
 pub mod order;
 pub mod ownership;
 pub mod patrons;

@@ -30,6 +30,11 @@ pub fn merged<K: Ord>(lines: &[OrderLine], key: impl Fn(&OrderLine) -> Option<K>
     merged
 }
 
+/// How many units of all lines were refunded by themselves.
+pub fn returned_units(order: &Order) -> u64 {
+    order.lines.iter().map(|line| u64::from(line.returned)).sum()
+}
+
 pub fn users(order: &Order) -> BTreeSet<UserId> {
     order.lines.iter().filter_map(|line| line.recipient).chain(order.moved_to).chain(order.owner).collect()
 }

@@ -57,6 +57,7 @@
 //! | the texts that run when an item of an account ends | `EXPIRY#user` | `ITEM#`*item*`#`*hash* | BatchGet, Put in transactions |
 //! | what owners are told of, by the second it is due | `NOTICES` | *seconds*`#`*id* | Query; Put and Delete in transactions |
 //! | notices that every target knows, or that wait for the owner, by state | `NOTICES` | *state*`#`*seconds*`#`*id* | Query; Put and Delete in transactions |
+//! | the notice that was written last of something that lasts, such as a silent server | `NOTICES` | `TOLD#`*what* | Put in transactions |
 //! | the next integer id of a kind | `SEQ#kind` | `SEQ` | Update |
 
 mod delivery;
@@ -394,6 +395,11 @@ pub fn notice_sent(at: i64, id: &str) -> Key {
 /// A notice that is tried no more until the owner says so, by the second at which it happened (since 1970 UTC).
 pub fn notice_waiting(at: i64, id: &str) -> Key {
     key(notices(), &format!("WAITING#{}#{id}", second_text(at)))
+}
+
+/// The notice that was written last of something that lasts, or comes again.
+pub fn notice_told(what: &str) -> Key {
+    key(notices(), &format!("TOLD#{what}"))
 }
 
 /// The counter from which a kind's integer ids are taken.

@@ -1,6 +1,7 @@
 //! `store.yaml`: the site and what holds for all of it.
 
 use super::content::{CommandFile, LinkFile};
+use super::notify::NotifyFile;
 use super::scalar::{At, Decimal, yes};
 use super::shop::ShopFile;
 use schemars::JsonSchema;
@@ -106,6 +107,9 @@ pub struct StoreFile {
     /// The patrons list.
     #[serde(default)]
     pub patrons: PatronsFile,
+    /// The places where the owner is told of sales and troubles (rules.md, "Notices").
+    #[serde(default)]
+    pub notify: Vec<NotifyFile>,
     /// Servers that items can be delivered to.
     #[serde(default)]
     pub servers: Vec<ServerFile>,

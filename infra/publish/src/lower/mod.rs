@@ -11,6 +11,7 @@ mod item;
 mod item_reader;
 mod likely;
 mod limits;
+mod notify;
 mod payments;
 mod prices;
 mod sales;

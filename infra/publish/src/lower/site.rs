@@ -2,6 +2,7 @@
 
 use super::content::announcement;
 use super::currencies::{check_code, currencies};
+use super::notify::targets;
 use super::payments::payments;
 use super::text::{check_image, check_link, check_name};
 use super::{amount, check_id, money};
@@ -97,7 +98,7 @@ pub(super) fn site(file: &StoreFile, report: &mut Report) -> Site {
         ban_on_dispute: file.on_dispute.ban,
         delivery,
         sales: Vec::new(),
-        notify: Vec::new(),
+        notify: targets(&file.notify, report),
     };
     let patronage = patronage(&file.patrons, &file.currency.code, digits, report);
     let (time_zone, images) = (time_zone(file, report), BTreeSet::new());

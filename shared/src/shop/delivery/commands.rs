@@ -139,6 +139,34 @@ pub async fn open(
     db.query_first(&keys::queue(server), (&first, &last), most, |row| noted(decode_queued(row))).await
 }
 
+/// At most `most` commands of [`open`] that the owner was not told of. As [`due`].
+pub async fn untold(
+    db: &Db,
+    server: ServerId,
+    state: CommandState,
+    until: i64,
+    most: usize,
+) -> Result<Vec<Queued>, StoreError> {
+    let (first, last) = keys::open_commands(state, until);
+    let untold = |row: Row| match noted(row.clone().live_found::<Mark>())? {
+        Mark { told: true } => None,
+        Mark { told: false } => noted(decode_queued(row)),
+    };
+    db.query_first(&keys::queue(server), (&first, &last), most, untold).await
+}
+
+/// The write that notes on a row of a queue that the owner was told of its command, unless that is noted.
+pub fn set_told(place: &Key) -> Write {
+    let write = Write::update(place.clone(), "SET told = :yes").only_if_present();
+    write.and_if("attribute_not_exists(told)").flag(":yes", true)
+}
+
+#[derive(Deserialize)]
+struct Mark {
+    #[serde(default)]
+    told: bool,
+}
+
 /// Reads a row of a queue.
 pub fn decode_queued(row: Row) -> Result<Queued, StoreError> {
     let key = row.key()?;

@@ -51,6 +51,7 @@ pub use season::{SeasonOrder, give_season, preview_season, season_orders};
 pub use servers::{ServerKey, add_key, revoke_key, server_of};
 pub use sweep::{READY_TOO_LONG, SILENT_TOO_LONG, ServerHealth, measure, sweep_servers};
 pub use words::{Answer, Report, ReportedOutcome, delivered, executed, validated};
+pub(in crate::shop) use write::in_transactions;
 pub use write::place_of;
 
 use crate::table::{Rows, StoreError};

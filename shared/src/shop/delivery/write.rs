@@ -101,7 +101,7 @@ pub(super) async fn write_all(db: &Db, decided: Vec<Decided>) -> Result<(), Stor
 }
 
 /// Divides writes that belong together into transactions.
-pub(super) fn in_transactions<T>(parts: Vec<(T, Vec<Write>)>, most: usize) -> Vec<(Vec<T>, Vec<Write>)> {
+pub(in crate::shop) fn in_transactions<T>(parts: Vec<(T, Vec<Write>)>, most: usize) -> Vec<(Vec<T>, Vec<Write>)> {
     let mut all: Vec<(Vec<T>, Vec<Write>)> = Vec::new();
     for (thing, writes) in parts {
         match all.last_mut().filter(|(_, last)| last.len() + writes.len() <= most) {

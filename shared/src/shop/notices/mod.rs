@@ -1,15 +1,45 @@
 //! What owners are told of: its rows (rules.md, "Notices").
 
-use crate::model::{About, Notice, NoticeEvent};
+pub(in crate::shop) mod of_commands;
+pub(in crate::shop) mod of_orders;
+pub(in crate::shop) mod of_stock;
+
+use crate::model::{About, Notice, NoticeEvent, NoticeTarget};
 use crate::table::StoreError;
 use crate::table::codec::encode_live;
 use crate::table::keys;
 use crate::table::transaction::Write;
+use serde::Serialize;
 use std::collections::BTreeMap;
+
+/// Whether one of the targets is told of an event.
+pub fn tells(targets: &[NoticeTarget], event: NoticeEvent) -> bool {
+    targets.iter().any(|target| target.events.contains(&event))
+}
 
 /// The write of a notice, for the transaction of what it tells of. It is sent in the next minute.
 pub fn put(event: NoticeEvent, id: String, at: i64, about: About) -> Result<Write, StoreError> {
     let key = keys::notice_due(at, &id);
     let notice = Notice { id, event, at, about, targets: BTreeMap::new() };
     Ok(Write::put(key.clone(), encode_live(&key, &notice)?))
+}
+
+/// The writes of a notice of something that lasts, on the condition that it is not the last one that was written of `what`.
+pub(in crate::shop) fn put_once(
+    what: &str,
+    event: NoticeEvent,
+    id: String,
+    at: i64,
+    about: About,
+) -> Result<Vec<Write>, StoreError> {
+    let key = keys::notice_told(what);
+    let told = encode_live(&key, &Told { notice: &id })?;
+    let mark = Write::put(key, told).only_if("attribute_not_exists(#notice) OR #notice <> :notice");
+    let mark = mark.name("#notice", "notice").text(":notice", &id);
+    Ok(vec![mark, put(event, id, at, about)?])
+}
+
+#[derive(Serialize)]
+struct Told<'a> {
+    notice: &'a str,
 }

@@ -17,6 +17,7 @@ use crate::rules::ownership::with_terms;
 use crate::rules::payment::PaidPeriod;
 use crate::shop::accounts::{self, bans, names};
 use crate::shop::delivery::follow_or_leave;
+use crate::shop::notices::of_stock;
 use crate::shop::payments::cards::hash_of;
 use crate::shop::statistics::catch_up;
 use crate::shop::stock::addresses;
@@ -165,6 +166,7 @@ pub(in crate::shop) async fn plan(db: &Db, before: &StoredOrder, step: &Step<'_>
     others.extend(before.due_rows(order.effects.due)?);
     others.extend(step.intent.map(|intent| Payment::put(&order.order, intent)).transpose()?);
     others.extend(cart);
+    others.extend(inputs.telling.changed(before, &order, step.now)?);
     // What is known of the buyer's address follows, and the order forgets it.
     let counted = before.address().and_then(|address| Some((&address.hash, address.counted?)));
     others.extend(counted.and_then(|(hash, price)| {
@@ -321,7 +323,8 @@ pub(in crate::shop) async fn after(db: &Db, clock: &dyn Clock, stored: &StoredOr
 pub(in crate::shop) async fn after_at_once(db: &Db, clock: &dyn Clock, stored: StoredOrder) -> StoredOrder {
     let id = &stored.order.internal_id;
     // Boxed, as what a command awaits nests deeper than the compiler follows.
-    let followed = [Box::pin(after(db, clock, &stored)).await, Box::pin(catch_up(db, id)).await.map(drop)];
+    let told = Box::pin(of_stock::tell(db, std::slice::from_ref(id), clock.seconds())).await;
+    let followed = [told, Box::pin(after(db, clock, &stored)).await, Box::pin(catch_up(db, id)).await.map(drop)];
     for error in followed.into_iter().filter_map(Result::err) {
         tracing::warn!(order = %id, %error, "left to the sweep");
     }

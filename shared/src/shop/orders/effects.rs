@@ -17,6 +17,7 @@ use crate::rules::limits;
 use crate::rules::order::{by_item, less_returned, users as users_of};
 use crate::rules::ownership::{Share, shares};
 use crate::shop::accounts::users;
+use crate::shop::notices::of_orders::Telling;
 use crate::shop::stock::ledgers::{self, Ends, LedgerChange, Times};
 use crate::shop::{carts, codes, stock};
 use crate::table::transaction::Write;
@@ -45,6 +46,8 @@ pub(in crate::shop) struct OrderInputs {
     pub(in crate::shop) has_address: bool,
     /// The key of the hashes of banned cards, if there are any.
     pub(in crate::shop) card_salt: Option<String>,
+    /// Who is told of the order.
+    pub(in crate::shop) telling: Telling,
 }
 
 impl OrderInputs {
@@ -78,8 +81,13 @@ impl OrderInputs {
             Some((code, user)) => codes::take_uses(&mut rows, code, user)?,
             None => CouponUses::default(),
         };
+        let mut users: BTreeMap<UserId, _> =
+            of_order.iter().filter_map(|user| Some((*user, rows.take(&keys::user(*user))?))).collect();
+        let exist = users.keys().copied().collect();
+        let player = order.order.player().and_then(|player| users.remove(&player));
         Ok(Self {
-            users: of_order.iter().copied().filter(|user| rows.take(&keys::user(*user)).is_some()).collect(),
+            users: exist,
+            telling: Telling::new(&config, player),
             ledgers: ledgers::take_existing(&mut rows, of_order.iter().copied())?,
             items,
             counted,

@@ -22,8 +22,11 @@ use std::collections::BTreeSet;
 /// How many seconds an order's date may be ahead of our clock.
 const CLOCK_SKEW: i64 = 300;
 
+/// An order that is older in seconds is recorded late, and tells the owner nothing.
+const TOLD_OF: i64 = 86_400;
+
 /// The most recipients of an order's gifts: each takes two of the hundred writes of a transaction.
-const MAX_RECIPIENTS: usize = 20;
+const MAX_RECIPIENTS: usize = 18;
 
 /// A checkout that was paid at a provider and whose order is missing.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -143,6 +146,9 @@ pub async fn record(db: &Db, clock: &dyn Clock, new: NewOrder) -> Result<Recorde
         writes.insert(0, draft.put_new()?.into());
         writes.extend(OwnedOrder::put(&draft.order)?.map(Guarded::from));
         writes.extend(draft.intent().map(|intent| Payment::put(&draft.order, intent)).transpose()?.map(Guarded::from));
+        if draft.order.status == OrderStatus::Paid && draft.order.created_at > clock.seconds() - TOLD_OF {
+            writes.extend(inputs.telling.paid(&draft, clock.seconds())?.map(Guarded::from));
+        }
         send_guarded(db, writes).await??;
         Ok(Recorded { stored: after_at_once(db, clock, draft).await, already: false, unguarded })
     })

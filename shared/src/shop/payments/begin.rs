@@ -13,6 +13,7 @@ use crate::rules::payment_methods::offered;
 use crate::rules::pricing::Buyer;
 use crate::shop::accounts::{logins, users};
 use crate::shop::carts::{self, CartContext, LoadedCart};
+use crate::shop::notices::of_orders::Telling;
 use crate::shop::orders::effects::{OrderInputs, spent, take_codes, to_check};
 use crate::shop::orders::owned_orders::OwnedOrder;
 use crate::shop::orders::refusal::{Guarded, Limit, Needed, OrderRefusal, OwnedLimit};
@@ -176,6 +177,7 @@ pub(super) fn inputs(loaded: &LoadedCart, lines: &[PricedLine<'_>], recipients: 
         delivery: loaded.context.active.config.delivery.clone(),
         has_address: false,
         card_salt: None,
+        telling: Telling::default(),
     }
 }
 

@@ -14,6 +14,7 @@ use crate::model::{
 use crate::rules::dispute::{decisive, is_older, is_taken_back, takes_back};
 use crate::rules::payment::{Decision, Origin, PaymentState, Progress, decide, is_own, new_facts, origin, tax_of};
 use crate::shop::accounts::bans;
+use crate::shop::notices::of_orders::Telling;
 use crate::shop::orders::change::{Step, after, complete, give_up, must_change, write_paid};
 use crate::shop::orders::{self, OrderRefusal, StoredOrder};
 use crate::shop::subscriptions::of_orders::end;
@@ -346,7 +347,9 @@ async fn note(db: &Db, clock: &dyn Clock, stored: &StoredOrder, dispute: &Disput
     } else {
         stored.with_answers(own.also(", answers = :answers"), &answers)?
     };
-    let writes: Vec<Write> = own.into_iter().chain(others).chain(paid).chain(ended).collect();
+    let telling = Telling::read(db, &stored.order).await?;
+    let told = telling.disputed(stored, (&dispute.id, &dispute.state), clock.seconds())?;
+    let writes: Vec<Write> = own.into_iter().chain(others).chain(paid).chain(ended).chain(told).collect();
     Ok(send(db, writes).await?)
 }
 

@@ -126,6 +126,9 @@ async fn write(
     writes.extend(give_back_units(stored, after, &inputs));
     let [before, then] = [&stored.order, after].map(|order| less_returned(order, &stored.effects));
     writes.extend(change_ledgers(&before, &then, &inputs.ledgers, now));
+    if refund_to == stored.effects.refund_to {
+        writes.extend(inputs.telling.returned(stored, &after.lines, now)?);
+    }
     Ok(send(db, writes).await?)
 }
 

@@ -11,6 +11,7 @@ use crate::model::{OrderEffects, OrderStatus, RefundAttempt, RefundOutcome, Refu
 use crate::rules::order::{less_returned, users};
 use crate::rules::payment::{Origin, PaymentState, origin};
 use crate::rules::refund::{NextStep, SENDABLE, next_step};
+use crate::shop::notices::of_orders::Telling;
 use crate::shop::orders::change::{Step, give_up, must_change};
 use crate::shop::orders::effects::change_ledgers;
 use crate::shop::orders::{Payment, StoredOrder};
@@ -113,6 +114,12 @@ pub(super) async fn refund_in_part(
     let mut writes: Vec<Write> = stored.set_refunded(refunds, clock.seconds())?;
     let after = OrderEffects { refunded: refunds.refunded, ..stored.effects.clone() };
     writes.extend(take_off(db, stored, &after, clock.seconds()).await?);
+    if refunds.refunded > stored.effects.refunded {
+        let effects = OrderEffects { failed_refunds: refunds.failed, ..after };
+        let after = StoredOrder { order: stored.order.clone(), effects };
+        let telling = Telling::read(db, &stored.order).await?;
+        writes.extend(telling.refunded(stored, &after, clock.seconds())?);
+    }
     send(db, writes).await?;
     report(stored, refunds);
     Ok(())

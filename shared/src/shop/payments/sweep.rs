@@ -14,6 +14,7 @@ use crate::clock::Clock;
 use crate::deadline::{self, Stop};
 use crate::model::{InternalId, Order, OrderStatus};
 use crate::shop::delivery::{follow, sweep_servers};
+use crate::shop::notices::{of_commands, of_stock};
 use crate::shop::orders::change::clear_cart;
 use crate::shop::orders::unfinished::{self, Due, DueRow};
 use crate::shop::statistics::{AT_ONCE, catch_up_all};
@@ -92,8 +93,9 @@ impl<P: Provider> Desk<'_, Option<&P>> {
 /// Looks at the game servers of the store.
 async fn servers(db: &Db, clock: &dyn Clock) -> Result<(), StoreError> {
     let active = published::read_active_version(db).await?.unwrap_or_default();
-    let servers = active.config.delivery.servers;
-    sweep_servers(db, clock, servers.iter().map(|server| server.id)).await
+    let servers = &active.config.delivery.servers;
+    let swept = sweep_servers(db, clock, servers.iter().map(|server| server.id)).await;
+    of_commands::tell(db, clock, &active.config).await.and(swept)
 }
 
 fn overdue(rows: &[DueRow], now: i64) -> usize {
@@ -157,12 +159,12 @@ impl Tally {
     async fn count(&mut self, db: &Db, clock: &dyn Clock, stop: Stop) {
         while !self.uncounted.is_empty() && !stop.has_come() {
             let part: Vec<DueRow> = self.uncounted.drain(..self.uncounted.len().min(AT_ONCE)).collect();
-            if counted(db, &part).await.is_ok() {
+            if counted(db, clock, &part).await.is_ok() {
                 self.swept.done += part.len();
                 continue;
             }
             for row in part {
-                let outcome = match counted(db, std::slice::from_ref(&row)).await {
+                let outcome = match counted(db, clock, std::slice::from_ref(&row)).await {
                     Ok(()) => Outcome::Done,
                     Err(error) => failed(db, clock, &row, error, stop).await,
                 };
@@ -172,8 +174,9 @@ impl Tally {
     }
 }
 
-async fn counted(db: &Db, rows: &[DueRow]) -> Result<(), SettleError> {
+async fn counted(db: &Db, clock: &dyn Clock, rows: &[DueRow]) -> Result<(), SettleError> {
     let ids: Vec<InternalId> = rows.iter().filter_map(|row| row.order().cloned()).collect();
+    of_stock::tell(db, &ids, clock.seconds()).await?;
     catch_up_all(db, &ids).await?;
     Ok(())
 }

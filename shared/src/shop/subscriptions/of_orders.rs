@@ -10,9 +10,10 @@ use crate::rules::subscription::{
     access_until, cancelled, paid, rank_of, replaced, replaced_by, resumed, settled, with_entry,
 };
 use crate::shop::accounts::users;
-use crate::shop::orders::StoredOrder;
+use crate::shop::notices::of_orders as notices;
 use crate::shop::orders::change::SetStatusError;
 use crate::shop::orders::refusal::OrderRefusal;
+use crate::shop::orders::{StoredOrder, active_version};
 use crate::shop::subscriptions;
 use crate::table::transaction::Write;
 use crate::table::{Db, StoreError, keys, read_live};
@@ -189,8 +190,14 @@ pub(in crate::shop) async fn write(
     now: i64,
 ) -> Result<Vec<Write>, StoreError> {
     let mut writes = subscriptions::put(Some(read), next.clone())?;
-    if let Some(user) = read_live::<User>(db, &keys::user(next.user)).await? {
-        writes.push(of_user(&user, std::slice::from_ref(next), None, now)?);
+    let active = async { if notices::cancels(read, next) { active_version(db).await.map(Some) } else { Ok(None) } };
+    let key = keys::user(next.user);
+    let (user, active) = tokio::try_join!(read_live::<User>(db, &key), active)?;
+    if let Some(user) = &user {
+        writes.push(of_user(user, std::slice::from_ref(next), None, now)?);
+    }
+    if let Some(active) = active {
+        writes.extend(notices::cancelled(&active.config, (read, next), user.as_ref(), now)?);
     }
     Ok(writes)
 }

@@ -2,18 +2,18 @@
 //! repeat of the user is removed by [`crate::shop::orders`].
 
 use crate::clock::Clock;
-use crate::model::{Cart, Command, CommandId, InternalId, Referral, UserId, UserName};
+use crate::model::{About, Cart, Command, CommandId, InternalId, Notice, Referral, UserId, UserName};
 use crate::rules::erase::ErasedPlayer;
 use crate::shop::accounts::names::{self, NameRow};
 use crate::shop::codes;
 use crate::shop::delivery::{StopReason, place_of, stop};
 use crate::shop::orders::StoredOrder;
 use crate::table::bulk::{all, delete_each, each};
-use crate::table::codec::{Row, decode_live, key_of};
+use crate::table::codec::{Row, decode_live, encode_live, key_of};
 use crate::table::keys::{self, Key, prefix};
 use crate::table::single::{apply, apply_all};
 use crate::table::transaction::Write;
-use crate::table::{Db, StoreError};
+use crate::table::{Db, StoreError, TURNS, in_turns};
 use std::collections::BTreeSet;
 
 /// Orders and carts with a player who is to be erased.
@@ -94,6 +94,60 @@ pub async fn stop_commands(db: &Db, clock: &dyn Clock, player: &ErasedPlayer) ->
     let ids: Vec<CommandId> = commands.iter().filter(|command| is_about(command)).map(|command| command.id).collect();
     delete_each(db, gone.into_iter(), &|_| {}).await?;
     stop(db, clock, &ids, StopReason::Erased).await
+}
+
+/// Removes an erased player's names from what owners are told of, whether it waits or is kept; a name may have been another player's,
+/// who is not named any more then either. Notices that the sender moves at the same time are looked at again. Returns how many
+/// had one.
+pub async fn erase_notices(db: &Db, player: &ErasedPlayer) -> Result<usize, StoreError> {
+    let names: BTreeSet<String> = player.names.iter().map(|name| name.to_string().to_lowercase()).collect();
+    in_turns(TURNS, || async {
+        let mut erased = 0;
+        for row in db.query(&keys::notices()).await? {
+            let key = row.key()?;
+            // The marks of what was told have no name.
+            let Ok(notice) = row.live::<Notice>(&key) else { continue };
+            let mut without = notice.clone();
+            without_names(&mut without.about, &names);
+            if without == notice {
+                continue;
+            }
+            let write = Write::put(key.clone(), encode_live(&key, &without)?).only_if_present();
+            if !apply(db, write).await? {
+                return Err(StoreError::Contended);
+            }
+            erased += 1;
+        }
+        Ok(erased)
+    })
+    .await
+}
+
+/// Removes names, in lower case, from the subject of a notice.
+fn without_names(about: &mut About, names: &BTreeSet<String>) {
+    let is_named = |name: &str| names.contains(&name.to_lowercase());
+    let clear = |name: &mut String| {
+        if is_named(name) {
+            name.clear();
+        }
+    };
+    match about {
+        About::Order(order) => {
+            clear(&mut order.player);
+            for line in &mut order.lines {
+                line.gift_to.take_if(|name| is_named(name));
+            }
+        }
+        About::Subscription(subscription) => clear(&mut subscription.player),
+        About::Command(command) => {
+            for text in [&mut command.text, &mut command.answer] {
+                if names.iter().any(|name| has_name(&text.to_lowercase(), name)) {
+                    text.clear();
+                }
+            }
+        }
+        About::Item { .. } | About::Goal(_) | About::Server { .. } | About::Day(_) => {}
+    }
 }
 
 /// Whether a text has a name, and not only as a part of a word. The code of a colour, such as `&6`, may be before it.

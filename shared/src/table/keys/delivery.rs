@@ -14,10 +14,12 @@ pub fn is_order(key: &Key) -> bool {
 }
 
 /// Whether a key is that of something brief, which a backup leaves out and a restore does not bring back: requests of an
-/// address, chat logins, leases, and logins in the game.
+/// address, chat logins, leases, logins in the game, and what owners are told of.
 pub fn is_brief(key: &Key) -> bool {
     use super::prefix::{CHAT, LEASE, LOGIN, RATE};
-    [RATE, CHAT, LEASE, LOGIN].iter().any(|kind| key.pk.starts_with(kind)) || key.pk == pending_logins()
+    [RATE, CHAT, LEASE, LOGIN].iter().any(|kind| key.pk.starts_with(kind))
+        || key.pk == pending_logins()
+        || key.pk == super::notices()
 }
 
 pub fn command(id: CommandId) -> Key {

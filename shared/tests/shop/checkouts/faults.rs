@@ -3,6 +3,7 @@
 
 use crate::at_provider::{AWAY, LOST, REFUSED};
 use crate::books::{assert_none_payable, assert_quiet};
+use crate::notices::{assert_notices, tell};
 use crate::shop::{FIVE, FREE, Instance, PLAIN, Refused, Shop, TWENTY, TWO_EACH, VIRTUAL, gift, line};
 use shared::model::{InternalId, Money, OrderStatus};
 use shared::rules::checkout::CheckoutRefusal;
@@ -78,6 +79,7 @@ impl Database {
 }
 
 async fn prepare(shop: &Shop, flow: Flow) {
+    tell(&shop.db).await;
     shop.set_virtual_balance(1, 60).await;
     let lines = match flow {
         Flow::Free => vec![line(1, FIVE, 2), line(2, VIRTUAL, 1), line(3, FREE, 1)],
@@ -163,6 +165,7 @@ async fn assert_finished(shop: &Shop, note: &str) {
     }
     assert_quiet(shop).await;
     assert_none_payable(shop).await;
+    assert_notices(&shop.db, note).await;
     let payments = shop.payments().await;
     for stored in shop.orders().await {
         let state = payments.iter().find(|state| state.order.as_ref() == Some(&stored.order.internal_id));

@@ -1,6 +1,7 @@
 //! Any order of what happens to a subscription ends with one order per paid invoice, with access exactly while it is paid or
 //! in grace, with nothing renewed after the end, and with the money that the provider says.
 
+use crate::notices::{assert_notices, tell};
 use crate::shop::{DAY, Shop};
 use crate::subscribers::{BUYER, GRACE};
 use proptest::prelude::*;
@@ -84,6 +85,7 @@ fn any_order_of_events_ends_as_the_provider_says() {
 
 async fn history(steps: &[Step]) -> Result<(), TestCaseError> {
     let mut shop = Shop::open_subscriptions().await;
+    tell(&shop.db).await;
     // From the first sweep on no event is lost for good.
     shop.sweep_and_run().await;
     let mut first = shop.subscribe().await;
@@ -153,6 +155,7 @@ async fn all_agree(shop: &mut Shop, first: &InternalId) -> Result<(), TestCaseEr
     shop.clock.advance(std::time::Duration::from_mins(10));
     shop.sweep_and_run().await;
     let orders = shop.orders().await;
+    assert_notices(&shop.db, "any order of events").await;
     // What concerns an older subscription takes what a later one gives, and of an erased account nothing is asked to run.
     let is_undisturbed =
         all.iter().all(|(_, one)| one.first == *first || own(&orders, &one.id).all(is_good)) && !shop.is_erased().await;

@@ -2,10 +2,13 @@
 
 use super::game_server::Trouble;
 use super::shop::{Shop, bought};
+use crate::notices::{ids, tell, told};
 use serde_json::json;
-use shared::model::{CommandId, ServerId};
+use shared::model::{About, CommandId, NoticeEvent, ServerId};
 use shared::shop::delivery::leases::Lease;
-use shared::shop::delivery::{add_key, poll, revoke_key, sweep_servers, validated};
+use shared::shop::delivery::{
+    Report, ReportedOutcome, add_key, executed, poll, retry, revoke_key, sweep_servers, validated,
+};
 use shared::table::bulk::write_each;
 use shared::table::codec::encode_live;
 use shared::table::transaction::{Write, send};
@@ -86,4 +89,76 @@ async fn what_cannot_be_read_keeps_no_server_from_being_measured_and_is_counted(
     assert_eq!(noted, [ServerFigures { server: SERVER, oldest_ready: Some(0), silence: Some(0), undecided: 0 }]);
     let (_, rows) = unreadable_rows(sweep_servers(&shop.store.db, shop.clock(), servers())).await;
     assert_eq!(rows, 2);
+}
+
+#[tokio::test]
+async fn the_owner_is_told_once_of_what_was_refused_or_given_up_whatever_cannot_be_read() {
+    let shop = Shop::open(vec![bought("say {player}"), bought("give {player} 1")]).await;
+    tell(shop.db()).await;
+    let server = shop.game_server(1).await;
+    let order = shop.buy("a").await;
+    let rows = poll(shop.db(), shop.clock(), &server.key, None).await.unwrap();
+    let ids_of: Vec<_> = rows.iter().map(|row| row.id).collect();
+    validated(shop.db(), shop.clock(), &server.key, &ids_of).await.unwrap();
+    let output = "Unknown command".to_owned();
+    let refused = Report { id: ids_of[0], outcome: ReportedOutcome::Refused, output };
+    executed(shop.db(), shop.clock(), &server.key, &[refused]).await.unwrap();
+    shop.wait(400);
+    let now = shop.clock().seconds();
+    let row = encode_live(
+        &keys::open_command(SERVER, shared::model::CommandState::Refused, now - 9, ids_of[1]),
+        &json!({ "command": 1 }),
+    );
+    write_each(&shop.store.db, [row].into_iter(), &|_| ()).await.unwrap();
+    shop.sweep_for(3).await;
+    let all = told(shop.db()).await;
+    let of_commands: Vec<_> = all
+        .iter()
+        .filter_map(|notice| match &notice.about {
+            About::Command(command) => Some((notice.event, command.text.as_str(), command.answer.as_str())),
+            _ => None,
+        })
+        .collect();
+    let texts: Vec<String> = shop.commands(&order).await.into_iter().map(|command| command.text).collect();
+    assert_eq!(
+        of_commands,
+        [
+            (NoticeEvent::GaveUp, texts[1].as_str(), ""),
+            (NoticeEvent::RefusedCommand, texts[0].as_str(), "Unknown command")
+        ]
+    );
+    // It is sent again, and refused again.
+    retry(&shop.store.db, shop.clock(), ids_of[0]).await.unwrap();
+    let again = poll(shop.db(), shop.clock(), &server.key, None).await.unwrap()[0].id;
+    let refused = Report { id: again, outcome: ReportedOutcome::Refused, output: String::new() };
+    executed(shop.db(), shop.clock(), &server.key, &[refused]).await.unwrap();
+    shop.sweep_for(2).await;
+    assert_eq!(ids(shop.db(), NoticeEvent::RefusedCommand).await.len(), 2);
+}
+
+#[tokio::test]
+async fn a_silent_server_is_told_of_once_until_it_polls_and_one_that_never_polled_not() {
+    let shop = Shop::open(vec![bought("say {player}")]).await;
+    tell(shop.db()).await;
+    let silent = async || ids(shop.db(), NoticeEvent::SilentServer).await.len();
+    let mut server = shop.game_server(1).await;
+    shop.buy("a").await;
+    shop.wait(10_000);
+    shop.sweep().await;
+    assert_eq!(silent().await, 0, "it never polled");
+    server.round(&shop, Trouble::default()).await;
+    shop.wait(10_000);
+    shop.sweep().await;
+    assert_eq!(silent().await, 0, "nothing waits");
+    shop.buy("b").await;
+    shop.sweep_for(3).await;
+    assert_eq!(silent().await, 1);
+    server.round(&shop, Trouble::default()).await;
+    shop.buy("c").await;
+    shop.wait(1_000);
+    shop.sweep().await;
+    assert_eq!(silent().await, 1, "it is not silent for long enough");
+    shop.wait(1_000);
+    shop.sweep_for(2).await;
+    assert_eq!(silent().await, 2);
 }

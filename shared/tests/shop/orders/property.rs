@@ -1,5 +1,6 @@
 //! Any sequence of recording orders and changing their status results in what the orders add up to.
 
+use crate::notices::{assert_notices, tell};
 use crate::shop::{BOTH, DAY, FIVE, GONE, PLAIN, Shop, TWO_EACH, code, id, paid};
 use proptest::prelude::*;
 use shared::model::{GiftCardPayment, Money, OrderStatus, UserId};
@@ -53,6 +54,7 @@ fn some_step() -> impl Strategy<Value = Step> {
 /// Takes every step; `broken` are places among all calls at which one fails.
 async fn play(steps: Vec<Step>, broken: Vec<usize>) {
     let shop = Shop::open().await;
+    tell(&shop.db).await;
     let failing = shop.with_faults(move |place, _| {
         let after = place % 2 == 1;
         broken.contains(&place).then_some(if after { Fault::ResponseLost } else { Fault::Internal })
@@ -77,6 +79,7 @@ async fn play(steps: Vec<Step>, broken: Vec<usize>) {
     let finished = finish_statistics(&shop.db).await.unwrap();
     assert!(finished.left.is_empty());
     shop.assert_sums().await;
+    assert_notices(&shop.db, "any sequence").await;
 }
 
 proptest! {
