@@ -57,6 +57,7 @@
 //! | the texts that run when an item of an account ends | `EXPIRY#user` | `ITEM#`*item*`#`*hash* | BatchGet, Put in transactions |
 //! | what owners are told of, by the second it is due | `NOTICES` | *seconds*`#`*id* | Query; Put and Delete in transactions |
 //! | notices that every target knows, or that wait for the owner, by state | `NOTICES` | *state*`#`*seconds*`#`*id* | Query; Put and Delete in transactions |
+//! | a target of notices that takes nothing for a time | `NOTICES` | `TARGET#`*name* | Query; Put in transactions |
 //! | the next integer id of a kind | `SEQ#kind` | `SEQ` | Update |
 
 mod delivery;
@@ -394,6 +395,16 @@ pub fn notice_sent(at: i64, id: &str) -> Key {
 /// A notice that is tried no more until the owner says so, by the second at which it happened (since 1970 UTC).
 pub fn notice_waiting(at: i64, id: &str) -> Key {
     key(notices(), &format!("WAITING#{}#{id}", second_text(at)))
+}
+
+/// A target of notices that takes nothing for a time.
+pub fn paused_target(name: &str) -> Key {
+    key(notices(), &format!("TARGET#{name}"))
+}
+
+/// The first and the last sort key of notices in a state, or of targets; of notices that are not finished with `None`.
+pub fn notices_of(state: Option<&str>) -> (String, String) {
+    state.map_or_else(|| ("0".to_owned(), ":".to_owned()), |state| (format!("{state}#"), format!("{state}#~")))
 }
 
 /// The counter from which a kind's integer ids are taken.

@@ -10,6 +10,7 @@ mod checkouts;
 mod contention;
 mod delivery;
 mod fixture;
+mod notices;
 mod orders;
 mod shop;
 mod subscribers;

@@ -1,0 +1,419 @@
+//! The texts of notices: which words each event has, and what they are filled with (rules.md, "Notices").
+//!
+//! `{player}` and its like are words, `{{` is a brace. What is filled in is never read again.
+
+use crate::model::{About, Money, Notice, NoticeEvent, NoticeLine, NoticeOrder};
+use crate::money::{CurrencyFormat, date_and_time};
+use sha2::{Digest, Sha256};
+use std::fmt::Write;
+
+/// The most characters of a text, its words not filled.
+pub const LONGEST_TEXT: usize = 1_000;
+/// Every event by the word that `store.yaml` and payloads have for it.
+pub const EVENTS: [(&str, NoticeEvent); 12] = [
+    ("paid", NoticeEvent::Paid),
+    ("free_order", NoticeEvent::FreeOrder),
+    ("refunded", NoticeEvent::Refunded),
+    ("disputed", NoticeEvent::Disputed),
+    ("renewed", NoticeEvent::Renewed),
+    ("cancelled", NoticeEvent::Cancelled),
+    ("gave_up", NoticeEvent::GaveUp),
+    ("sold_out", NoticeEvent::SoldOut),
+    ("goal", NoticeEvent::Goal),
+    ("refused_command", NoticeEvent::RefusedCommand),
+    ("silent_server", NoticeEvent::SilentServer),
+    ("daily", NoticeEvent::Daily),
+];
+
+/// The event of a word.
+pub fn event(word: &str) -> Option<NoticeEvent> {
+    EVENTS.iter().find(|(known, _)| *known == word).map(|(_, event)| *event)
+}
+
+/// The word of an event.
+pub fn word(event: NoticeEvent) -> &'static str {
+    EVENTS.iter().find(|(_, known)| *known == event).map_or("", |(word, _)| word)
+}
+
+/// The id of a notice: the word of what happened and what it happened to, and nothing secret. It has 20 to 200 characters of
+/// `[A-Za-z0-9_.-]`; a hash is in the place of parts that do not fit, such as an order's id of the owner's own.
+pub fn id(parts: &[&str]) -> String {
+    let plain = parts.join("-");
+    let is_sign = |sign: u8| sign.is_ascii_alphanumeric() || matches!(sign, b'_' | b'.' | b'-');
+    if (20..=200).contains(&plain.len()) && plain.bytes().all(is_sign) {
+        return plain;
+    }
+    let hash: String = Sha256::digest(plain.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("{}-{}", parts.first().copied().unwrap_or_default(), &hash[..40])
+}
+
+const OF_ORDER: &[&str] =
+    &["player", "items", "total", "order", "status", "method", "coupon", "referral", "gift_card", "tax"];
+
+/// The words that the text of an event may have.
+pub const fn words(event: NoticeEvent) -> &'static [&'static str] {
+    match event {
+        NoticeEvent::Paid | NoticeEvent::FreeOrder | NoticeEvent::Renewed => OF_ORDER,
+        NoticeEvent::Refunded => &[
+            "player",
+            "items",
+            "total",
+            "order",
+            "status",
+            "method",
+            "coupon",
+            "referral",
+            "gift_card",
+            "tax",
+            "amount",
+            "refunded",
+        ],
+        NoticeEvent::Disputed => &[
+            "player",
+            "items",
+            "total",
+            "order",
+            "status",
+            "method",
+            "coupon",
+            "referral",
+            "gift_card",
+            "tax",
+            "dispute",
+        ],
+        NoticeEvent::Cancelled => &["player", "item", "order", "until"],
+        NoticeEvent::GaveUp | NoticeEvent::RefusedCommand => &["command", "server", "order", "answer"],
+        NoticeEvent::SoldOut => &["item", "id"],
+        NoticeEvent::Goal => &["goal", "sum", "times"],
+        NoticeEvent::SilentServer => &["server", "since"],
+        NoticeEvent::Daily => &["day", "report"],
+    }
+}
+
+/// The text of an event for which the store has none of its own.
+pub const fn default_text(event: NoticeEvent) -> &'static str {
+    match event {
+        NoticeEvent::Paid => "{player} bought {items} for {total}. Order {order}.",
+        NoticeEvent::FreeOrder => "{player} took {items}, which cost nothing. Order {order}.",
+        NoticeEvent::Refunded => {
+            "{amount} of {player}'s order {order} went back, {refunded} of {total} in all: {items}."
+        }
+        NoticeEvent::Disputed => "The payment of {player}'s order {order} over {total} is disputed: {dispute}.",
+        NoticeEvent::Renewed => "{player} paid a further period of {items}: {total}. Order {order}.",
+        NoticeEvent::Cancelled => {
+            "{player}'s subscription of {item} is not renewed; it lasts until {until}. Order {order}."
+        }
+        NoticeEvent::GaveUp => "A command of order {order} was given up on {server}: {command} ({answer})",
+        NoticeEvent::SoldOut => "{item} is sold out.",
+        NoticeEvent::Goal => "The goal {goal} is reached: {sum}.",
+        NoticeEvent::RefusedCommand => "{server} refused a command of order {order}: {command} ({answer})",
+        NoticeEvent::SilentServer => "{server} has commands to run and has not asked for them since {since}.",
+        NoticeEvent::Daily => "{day}: {report}",
+    }
+}
+
+/// A fault of an owner's text.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum TextFault {
+    #[error("is empty: write the message, or leave it out")]
+    Blank,
+    #[error("has {0} characters; a text has at most {LONGEST_TEXT}")]
+    TooLong(usize),
+    #[error("the brace before `{0}` is not closed; write {{{{ for a brace")]
+    Unclosed(String),
+    #[error("{{{word}}} is not a word of this event; there are {known}; write {{{{ for a brace")]
+    Unknown { word: String, known: String },
+}
+
+enum Piece<'a> {
+    Text(&'a str),
+    Word(&'a str),
+    Unclosed(&'a str),
+}
+
+fn pieces(text: &str) -> Vec<Piece<'_>> {
+    let (mut found, mut rest) = (Vec::new(), text);
+    while let Some((before, after)) = rest.split_once('{') {
+        found.push(Piece::Text(before));
+        if let Some(after) = after.strip_prefix('{') {
+            found.push(Piece::Text("{"));
+            rest = after;
+            continue;
+        }
+        let Some((word, after)) = after.split_once('}') else {
+            found.push(Piece::Unclosed(after));
+            return found;
+        };
+        found.push(Piece::Word(word));
+        rest = after;
+    }
+    found.push(Piece::Text(rest));
+    found
+}
+
+/// Checks an owner's text of an event.
+pub fn check(event: NoticeEvent, text: &str) -> Result<(), TextFault> {
+    let characters = text.chars().count();
+    if text.trim().is_empty() {
+        return Err(TextFault::Blank);
+    }
+    if characters > LONGEST_TEXT {
+        return Err(TextFault::TooLong(characters));
+    }
+    let fault = pieces(text).into_iter().find_map(|piece| match piece {
+        Piece::Text(_) => None,
+        Piece::Word(word) if words(event).contains(&word) => None,
+        Piece::Word(word) => {
+            let known: Vec<String> = words(event).iter().map(|known| format!("{{{known}}}")).collect();
+            Some(TextFault::Unknown { word: word.to_owned(), known: known.join(", ") })
+        }
+        Piece::Unclosed(after) => Some(TextFault::Unclosed(after.chars().take(20).collect())),
+    });
+    fault.map_or(Ok(()), Err)
+}
+
+/// A text with its words replaced by what happened, each made harmless by `escape` for the place where it is shown. What is not a word of
+/// the notice stays as it is written.
+pub fn fill(text: &str, notice: &Notice, escape: impl Fn(&str) -> String) -> String {
+    let mut filled = String::new();
+    for piece in pieces(text) {
+        match piece {
+            Piece::Text(plain) => filled.push_str(plain),
+            Piece::Unclosed(after) => filled.extend(["{", after]),
+            Piece::Word(word) => match value(word, &notice.about) {
+                Some(value) => filled.push_str(&escape(&value)),
+                None => filled.extend(["{", word, "}"]),
+            },
+        }
+    }
+    filled
+}
+
+/// The value of a word; `None` if the subject does not have it.
+fn value(word: &str, about: &About) -> Option<String> {
+    let at = |seconds: i64| format!("{} UTC", date_and_time(seconds));
+    let text = match (about, word) {
+        (About::Order(order), _) => return of_order(word, order),
+        (About::Subscription(of), "player") => player(&of.player),
+        (About::Subscription(of), "item") => of.name.clone(),
+        (About::Subscription(of), "order") => of.order.to_string(),
+        (About::Subscription(of), "until") => at(of.until),
+        (About::Item { name, .. }, "item") => name.clone(),
+        (About::Item { id, .. }, "id") => id.to_string(),
+        (About::Goal(goal), "goal") => goal.name.clone(),
+        (About::Goal(goal), "sum") => money(goal.sum, goal.digits, &goal.currency),
+        (About::Goal(goal), "times") => goal.times.to_string(),
+        (About::Command(command), "command") => command.text.clone(),
+        (About::Command(command), "server") => command.server_name.clone(),
+        (About::Command(command), "order") => command.order.to_string(),
+        (About::Command(command), "answer") => or(&command.answer, "no answer"),
+        (About::Server { name, .. }, "server") => name.clone(),
+        (About::Server { silent_since, .. }, "since") => at(*silent_since),
+        (About::Day(day), "day") => day.day.clone(),
+        (About::Day(day), "report") => {
+            let lines = day.lines.iter().map(|line| match &line.look {
+                Some(look) => format!("{} (look: {look})", line.text),
+                None => line.text.clone(),
+            });
+            lines.collect::<Vec<_>>().join("\n")
+        }
+        (
+            About::Subscription(_)
+            | About::Item { .. }
+            | About::Goal(_)
+            | About::Command(_)
+            | About::Server { .. }
+            | About::Day(_),
+            _,
+        ) => return None,
+    };
+    Some(text)
+}
+
+fn of_order(word: &str, order: &NoticeOrder) -> Option<String> {
+    let money = |amount: Money| money(amount, order.digits, &order.currency);
+    let optional = |text: &Option<String>| text.clone().unwrap_or_else(|| "none".to_owned());
+    Some(match word {
+        "player" => player(&order.player),
+        "items" => items(&order.lines),
+        "total" if order.virtual_total == Money::ZERO => money(order.total),
+        "total" => {
+            let format = CurrencyFormat::new(order.digits);
+            let with_virtual = format!("{} of the virtual currency", format.money(order.virtual_total));
+            if order.total == Money::ZERO { with_virtual } else { format!("{} and {with_virtual}", money(order.total)) }
+        }
+        "order" => order.id.to_string(),
+        "status" => order.status.clone(),
+        "method" => optional(&order.method),
+        "coupon" => optional(&order.coupon),
+        "referral" => optional(&order.referral),
+        "gift_card" => money(order.gift_card),
+        "tax" => money(order.tax),
+        "amount" => money(order.refund.map_or(Money::ZERO, |refund| refund.amount)),
+        "refunded" => money(order.refund.map_or(Money::ZERO, |refund| refund.refunded)),
+        "dispute" => optional(&order.dispute),
+        _ => return None,
+    })
+}
+
+/// The lines of an order: `2 x Crate, Knight for Oldemar`.
+fn items(lines: &[NoticeLine]) -> String {
+    let mut text = String::new();
+    for line in lines {
+        let (comma, count) = (if text.is_empty() { "" } else { ", " }, line.count);
+        let units = if count == 1 { String::new() } else { format!("{count} x ") };
+        let gift = line.gift_to.as_ref().map_or_else(String::new, |player| format!(" for {player}"));
+        // Writing to a string does not fail.
+        let _ = write!(text, "{comma}{units}{}{gift}", line.name);
+    }
+    text
+}
+
+fn money(amount: Money, digits: u8, currency: &str) -> String {
+    format!("{} {currency}", CurrencyFormat::new(digits).money(amount))
+}
+
+fn player(name: &str) -> String {
+    or(name, "A player")
+}
+
+fn or(text: &str, other: &str) -> String {
+    if text.is_empty() { other.to_owned() } else { text.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{
+        DayLine, InternalId, NoticeCommand, NoticeDay, NoticeGoal, NoticeRefund, NoticeSubscription, ServerId,
+    };
+    use std::collections::BTreeMap;
+
+    fn order() -> NoticeOrder {
+        let line = |name: &str, count, gift_to: Option<&str>| NoticeLine {
+            item: 7,
+            name: name.to_owned(),
+            count,
+            total: Money::from_minor(500),
+            virtual_total: Money::ZERO,
+            gift_to: gift_to.map(str::to_owned),
+        };
+        NoticeOrder {
+            id: InternalId::new("6f1d0a3c"),
+            status: "paid".to_owned(),
+            player: "Pebble".to_owned(),
+            lines: vec![line("Crate", 2, None), line("Knight", 1, Some("Oldemar"))],
+            currency: "EUR".to_owned(),
+            digits: 2,
+            total: Money::from_minor(1500),
+            virtual_total: Money::ZERO,
+            gift_card: Money::ZERO,
+            tax: Money::from_minor(100),
+            coupon: None,
+            referral: None,
+            method: Some("card".to_owned()),
+            refund: Some(NoticeRefund { amount: Money::from_minor(500), refunded: Money::from_minor(700) }),
+            dispute: Some("needs_response".to_owned()),
+        }
+    }
+
+    fn about(event: NoticeEvent) -> About {
+        let order_id = InternalId::new("6f1d0a3c");
+        match event {
+            NoticeEvent::Paid
+            | NoticeEvent::FreeOrder
+            | NoticeEvent::Refunded
+            | NoticeEvent::Disputed
+            | NoticeEvent::Renewed => About::Order(Box::new(order())),
+            NoticeEvent::Cancelled => About::Subscription(NoticeSubscription {
+                order: order_id,
+                player: String::new(),
+                item: 7,
+                name: "Crate".to_owned(),
+                until: 0,
+            }),
+            NoticeEvent::GaveUp | NoticeEvent::RefusedCommand => About::Command(NoticeCommand {
+                id: 3,
+                order: order_id,
+                server: ServerId::new(1),
+                server_name: "Survival".to_owned(),
+                text: "give Pebble stone".to_owned(),
+                answer: String::new(),
+            }),
+            NoticeEvent::SoldOut => About::Item { id: 7, name: "Crate".to_owned() },
+            NoticeEvent::Goal => About::Goal(NoticeGoal {
+                id: "1".to_owned(),
+                name: "Boots".to_owned(),
+                sum: Money::from_minor(10_000),
+                currency: "EUR".to_owned(),
+                digits: 2,
+                times: 1,
+            }),
+            NoticeEvent::SilentServer => {
+                About::Server { id: ServerId::new(1), name: "Survival".to_owned(), silent_since: 0 }
+            }
+            NoticeEvent::Daily => About::Day(NoticeDay {
+                day: "2027-05-01".to_owned(),
+                lines: vec![DayLine { text: "0 wait.".to_owned(), look: None }],
+            }),
+        }
+    }
+
+    #[test]
+    fn every_event_has_a_text_in_which_each_of_its_words_is_filled() {
+        for (name, event) in EVENTS {
+            assert_eq!((super::event(name), word(event)), (Some(event), name));
+            let notice = Notice { id: "x".to_owned(), event, at: 0, about: about(event), targets: BTreeMap::new() };
+            let all: String = words(event).iter().map(|word| format!("{{{word}}}|")).collect();
+            for text in [default_text(event), all.as_str()] {
+                assert_eq!(check(event, text), Ok(()), "{name}");
+                let filled = fill(text, &notice, |value| format!("<{value}>"));
+                assert!(!filled.contains('{') && !filled.contains("<>"), "{name}: {filled}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_text_is_filled_once_and_what_is_filled_in_is_escaped() {
+        let mut order = order();
+        order.player = "{total}".to_owned();
+        order.virtual_total = Money::from_minor(300);
+        let notice = Notice {
+            id: "x".to_owned(),
+            event: NoticeEvent::Refunded,
+            at: 0,
+            about: About::Order(Box::new(order)),
+            targets: BTreeMap::new(),
+        };
+        for (text, filled) in [
+            ("*{player}* {items}", "*({total})* (2 x Crate, Knight for Oldemar)"),
+            ("{total} {amount} {refunded}", "(15.00 EUR and 3.00 of the virtual currency) (5.00 EUR) (7.00 EUR)"),
+            ("{{player} } {coupon} {code} {", "{player} } (none) {code} {"),
+        ] {
+            assert_eq!(fill(text, &notice, |value| format!("({value})")), filled);
+        }
+    }
+
+    #[test]
+    fn an_id_is_made_of_what_happened_and_always_fits() {
+        assert_eq!(id(&["paid", "abcdefghijklmnop"]), "paid-abcdefghijklmnop");
+        for order in ["A1", "Bestellung 7/ü", &"x".repeat(255)] {
+            let made = id(&["paid", order]);
+            assert!((20..=200).contains(&made.len()) && made.starts_with("paid-") && made.is_ascii(), "{made}");
+            assert_eq!(made, id(&["paid", order]));
+        }
+        assert_ne!(id(&["paid", "A1"]), id(&["paid", "A2"]));
+    }
+
+    #[test]
+    fn a_fault_of_a_text_names_what_would_be_right() {
+        let fault = |text: &str| check(NoticeEvent::SoldOut, text).unwrap_err().to_string();
+        assert_eq!(
+            fault("{player}"),
+            "{player} is not a word of this event; there are {item}, {id}; write {{ for a brace"
+        );
+        assert_eq!(fault("{item"), "the brace before `item` is not closed; write {{ for a brace");
+        assert_eq!(fault(&"x".repeat(1_001)), "has 1001 characters; a text has at most 1000");
+        assert_eq!(fault(" "), "is empty: write the message, or leave it out");
+    }
+}
