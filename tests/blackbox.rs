@@ -23,6 +23,7 @@ mod events;
 mod faults;
 mod faults_wire;
 mod gateway;
+mod notices;
 mod outdated;
 mod payments;
 mod prices;

@@ -26,7 +26,8 @@ const OF_AWS: &[(&str, &str, &[&str])] = &[
     ("AWS/Logs", "IncomingBytes", &["LogGroupName"]),
 ];
 /// Parameters of the template without a default. The parent stack passes them.
-const FILLED_IN: &str = "Stack Api Table FunctionLogs ApiLogs Catalog Cart Payments Content Auth Delivery AlarmEmail";
+const FILLED_IN: &str =
+    "Stack Api Table FunctionLogs ApiLogs Catalog Cart Payments Content Auth Delivery Notices AlarmEmail";
 
 /// A metric that an alarm or a widget names.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -37,7 +37,7 @@ fn is_refused_by(endpoint: &Endpoint, what: &str, reply: &Reply) {
 }
 
 async fn sweep(store: &TestStore) -> Reply {
-    let event: Value = serde_json::from_str(&schedule::input()).unwrap();
+    let event: Value = serde_json::from_str(&schedule::input("payments/sweep")).unwrap();
     store.invoke_unchecked("payments", &event).await
 }
 

@@ -32,6 +32,7 @@ async fn a_function_has_exactly_the_rights_that_it_uses() {
             "payments" => done.extend(needs_of_a_checkout().await),
             "auth" => done.extend(needs_of_a_game_login().await),
             "delivery" => done.extend(needs_of_a_game_server().await),
+            "notices" => done.extend(needs_of_the_sender().await),
             _ => {}
         }
         let actions: BTreeSet<String> = done.iter().flat_map(|need| need.actions.clone()).collect();
@@ -143,6 +144,15 @@ async fn needs_of_a_game_server() -> Vec<Need> {
     store.send(Call::post(&format!("/plugin/api/game_auth/confirm/{login}/")).bytes([0])).await;
     store.clock.advance(Duration::from_mins(10));
     store.poll().await;
+    store.calls.needs()
+}
+
+/// The needs of the notices function when one target takes a notice, one takes nothing for a time and one is not connected.
+async fn needs_of_the_sender() -> Vec<Need> {
+    let mut store = TestStore::open().await;
+    crate::notices::with_targets(&mut store, &["good", "busy", "unknown"]).await;
+    store.calls.clear();
+    assert_eq!(crate::notices::send(&store).await.status, 200);
     store.calls.needs()
 }
 

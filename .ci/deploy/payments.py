@@ -131,13 +131,7 @@ class Payments:
 
     def sweep(self):
         """Runs the function with the input of its schedule."""
-        rules = self.account.client("events")
-        rule, = (rule["Name"] for rule in rules.list_rules()["Rules"])
-        target, = rules.list_targets_by_rule(Rule=rule)["Targets"]
-        answer = self.account.client("lambda").invoke(FunctionName=target["Arn"], Payload=target["Input"])
-        response = json.load(answer["Payload"])
-        expect("FunctionError" not in answer and "statusCode" in response, f"the sweep ended with {response}")
-        return response
+        return self.trial.scheduled("payments/sweep")
 
     def by_sweep(self):
         """A payment whose webhook is lost, and whose buyer does not return."""

@@ -15,7 +15,7 @@ from storefront import GUEST_ORDER, ORDER, Storefront
 BUILD = WORK / "build"
 TEMPLATE = BUILD / "template.yaml"
 # All but auth, whose login library asks for other features of what they have in common.
-ALIKE = ["catalog", "cart", "payments", "content", "delivery"]
+ALIKE = ["catalog", "cart", "payments", "content", "delivery", "notices"]
 # Of the sample store: a key with a limit for all buyers.
 LIMITED = 211
 # The cart that the event files change, line by line: the cart of user 1 in infra/sample-store/live.jsonl.
@@ -85,6 +85,17 @@ class Stack:
     def environment(self, function="CartFunction"):
         configuration = self.account.client("lambda").get_function_configuration(FunctionName=self.ids[function])
         return configuration["Environment"]["Variables"]
+
+    def scheduled(self, endpoint):
+        """Runs a function with the input of its schedule."""
+        rules = self.account.client("events")
+        targets = [target for rule in rules.list_rules()["Rules"]
+                   for target in rules.list_targets_by_rule(Rule=rule["Name"])["Targets"]]
+        target, = (target for target in targets if f"SCHEDULE {endpoint}" in target["Input"])
+        answer = self.account.client("lambda").invoke(FunctionName=target["Arn"], Payload=target["Input"])
+        response = json.load(answer["Payload"])
+        expect("FunctionError" not in answer and "statusCode" in response, f"{endpoint} ended with {response}")
+        return response
 
     def fill(self):
         """As an owner would: publish a store, and make what the event files call: accounts, codes, orders, a cart. Without guest

@@ -23,6 +23,7 @@ import roles  # noqa: E402
 from checks import Failed, expect, expect_equal  # noqa: E402
 from cloud import FUNCTIONS, WORK, Emulator  # noqa: E402
 from game_server import GameServer  # noqa: E402
+from notices import Notices  # noqa: E402
 from payments import KEY, Payments  # noqa: E402
 from purchase import StandIn  # noqa: E402
 from shop import Shop  # noqa: E402
@@ -57,7 +58,7 @@ class Trial(Stack):
     """One stack from its first deploy to its end."""
 
     def __init__(self, account):
-        super().__init__(account, STACK, {"Architecture": PROCESSOR, "Monitoring": "full"})
+        super().__init__(account, STACK, {"Architecture": PROCESSOR, "Monitoring": "full", "Notices": "true"})
 
     def status(self):
         return self.described()["StackStatus"]
@@ -96,7 +97,7 @@ class Trial(Stack):
         expect_equal("the stack's status", self.status(), "UPDATE_COMPLETE")
         expect_equal("the environment of the functions", self.environment()["LOG_LEVEL"], "warn")
         expect("rk_test" in self.environment("PaymentsFunction")["PAYMENT_KEYS"], "open orders can no longer be settled")
-        expect_equal("the number of schedules", len(self.account.client("events").list_rules()["Rules"]), 1)
+        expect_equal("the number of schedules", len(self.account.client("events").list_rules()["Rules"]), 2)
         expect_equal("whether checkouts begin", self.environment("PaymentsFunction")["TAKES_PAYMENTS"], "false")
         self.storefront.preflight(ORIGIN, ORIGIN)
         self.storefront.preflight("https://elsewhere.example", None)
@@ -170,7 +171,7 @@ class Trial(Stack):
         fault = """
   Fault:
     Type: AWS::SSM::Parameter
-    DependsOn: [CatalogFunction, CartFunction, PaymentsFunction, ContentFunction, AuthFunction, DeliveryFunction]
+    DependsOn: [CatalogFunction, CartFunction, PaymentsFunction, ContentFunction, AuthFunction, DeliveryFunction, NoticesFunction]
     Properties:
       Type: String
       Value: "{{resolve:secretsmanager:no-such-secret:SecretString}}"
@@ -186,7 +187,7 @@ class Trial(Stack):
 
     def delete(self):
         """The stack is removed; table and keys stay."""
-        table, secrets = self.outputs["TableName"], [self.outputs[name] for name in ("TokenKeysArn", "PaymentKeysArn")]
+        table, secrets = self.outputs["TableName"], [self.outputs[name] for name in ("TokenKeysArn", "PaymentKeysArn", "NoticeKeysArn")]
         database = self.account.client("dynamodb")
         items = database.scan(TableName=table, Select="COUNT")["Count"]
         # Not by `sam delete`: it wants to clear the bucket as well, and takes no address of S3 but AWS's own.
@@ -244,6 +245,7 @@ def main():
             step("first deploy", trial.first_deploy)
             step("publish, accounts, codes, orders", trial.fill)
             step("all endpoints, access, preflight", trial.smoke)
+            step("a notice is sent", Notices(trial).sends)
             payments = Payments(trial, stand_in)
             step("payments are connected", payments.connect)
             step("paid, by webhook", payments.by_webhook)

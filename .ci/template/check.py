@@ -57,6 +57,9 @@ MISTAKES = [
     ("Value: !Ref FunctionLogs", "Value: !Ref StorefrontApiStage"),
     ("        ConcurrencyLimit: !Ref ConcurrencyLimit\n", ""),
     ("TRUSTED_PROXIES: ", "STRIPE_API_BASE: "),
+    ("NOTICE_KEYS: ", "NOTICE_LOOPBACK: "),
+    # With it the function that calls strangers has the token keys.
+    ("          TOKEN_KEYS: !Ref AWS::NoValue\n", ""),
     ("TokenKeys:\n    Type: AWS::SecretsManager::Secret\n    DeletionPolicy: RetainExceptOnCreate\n",
      "TokenKeys:\n    Type: AWS::SecretsManager::Secret\n"),
     ("PasswordLength: 64", "PasswordLength: 65"),
@@ -121,7 +124,8 @@ def deployed(template):
             invoked = said[properties["FunctionName"]["Ref"]]
             invoked += {f"invoked by {properties['Principal']}"}.difference(invoked)
         elif resource["Type"] == "AWS::Lambda::Function":
-            has[name] = [" ".join(sorted(properties["Environment"]["Variables"]))]
+            variables = properties["Environment"]["Variables"].items()
+            has[name] = [" ".join(sorted(name for name, value in variables if value != {"Ref": "AWS::NoValue"}))]
         elif resource["Type"] == "AWS::IAM::Role":
             assumed = [one["Principal"] for one in properties["AssumeRolePolicyDocument"]["Statement"]]
             said[name] += [json.dumps(assumed), *properties["ManagedPolicyArns"]]
@@ -152,13 +156,18 @@ def unlimited(expanded):
                 yield f"{name}: the statement {one['Sid']} is not limited to keys of the table"
 
 
+def named(value):
+    """The resource that a value names, if it exists."""
+    return value.get("Ref") or value["Fn::If"][1]["Ref"]
+
+
 def unwatched(expanded, monitoring):
     """Functions whose errors or throttles raise no alarm."""
     given = expanded["Resources"]["MonitoringStack"]["Properties"]["Parameters"]
     alarms = [r["Properties"] for r in monitoring["Resources"].values() if r["Type"] == "AWS::CloudWatch::Alarm"]
     watched = {(stat["MetricName"], name) for alarm in alarms for query in alarm.get("Metrics", [])
                for stat in [query.get("MetricStat", {}).get("Metric", {})]
-               for name in (given[one["Value"]["Ref"]].get("Ref") for one in stat.get("Dimensions", [])
+               for name in (named(given[one["Value"]["Ref"]]) for one in stat.get("Dimensions", [])
                             if one["Name"] == "FunctionName")}
     for name, resource in expanded["Resources"].items():
         for metric in ("Errors", "Throttles") if resource["Type"] == "AWS::Lambda::Function" else ():
@@ -201,8 +210,9 @@ def faults(template, *others):
             value = int(value) if declared["Type"] == "Number" and value.isdigit() else value
             expanded["Parameters"][key] = {**declared, "Default": value}
         texts[f"template.yaml, {name}"] = json.dumps(expanded, indent=1)
-    if "STRIPE_API_BASE" in template:
-        yield "template.yaml: STRIPE_API_BASE is for tests; a key would be sent to that address"
+    for variable in ("STRIPE_API_BASE", "NOTICE_LOOPBACK"):
+        if variable in template:
+            yield f"template.yaml: {variable} is for tests; it lets a function call other addresses"
     stacks = (r["Properties"] for r in expanded["Resources"].values() if r["Type"] == "AWS::CloudFormation::Stack")
     given = {stack["TemplateURL"]: set(stack["Parameters"]) for stack in stacks}
     for file, text in zip(BELOW, below, strict=True):

@@ -43,7 +43,11 @@ impl Base {
 
     /// A base from the process's environment. Reads nothing yet.
     pub fn from_env() -> Result<Self, ConfigError> {
-        let config = Config::from_env()?;
+        Self::with_config(Config::from_env()?)
+    }
+
+    /// A base with the process's access to the database. Reads nothing yet.
+    pub fn with_config(config: Config) -> Result<Self, ConfigError> {
         let access = Access::from_env()?;
         let is_known = access.credentials.is_some();
         let base = Self::new(Db::new(access, &config.table), config, Arc::new(SystemClock));

@@ -1,11 +1,14 @@
 //! The configuration of a function from its environment (template.yaml, `Environment`).
 
+mod notice_keys;
 mod payment_keys;
 
+pub use notice_keys::{NoticeAddress, NoticeKeys, NoticeKeysError, SigningKey};
 pub use payment_keys::{MOST_SECRETS, PaymentKeys, PaymentKeysError, StripeKeys, is_account};
 
 use crate::http::address::Proxies;
 use crate::http::edge::{OriginKeys, SHORTEST};
+use crate::random;
 use crate::token::{KeysError, TokenKeys};
 use ipnet::IpNet;
 use stripe::ApiBase;
@@ -41,6 +44,10 @@ pub enum ConfigError {
     Keys(#[source] KeysError),
     #[error("the environment variable PAYMENT_KEYS cannot be used")]
     PaymentKeys(#[source] PaymentKeysError),
+    #[error("the environment variable NOTICE_KEYS cannot be used")]
+    NoticeKeys(#[source] NoticeKeysError),
+    #[error("the system gives no random numbers")]
+    NoEntropy,
 }
 
 impl From<dynamodb::MissingVariable> for ConfigError {
@@ -53,6 +60,17 @@ impl Config {
     /// Reads the process's environment. Fails for the first variable that is missing or wrong.
     pub fn from_env() -> Result<Self, ConfigError> {
         Self::from_vars(|name| std::env::var(name).ok())
+    }
+
+    /// The configuration of a function that takes no requests from outside, and so has no key but one that nobody knows.
+    pub fn of_table(var: impl Fn(&'static str) -> Option<String>) -> Result<Self, ConfigError> {
+        let key = random::uuid().ok_or(ConfigError::NoEntropy)?;
+        let keys = serde_json::json!({ "none": key }).to_string();
+        Self::from_vars(|name| match name {
+            "TABLE_NAME" => var(name),
+            "TOKEN_KEYS" => Some(keys.clone()),
+            _ => None,
+        })
     }
 
     /// Reads variables through `var`. Their names are those of template.yaml. Fails for the first variable that is
@@ -70,6 +88,27 @@ impl Config {
             payment_keys: set("PAYMENT_KEYS").map_or(Ok(PaymentKeys::default()), |text| payment_keys(&text))?,
             takes_payments: set("TAKES_PAYMENTS").map_or(Ok(true), |text| flag("TAKES_PAYMENTS", &text))?,
             stripe_base: set("STRIPE_API_BASE").map(|text| stripe_base(&text)).transpose()?,
+        })
+    }
+}
+
+/// What the sender of notices has besides the table.
+#[derive(Debug, Clone, Default)]
+pub struct NoticeConfig {
+    /// The targets that are connected (`NOTICE_KEYS`); none unless it is set.
+    pub keys: NoticeKeys,
+    /// Whether it may send to this machine (`NOTICE_LOOPBACK`), as tests do. No deployment sets it.
+    pub allows_here: bool,
+}
+
+impl NoticeConfig {
+    /// Reads variables through `var`. Fails for the first one that is wrong.
+    pub fn from_vars(var: impl Fn(&'static str) -> Option<String>) -> Result<Self, ConfigError> {
+        let set = |name| var(name).filter(|value| !value.trim().is_empty());
+        let keys = set("NOTICE_KEYS").map_or(Ok(NoticeKeys::default()), |text| NoticeKeys::parse(&text));
+        Ok(Self {
+            keys: keys.map_err(ConfigError::NoticeKeys)?,
+            allows_here: set("NOTICE_LOOPBACK").map_or(Ok(false), |text| flag("NOTICE_LOOPBACK", &text))?,
         })
     }
 }
@@ -151,6 +190,8 @@ mod tests {
     fn every_wrong_variable_is_named() {
         assert_eq!(read(&[("TABLE_NAME", " ")]).unwrap_err(), "the environment variable TABLE_NAME is not set");
         assert!(read(&[("TRUSTED_PROXIES", "10.0.0.0/8, host")]).unwrap_err().contains("\"host\""));
+        let own = |name: &'static str| Some(if name == "NOTICE_KEYS" { "[]" } else { "t" }.to_owned());
+        assert!(NoticeConfig::from_vars(own).unwrap_err().to_string().contains("NOTICE_KEYS"));
         assert!(read(&[("TOKEN_KEYS", "{}")]).unwrap_err().contains("TOKEN_KEYS"));
         assert!(read(&[("TAKES_PAYMENTS", "yes")]).unwrap_err().contains("TAKES_PAYMENTS"));
         assert!(read(&[("ORIGIN_KEYS", "{}")]).unwrap_err().contains("ORIGIN_KEYS"));

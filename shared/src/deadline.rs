@@ -49,6 +49,11 @@ impl Stop {
     pub fn has_come(self) -> bool {
         Instant::now() >= self.0
     }
+
+    /// The time until it comes.
+    pub fn left(self) -> Duration {
+        self.0.saturating_duration_since(Instant::now())
+    }
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ pub mod fault;
 pub mod http;
 pub mod model;
 pub mod money;
+pub mod notify;
 pub mod providers;
 pub mod random;
 pub mod rules;

@@ -20,6 +20,7 @@ BLOCK, WARM_UP, SETTLE = 50, 50, 10
 # How often the calls of a request are counted, and the least is taken: one of a few also reads what has just become stale.
 COUNTS = 3
 STATUS = "payments/checkStatus"
+SEND = "notices/send"
 
 
 class Step:
@@ -52,6 +53,8 @@ class Step:
 
 
 def event(file):
+    if file == SEND:
+        return json.loads((ROOT / "infra/local/src/sweep.json").read_text().replace("payments/sweep", SEND))
     event = json.loads((ROOT / "events" / f"{file}.json").read_text())
     event.pop("expected", None)
     return event
@@ -79,7 +82,7 @@ def cycles():
 # The first request to a program.
 FIRST = {"catalog": ("categories/get/{url}", "catalog/get_category"), "cart": ("cart/get", "cart/get"),
          "content": ("settings/get", "content/get_settings"), "payments": (STATUS, "payments/check_status"),
-         "delivery": ("plugin/profile", "delivery/profile.without_key")}
+         "delivery": ("plugin/profile", "delivery/profile.without_key"), "notices": (SEND, SEND)}
 
 
 def turns(all_of_them, turn):

@@ -97,7 +97,7 @@ impl Market {
 
     async fn pass(&self, call: Option<Call>) -> Reply {
         let Some(call) = call else {
-            let event = serde_json::from_str(&crate::schedule::input()).unwrap();
+            let event = serde_json::from_str(&crate::schedule::input("payments/sweep")).unwrap();
             return self.store.invoke_unchecked("payments", &event).await;
         };
         self.store.send(call).await

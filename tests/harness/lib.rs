@@ -1,4 +1,4 @@
-//! A store to test: the sample store in a fresh table of an engine in the test's own process, the six functions behind
+//! A store to test: the sample store in a fresh table of an engine in the test's own process, the seven functions behind
 //! the routes of template.yaml, a clock that tests set, and a recorder of every call to the database.
 
 #![expect(
@@ -14,6 +14,7 @@ mod database;
 mod faults;
 mod game_server;
 mod proxy;
+pub mod receiver;
 mod request;
 mod store;
 mod table;

@@ -48,7 +48,7 @@ fn with_parameters(parameters: &[(&str, &str)]) -> &'static Template {
     static READ: Mutex<BTreeMap<BTreeMap<String, String>, &'static Template>> = Mutex::new(BTreeMap::new());
     let given = parameters.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
     let parameters: BTreeMap<String, String> =
-        std::iter::once(("Payments".to_owned(), "true".to_owned())).chain(given).collect();
+        ["Payments", "Notices"].map(|name| (name.to_owned(), "true".to_owned())).into_iter().chain(given).collect();
     let mut read = READ.lock().unwrap_or_else(PoisonError::into_inner);
     read.entry(parameters).or_insert_with_key(|parameters| {
         let template = Template::read(&repository().join("template.yaml"), parameters);
@@ -126,6 +126,7 @@ struct Surroundings {
     token_keys: String,
     chat_secret: String,
     payment_keys: String,
+    notice_keys: String,
     origin_keys: String,
     stripe: Option<String>,
     /// The HTTP client of a new process.
@@ -212,6 +213,7 @@ impl TestStore {
             token_keys: KEYS.clone(),
             chat_secret: chat::secret(),
             payment_keys: stripe_stand_in::payment_keys(),
+            notice_keys: "{}".to_owned(),
             origin_keys: json!({"current": ORIGIN_KEY, "previous": FORMER_ORIGIN_KEY}).to_string(),
             stripe: Some(payments.base_url()),
             connect: connector::plain_client,
@@ -283,6 +285,11 @@ impl TestStore {
 
     pub fn set_payment_keys(&mut self, keys: &str) {
         keys.clone_into(&mut self.surroundings.payment_keys);
+        self.restart();
+    }
+
+    pub fn set_notice_keys(&mut self, keys: &str) {
+        keys.clone_into(&mut self.surroundings.notice_keys);
         self.restart();
     }
 
@@ -395,6 +402,7 @@ fn functions(template: &Template, db: &Db, clock: &Arc<TestClock>, surroundings:
     let secrets = Secrets {
         chat: &surroundings.chat_secret,
         payments: &surroundings.payment_keys,
+        notices: &surroundings.notice_keys,
         origin: &surroundings.origin_keys,
         stripe: surroundings.stripe.as_deref(),
         ..Secrets::new(&surroundings.token_keys)

@@ -100,7 +100,7 @@ async fn is_handled(store: &TestStore, backlog: Backlog, until: i64) -> bool {
 }
 
 pub async fn sweep(store: &TestStore) -> Value {
-    let event = serde_json::from_str(&schedule::input()).unwrap();
+    let event = serde_json::from_str(&schedule::input("payments/sweep")).unwrap();
     let reply = store.invoke_unchecked("payments", &event).await;
     assert_eq!(reply.status, 200, "{}", reply.text);
     reply.data()

@@ -54,6 +54,11 @@ pub fn keys_file(dir: &Path) -> PathBuf {
     dir.join("token-keys.json")
 }
 
+/// The file of the notices' targets: a JSON object of names, addresses and keys, as in `NOTICE_KEYS`.
+pub fn notices_file(dir: &Path) -> PathBuf {
+    dir.join("notices.json")
+}
+
 /// The file of how many seconds the clock is ahead.
 pub fn clock_file(dir: &Path) -> PathBuf {
     dir.join("clock.json")

@@ -1,4 +1,4 @@
-//! The six functions in one process, each with its own state, and an HTTP request as the API Gateway v2 event that AWS
+//! The seven functions in one process, each with its own state, and an HTTP request as the API Gateway v2 event that AWS
 //! would send them for it.
 
 use crate::auth_by_host::AuthByHost;
@@ -12,11 +12,12 @@ use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value, json};
 use shared::base::Base;
 use shared::clock::Clock;
-use shared::config::Config;
+use shared::config::{Config, NoticeConfig};
 use shared::endpoint::Declaration;
 use shared::model::LocalAddresses;
 use shared::table::Db;
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 use template::Template;
 
@@ -26,6 +27,9 @@ pub struct Secrets<'a> {
     pub token_keys: &'a str,
     pub chat: &'a str,
     pub payments: &'a str,
+    /// `NOTICE_KEYS`; and a file in their place, which is read again for every run.
+    pub notices: &'a str,
+    pub notice_file: Option<&'a Path>,
     /// `ORIGIN_KEYS`, of a template with a shop.
     pub origin: &'a str,
     /// `STRIPE_API_BASE`: the stand-in for Stripe. No deployment has it.
@@ -37,7 +41,8 @@ pub struct Secrets<'a> {
 impl<'a> Secrets<'a> {
     /// Secrets as a new stack has them: token keys, and neither a chat client nor a payment provider.
     pub const fn new(token_keys: &'a str) -> Self {
-        Self { token_keys, chat: "{}", payments: "{}", origin: "", stripe: None, addresses: None }
+        let (notices, notice_file) = ("{}", None);
+        Self { token_keys, chat: "{}", payments: "{}", notices, notice_file, origin: "", stripe: None, addresses: None }
     }
 }
 
@@ -49,6 +54,7 @@ pub struct Functions {
     content: content::State,
     auth: auth::State,
     delivery: delivery::State,
+    notices: notices::State,
     auth_by_host: Option<AuthByHost>,
 }
 
@@ -88,6 +94,7 @@ impl Functions {
             auth_by_host: secrets.addresses.map(by_host),
             auth: auth::State::new(base("auth")?, chat),
             delivery: delivery::State::new(base("delivery")?),
+            notices: notices_state(db, secrets, clock)?,
         })
     }
 
@@ -154,7 +161,20 @@ macro_rules! each_function {
     };
 }
 
-each_function!(catalog cart payments content auth delivery);
+each_function!(catalog cart payments content auth delivery notices);
+
+/// The sender of notices. On this machine it may send to this machine.
+fn notices_state(db: &Db, secrets: Secrets<'_>, clock: &Arc<dyn Clock>) -> Result<notices::State, StartError> {
+    let failed = |source| StartError::Function { function: "notices".to_owned(), source };
+    let config = Config::of_table(|_| Some(db.table().to_owned())).map_err(failed)?;
+    let of_notices = NoticeConfig::from_vars(|name| match name {
+        "NOTICE_KEYS" => Some(secrets.notices.to_owned()),
+        "NOTICE_LOOPBACK" => Some("true".to_owned()),
+        _ => None,
+    });
+    let base = Base::new(db.clone(), config, Arc::clone(clock));
+    Ok(notices::State::new(base, of_notices.map_err(failed)?).with_file(secrets.notice_file.map(Path::to_owned)))
+}
 
 fn chat_settings(environment: &BTreeMap<String, String>, secret: &str) -> auth::ChatSettings {
     auth::ChatSettings::from_vars(|name| match name {

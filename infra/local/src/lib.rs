@@ -1,4 +1,4 @@
-//! The whole store on one machine: an embedded DynamoDB, the six functions, and API Gateway's part in front of them.
+//! The whole store on one machine: an embedded DynamoDB, the seven functions, and API Gateway's part in front of them.
 //!
 //! Nothing is defined twice. Table, routes, CORS and environment are read from template.yaml. Every request becomes the
 //! event that AWS would send, and is handled by the code that is deployed.

@@ -1,6 +1,6 @@
 //! `cargo run`: the whole store on this machine.
 
-use archive::running::{Payments, Running, running_file};
+use archive::running::{Payments, Running, notices_file, running_file};
 use clap::Parser;
 use local::data::DataLock;
 use local::engine::{self, Engine, ensure_table};
@@ -34,6 +34,7 @@ use stripe_stand_in::MovableClock;
 use template::Template;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::time::MissedTickBehavior;
 use tracing::level_filters::LevelFilter;
 
 const ENDPOINT: &str = "AWS_ENDPOINT_URL_DYNAMODB";
@@ -88,7 +89,9 @@ async fn run(options: &Options) -> Result<(), StartError> {
     let chat = is_here.then(|| chat_login(&active, chat_listener, &base_url, origins)).transpose()?;
     let addresses = chat.as_ref().map(|chat| addresses(chat, &base_url, &shop, images.is_there()));
     let payments = payment_provider(options, is_here, &base_url, movable).await?;
+    let notice_file = options.data.as_deref().map(notices_file);
     let secrets = Secrets {
+        notice_file: notice_file.as_deref(),
         chat: &chat.as_ref().map_or_else(environments_secret, |chat| chat.chat_secret.clone()),
         payments: &payments.keys,
         stripe: payments.base_url.as_deref(),
@@ -98,6 +101,9 @@ async fn run(options: &Options) -> Result<(), StartError> {
     let functions = Arc::new(Functions::with_secrets(&template, &db, secrets, &clock)?);
     let own_hash = TokenKeys::parse(&token_keys).map(|keys| keys.hash_of_address(OWN_ADDRESS)).unwrap_or_default();
     tokio::spawn(sweep(Arc::clone(&functions), is_here.then(|| (db.clone(), own_hash))));
+    if is_here {
+        tokio::spawn(send_notices(Arc::clone(&functions)));
+    }
     let gateway = Gateway::new(&template, functions, Arc::clone(&clock))?;
     let gateway = Arc::new(gateway.below(base_path).with_access_log(!options.quiet));
     let game_servers = game_servers(options, is_here, &db, clock.as_ref(), &active, &base_url).await?;
@@ -322,6 +328,21 @@ async fn sweep(functions: Arc<Functions>, here: Option<(Db, String)>) {
         }
         match lambda_http::request::from_str(SWEEP_EVENT) {
             Ok(request) => _ = functions.call("payments", request).await,
+            Err(_) => return,
+        }
+    }
+}
+
+/// Lets the notices function send what owners are told of, as its schedule does. The targets of a database elsewhere are not
+/// known here.
+async fn send_notices(functions: Arc<Functions>) {
+    let mut ticks = tokio::time::interval(SWEEP);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let event = SWEEP_EVENT.replace("payments/sweep", "notices/send");
+    loop {
+        ticks.tick().await;
+        match lambda_http::request::from_str(&event) {
+            Ok(request) => _ = functions.call("notices", request).await,
             Err(_) => return,
         }
     }

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 /// The repository, which has the template and the sample store.
 const REPOSITORY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
-/// Runs the whole store on this machine: the six functions behind the routes of template.yaml, on an embedded
+/// Runs the whole store on this machine: the seven functions behind the routes of template.yaml, on an embedded
 /// DynamoDB with a sample store.
 #[derive(Debug, Clone, Parser)]
 #[command(

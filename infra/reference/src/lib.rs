@@ -60,7 +60,7 @@ pub struct Reference {
 }
 
 impl Reference {
-    /// Describes every endpoint of the six functions, except for scheduled events.
+    /// Describes every endpoint of the functions, except for scheduled events.
     pub fn of_all_functions() -> Self {
         // The dialect of OpenAPI 3.1.
         let settings = SchemaSettings::draft2020_12;

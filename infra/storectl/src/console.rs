@@ -66,6 +66,17 @@ impl Console {
         if agreed { Ok(()) } else { Err(Failure::new(Exit::Declined, "Not confirmed.", format!("Type {word}."))) }
     }
 
+    /// Asks for a text that is not shown while it is typed; `None` if there is no terminal.
+    pub fn secret(&self, question: &str) -> Option<String> {
+        match self.answers {
+            Answers::NoTerminal | Answers::Always(_) => None,
+            Answers::Terminal => {
+                _ = write!(std::io::stderr(), "{question}: ");
+                console::Term::stderr().read_secure_line().ok()
+            }
+        }
+    }
+
     /// Asks which of two words is meant, and returns its place. Fails with [`Exit::Declined`] if something else is
     /// typed, or there is no terminal.
     pub fn choose(&self, shown: &str, question: &str, words: [&str; 2]) -> Result<usize, Failure> {

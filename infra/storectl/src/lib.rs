@@ -26,6 +26,7 @@ mod doctor;
 pub mod error;
 mod export;
 mod gift;
+mod notify;
 mod order;
 mod payments;
 mod plan;
@@ -259,6 +260,9 @@ pub enum Command {
     /// The payment provider.
     #[command(subcommand)]
     Payments(payments::PaymentsCommand),
+    /// What owners are told of, and where.
+    #[command(subcommand)]
+    Notify(notify::NotifyCommand),
     /// Game servers and their keys.
     #[command(subcommand)]
     Server(server::ServerCommand),
@@ -320,6 +324,7 @@ impl Command {
             Self::Order(command) => command.run(at, console).await,
             Self::Subscription(command) => command.run(at, console).await,
             Self::Payments(command) => command.run(at, console).await,
+            Self::Notify(command) => command.run(at, console).await,
             Self::Server(command) => command.run(at, console).await,
             Self::Delivery(command) => command.run(at, console).await,
             Self::Cart(command) => command.run(at).await,

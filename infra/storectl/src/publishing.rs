@@ -3,6 +3,7 @@
 use crate::arguments::{seconds, short_text};
 use crate::check::{failure, must_be_there};
 use crate::delivery::queue;
+use crate::notify::not_connected;
 use crate::plan::{Confirm, Plan, other_digits};
 use crate::prelude::*;
 use crate::prices::{EdgeFacts, ahead};
@@ -70,6 +71,7 @@ pub async fn run(at: &Deployment, console: &Console, options: &Publish, files: O
     let zone = &publish::time_zone(&files).unwrap_or(TimeZone::UTC);
     let plan = Plan::make(at, store, zone).await?.with_likely_mistakes(&publish::warnings(&files));
     let notes = not_published(&options.dir) + &not_shown(shop.as_ref(), store) + &not_uploaded;
+    let notes = notes + &not_told(at, store).await;
     let (ahead, prices) = if options.dry_run { ahead(store, zone, at.clock.seconds()) } else { Default::default() };
     let notes = notes + &ahead;
     if plan.before.is(store) && !plan.before.damaged {
@@ -217,6 +219,24 @@ fn not_shown(shop: Option<&Shop>, store: &Compiled) -> String {
     }
     if shop.is_some() && store.config.player_avatar.starts_with('/') {
         note("The shop shows a sign in place of players' pictures: players.avatar is a path, not an https:// address.");
+    }
+    notes
+}
+
+/// Notes about targets of notices that are told nothing yet.
+async fn not_told(at: &Deployment, store: &Compiled) -> String {
+    let targets = &store.config.notify;
+    let mut notes = match not_connected(at, targets).await {
+        Ok(names) => names.iter().fold(String::new(), |notes, name| {
+            let note = note!("The target {name} of `notify` is not connected: `storectl notify connect {name}`.");
+            notes + "\n" + &note
+        }),
+        Err(failure) => {
+            format!("\n{}", note!("It is not known whether the targets of `notify` are connected: {}", failure.what))
+        }
+    };
+    if !targets.is_empty() && at.stack.as_ref().is_some_and(|stack| !stack.sends_notices) {
+        notes = notes + "\n" + &note!("Nobody is told anything: the stack is deployed without `Notices=true`.");
     }
     notes
 }

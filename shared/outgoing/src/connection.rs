@@ -8,15 +8,20 @@ use http_body_util::combinators::UnsyncBoxBody;
 use hyper::client::conn::http1::{SendRequest, handshake};
 use hyper_rustls::HttpsConnector;
 use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::client::legacy::connect::dns::Name;
 use rustls::crypto::{CryptoProvider, KeyProvider, ring};
 use rustls::pki_types::PrivateKeyDer;
 use rustls::sign::SigningKey;
 use rustls::{ClientConfig, RootCertStore};
+use std::convert::Infallible;
 use std::error::Error;
+use std::future::{Ready, ready};
+use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
-use tower_service::Service as _;
+use tower_service::Service;
 
 pub type BoxError = Box<dyn Error + Send + Sync>;
 
@@ -55,28 +60,64 @@ impl Origin {
 
 /// Opens connections. Without a usable configuration of TLS it opens none.
 #[derive(Debug, Clone)]
-pub struct Connector(Result<HttpsConnector<HttpConnector>, rustls::Error>);
+pub struct Connector {
+    tls: Result<Arc<ClientConfig>, rustls::Error>,
+    limit: Option<Duration>,
+}
 
 impl Connector {
     /// A connector that trusts `roots`. All addresses of a host together have `limit` to accept a connection.
     pub fn new(roots: RootCertStore, limit: Option<Duration>) -> Self {
-        let mut tcp = HttpConnector::new();
+        Self { tls: tls(roots).map(Arc::new), limit }
+    }
+
+    fn https<R>(&self, mut tcp: HttpConnector<R>) -> Result<HttpsConnector<HttpConnector<R>>, rustls::Error> {
         tcp.enforce_http(false);
         tcp.set_nodelay(true);
-        tcp.set_connect_timeout(limit);
-        Self(tls(roots).map(|tls| HttpsConnector::from((tcp, tls))))
+        tcp.set_connect_timeout(self.limit);
+        Ok(HttpsConnector::from((tcp, self.tls.clone()?)))
     }
 
     /// Opens a connection. It is closed when its sender is dropped. The future is boxed, so that its code is compiled
     /// here and not again in every crate that waits for it.
     pub fn open<'a>(&'a self, origin: &'a Origin) -> Opening<'a> {
         Box::pin(async move {
-            let stream = self.0.clone()?.call(origin.url()?).await?;
+            let stream = self.https(HttpConnector::new())?.call(origin.url()?).await?;
             let (sender, driver) = handshake(stream).await?;
             // Its request gets its error.
             tokio::spawn(async move { drop(driver.await) });
             Ok(sender)
         })
+    }
+
+    /// The same, with one of these addresses of the host and no other: its name is not looked up, and TLS checks that the
+    /// other side has it.
+    pub fn open_at<'a>(&'a self, origin: &'a Origin, addresses: Vec<IpAddr>) -> Opening<'a> {
+        Box::pin(async move {
+            let tcp = HttpConnector::new_with_resolver(Known(addresses));
+            let stream = self.https(tcp)?.call(origin.url()?).await?;
+            let (sender, driver) = handshake(stream).await?;
+            tokio::spawn(async move { drop(driver.await) });
+            Ok(sender)
+        })
+    }
+}
+
+/// The addresses of a host that were looked up before. The connector adds the port.
+#[derive(Debug, Clone)]
+struct Known(Vec<IpAddr>);
+
+impl Service<Name> for Known {
+    type Response = std::vec::IntoIter<SocketAddr>;
+    type Error = Infallible;
+    type Future = Ready<Result<Self::Response, Infallible>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, _: Name) -> Self::Future {
+        ready(Ok(self.0.iter().map(|address| SocketAddr::new(*address, 0)).collect::<Vec<_>>().into_iter()))
     }
 }
 

@@ -1,10 +1,11 @@
-//! Requests to other services: the chat platform and the payment provider.
+//! Requests to other services: the chat platform, the payment provider, and addresses that an owner names ([`public`]).
 //!
 //! [`Client`] sends HTTP/1.1 requests over TLS, each on a connection of its own: they are rare, and a connection that
 //! is kept while the sandbox is frozen may be dead without notice. [`Client::keeping`] keeps connections, for many
 //! requests in a row. Nothing is sent twice; whether a request may be repeated is known only to its caller.
 
 pub mod connection;
+pub mod public;
 
 use bytes::Bytes;
 use connection::{Body, Connector, Origin};

@@ -62,7 +62,7 @@ pub use local_addresses::LocalAddresses;
 pub use money::{DecimalError, Money, Percent, Rate};
 pub use notice::{
     About, DayLine, Notice, NoticeCommand, NoticeDay, NoticeEvent, NoticeGoal, NoticeLine, NoticeOrder, NoticeRefund,
-    NoticeSubscription, NoticeTarget, Sending, TargetKind,
+    NoticeSubscription, NoticeTarget, PausedTarget, Sending, TargetKind,
 };
 pub use on_sale::OnSale;
 pub use order::{

@@ -80,12 +80,23 @@ pub struct Sending {
     /// When it is tried again, seconds since 1970 UTC; `None` if it is not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub again_at: Option<i64>,
+    /// When it was sent again by hand, seconds since 1970 UTC: its time of attempts begins again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<i64>,
     /// When the target took it, seconds since 1970 UTC.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sent_at: Option<i64>,
     /// The target's last answer, or why there was none, in at most 200 characters.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub answer: String,
+}
+
+/// A target that takes nothing for a time, because it said so.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PausedTarget {
+    pub name: String,
+    /// Until when, seconds since 1970 UTC.
+    pub until: i64,
 }
 
 /// The subject of a notice: what its message is made of, as it was when it happened.

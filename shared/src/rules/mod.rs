@@ -31,6 +31,7 @@ pub mod pricing;
 pub mod referral;
 pub mod refund;
 pub mod sale;
+pub mod sending;
 pub mod sets;
 pub mod statistics;
 pub mod subscription;

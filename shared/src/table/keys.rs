@@ -58,6 +58,7 @@
 //! | what owners are told of, by the second it is due | `NOTICES` | *seconds*`#`*id* | Query; Put and Delete in transactions |
 //! | notices that every target knows, or that wait for the owner, by state | `NOTICES` | *state*`#`*seconds*`#`*id* | Query; Put and Delete in transactions |
 //! | the notice that was written last of something that lasts, such as a silent server | `NOTICES` | `TOLD#`*what* | Put in transactions |
+//! | a target of notices that takes nothing for a time | `NOTICES` | `TARGET#`*name* | Query; Put in transactions |
 //! | the next integer id of a kind | `SEQ#kind` | `SEQ` | Update |
 
 mod delivery;
@@ -400,6 +401,16 @@ pub fn notice_waiting(at: i64, id: &str) -> Key {
 /// The notice that was written last of something that lasts, or comes again.
 pub fn notice_told(what: &str) -> Key {
     key(notices(), &format!("TOLD#{what}"))
+}
+
+/// A target of notices that takes nothing for a time.
+pub fn paused_target(name: &str) -> Key {
+    key(notices(), &format!("TARGET#{name}"))
+}
+
+/// The first and the last sort key of notices in a state, or of targets; of notices that are not finished with `None`.
+pub fn notices_of(state: Option<&str>) -> (String, String) {
+    state.map_or_else(|| ("0".to_owned(), ":".to_owned()), |state| (format!("{state}#"), format!("{state}#~")))
 }
 
 /// The counter from which a kind's integer ids are taken.

@@ -12,6 +12,7 @@ mod delivery;
 mod fixture;
 mod notices;
 mod orders;
+mod sending;
 mod shop;
 mod subscribers;
 mod sums;

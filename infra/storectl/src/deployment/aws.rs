@@ -57,13 +57,18 @@ fn unknown(error: &dyn Error) -> Failure {
 /// The access to another database. One on this machine takes any credentials, so that none have to be set up for it.
 pub async fn endpoint(options: &DeploymentOptions, url: &str) -> Result<Access, Failure> {
     let mut loader = loader(options).endpoint_url(url);
-    if url.parse::<Uri>().is_ok_and(|url| url.host().is_some_and(outgoing::is_here)) {
+    if is_here(url) {
         let region = options.region.clone().unwrap_or_else(|| "local".to_owned());
         loader = loader
             .region(Region::new(region))
             .credentials_provider(Credentials::new("local", "local", None, None, "local"));
     }
     access(&loader.load().await).await
+}
+
+/// Whether a URL is of this machine.
+pub fn is_here(url: &str) -> bool {
+    url.parse::<Uri>().is_ok_and(|url| url.host().is_some_and(outgoing::is_here))
 }
 
 fn http() -> SharedHttpClient {
@@ -105,12 +110,16 @@ pub struct Stack {
     pub chat_secret: Option<String>,
     /// The secret with the payment keys (output `PaymentKeysArn`); `None` if it was deployed before there was one.
     pub payment_secret: Option<String>,
+    /// The secret with the addresses of notices' targets (output `NoticeKeysArn`); `None` if it was deployed before there was one.
+    pub notice_secret: Option<String>,
     /// The bucket of its shop (output `ShopBucket`); `None` without a shop.
     pub shop_bucket: Option<String>,
     /// The address of its shop (output `ShopUrl`); empty without a shop.
     pub shop_url: String,
     /// Whether its functions are given the payment keys (parameter `Payments`).
     pub takes_payments: bool,
+    /// Whether its notices are sent (parameter `Notices`).
+    pub sends_notices: bool,
     /// The revision of its secrets (parameter `KeyRevision`).
     pub key_revision: String,
     /// Root of its API (output `ApiUrl`).
@@ -155,9 +164,11 @@ impl Stack {
             secret: output("TokenKeysArn")?,
             chat_secret: find("ChatSecretArn"),
             payment_secret: find("PaymentKeysArn"),
+            notice_secret: find("NoticeKeysArn"),
             shop_bucket: find("ShopBucket"),
             shop_url: find("ShopUrl").unwrap_or_default(),
             takes_payments: parameter("Payments") == Some("true"),
+            sends_notices: parameter("Notices") == Some("true"),
             key_revision: parameter("KeyRevision").unwrap_or_default().to_owned(),
             api_url: output("ApiUrl")?,
             origins: origins.split(',').map(|origin| origin.trim().to_owned()).collect(),

@@ -1,14 +1,16 @@
 //! Which table is meant, and how it is reached.
 
 mod aws;
+mod notices;
 mod secrets;
 
 pub use aws::{Bucket, Stack};
 
 use crate::error::{Exit, Failure};
-use archive::running::{Running, ahead, clock_file, keys_file};
+use archive::running::{Running, ahead, clock_file, keys_file, notices_file};
 use aws_config::SdkConfig;
 use clap::Args;
+use notices::NoticeSource;
 use secrets::{ChatSecret, KeySource, PaymentSource};
 use shared::clock::{Clock, SystemClock};
 use shared::model::ActiveVersion;
@@ -47,6 +49,9 @@ pub struct DeploymentOptions {
     /// File with the payment keys; else PAYMENT_KEYS, then the stack's secret.
     #[arg(long, global = true, value_name = "FILE")]
     pub payment_keys: Option<PathBuf>,
+    /// File with the addresses of notices' targets; else NOTICE_KEYS, then the stack's secret.
+    #[arg(long, global = true, value_name = "FILE")]
+    pub notice_keys: Option<PathBuf>,
     /// A server on this machine that is called instead of Stripe; else STRIPE_API_BASE.
     #[arg(long, global = true, value_name = "URL", hide = true)]
     pub stripe_api_base: Option<String>,
@@ -69,6 +74,7 @@ pub struct Deployment {
     pub is_local: bool,
     pub(crate) keys: KeySource,
     pub(crate) payments: PaymentSource,
+    pub(crate) notices: NoticeSource,
     chat_secret: Option<ChatSecret>,
 }
 
@@ -83,7 +89,8 @@ impl Deployment {
             let db = Db::new(aws::endpoint(options, url).await?, &table);
             let name = format!("table {table} at {url}");
             let of = Self::of(db, clock, options.key_file.as_deref());
-            return Ok(Self { name, payments: options.payments(None), ..of });
+            let notices = NoticeSource::new(options.notice_keys.as_deref(), None, aws::is_here(url));
+            return Ok(Self { name, payments: options.payments(None), notices, ..of });
         }
         let config = aws::config(options).await;
         let stack = match &options.stack {
@@ -101,6 +108,9 @@ impl Deployment {
         let secret =
             stack.as_ref().and_then(|stack| stack.payment_secret.clone()).map(|secret| (config.clone(), secret));
         let payments = options.payments(secret);
+        let secret =
+            stack.as_ref().and_then(|stack| stack.notice_secret.clone()).map(|secret| (config.clone(), secret));
+        let notices = NoticeSource::new(options.notice_keys.as_deref(), secret, false);
         let db = Db::new(aws::access(&config).await?, &table);
         let name = format!("table {table} in {region}");
         let chat_arn = stack.as_ref().map(|stack| stack.chat_secret.clone());
@@ -110,7 +120,7 @@ impl Deployment {
         });
         let chat_secret = chat_arn.map(|arn| ChatSecret { config, arn });
         let of = Self::of(db, clock, None);
-        Ok(Self { name, stack, bucket, keys, payments, chat_secret, ..of })
+        Ok(Self { name, stack, bucket, keys, payments, notices, chat_secret, ..of })
     }
 
     /// A table that is reached already, with its token keys in a file.
@@ -126,6 +136,7 @@ impl Deployment {
             keys: KeySource::new(key_file, None),
             chat_secret: None,
             payments: PaymentSource::new(None, None, None),
+            notices: NoticeSource::default(),
         }
     }
 
@@ -147,6 +158,7 @@ impl Deployment {
         Ok(Self {
             name: format!("the local store in {}", dir.display()),
             payments: options.payments(None).or_local(payments),
+            notices: NoticeSource::new(Some(options.notice_keys.as_ref().unwrap_or(&notices_file(dir))), None, true),
             is_local: true,
             ..Self::of(db, &clock, Some(&key_file))
         })

@@ -58,14 +58,14 @@ impl KeySource {
 }
 
 /// The text of a deployed stack's secret, and what it is.
-async fn read_secret((config, arn): &(SdkConfig, String)) -> Result<Option<(String, String)>, Failure> {
+pub(super) async fn read_secret((config, arn): &(SdkConfig, String)) -> Result<Option<(String, String)>, Failure> {
     let client = aws_sdk_secretsmanager::Client::new(config);
     let answer = client.get_secret_value().secret_id(arn).send().await;
     let answer = answer.map_err(|error| of_service("Secrets Manager", &error))?;
     Ok(answer.secret_string.map(|text| (text, "the stack's secret".to_owned())))
 }
 
-async fn write_secret(config: &SdkConfig, arn: &str, content: &str) -> Result<(), Failure> {
+pub(super) async fn write_secret(config: &SdkConfig, arn: &str, content: &str) -> Result<(), Failure> {
     let client = aws_sdk_secretsmanager::Client::new(config);
     let written = client.put_secret_value().secret_id(arn).secret_string(content).send().await;
     written.map(drop).map_err(|error| of_service("Secrets Manager", &error))
@@ -160,7 +160,7 @@ impl PaymentSource {
     }
 }
 
-fn variable(name: &str) -> Option<String> {
+pub(super) fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|text| !text.trim().is_empty())
 }
 

@@ -7,11 +7,13 @@ mod sums;
 
 pub use person::{Undecided, of_store};
 
+use crate::notify::not_connected;
 use crate::prelude::*;
 use publish::LoadError;
 use serde::Serialize;
 use shared::model::SCHEMA;
 use shared::shop::accounts::name_index::complete;
+use shared::shop::notices::{MOST_LISTED, waiting};
 use shared::shop::upkeep::finish_statistics;
 use shared::table::published::read_active_version;
 use shared::table::restoring;
@@ -161,6 +163,7 @@ pub async fn run(at: &Deployment, options: &Doctor) -> Outcome {
             findings.extend(all_of("what waits for you", person::check(at).await));
             findings.extend(all_of("delivery", person::check_delivery(at, repairs).await));
             findings.push(of("texts of orders", person::holders(at, repairs).await));
+            findings.extend(notices(at).await.transpose().map(|found| of("notices", found)));
             let proxies = deployment::proxies(at).await.transpose();
             findings.extend(proxies.map(|found| of("client addresses", found)));
         }
@@ -178,6 +181,28 @@ pub async fn run(at: &Deployment, options: &Doctor) -> Outcome {
 /// Findings that have their names, or that this check failed.
 fn all_of(check: &'static str, found: Result<Vec<Finding>>) -> Vec<Finding> {
     found.unwrap_or_else(|failure| vec![Finding::of(check, Err(failure))])
+}
+
+/// Whether the targets of notices are connected, and none waits for the owner; `None` without targets.
+async fn notices(at: &Deployment) -> Result<Option<Finding>> {
+    let targets = read_active_version(&at.db).await?.unwrap_or_default().config.notify;
+    if targets.is_empty() {
+        return Ok(None);
+    }
+    let missing = not_connected(at, &targets).await?;
+    if !missing.is_empty() {
+        let said = format!("not connected: {}", named(missing.iter()));
+        return Ok(Some(Finding::todo(said, format!("`storectl notify connect {}`", missing[0]))));
+    }
+    if at.stack.as_ref().is_some_and(|stack| !stack.sends_notices) {
+        return Ok(Some(Finding::todo("nothing is sent", "deploy the stack with `Notices=true`")));
+    }
+    Ok(Some(match waiting(&at.db, MOST_LISTED).await?.len() {
+        0 => Finding::ok("every target is connected, and no notice waits"),
+        count => {
+            Finding::todo(format!("{count} wait"), "`storectl notify list --waiting`, then `storectl notify resend`")
+        }
+    }))
 }
 
 /// Whether a restore was left half done.

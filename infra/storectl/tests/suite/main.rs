@@ -15,6 +15,7 @@ mod doctor;
 mod erasing;
 mod local_store;
 mod moving;
+mod notify;
 mod openapi;
 mod operations;
 mod orders;

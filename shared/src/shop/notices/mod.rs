@@ -1,4 +1,10 @@
-//! What owners are told of: its rows (rules.md, "Notices").
+//! What owners are told of: its rows, and how they are sent (rules.md, "Notices").
+
+mod rows;
+mod run;
+
+pub use rows::{MOST_LISTED, NoticeRow, listed, resend, waiting};
+pub use run::{Answer, Message, Messengers, Sent, run};
 
 pub(in crate::shop) mod of_commands;
 pub(in crate::shop) mod of_orders;

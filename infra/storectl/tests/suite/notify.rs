@@ -1,0 +1,113 @@
+//! `notify …`: targets are connected, tried and given other keys; what waits is listed and sent again.
+
+use crate::bench::Bench;
+use shared::clock::Clock as _;
+use shared::model::{About, Notice, NoticeEvent, NoticeTarget, Sending, TargetKind};
+use shared::table::keys;
+use std::collections::BTreeMap;
+use storectl::error::{Exit, Failure};
+use tests::receiver::{Arrived, Receiver};
+
+/// A store with two targets, a receiver on this machine, and a file for the addresses.
+struct Told {
+    bench: Bench,
+    receiver: Receiver,
+}
+
+impl Told {
+    async fn open() -> Self {
+        let bench = Bench::published().await;
+        let target = |name: &str, kind| NoticeTarget {
+            name: name.to_owned(),
+            kind,
+            events: vec![NoticeEvent::SoldOut],
+            texts: BTreeMap::new(),
+        };
+        let targets = vec![target("own", TargetKind::Webhook), target("sales", TargetKind::Discord)];
+        tests::configure(&bench.db, |config| config.notify = targets).await;
+        let answer = |one: &Arrived, _| Some((if one.path.contains("gone") { 404 } else { 204 }, "", String::new()));
+        Self { bench, receiver: Receiver::start(answer).await }
+    }
+
+    async fn run(&self, arguments: &[&str]) -> Result<serde_json::Value, Failure> {
+        let keys = self.bench.path("notices.json").display().to_string();
+        let arguments = [&["notify"], arguments, &["--notice-keys", &keys]].concat();
+        self.bench.run(&arguments).await.map(|printed| printed.json().clone())
+    }
+
+    /// Connects a target to a path of the receiver, or to a whole address.
+    async fn connect(&self, name: &str, address: &str) -> Result<serde_json::Value, Failure> {
+        let whole = address.starts_with("http");
+        let address = if whole { address.to_owned() } else { format!("{}{address}", self.receiver.url) };
+        self.bench.write("url.txt", &format!("{address}\n"));
+        let file = self.bench.path("url.txt").display().to_string();
+        self.run(&["connect", name, "--url-file", &file]).await
+    }
+
+    fn stored(&self) -> serde_json::Value {
+        serde_json::from_slice(&std::fs::read(self.bench.path("notices.json")).unwrap()).unwrap()
+    }
+}
+
+#[tokio::test]
+async fn an_owner_connects_a_target_tries_it_and_changes_its_key() {
+    let told = Told::open().await;
+    for (name, address, said) in [
+        ("own", "http://hooks.example/s3cret", "https://"),
+        ("own", "https://10.0.0.1/s3cret", "not public"),
+        ("own", "https://hooks.example/s3cret b", "one word"),
+        ("sales", "https://hooks.example/s3cret", "webhook of Discord"),
+        ("mods", "/hook", "it has: own, sales"),
+    ] {
+        let failure = told.connect(name, address).await.unwrap_err();
+        assert!(failure.exit == Exit::Refused && failure.what.contains(said), "{address}: {failure}");
+        assert!(!failure.to_string().contains("s3cret"), "the address is a secret: {failure}");
+    }
+    assert!(told.run(&["test", "own"]).await.unwrap_err().what.contains("not connected"));
+    let first = told.connect("own", "/hook").await.unwrap()["signing_key"].clone();
+    assert!(first.as_str().unwrap().starts_with("whsec_"));
+    told.run(&["test", "own"]).await.unwrap();
+    let arrived = told.receiver.at("/hook").remove(0);
+    assert!(arrived.header("webhook-id").starts_with("test-") && arrived.json()["type"] == "test");
+    // Another address: the key stays, and is not shown again.
+    assert_eq!(told.connect("own", "/gone").await.unwrap()["signing_key"], serde_json::Value::Null);
+    assert!(told.run(&["test", "own"]).await.unwrap_err().what.contains("HTTP 404"));
+    told.connect("own", "/hook").await.unwrap();
+    told.run(&["connect", "own", "--drop-old"]).await.unwrap_err();
+    let second = told.run(&["connect", "own", "--rotate"]).await.unwrap()["signing_key"].clone();
+    told.run(&["connect", "own", "--rotate"]).await.unwrap_err();
+    told.run(&["test", "own"]).await.unwrap();
+    let arrived = told.receiver.at("/hook").remove(1);
+    assert_eq!(arrived.header("webhook-signature").split(' ').count(), 2);
+    assert_eq!(told.stored()["own"]["keys"], serde_json::json!([first, second]));
+    told.run(&["connect", "own", "--drop-old"]).await.unwrap();
+    assert_eq!(told.stored()["own"]["keys"], serde_json::json!([second]));
+    assert_eq!(told.connect("sales", "/api/webhooks/1/a").await.unwrap()["signing_key"], serde_json::Value::Null);
+    told.run(&["test", "sales"]).await.unwrap();
+    assert_eq!(told.receiver.at("/api/webhooks/1/a?wait=true").len(), 1);
+    told.run(&["connect", "sales", "--rotate"]).await.unwrap_err();
+}
+
+#[tokio::test]
+async fn what_waits_is_listed_with_its_answer_and_sent_again() {
+    let told = Told::open().await;
+    let now = told.bench.clock.seconds();
+    for id in ["sold_out-1", "sold_out-2"] {
+        let failed = Sending { attempts: 27, tried_at: Some(now), answer: "HTTP 404".to_owned(), ..Sending::default() };
+        let sent = Sending { attempts: 1, sent_at: Some(now), ..Sending::default() };
+        let about = About::Item { id: 201, name: "A crate".to_owned() };
+        let targets = BTreeMap::from([("own".to_owned(), failed), ("sales".to_owned(), sent)]);
+        let notice = Notice { id: id.to_owned(), event: NoticeEvent::SoldOut, at: now, about, targets };
+        told.bench.put(&keys::notice_waiting(now, id), &notice).await;
+    }
+    let listed = told.run(&["list", "--waiting"]).await.unwrap();
+    assert_eq!(listed["notices"][1]["targets"]["own"]["answer"], "HTTP 404");
+    assert_eq!(listed["targets"][0]["connected"], false);
+    told.run(&["resend", "sold_out-9"]).await.unwrap_err();
+    assert_eq!(told.run(&["resend", "sold_out-1"]).await.unwrap()["resent"][0], "sold_out-1");
+    assert_eq!(told.run(&["resend", "--all"]).await.unwrap()["resent"], serde_json::json!(["sold_out-2"]));
+    assert_eq!(told.run(&["resend", "--all"]).await.unwrap()["resent"], serde_json::json!([]));
+    let all = told.run(&["list"]).await.unwrap();
+    assert_eq!(all["notices"].as_array().unwrap().len(), 2);
+    assert_eq!(all["notices"][0]["targets"]["own"]["attempts"], 0);
+}
