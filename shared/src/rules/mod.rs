@@ -10,6 +10,7 @@ pub mod colours;
 pub mod command_servers;
 pub mod command_text;
 pub mod delivery;
+pub mod delivery_times;
 pub mod dispute;
 pub mod donations;
 pub mod erase;
