@@ -17,6 +17,7 @@ pub mod erase;
 pub mod evidence;
 pub mod first_day;
 pub mod game_login;
+pub mod goals;
 pub mod held;
 pub mod limits;
 pub mod line_refund;
