@@ -172,14 +172,14 @@ impl Trial<'_> {
     }
 
     /// Waits until the commands that give, or those that take back, have run, or for as long as they may take.
-    async fn watch(&self, begun: &Try, gives: bool) -> Result<Vec<Ran>> {
+    async fn watch(&self, begun: &Try, is_first: bool) -> Result<Vec<Ran>> {
         let (at, started) = (self.at, self.at.clock.millis());
-        let (label, all) = if gives { ("Runs", begun.given) } else { ("Taken back", begun.all - begun.given) };
+        let (label, all) = if is_first { ("Runs", begun.given) } else { ("Taken back", begun.all - begun.given) };
         let progress = self.console.progress(label, Some(u64::from(all)));
         let mut took: BTreeMap<u32, u64> = BTreeMap::new();
         for look in 0.. {
             let (given, back) = trying::read(&at.db, begun).await?;
-            let commands: Vec<Command> = if gives { given } else { back };
+            let commands: Vec<Command> = if is_first { given } else { back };
             let now = at.clock.millis().saturating_sub(started);
             commands.iter().filter(|command| is_over(command)).for_each(|command| {
                 took.entry(command.id.get()).or_insert(now);

@@ -81,7 +81,7 @@ pub fn shown(millis: u64) -> String {
         LONGEST.. => "two days or more".to_owned(),
         3_600_000.. => format!("{} h", millis / 3_600_000),
         60_001.. => format!("{} min", millis / 60_000),
-        _ if millis % 1_000 == 0 => format!("{} s", millis / 1_000),
+        _ if millis.is_multiple_of(1_000) => format!("{} s", millis / 1_000),
         _ => format!("{}.{} s", millis / 1_000, millis % 1_000 / 100),
     }
 }

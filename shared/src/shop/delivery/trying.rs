@@ -160,7 +160,7 @@ type Commands = (Vec<Command>, Vec<Command>);
 fn commands_of(making: &Making<'_>) -> Result<Commands, TryRefusal> {
     let lines = &making.stored.order.lines;
     let paid = when_paid(making.frozen, lines, CommandEvent::Bought);
-    let (gives, ends): (Vec<Expanded<'_>>, Vec<_>) =
+    let (bought, ends): (Vec<Expanded<'_>>, Vec<_>) =
         paid.into_iter().partition(|entry| entry.template.on == CommandEvent::Bought);
     let make = |entry: &Expanded<'_>| -> Result<Command, TryRefusal> {
         let not_made = || TryRefusal::NotMade(entry.template.run.clone());
@@ -172,7 +172,7 @@ fn commands_of(making: &Making<'_>) -> Result<Commands, TryRefusal> {
         (command.delivery.due, command.delivery.state) = (making.now, CommandState::Ready);
         Ok(command)
     };
-    let given = gives.iter().map(make).collect::<Result<Vec<_>, _>>()?;
+    let given = bought.iter().map(make).collect::<Result<Vec<_>, _>>()?;
     let mut back: Vec<Command> = Vec::new();
     for entry in ends.iter().chain(&when_taken_back(making.frozen, lines, false)) {
         let mut command = make(entry)?;

@@ -115,10 +115,10 @@ async fn count(
     behind: &[StoredOrder],
     changes: &[Change],
 ) -> Result<Vec<Write>, StoreError> {
-    let is_unknown = |stored: &&StoredOrder| stored.effects.goals.is_none();
     // Of an order that was loaded with the sums it is not known what they have of it.
-    let published =
-        if behind.iter().any(|stored| is_unknown(&stored)) { published_goals(db).await? } else { Vec::new() };
+    let has_unknown = behind.iter().any(|stored| stored.effects.goals.is_none());
+    let has_added = changes.iter().any(|change| change.adjustment == Adjustment::Add);
+    let published = if has_unknown || has_added { published_goals(db).await? } else { Vec::new() };
     let mut marks = Vec::new();
     for (stored, change) in behind.iter().zip(changes) {
         let effects = &stored.effects;
