@@ -72,6 +72,8 @@ impl TestStore {
             retried_as: None,
             retry_of: None,
             runs: Vec::new(),
+            paid_at: None,
+            delayed: false,
             output: None,
             delivery: Delivery { online, ..Delivery::new(CommandState::Ready, due) },
         };

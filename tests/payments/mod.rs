@@ -2,7 +2,7 @@
 
 #![expect(clippy::expect_used, clippy::unwrap_used, reason = "a helper that fails fails its test")]
 
-mod backlog;
+pub mod backlog;
 mod chat;
 mod check_status;
 mod codes;

@@ -3,6 +3,7 @@
 //! format does not have: `check` must name each of them, and nothing else. The rest is published, and the table is bought, by the
 //! public routes and with the owner's own commands.
 
+use crate::payments::backlog::sweep;
 use crate::payments::support::{Begun, act, agreed, call};
 use publish::Fault;
 use publish::files::StoreFiles;
@@ -124,6 +125,7 @@ impl Shop {
         let asked = json!({ "order_id": begun.order, "checkout_id": begun.session });
         let order = call(&self.store, &token, "/payments/checkStatus", &asked).await.data()["order_data"].clone();
         assert_eq!((&order["status"], &order["price"]), (&json!("PAID"), &cart), "{who}: {does}");
+        sweep(&self.store).await;
         let stored = crate::payments::support::stored(&self.store, &begun.order).await.order;
         Ok(format!("{}.{:02}", stored.price.minor() / 100, stored.price.minor() % 100))
     }

@@ -13,8 +13,6 @@ const ANYWHERE: [Word; 7] = [
     ("languages", LANGUAGES),
     ("translations", LANGUAGES),
 ];
-/// Words of a goal, which only counts today.
-const OF_GOALS: [&str; 6] = ["commands", "items", "categories", "until", "repeat", "notice"];
 
 const GIFT_CARD: &str = "an item cannot be a gift card; meanwhile make the cards with `storectl gift add`, and send a code to who asks for one";
 const ROLES: &str = "a purchase gives no role of the chat platform; meanwhile let a bot on a game server give it, by a command \
@@ -22,15 +20,10 @@ const ROLES: &str = "a purchase gives no role of the chat platform; meanwhile le
 const SHARE: &str = "nobody is paid a share; meanwhile make a coupon for the buyers and a referral code for the creator, and pay \
                      what `storectl referral report` shows";
 const LANGUAGES: &str = "a text is in one language; meanwhile write both into it, one after the other";
-const GOALS: &str =
-    "a goal counts every paid order and does nothing when it is reached; meanwhile run its commands yourself";
 
-/// What to say of an unknown word below `path`, if it is one of these.
-pub fn problem(path: &str, word: &str) -> Option<String> {
-    let of_goal = path.starts_with("goals").then(|| OF_GOALS.iter().find(|known| **known == word)).flatten();
-    let meanwhile = of_goal
-        .map(|_| GOALS)
-        .or_else(|| ANYWHERE.iter().find(|(known, _)| *known == word).map(|(_, meanwhile)| *meanwhile))?;
+/// What to say of an unknown word, if it is one of these.
+pub fn problem(word: &str) -> Option<String> {
+    let (_, meanwhile) = ANYWHERE.iter().find(|(known, _)| *known == word)?;
     Some(format!("not yet: {meanwhile}"))
 }
 

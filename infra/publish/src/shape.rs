@@ -282,7 +282,7 @@ fn unknown(
         let problem = format!("write a point, not a comma, before {name}: inside {{…}} a comma begins the next field");
         return (below(path, before), problem);
     }
-    if let Some(problem) = not_yet::problem(path, name) {
+    if let Some(problem) = not_yet::problem(name) {
         return (below(path, name), problem);
     }
     let problem = match nearest(name, known.keys().copied()) {

@@ -37,6 +37,7 @@ mod server;
 mod shop;
 mod status;
 mod subscription;
+mod try_item;
 mod upgrade;
 mod user;
 mod versions;
@@ -269,6 +270,14 @@ pub enum Command {
     /// Commands on their way to game servers.
     #[command(subcommand)]
     Delivery(delivery::DeliveryCommand),
+    /// Run an item's commands for a player on the real game servers, show how long it took, and take them back.
+    #[command(after_help = "Examples:\n  storectl try 201 --player Thornwick --stack storefront\n  \
+                            storectl try 203 --player Thornwick --server Survival --var 7=red --stack storefront\n\n\
+                            It is no purchase: no order is made, and goals, donators, stock, reports and the profile do not \
+                            show it. The `bought` commands run without their delays, then those that are `expired` or \
+                            `refunded`; what runs for every sale of the store does not. Interrupted, the same command \
+                            takes back what was begun before it tries again. The exit code is 3 if a command did not run.")]
+    Try(try_item::TryItem),
     /// Buyers' carts, with the same rules as the API.
     #[command(subcommand)]
     Cart(cart::CartCommand),
@@ -327,6 +336,7 @@ impl Command {
             Self::Notify(command) => command.run(at, console).await,
             Self::Server(command) => command.run(at, console).await,
             Self::Delivery(command) => command.run(at, console).await,
+            Self::Try(options) => try_item::run(at, console, options).await,
             Self::Cart(command) => command.run(at).await,
             Self::Doctor(options) => doctor::run(at, options).await,
             Self::Status => status::run(at).await,

@@ -1,6 +1,6 @@
 //! `server …`: the keys of game servers.
 
-use crate::delivery::queue;
+use crate::delivery::{queue, times};
 use crate::prelude::*;
 use serde::Serialize;
 use shared::model::{Command, CommandState, Server, ServerId};
@@ -22,7 +22,7 @@ pub enum ServerCommand {
                             The key is shown once: only its hash is stored. What was sold for this server before is shown, \
                             and delivered or dropped as you decide.")]
     Add(AddServer),
-    /// List the game servers, their keys by the beginning of the hash, and what waits for each.
+    /// List the game servers, their keys by the beginning of the hash, what waits for each, and how long its commands took.
     #[command(after_help = "Example:\n  storectl server list --stack storefront")]
     List,
     /// Make a key void at once; the game server's plugin is then refused.
@@ -346,10 +346,12 @@ async fn list(at: &Deployment) -> Outcome {
     let gone: BTreeSet<ServerId> = gone.collect();
     let names = known.iter().map(|server| (server.id, server.name.clone()));
     let names = names.chain(gone.into_iter().map(|id| (id, "(not in store.yaml)".to_owned())));
-    let (mut rows, mut servers) = (Vec::new(), Vec::new());
+    let (mut rows, mut servers, mut lines) = (Vec::new(), Vec::new(), Vec::new());
     for (id, name) in names {
         let waiting = queue::waiting(at, id, queue::FOREVER).await?.len();
         let [unknown, refused] = queue::undecided(at, id).await?;
+        let last_day = times::last_day(at, id).await?;
+        lines.extend(last_day.line(&name));
         let row = |[key, made, last]: [String; 3]| {
             let [waiting, unknown, refused] = [waiting, unknown, refused].map(|count| count.to_string());
             [id.to_string(), name.clone(), key, made, last, waiting, unknown, refused]
@@ -364,8 +366,9 @@ async fn list(at: &Deployment) -> Outcome {
         if own.is_empty() {
             rows.push(row(["none".to_owned(), String::new(), String::new()]));
         }
-        servers.push(facts! { id, name, keys: own, waiting, unknown, refused });
+        servers.push(facts! { id, name, keys: own, waiting, unknown, refused, last_day });
     }
     let text = columns(["ID", "NAME", "KEY", "MADE", "LAST POLL", "WAITING", "UNKNOWN", "REFUSED"], rows);
+    let text = [text].into_iter().chain(lines).collect::<Vec<_>>().join("\n");
     Ok(Printed::new(text, &facts! { servers }))
 }

@@ -1,8 +1,8 @@
 //! The published parts of a store besides items: settings, pages, staff, the look of the shop, game servers.
 
-use super::{Money, Rate, ServerId};
+use super::{CommandTemplate, ItemId, Money, Rate, ServerId};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 /// A link of the header or the footer.
@@ -92,6 +92,9 @@ pub struct Shop {
     /// The sections that are shown, in order; all of them if it is empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sections: Vec<Section>,
+    /// Whether pages of items show how long commands take.
+    #[serde(default, skip_serializing_if = "super::is_default")]
+    pub delivery_times: bool,
     /// The owner's own style sheet.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub css: String,
@@ -212,12 +215,24 @@ pub struct GameServer {
 }
 
 /// A donation goal. The sum given so far is live data, see [`super::Donations`].
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Goal {
     /// Its id, under which it is counted.
     pub id: u64,
     pub name: String,
     pub goal_amount: Money,
+    /// The items whose sales count; `None` if all sales do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub items: Option<BTreeSet<ItemId>>,
+    /// The second (since 1970 UTC) from which on orders are made too late to count.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<i64>,
+    /// Whether it is reached again with every further `goal_amount`.
+    #[serde(default, skip_serializing_if = "super::is_default")]
+    pub repeat: bool,
+    /// The commands that run each time it is reached.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub commands: Vec<CommandTemplate>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]

@@ -365,6 +365,12 @@ pub struct Command {
     /// The runs of the owner's that sent it, or a command before it, or moved its end: none of them does so again.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub runs: Vec<RunName>,
+    /// When its order was paid, seconds since 1970 UTC, if it follows from that at once; `None` of any other.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub paid_at: Option<i64>,
+    /// Whether it has a delay.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub delayed: bool,
     /// The game server's answer, as an agent reported it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<String>,

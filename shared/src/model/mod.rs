@@ -66,12 +66,12 @@ pub use notice::{
 };
 pub use on_sale::OnSale;
 pub use order::{
-    BuyerAddress, Chosen, GiftCardPayment, LeftRun, LoginKind, Order, OrderEffects, OrderLine, OrderReferral,
+    BuyerAddress, Chosen, GiftCardPayment, GoalPart, LeftRun, LoginKind, Order, OrderEffects, OrderLine, OrderReferral,
     OrderStatus, ProviderCheckout, Term,
 };
 pub use order_delivery::{
     DeliveryRun, DeliveryStep, Extension, FrozenCommand, FrozenCommands, FrozenLine, Holder, ItemEnds, Lasting,
-    LastingText, Lasts, LineEnd, Moving, NotARunName, OrderDelivery, OwnerRun, RunName, Season, TakenUnits,
+    LastingText, Lasts, LineEnd, Moving, NotARunName, OrderDelivery, OwnerRun, RunName, Season, TakenUnits, Try,
 };
 pub use payment::{
     Held, OpenCheckout, PaymentFacts, Proceeds, ProviderAccount, RefundAttempt, RefundOutcome, Refunds, ReviewOutcome,
@@ -84,7 +84,8 @@ pub use proof::{
 };
 pub use sale::{NamedItem, Sale};
 pub use statistics::{
-    Donations, Donor, Holding, Ledger, MonthSum, Owned, PaidOrder, Patron, RecentDonation, Run, Spent, TopPatrons,
+    Donations, Donor, Holding, Ledger, MonthSum, Owned, PaidOrder, Patron, RecentDonation, Run, ShownTimes, Spent,
+    TopPatrons,
 };
 pub use subscription::{
     Cancellation, OrderSubscription, PeriodUnit, Plan, ProviderCustomer, Subscription, SubscriptionDetail,

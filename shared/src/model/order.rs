@@ -343,6 +343,14 @@ impl ProviderCheckout {
     }
 }
 
+/// What is in a goal's sum of an order of which not every line counts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GoalPart {
+    /// The places of the lines in the order, from 0.
+    pub lines: Vec<u16>,
+    pub amount: Money,
+}
+
 /// The effects of an order, stored with the order so that a refund gives back exactly that. An order that was loaded
 /// together with its counters and statistics has none of it.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -356,6 +364,9 @@ pub struct OrderEffects {
     /// The goals to which its sum was added.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub goals: Option<Vec<String>>,
+    /// The goals to which only some of its lines were added.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub goal_parts: BTreeMap<String, GoalPart>,
     /// Whether the statistics count it. This mark guards their transaction. Without it they agree with the status.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counted: Option<bool>,
@@ -391,6 +402,9 @@ pub struct OrderEffects {
     /// The second (since 1970 UTC) at which the scheduled sweep looks at the order; `None` if nothing is left to do.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub due: Option<i64>,
+    /// When it became PAID, seconds since 1970 UTC. Orders of before this was stored have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub paid_at: Option<i64>,
     /// Whether the bought lines have been removed from the buyer's cart; only of an order that is a checkout's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cart_cleared: Option<bool>,

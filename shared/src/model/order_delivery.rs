@@ -315,10 +315,26 @@ pub struct Extension {
     pub done: bool,
 }
 
+/// A try of an item that is not over: its commands, which no order has.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Try {
+    pub item: ItemId,
+    /// The player that it is for.
+    pub player: String,
+    /// The first of the commands' ids, how many of them give, and how many there are with those that take back.
+    pub first: CommandId,
+    pub given: u32,
+    pub all: u32,
+    /// The keys of the texts that take back, by which what the player bought would hold them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub texts: Vec<(String, String)>,
+}
+
 /// A run of the owner's, as it is stored under its name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum OwnerRun {
     Delivery(DeliveryRun),
     Extension(Extension),
+    Try(Try),
 }

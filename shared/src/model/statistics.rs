@@ -206,11 +206,26 @@ pub struct MonthSum {
     pub amount: Money,
 }
 
+/// The times from paid to run, in milliseconds, as the shop's pages show them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ShownTimes {
+    /// In which half of the commands ran.
+    pub half: u64,
+    /// In which 95 of 100 ran.
+    pub most: u64,
+}
+
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Donations {
     /// Goal id as text to the sum given so far.
     #[serde(default)]
     pub goals: BTreeMap<String, Money>,
+    /// The largest sum of each goal of which was told that it is reached, by its id.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub reached: BTreeMap<String, Money>,
+    /// How long commands took in the last 24 hours, if the shop's pages show it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delivery: Option<ShownTimes>,
     /// The month that `top` belongs to, `YYYY-MM` in UTC (rules.md, "Settings").
     #[serde(default)]
     pub month: String,

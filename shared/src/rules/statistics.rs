@@ -1,6 +1,7 @@
 //! The sums of orders. Only paid orders count; a refunded order does not.
 
 use crate::model::{Donations, Donor, Goal, ItemId, Ledger, Money, Order, OrderStatus, RecentDonation, User, UserId};
+use crate::rules::goals;
 use crate::rules::ownership::Ownership;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -30,12 +31,17 @@ pub fn derive(orders: &[Order], users: &BTreeMap<UserId, &User>, goals: &[Goal],
     let mut top = donors(of_month, users);
     top.sort_by_key(|donor| (Reverse(donor.amount), donor.user));
     top.truncate(Donations::TOP);
-    let given: Money = paid.iter().map(|order| order.total()).sum();
+    let sums = goals::sums(goals, paid.iter().copied());
+    let reached = goals.iter().map(|goal| (goal, sums.get(&goal.id.to_string()).copied().unwrap_or_default()));
+    let reached = reached.map(|(goal, sum)| (goal.id.to_string(), goals::reached(goal, sum)));
     Derived {
         ledgers: ownership.ledgers(),
         sold: sold(&paid),
         donations: Donations {
-            goals: goals.iter().map(|goal| (goal.id.to_string(), given)).collect(),
+            // What adds up to it is not told again.
+            reached: reached.filter(|(_, sum)| *sum > Money::ZERO).collect(),
+            goals: sums,
+            delivery: None,
             month: this_month,
             top,
             recent: recent(&paid, users),

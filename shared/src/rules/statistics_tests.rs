@@ -28,7 +28,7 @@ fn order(id: u64, status: OrderStatus, owner: Option<u64>, created_at: i64, line
 }
 
 fn goals() -> Vec<Goal> {
-    [1, 2].map(|id| Goal { id, name: String::new(), goal_amount: Money::from_minor(100) }).to_vec()
+    [1, 2].map(|id| Goal { id, goal_amount: Money::from_minor(100), ..Goal::default() }).to_vec()
 }
 
 fn sums(orders: &[Order], now: i64) -> Derived {

@@ -52,6 +52,7 @@
 //! | commands that are neither served nor finished, by state | `QUEUE#server` | *state*`#`*seconds*`#`*id* | Query, Put and Delete in transactions |
 //! | a run of the owner's by its name | `RUN#name` | `RUN` | Get, Put by the operations tool |
 //! | what a server's last poll was served, and when it polled | `LEASE#server` | `LEASE` | BatchGet, Update |
+//! | how long the commands of a server took, by the hour in which they ran | `LEASE#server` | `TIMES#`*seconds*`#`*part* | Query; Update in transactions |
 //! | a game server by the hash of its key | `SERVER#hash` | `SERVER` | Get, BatchGet, Update; Put and Delete by the operations tool |
 //! | a text that takes something from an account on a server, and which orders hold it | `EXPIRY#user` | `TEXT#`*server*`#`*hash* | BatchGet; Put and Delete in transactions |
 //! | the texts that run when an item of an account ends | `EXPIRY#user` | `ITEM#`*item*`#`*hash* | BatchGet, Put in transactions |
@@ -444,6 +445,8 @@ pub mod prefix {
     pub const QUEUE: &str = "QUEUE#";
     /// Leases of game servers; a backup leaves them out.
     pub const LEASE: &str = "LEASE#";
+    /// Runs of the owner's.
+    pub const RUN: &str = "RUN#";
     /// Game servers by the hashes of their keys.
     pub const SERVER: &str = "SERVER#";
     /// Logins in the game; a backup leaves them out.

@@ -74,7 +74,12 @@ pub fn user(id: u64) -> User {
 }
 
 pub fn goals(ids: &[u64]) -> Vec<Goal> {
-    let goal = |id: &u64| Goal { id: *id, name: format!("goal {id}"), goal_amount: Money::from_minor(100_000) };
+    let goal = |id: &u64| Goal {
+        id: *id,
+        name: format!("goal {id}"),
+        goal_amount: Money::from_minor(100_000),
+        ..Goal::default()
+    };
     ids.iter().map(goal).collect()
 }
 

@@ -28,6 +28,9 @@ pub struct ShopFile {
     /// Sections of the first page, in order; all of them if they are left out.
     #[serde(default)]
     pub sections: At<Vec<Section>>,
+    /// Whether pages of items show how long it took from the payment until commands ran, in the last 24 hours.
+    #[serde(default)]
+    pub delivery_times: bool,
     /// A style sheet of the owner's, a file beside `store.yaml`, such as `shop.css`.
     #[serde(default)]
     pub css: At<String>,

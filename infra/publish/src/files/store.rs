@@ -189,6 +189,21 @@ pub struct GoalFile {
     pub name: String,
     /// The sum to reach, in major units of the store's currency.
     pub amount: Decimal,
+    /// Ids of items whose sales count; all sales count if items and categories are left out.
+    #[serde(default)]
+    pub items: Vec<At<u64>>,
+    /// Ids of categories whose sales count, each with its subcategories.
+    #[serde(default)]
+    pub categories: Vec<At<u64>>,
+    /// When it ends, such as `2027-06-01T00:00`: orders that are made later do not count.
+    #[serde(default)]
+    pub until: Option<At<String>>,
+    /// Whether it is reached again with every further `amount`.
+    #[serde(default)]
+    pub repeat: bool,
+    /// Commands that run each time it is reached.
+    #[serde(default)]
+    pub commands: Vec<CommandFile>,
 }
 
 /// Announcement to every visitor.

@@ -4,7 +4,7 @@ use super::item_reader::ItemReader;
 use super::site::Site;
 use crate::duration;
 use crate::fault::Report;
-use crate::files::{At, CategoryFile, CommandFile, ItemFile, Source, StoreFile, StoreFiles};
+use crate::files::{At, CategoryFile, CommandFile, GoalFile, ItemFile, Source, StoreFile, StoreFiles};
 use shared::model::{CommandEvent, CommandTemplate, FreeNames, ItemDelivery, ServerId};
 use shared::rules::command_text::{CommandText, MOST_PLACEHOLDERS, Placeholder};
 use std::collections::BTreeSet;
@@ -31,6 +31,8 @@ struct Scope<'a> {
     ends: bool,
     /// Whether the item, or any item, is a subscription.
     renews: bool,
+    /// Whether they are a goal's, which no player has caused.
+    of_goal: bool,
 }
 
 impl Scope<'_> {
@@ -49,6 +51,7 @@ pub(super) fn of_item(reader: &mut ItemReader<'_>) -> ItemDelivery {
         servers: &servers,
         ends: ends(file),
         renews: file.subscription.is_some(),
+        of_goal: false,
     };
     let commands = lower(&file.commands, &scope, reader.report);
     let expires_after = file.expires_after.as_ref().and_then(|written| match duration::seconds(written) {
@@ -75,7 +78,37 @@ pub(super) fn of_store(
         items().flat_map(|item| delivered_to(item, site)).collect()
     };
     let renews = items().any(|item| item.subscription.is_some());
-    let scope = Scope { path: String::new(), variables: None, servers: &servers, ends: items().any(ends), renews };
+    let (path, ends) = (String::new(), items().any(ends));
+    let scope = Scope { path, variables: None, servers: &servers, ends, renews, of_goal: false };
+    lower(&file.commands, &scope, report)
+}
+
+/// The most commands of a goal on all servers together: one transaction takes them.
+const MOST_OF_GOAL: usize = 45;
+
+/// Reads the commands of a goal; the file being looked at is `store.yaml`.
+pub(super) fn of_goal(file: &GoalFile, site: &Site, report: &mut Report) -> Vec<CommandTemplate> {
+    let servers: BTreeSet<u64> = site.servers.keys().copied().collect();
+    let path = format!("goals[{}].", *file.id);
+    let scope = Scope { path, variables: None, servers: &servers, ends: true, renews: true, of_goal: true };
+    for command in &file.commands {
+        for (is_written, word, problem) in [
+            (command.on != CommandEvent::Bought, "on", "is not for a goal, which is only reached: leave it out"),
+            (command.online, "online", "is not for a goal: no player has to be on the server"),
+            (command.per_unit, "per_unit", "is not for a goal, which has no units: leave it out"),
+        ] {
+            if is_written {
+                report.fault(command.run.line, scope.field(&format!("commands.{word}")), problem);
+            }
+        }
+    }
+    let on = |command: &CommandFile| servers.iter().filter(|server| runs_on(command, **server)).count();
+    let all: usize = file.commands.iter().map(on).sum();
+    if all > MOST_OF_GOAL {
+        let problem =
+            format!("run {all} times on all servers together; at most {MOST_OF_GOAL} fit: name `servers` for some");
+        report.fault(file.id.line, scope.field("commands"), problem);
+    }
     lower(&file.commands, &scope, report)
 }
 
@@ -168,6 +201,13 @@ fn check_text(run: &At<String>, scope: &Scope<'_>, report: &mut Report) {
         report.fault(run.line, &field, problem);
     }
     for placeholder in text.placeholders() {
+        if scope.of_goal {
+            if !matches!(placeholder, Placeholder::Server | Placeholder::Currency) {
+                let problem = format!("{placeholder} is not for a goal's command: no sale is behind it; {{server}} is");
+                report.fault(run.line, &field, problem);
+            }
+            continue;
+        }
         let Placeholder::Variable(id) = placeholder else { continue };
         let problem = match &scope.variables {
             None => format!("{placeholder} is not for a command of every sale: variables belong to an item"),
@@ -185,6 +225,8 @@ fn check_servers(file: &CommandFile, scope: &Scope<'_>, report: &mut Report) {
             format!("server {} is named twice", **id)
         } else if scope.servers.contains(&id.value) {
             continue;
+        } else if scope.of_goal {
+            format!("there is no server {}; there are {}", **id, list(scope.servers))
         } else if scope.variables.is_some() {
             format!("the item is not delivered to server {}, but to {}", **id, list(scope.servers))
         } else {

@@ -37,6 +37,39 @@ pub(super) fn sales(file: &SalesFile, categories: &mut [Category], site: &Site, 
     sales
 }
 
+/// The items of a part of the catalog: ids of items, and of categories with their subcategories. `fault` is told of ids that do not
+/// exist, with the field that they are in.
+pub(super) fn items_in(
+    (of_items, of_categories): (&[At<u64>], &[At<u64>]),
+    categories: &[Category],
+    mut fault: impl FnMut(Option<u64>, &str, String),
+) -> BTreeSet<ItemId> {
+    let items = Category::items_of(categories);
+    let mut found = BTreeSet::new();
+    for id in of_items {
+        if items.contains_key(&**id) {
+            found.insert(ItemId::new(**id));
+        } else {
+            fault(id.line, "items", format!("there is no item {}", **id));
+        }
+    }
+    for id in of_categories {
+        let is_it = |category: &Category| category.shelf.head.id.get() == **id;
+        let of = |category: &Category| category.shelf.items.iter().map(|item| item.id).collect::<Vec<_>>();
+        let mut is_known = false;
+        for top in categories {
+            for category in std::iter::once(top).chain(&top.subcategories).filter(|one| is_it(top) || is_it(one)) {
+                is_known = true;
+                found.extend(of(category));
+            }
+        }
+        if !is_known {
+            fault(id.line, "categories", format!("there is no category {}", **id));
+        }
+    }
+    found
+}
+
 /// Reads one sale.
 struct SaleReader<'a> {
     file: &'a SaleFile,
@@ -136,31 +169,9 @@ impl SaleReader<'_> {
         categories: &[Category],
         report: &mut Report,
     ) -> BTreeSet<ItemId> {
-        let items = Category::items_of(categories);
-        let mut found = BTreeSet::new();
-        for id in &scope.items {
-            if items.contains_key(&**id) {
-                found.insert(ItemId::new(**id));
-            } else {
-                self.fault(id.line, &format!("{name}.items"), format!("there is no item {}", **id), report);
-            }
-        }
-        for id in &scope.categories {
-            let is_it = |category: &Category| category.shelf.head.id.get() == **id;
-            let of = |category: &Category| category.shelf.items.iter().map(|item| item.id).collect::<Vec<_>>();
-            let mut is_known = false;
-            for top in categories {
-                for category in std::iter::once(top).chain(&top.subcategories).filter(|one| is_it(top) || is_it(one)) {
-                    is_known = true;
-                    found.extend(of(category));
-                }
-            }
-            if !is_known {
-                let problem = format!("there is no category {}", **id);
-                self.fault(id.line, &format!("{name}.categories"), problem, report);
-            }
-        }
-        found
+        items_in((&scope.items, &scope.categories), categories, |line, field, problem| {
+            self.fault(line, &format!("{name}.{field}"), problem, report);
+        })
     }
 
     fn owners(&self, items: &BTreeMap<u64, &Item>, report: &mut Report) -> Vec<NamedItem> {

@@ -33,6 +33,7 @@ pub(super) fn shop(files: &StoreFiles, report: &mut Report) -> Option<Shop> {
         font: file.font,
         links: file.links.iter().map(Link::from).collect(),
         sections: file.sections.value.clone(),
+        delivery_times: file.delivery_times,
         css: css(file, &files.css, report),
     })
 }

@@ -186,7 +186,7 @@ fn goals(file: &StoreFile, digits: u8, report: &mut Report) -> Vec<Goal> {
             report.warn(goal.amount.line(), &field, "is 0: the goal is reached before anything is given");
         }
         check_name(&goal.name, goal.id.line, &format!("goals[{}].name", *goal.id), report);
-        goals.push(Goal { id: *goal.id, name: goal.name.clone(), goal_amount });
+        goals.push(Goal { id: *goal.id, name: goal.name.clone(), goal_amount, ..Goal::default() });
     }
     goals
 }

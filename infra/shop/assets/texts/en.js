@@ -80,6 +80,8 @@ export default {
   "delivery.taken_back": "Taken back with the refund",
   "delivery.unknown": "It is not certain that all of it arrived. The store looks into it.",
   "delivery.waiting": "On its way into the game",
+  "delivery_times.half": "In the last 24 hours half of what was bought was on the server within {0} of the payment,",
+  "delivery_times.most": "and 95 of 100 within {0}.",
   "elsewhere": "Elsewhere",
   "every.day": "every {0} days",
   "every.day.one": "every day",

@@ -213,7 +213,7 @@ async fn wanted(
             let next = "Repeat it with the same --server, --since, --until, --item and --today, or take another name.";
             Err(Failure::refused(what, next))
         }
-        Some(OwnerRun::Extension(_)) => Err(taken(name)),
+        Some(OwnerRun::Extension(_) | OwnerRun::Try(_)) => Err(taken(name)),
     }
 }
 

@@ -2,6 +2,7 @@
 
 pub mod decide;
 pub mod queue;
+pub mod times;
 
 use crate::arguments::seconds;
 use crate::prelude::*;

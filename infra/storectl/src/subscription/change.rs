@@ -196,7 +196,7 @@ pub async fn extend(at: &Deployment, console: &Console, options: &ExtendSubscrip
             let what = format!("There is a run {name} already, for {} days{of}.", before.seconds / DAY);
             return Err(Failure::refused(what, "Repeat it with the same days and id, or take another name."));
         }
-        Some(OwnerRun::Delivery(_)) => return Err(taken(name)),
+        Some(OwnerRun::Delivery(_) | OwnerRun::Try(_)) => return Err(taken(name)),
     }
     let (subscriptions, ends) = planned(at, options, (name, seconds), now).await?;
     let counted = format!("{} subscriptions and {} ends of timed items", subscriptions.len(), ends.len());

@@ -3,7 +3,13 @@
 use crate::bench::Bench;
 use agent::config::Config;
 use shared::clock::Clock as _;
-use shared::shop::delivery::{ServerKey, delivered, poll};
+use shared::model::{Chosen, ItemId, LineId, PlayerName};
+use shared::shop::delivery::{ServerKey, delivered, poll, trying};
+use shared::table::published::read_active_version;
+use shared::table::{keys, read_published};
+use std::time::Duration;
+use storectl::answer::Printed;
+use storectl::error::{Exit, Failure};
 
 #[tokio::test]
 async fn the_file_of_an_agent_is_printed_with_its_key() {
@@ -120,4 +126,87 @@ async fn killed_after_the_switch_a_removal_of_a_server_is_completed_by_the_same_
     assert_eq!(states(&bench).await, ["1 ready", "2 cancelled"]);
     let doctor = bench.run(&["doctor"]).await.unwrap();
     assert!(!doctor.text().contains("commands wait for servers"), "{}", doctor.text());
+}
+
+/// The store of a try: an item with its end, and what every sale runs.
+async fn with_an_item() -> (Bench, ServerKey) {
+    let bench = Bench::empty().await;
+    let store = "format: 1\nname: T\ncurrency: {code: EUR}\nservers: [{id: 1, name: Ash}]\ncommands: [{run: say thanks}]\n\
+                 goals: [{id: 1, name: G, amount: 1, commands: [{run: say goal}]}]\n";
+    bench.write("s/store.yaml", store);
+    let commands = "commands: [{run: 'hat {player}', delay: 5 minutes}, {run: 'unhat {player}', on: refunded}, \
+                    {run: 'unhat {player}', on: expired}]";
+    let item = format!("{{id: 1, name: Hat, price: 1, expires_after: 30 days, {commands}}}");
+    bench.write("s/categories/a.yaml", &format!("id: 1\nslug: a\nname: A\nitems: [{item}]\n"));
+    bench.ok(&["publish", &bench.path("s").display().to_string(), "--yes"]).await;
+    bench.ok(&["user", "add", "Newt"]).await;
+    let key = bench.ok(&["server", "add", "1"]).await["key"].as_str().unwrap().to_owned();
+    (bench, ServerKey::parse(&key).unwrap())
+}
+
+/// Runs the tool while the game server polls and runs what it is given; what ran.
+async fn beside_a_game_server(
+    bench: &Bench,
+    key: &ServerKey,
+    line: &[&str],
+) -> (Result<Printed, Failure>, Vec<String>) {
+    let mut ran = Vec::new();
+    let serve = async {
+        loop {
+            let rows = poll(&bench.db, bench.clock.as_ref(), key, None).await.unwrap();
+            let ids: Vec<_> = rows.iter().map(|row| row.id).collect();
+            ran.extend(rows.into_iter().map(|row| row.text));
+            delivered(&bench.db, bench.clock.as_ref(), key, &ids).await.unwrap();
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    let printed = tokio::select! { printed = bench.run(line) => printed, () = serve => unreachable!() };
+    (printed, ran)
+}
+
+/// The rows that a purchase would change: without those of keys and leases, and the last ids.
+async fn traces(bench: &Bench) -> Vec<String> {
+    let is_of_server = |row: &String| ["SEQ#", "LEASE#", "SERVER#"].iter().any(|kind| row.contains(kind));
+    bench.rows().await.into_iter().filter(|row| !is_of_server(row)).collect()
+}
+
+#[tokio::test]
+async fn a_try_runs_what_a_sale_runs_takes_it_back_and_leaves_nothing() {
+    let (bench, key) = with_an_item().await;
+    poll(&bench.db, bench.clock.as_ref(), &key, None).await.unwrap();
+    let before = traces(&bench).await;
+    let line = ["try", "1", "--player", "newt"];
+    let (printed, ran) = beside_a_game_server(&bench, &key, &line).await;
+    let printed = printed.unwrap();
+    assert_eq!(ran, ["hat Newt", "unhat Newt"], "without the delay, and without what every sale runs");
+    assert!(
+        printed.text().contains("server 1: hat Newt: ran after") && printed.trouble().is_none(),
+        "{}",
+        printed.text()
+    );
+    assert_eq!(traces(&bench).await, before);
+    // Killed after the game server has run it: what takes it back comes first.
+    let name = trying::run_of(ItemId::new(1)).unwrap();
+    let active = read_active_version(&bench.db).await.unwrap().unwrap();
+    let published = read_published(&bench.db, &keys::item(&active.version, ItemId::new(1))).await.unwrap().unwrap();
+    let chosen =
+        Chosen { line: LineId::new(1), name: String::new(), variables: Vec::new(), server: None, gift_to: None };
+    let (clock, player) = (bench.clock.as_ref(), PlayerName::parse("Newt").unwrap());
+    let plan = trying::plan(&bench.db, clock, (&active, "EUR"), (&published, chosen), &player).await.unwrap().unwrap();
+    trying::begin(&bench.db, &name, plan.clone()).await.unwrap().unwrap();
+    assert_eq!(trying::begin(&bench.db, &name, plan).await.unwrap(), None, "one at a time");
+    let served = poll(&bench.db, clock, &key, None).await.unwrap();
+    delivered(&bench.db, clock, &key, &[served[0].id]).await.unwrap();
+    let (printed, ran) = beside_a_game_server(&bench, &key, &line).await;
+    printed.unwrap();
+    assert_eq!(ran, ["unhat Newt", "hat Newt", "unhat Newt"]);
+    assert_eq!(traces(&bench).await, before);
+    // A game server that does not answer: what was not served is recalled.
+    let printed = bench.run(&["try", "1", "--player", "Newt", "--wait", "0"]).await.unwrap();
+    assert!(
+        printed.text().contains("hat Newt: ready") && printed.trouble() == Some(Exit::Faults),
+        "{}",
+        printed.text()
+    );
+    assert_eq!(traces(&bench).await, before);
 }

@@ -93,6 +93,8 @@ impl Found {
         } else if key.pk.starts_with(prefix::QUEUE) {
             commands::decode_queued(Row::from(item))?;
             self.copies.insert(key.clone());
+        } else if keys::is_delivery_times(key) {
+            // Counts, which nothing depends on.
         } else if let Some(server) = key.pk.strip_prefix(prefix::LEASE) {
             if let Ok(server) = server.parse() {
                 self.leases.push((server, decode_live(key, item)?));

@@ -155,6 +155,7 @@ impl Following<'_> {
             return Ok(Vec::new());
         } else {
             let mut command = making.command(id, entry, &player);
+            command.paid_at = self.paid_at();
             // What ends with the purchase runs until that end. All that a subscription gives ends with its access.
             let ends_alone = making.ends_alone(entry) && !entry.line.renews;
             let texts: Vec<&Text<'_>> = to_hold.texts.iter().filter(on_server).collect();
@@ -182,6 +183,14 @@ impl Following<'_> {
         };
         commands::put_new(&command, place_of(&command).as_ref())
     }
+
+    /// When the order was paid, seconds since 1970 UTC, if what it gives is queued for the first time because of that.
+    fn paid_at(&self) -> Option<i64> {
+        let delivery = self.delivery;
+        let is_first = delivery.moving.is_none() && delivery.earlier.is_empty() && !delivery.restored;
+        self.stored.effects.paid_at.filter(|_| is_first && self.given_event() == CommandEvent::Bought)
+    }
+
     /// The block of the commands that a line gives, which follow each other.
     fn given_by(&self, line: u16, first: CommandId) -> Result<Option<(CommandId, u32)>, StoreError> {
         let all = self.paid();

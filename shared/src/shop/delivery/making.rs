@@ -193,6 +193,8 @@ impl Making<'_> {
             retried_as: None,
             retry_of: None,
             runs: Vec::new(),
+            paid_at: None,
+            delayed: entry.template.delay > 0,
             output: None,
             delivery: Delivery {
                 entitlement,

@@ -29,6 +29,8 @@ mod sweep;
 mod take_back;
 mod take_units;
 mod texts;
+pub mod times;
+pub mod trying;
 mod words;
 mod write;
 

@@ -241,7 +241,7 @@ fn again(before: &Command, id: CommandId, due: i64, now: i64) -> Command {
     let state = if due > now { CommandState::Waiting } else { CommandState::Ready };
     let delivery = Delivery { online, once, ends_at, ..Delivery::new(state, due) };
     let (retried_as, retry_of, output) = (None, Some(before.id), None);
-    Command { id, version: 0, retried_as, retry_of, output, delivery, ..before.clone() }
+    Command { id, version: 0, retried_as, retry_of, paid_at: None, output, delivery, ..before.clone() }
 }
 
 /// Whether an order no longer gives what a command gives: it was taken back, or moved to another player.

@@ -32,6 +32,11 @@ impl Players {
         Ok(players)
     }
 
+    /// A player who is not banned, by the user of an order.
+    pub(super) fn of(user: UserId, name: &str) -> Self {
+        Self { names: BTreeMap::from([(user, name.to_owned())]), banned: BTreeSet::new() }
+    }
+
     /// The player of a line: the order's, or the recipient of a gift as the buyer typed the name, unless the recipient's
     /// account has another one now. `None` if there is none, or none any more.
     pub(super) fn of_line(&self, order: &Order, line: &OrderLine) -> Option<String> {

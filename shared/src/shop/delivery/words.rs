@@ -3,7 +3,7 @@
 use super::leases::Lease;
 use super::servers::ServerKey;
 use super::write::{AT_ONCE, Decided, in_transactions, write_all};
-use super::{CallError, commands, holding, known};
+use super::{CallError, commands, holding, known, times};
 use crate::clock::Clock;
 use crate::model::{Command, CommandId, CommandState};
 use crate::rules::delivery::{FRESH, Word, is_fresh, is_on_disk};
@@ -168,21 +168,25 @@ impl Call {
             for (id, command) in std::mem::take(&mut found) {
                 let decided = decide(command, clock.seconds());
                 if decided.has_changed() {
-                    parts.push(((id, decided.answer), decided.writes()?));
+                    let took = times::took(&decided, clock.millis());
+                    parts.push(((id, decided.answer, took), decided.writes()?));
                 } else {
                     answers.insert(id, decided.answer);
                 }
             }
-            let transactions = in_transactions(parts, AT_ONCE)
-                .into_iter()
-                .map(|(said, writes)| async { Ok::<_, StoreError>((said, sent(db, writes).await?)) });
+            let transactions =
+                in_transactions(parts, AT_ONCE).into_iter().enumerate().map(|(part, (said, mut writes))| {
+                    let took = said.iter().filter_map(|(_, _, took)| *took);
+                    writes.extend(times::count(key.server(), part, took, clock.seconds()));
+                    async { Ok::<_, StoreError>((said, sent(db, writes).await?)) }
+                });
             let mut again = Vec::new();
             for (said, is_written) in try_join_all(transactions).await? {
                 if is_written {
-                    answers.extend(said);
+                    answers.extend(said.into_iter().map(|(id, answer, _)| (id, answer)));
                 } else {
                     telemetry::conflict();
-                    again.extend(said.into_iter().map(|(id, _)| id));
+                    again.extend(said.into_iter().map(|(id, ..)| id));
                 }
             }
             if again.is_empty() {

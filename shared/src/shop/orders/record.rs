@@ -230,6 +230,7 @@ fn draft(new: NewOrder, now: i64) -> Result<StoredOrder, RecordError> {
         coupon: new.coupon,
         gift_card: new.gift_card,
         counted: Some(false),
+        paid_at: (order.status == OrderStatus::Paid).then_some(now),
         ..OrderEffects::default()
     };
     Ok(StoredOrder { order, effects })

@@ -2,7 +2,8 @@
 
 use super::refunds::encode;
 use super::unfinished::Unfinished;
-use crate::model::{BuyerAddress, InternalId, Money, Order, OrderEffects, OrderStatus, TaxMode};
+use crate::model::{BuyerAddress, GoalPart, InternalId, Money, Order, OrderEffects, OrderStatus, TaxMode};
+use crate::rules::goals::Counted;
 use crate::table::client::{Db, Rows};
 use crate::table::codec::{Item, Row, encode_live};
 use crate::table::keys::{self, Key};
@@ -108,6 +109,7 @@ impl StoredOrder {
         let (now, then) = (&self.effects, &after.effects);
         let numbers = [
             (then.due, ["due = :due", "due"]),
+            (then.paid_at, ["paid_at = :paid_at", "paid_at"]),
             (then.refunded_at, ["refunded_at = :refunded_at", "refunded_at"]),
             (after.order.moved_to.map(|user| user.get().cast_signed()), ["moved_to = :moved_to", "moved_to"]),
         ];
@@ -278,10 +280,10 @@ impl StoredOrder {
 
     /// The writes that mark the order, less what is refunded of it, as counted for these goals, on the condition that
     /// status, refunds, dispute and mark are as they were read. They finish the order if nothing else is left to do about it.
-    pub fn mark_counted(&self, goals: Vec<String>) -> Vec<Write> {
-        let goals = goals.into_iter().map(AttributeValue::S).collect();
+    pub fn mark_counted(&self, Counted { whole, parts }: &Counted) -> Vec<Write> {
+        let goals = whole.iter().cloned().map(AttributeValue::S).collect();
         let write = self
-            .mark_credited("SET counted = :now, counted_refunded = :refunded, #goals = :goals", false)
+            .mark_parts("SET counted = :now, counted_refunded = :refunded, #goals = :goals", parts, false)
             .name("#goals", "goals")
             .value(":now", AttributeValue::Bool(true))
             .number(":refunded", self.given_back().minor())
@@ -291,14 +293,14 @@ impl StoredOrder {
 
     /// The writes that mark what is refunded of the order as taken off, and the order as counted for its player, as
     /// [`StoredOrder::mark_counted`] does.
-    pub fn mark_refunded(&self) -> Vec<Write> {
-        let write = self.mark_credited("SET counted_refunded = :refunded", true);
+    pub fn mark_refunded(&self, parts: &BTreeMap<String, GoalPart>) -> Vec<Write> {
+        let write = self.mark_parts("SET counted_refunded = :refunded", parts, true);
         self.with_row(write.number(":refunded", self.given_back().minor()))
     }
 
     /// The writes that mark the order as no longer counted, as [`StoredOrder::mark_counted`] does.
     pub fn mark_not_counted(&self) -> Vec<Write> {
-        let write = self.mark("SET counted = :now", &["counted_refunded", "credited", "#goals"], true);
+        let write = self.mark("SET counted = :now", &["counted_refunded", "credited", "goal_parts", "#goals"], true);
         self.with_row(write.name("#goals", "goals").value(":now", AttributeValue::Bool(false)))
     }
 
@@ -311,6 +313,14 @@ impl StoredOrder {
     fn with_row(&self, mark: Write) -> Vec<Write> {
         let row = self.done_by_mark().map(|(_, row)| Write::delete(row));
         [mark].into_iter().chain(row).collect()
+    }
+
+    /// A mark that also notes which parts of the order are in the sums of goals, if there are any.
+    fn mark_parts(&self, set: &str, parts: &BTreeMap<String, GoalPart>, counted: bool) -> Write {
+        if parts.is_empty() {
+            return self.mark_credited(set, counted);
+        }
+        self.mark_credited(&format!("{set}, goal_parts = :parts"), counted).value(":parts", parts_value(parts))
     }
 
     /// A mark that also notes for whom the statistics count the order.
@@ -374,6 +384,16 @@ pub async fn get(db: &Db, id: &InternalId) -> Result<Option<StoredOrder>, StoreE
 }
 
 /// Sets an attribute to a number, or removes it.
+/// The parts of an order that are in the sums of goals, by their ids.
+fn parts_value(parts: &BTreeMap<String, GoalPart>) -> AttributeValue {
+    let part = |GoalPart { lines, amount }: &GoalPart| {
+        let lines = AttributeValue::L(lines.iter().map(|line| AttributeValue::N(line.to_string())).collect());
+        let amount = AttributeValue::N(amount.minor().to_string());
+        AttributeValue::M([("lines".to_owned(), lines), ("amount".to_owned(), amount)].into())
+    };
+    AttributeValue::M(parts.iter().map(|(goal, own)| (goal.clone(), part(own))).collect())
+}
+
 fn assign(
     number: Option<i64>,
     [assignment, name]: [&'static str; 2],

@@ -17,11 +17,11 @@ use crate::shop::delivery::{follow, sweep_servers};
 use crate::shop::notices::{of_commands, of_stock};
 use crate::shop::orders::change::clear_cart;
 use crate::shop::orders::unfinished::{self, Due, DueRow};
-use crate::shop::statistics::{AT_ONCE, catch_up_all};
+use crate::shop::statistics::{AT_ONCE, catch_up_all, note_times, tell_reached};
 use crate::shop::{orders, subscriptions};
 use crate::table::keys::Key;
 use crate::table::transaction::{Write, sent};
-use crate::table::{Db, StoreError, published};
+use crate::table::{Db, StoreError, keys, published, read_published};
 use crate::telemetry::overdue_orders;
 use futures_util::future::join_all;
 use serde::Serialize;
@@ -71,8 +71,8 @@ impl<P: Provider> Desk<'_, Option<&P>> {
         let time = deadline::left().unwrap_or(DEADLINE).saturating_sub(METRIC);
         let overdue = overdue(&rows, now);
         let (swept, events) = deadline::scope(time, in_time(&self, rows, time)).await;
-        if let Err(error) = servers(db, clock).await {
-            tracing::warn!(%error, "the game servers were not looked at");
+        if let Err(error) = goals_and_servers(db, clock).await {
+            tracing::warn!(%error, "the goals or the game servers were not looked at");
         }
         let now = clock.seconds();
         let orders = match overdue {
@@ -90,12 +90,17 @@ impl<P: Provider> Desk<'_, Option<&P>> {
     }
 }
 
-/// Looks at the game servers of the store.
-async fn servers(db: &Db, clock: &dyn Clock) -> Result<(), StoreError> {
+/// Looks at the goals and the game servers of the store. Neither keeps the other from it.
+async fn goals_and_servers(db: &Db, clock: &dyn Clock) -> Result<(), StoreError> {
     let active = published::read_active_version(db).await?.unwrap_or_default();
-    let servers = &active.config.delivery.servers;
-    let swept = sweep_servers(db, clock, servers.iter().map(|server| server.id)).await;
-    of_commands::tell(db, clock, &active.config).await.and(swept)
+    let servers = active.config.delivery.servers.iter().map(|server| server.id);
+    let statistics = async {
+        let settings = read_published(db, &keys::settings(&active.version)).await?.unwrap_or_default();
+        tell_reached(db, clock, (&active, &settings)).await?;
+        note_times(db, clock, (&active, &settings)).await
+    };
+    let (followed, swept) = tokio::join!(statistics, sweep_servers(db, clock, servers));
+    of_commands::tell(db, clock, &active.config).await.and(followed).and(swept)
 }
 
 fn overdue(rows: &[DueRow], now: i64) -> usize {

@@ -4,9 +4,11 @@
 use super::{STATISTICS_TURNS, patrons};
 use super::{VersionedDonations, month_sums, newest, top_donors, write_month_sum};
 use crate::model::{
-    Donations, Donor, InternalId, Money, MonthSum, Order, PaidOrder, RecentDonation, Settings, User, UserId,
+    Donations, Donor, Goal, GoalPart, InternalId, Money, MonthSum, Order, PaidOrder, RecentDonation, Settings, User,
+    UserId,
 };
 use crate::rules::donations::{Adjustment, apply_to_goals, rank, ranking, rename};
+use crate::rules::goals::{Counted, apply_parts, counted, part_of};
 use crate::rules::order::without_refunded;
 use crate::shop::accounts::users;
 use crate::shop::orders::{StoredOrder, active_version};
@@ -113,31 +115,50 @@ async fn count(
     behind: &[StoredOrder],
     changes: &[Change],
 ) -> Result<Vec<Write>, StoreError> {
+    // Of an order that was loaded with the sums it is not known what they have of it.
+    let has_unknown = behind.iter().any(|stored| stored.effects.goals.is_none());
     let has_added = changes.iter().any(|change| change.adjustment == Adjustment::Add);
-    let published = if has_added { published_goals(db).await? } else { Vec::new() };
+    let published = if has_unknown || has_added { published_goals(db).await? } else { Vec::new() };
     let mut marks = Vec::new();
     for (stored, change) in behind.iter().zip(changes) {
-        let goals = match change.adjustment {
-            Adjustment::Add => published.clone(),
+        let effects = &stored.effects;
+        let before = match &effects.goals {
+            _ if change.adjustment == Adjustment::Add => Counted::default(),
             // It is taken off the goals that it was added to, even if others are published now.
-            Adjustment::Reduce | Adjustment::Restore | Adjustment::Remove => {
-                stored.effects.goals.clone().unwrap_or_else(|| sums.keys().cloned().collect())
+            Some(whole) => Counted { whole: whole.clone(), parts: effects.goal_parts.clone() },
+            None => {
+                let own = counted(&published, &without_refunded(&stored.order, effects.counted_refunded));
+                let is_known = |goal: &String| published.iter().any(|one| one.id.to_string() == **goal);
+                let whole = sums.keys().filter(|goal| own.whole.contains(goal) || !is_known(goal));
+                Counted { whole: whole.cloned().collect(), parts: own.parts }
             }
         };
-        apply_to_goals(sums, &goals, change.adjustment, change.amount);
+        let (after, whole) = match change.adjustment {
+            Adjustment::Add => {
+                let after = counted(&published, &change.order);
+                (after.parts.clone(), after.whole)
+            }
+            Adjustment::Reduce | Adjustment::Restore => {
+                let left = |(goal, part): (&String, &GoalPart)| (goal.clone(), part_of(part, &change.order));
+                (before.parts.iter().map(left).collect(), before.whole.clone())
+            }
+            Adjustment::Remove => (BTreeMap::new(), before.whole.clone()),
+        };
+        apply_to_goals(sums, &whole, change.adjustment, change.amount);
+        apply_parts(sums, &before.parts, &after);
         marks.extend(match change.adjustment {
-            Adjustment::Add => stored.mark_counted(goals),
-            Adjustment::Reduce | Adjustment::Restore => stored.mark_refunded(),
+            Adjustment::Add => stored.mark_counted(&Counted { whole, parts: after }),
+            Adjustment::Reduce | Adjustment::Restore => stored.mark_refunded(&after),
             Adjustment::Remove => stored.mark_not_counted(),
         });
     }
     Ok(marks)
 }
 
-async fn published_goals(db: &Db) -> Result<Vec<String>, StoreError> {
+async fn published_goals(db: &Db) -> Result<Vec<Goal>, StoreError> {
     let key = keys::settings(&active_version(db).await?.version);
     let settings: Option<Settings> = read_published(db, &key).await?;
-    Ok(settings.unwrap_or_default().goals.iter().map(|goal| goal.id.to_string()).collect())
+    Ok(settings.unwrap_or_default().goals)
 }
 
 /// The writes for the orders' users. A user who was erased stays erased.

@@ -2,7 +2,7 @@
 //! repeat of the user is removed by [`crate::shop::orders`].
 
 use crate::clock::Clock;
-use crate::model::{About, Cart, Command, CommandId, InternalId, Notice, Referral, UserId, UserName};
+use crate::model::{About, Cart, Command, CommandId, InternalId, Notice, OwnerRun, Referral, UserId, UserName};
 use crate::rules::erase::ErasedPlayer;
 use crate::shop::accounts::names::{self, NameRow};
 use crate::shop::codes;
@@ -64,6 +64,12 @@ pub async fn stop_commands(db: &Db, clock: &dyn Clock, player: &ErasedPlayer) ->
         let key = key_of(&item)?;
         if key.pk.starts_with(prefix::COMMAND) {
             commands.push(decode_live(&key, item)?);
+        } else if key.pk.starts_with(prefix::RUN) {
+            // Of a try that is not over, the name; its commands are found by it.
+            let run: OwnerRun = decode_live(&key, item)?;
+            let is_theirs =
+                |run: &OwnerRun| matches!(run, OwnerRun::Try(own) if names.contains(&own.player.to_lowercase()));
+            gone.extend(is_theirs(&run).then_some(key));
         } else if key.pk == held {
             gone.insert(key);
         } else if keys::is_order(&key) {

@@ -14,7 +14,7 @@ pub fn is_order(key: &Key) -> bool {
 }
 
 /// Whether a key is that of something brief, which a backup leaves out and a restore does not bring back: requests of an
-/// address, chat logins, leases, logins in the game, and what owners are told of.
+/// address, chat logins, leases, times of commands, logins in the game, and what owners are told of.
 pub fn is_brief(key: &Key) -> bool {
     use super::prefix::{CHAT, LEASE, LOGIN, RATE};
     [RATE, CHAT, LEASE, LOGIN].iter().any(|kind| key.pk.starts_with(kind))
@@ -54,6 +54,26 @@ pub fn run(name: &RunName) -> Key {
 /// The lease of the last poll of a game server.
 pub fn lease(server: ServerId) -> Key {
     key(format!("LEASE#{server}"), "LEASE")
+}
+
+/// Partition of the times of a game server's commands.
+pub fn delivery_times_of(server: ServerId) -> String {
+    format!("LEASE#{server}")
+}
+
+/// A part of the times of the commands of a game server that ran in the hour that begins at `hour`, seconds since 1970 UTC.
+pub fn delivery_times(server: ServerId, hour: i64, part: usize) -> Key {
+    key(delivery_times_of(server), &format!("TIMES#{}#{part:02}", second_text(hour)))
+}
+
+/// The first and the last sort key of [`delivery_times`] of the hours from `since` to `until`, seconds since 1970 UTC.
+pub fn delivery_times_between(since: i64, until: i64) -> (String, String) {
+    (format!("TIMES#{}", second_text(since)), format!("TIMES#{}#~", second_text(until)))
+}
+
+/// Whether a key is one of [`delivery_times`].
+pub fn is_delivery_times(key: &Key) -> bool {
+    key.pk.starts_with(super::prefix::LEASE) && key.sk.starts_with("TIMES#")
 }
 
 /// A game server by the SHA-256 of its key, in hexadecimal.

@@ -15,6 +15,7 @@ mod runs;
 mod season;
 mod shop;
 mod steps;
+mod times;
 mod units;
 mod values;
 mod words;

@@ -4,6 +4,7 @@ mod between;
 mod ends;
 mod faults;
 mod gifts;
+mod goals;
 mod moves;
 mod patrons;
 mod property;
