@@ -3,14 +3,14 @@
 use crate::payments::support;
 use crate::support::configure;
 use serde_json::Value;
-use shared::model::{AuthType, ServerId, User};
+use shared::model::{AuthType, NoticeEvent, NoticeTarget, ServerId, TargetKind, User};
 use shared::shop::delivery::leases::Lease;
 use shared::shop::delivery::servers;
 use shared::table::published::card_salt;
 use shared::table::transaction::{Write, sent};
 use shared::table::{keys, read_live};
 use shared::token::Via;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 use stripe_stand_in::Action;
 use tests::{Call, NOW, Need, TestStore, event_names, template};
@@ -152,6 +152,8 @@ async fn needs_of_a_checkout() -> Vec<Need> {
     configure(&store, |config| {
         config.ban_on_dispute = true;
         config.payments.answer_disputes = true;
+        let (name, kind, events) = ("owner".to_owned(), TargetKind::Webhook, vec![NoticeEvent::Daily]);
+        config.notify = vec![NoticeTarget { name, kind, events, texts: BTreeMap::new() }];
     })
     .await;
     // Some card is banned.

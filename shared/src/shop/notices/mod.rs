@@ -1,5 +1,9 @@
 //! What owners are told of: its rows (rules.md, "Notices").
 
+mod daily;
+
+pub(in crate::shop) use daily::tell_daily;
+
 use crate::model::{About, Notice, NoticeEvent};
 use crate::table::StoreError;
 use crate::table::codec::encode_live;
