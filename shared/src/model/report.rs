@@ -1,5 +1,5 @@
-//! What a report is made of: the rows of orders by month, and the changes of the store's balance at the provider (rules.md, "What
-//! was earned").
+//! What a report is made of: the rows of orders by month, and the changes of the store's balance at the provider
+//! (rules.md, "What was earned").
 
 use super::{InternalId, Money, Window, WindowKind};
 use serde::{Deserialize, Serialize};

@@ -24,6 +24,29 @@ pub enum By {
     Country,
 }
 
+impl By {
+    /// Each by its word.
+    pub const ALL: [(&str, Self); 9] = [
+        ("day", Self::Day),
+        ("month", Self::Month),
+        ("item", Self::Item),
+        ("category", Self::Category),
+        ("server", Self::Server),
+        ("referral", Self::Referral),
+        ("coupon", Self::Coupon),
+        ("method", Self::Method),
+        ("country", Self::Country),
+    ];
+
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.iter().find(|(known, _)| *known == word).map(|(_, by)| *by)
+    }
+
+    pub fn word(self) -> &'static str {
+        Self::ALL.iter().find(|(_, by)| *by == self).map_or("", |(word, _)| word)
+    }
+}
+
 /// Sums in minor units of the store's currency.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Sums {

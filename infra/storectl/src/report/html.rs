@@ -55,9 +55,9 @@ pub(super) fn page(shown: &Shown) -> String {
         _ = write!(page, "<div><dt>{name}</dt><dd>{}</dd></div>", shown.format.money(amount));
     }
     _ = write!(page, "<div><dt>Orders</dt><dd>{}</dd></div></dl>\n", total.orders);
-    let by = escaped(&shown.by.text());
+    let by = shown.report.by.word();
     _ = writeln!(page, "<h2>Received and gone back, by {by}</h2>\n{}", chart(shown));
-    page.push_str(&table(shown, &by));
+    page.push_str(&table(shown, by));
     for line in shown.counts().iter().chain(&shown.provider()).chain(&shown.notes) {
         _ = writeln!(page, "<p>{}</p>", escaped(line));
     }

@@ -5,11 +5,13 @@ mod html;
 use crate::csv;
 use crate::order::payout_format;
 use crate::prelude::*;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use jiff::ToSpan as _;
 use jiff::civil::Date;
 use serde::Serialize;
-use shared::model::{Money, Settings};
-use shared::money::{CurrencyFormat, Decimal};
+use serde_json::Value;
+use shared::model::{Money, Server, Settings};
+use shared::money::CurrencyFormat;
 use shared::rules::report::{
     Balance, By, Difference, DifferenceKind, MOST_DIFFERENCES, Names, Report, Sums, day_text, seconds_of_day,
 };
@@ -27,49 +29,14 @@ pub struct ReportOptions {
     #[arg(long, value_name = "DAY")]
     pub to: Option<String>,
     /// What the sums are split by.
-    #[arg(long, value_enum, default_value_t)]
-    pub by: Word,
+    #[arg(long, value_name = "WORD", default_value = "day", value_parser = words())]
+    pub by: By,
     /// File that the table is written to, for a spreadsheet.
     #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,
     /// File that the report is written to as a page with charts.
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
-}
-
-/// The words of `--by`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
-pub enum Word {
-    #[default]
-    Day,
-    Month,
-    Item,
-    Category,
-    Server,
-    Referral,
-    Coupon,
-    Method,
-    Country,
-}
-
-impl Word {
-    const fn by(self) -> By {
-        match self {
-            Self::Day => By::Day,
-            Self::Month => By::Month,
-            Self::Item => By::Item,
-            Self::Category => By::Category,
-            Self::Server => By::Server,
-            Self::Referral => By::Referral,
-            Self::Coupon => By::Coupon,
-            Self::Method => By::Method,
-            Self::Country => By::Country,
-        }
-    }
-
-    fn text(self) -> String {
-        clap::ValueEnum::to_possible_value(&self).map(|value| value.get_name().to_owned()).unwrap_or_default()
-    }
 }
 
 /// The columns, in the order in which they are shown and written.
@@ -84,7 +51,6 @@ fn amounts(sums: &Sums) -> [Money; 10] {
 /// A report with what is needed to show it.
 struct Shown {
     report: Report,
-    by: Word,
     store: String,
     /// The first and the last day.
     days: [String; 2],
@@ -95,21 +61,9 @@ struct Shown {
     notes: Vec<String>,
 }
 
-/// Sums as scripts read them.
-#[derive(Serialize)]
-struct SumsOf<'a> {
-    group: &'a str,
-    orders: u64,
-    gross: Decimal,
-    discounts: Decimal,
-    gift_cards: Decimal,
-    tax: Decimal,
-    received: Decimal,
-    refunds: Decimal,
-    disputes: Decimal,
-    fees: Decimal,
-    net: Decimal,
-    r#virtual: Decimal,
+/// The words of `--by`.
+fn words() -> impl TypedValueParser<Value = By> {
+    PossibleValuesParser::new(By::ALL.map(|(word, _)| word)).map(|word| By::parse(&word).unwrap_or_default())
 }
 
 pub async fn run(at: &Deployment, options: &ReportOptions) -> Outcome {
@@ -147,13 +101,12 @@ async fn make(at: &Deployment, options: &ReportOptions) -> Result<Shown> {
     let time = seconds_of_day(&days, number(first)).start..seconds_of_day(&days, number(last)).end;
     let names = names(at, &active.version, &active.config.delivery.servers, options.by).await?;
     let currency = settings.system_currency.name.clone();
-    let mut report = Report::new(options.by.by(), time.clone(), days, currency, names);
+    let mut report = Report::new(options.by, time.clone(), days, currency, names);
     read(&at.db, &mut report, None).await?;
     let listed = listed(&at.db).await?;
     let notes = notes(&report, listed, &time, now);
     Ok(Shown {
         report,
-        by: options.by,
         store: settings.website_name,
         days: [first.to_string(), last.to_string()],
         zone: if zone.name.is_empty() { "UTC".to_owned() } else { zone.name },
@@ -202,10 +155,10 @@ fn days(options: &ReportOptions, today: &str) -> Result<[Date; 2]> {
 }
 
 /// Names of what orders have only by id, as they are now.
-async fn names(at: &Deployment, version: &str, servers: &[shared::model::Server], by: Word) -> Result<Names> {
+async fn names(at: &Deployment, version: &str, servers: &[Server], by: By) -> Result<Names> {
     let servers = servers.iter().map(|server| (server.id, server.name.clone())).collect();
     let mut names = Names { servers, ..Names::default() };
-    if by == Word::Category {
+    if by == By::Category {
         let store = publish::load_version(&at.db, version).await;
         for category in store.iter().flat_map(|store| &store.categories) {
             for shelf in category.shelves() {
@@ -241,11 +194,12 @@ fn notes(report: &Report, listed: Listed, time: &Range<i64>, now: i64) -> Vec<St
 }
 
 impl Shown {
-    fn sums_of<'a>(&self, group: &'a str, sums: &Sums) -> SumsOf<'a> {
-        let [gross, discounts, gift_cards, tax, received, refunds, disputes, fees, net, r#virtual] =
-            amounts(sums).map(|amount| self.format.money(amount));
-        let orders = sums.orders;
-        SumsOf { group, orders, gross, discounts, gift_cards, tax, received, refunds, disputes, fees, net, r#virtual }
+    /// Sums as scripts read them.
+    fn sums_of(&self, group: &str, sums: &Sums) -> Value {
+        let amounts = amounts(sums).map(|amount| value(&self.format.money(amount)));
+        let cells = std::iter::once(value(&sums.orders)).chain(amounts);
+        let named = COLUMNS.iter().map(|column| (*column).to_owned()).zip(cells);
+        Value::Object(named.chain([("group".to_owned(), value(&group))]).collect())
     }
 
     /// The cells of a row of the table.
@@ -318,7 +272,7 @@ impl Shown {
 
     fn text(&self) -> String {
         let headings: [String; 12] =
-            std::array::from_fn(|place| if place == 0 { self.by.text() } else { COLUMNS[place - 1].to_owned() });
+            std::array::from_fn(|place| if place == 0 { self.report.by.word() } else { COLUMNS[place - 1] }.to_owned());
         let headings = headings.map(|heading| heading.to_uppercase().replace('_', " "));
         let table = columns(headings.each_ref().map(String::as_str), self.rows());
         let mut lines = vec![paint(STRONG, &self.title()), table, String::new()];
@@ -339,8 +293,7 @@ impl Shown {
     /// The table for a spreadsheet.
     fn csv(&self) -> String {
         let mut text = csv::BEGINNING.to_owned();
-        let by = self.by.text();
-        text.push_str(&csv::line(std::iter::once(by.as_str()).chain(COLUMNS)));
+        text.push_str(&csv::line(std::iter::once(self.report.by.word()).chain(COLUMNS)));
         for row in self.rows() {
             text.push_str(&csv::row(&row[0], row[1..].iter().map(String::as_str)));
         }
@@ -349,7 +302,7 @@ impl Shown {
 
     fn facts(&self) -> impl Serialize + use<'_> {
         let report = &self.report;
-        let groups: Vec<SumsOf<'_>> = report.groups.iter().map(|(group, sums)| self.sums_of(group, sums)).collect();
+        let groups: Vec<Value> = report.groups.iter().map(|(group, sums)| self.sums_of(group, sums)).collect();
         let provider: Vec<_> = report
             .balance
             .iter()
