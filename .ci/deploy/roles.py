@@ -15,7 +15,7 @@ from samtranslator.yaml_helper import yaml_parse
 KEYS = ["STORE", "VERSIONS", "FILES#v", "CONTENT#v#NONE", "PAGE#v#none", "CATALOG#v#NONE", "ITEM#v#0", "PRICES#0", "USER#0", "LEDGER#0",
         "CART#0", "CODE#none", "USE#none#0", "REFERRAL#none", "ORDER#none", "ORDERS#0", "RUN#none", "RATE#192.0.2.1",
         "RATE#login#192.0.2.1", "RATE#code#192.0.2.1", "RATE#code#2001:db8::/64", "RATE#2001:db8::/64", "COUNT#0",
-        "STATS", "PATRONS", "MONTH#0000-00", "PAID", "SEQ#user", "SEQ#order", "NAME#none", "BAN#none",
+        "STATS", "PATRONS", "MONTH#0000-00", "PAID", "SALES#0000-00", "SALES#DAY", "BALANCE#0000-00", "SEQ#user", "SEQ#order", "NAME#none", "BAN#none",
         "RATE#checkout#192.0.2.1", "RATE#pay#192.0.2.1", "RATE#hold#192.0.2.1", "UNFINISHED", "PAYMENT#none", "SUBSCRIPTION#none",
         "CHAT#none",
         "COMMAND#0", "QUEUE#0", "LEASE#0", "SERVER#none", "EXPIRY#none", "LOGIN#none", "LOGINS", "SEQ#command",

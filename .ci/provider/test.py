@@ -50,6 +50,7 @@ CALLS = {
     ("GET", "/v1/events"): (stripe.Event, "List"),
     ("GET", "/v1/account"): (stripe.Account, "RetrieveCurrent"),
     ("GET", "/v1/balance"): (stripe.Balance, "Retrieve"),
+    ("GET", "/v1/balance_transactions"): (stripe.BalanceTransaction, "List"),
     ("GET", "/v1/payment_method_configurations"): (stripe.PaymentMethodConfiguration, "List"),
     ("GET", "/v1/tax_codes/*"): (stripe.TaxCode, "Retrieve"),
     ("GET", "/v1/tax/settings"): (stripe.tax.Settings, "Retrieve"),

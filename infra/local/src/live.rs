@@ -15,6 +15,7 @@ use shared::rules::patrons;
 use shared::rules::statistics::{Derived, derive};
 use shared::shop::accounts::names;
 use shared::shop::orders::StoredOrder;
+use shared::shop::orders::by_month;
 use shared::shop::orders::owned_orders::OwnedOrder;
 use shared::shop::stock::{SOLD, ledgers};
 use shared::table::bulk::write_each;
@@ -154,6 +155,7 @@ fn items(live: &Live) -> Vec<Result<Item, StoreError>> {
     items.extend(live.referrals.iter().map(|found| codec::encode_live(&keys::referral(&found.code), found)));
     items.extend(live.orders.iter().map(|order| codec::encode_live(&keys::order(&order.internal_id), order)));
     items.extend(live.orders.iter().filter_map(OwnedOrder::item).map(|found| found.map(|(_, item)| item)));
+    items.extend(live.orders.iter().map(|order| by_month::item(order).map(|(_, item)| item)));
     let derived = &live.derived;
     items.extend(derived.ledgers.iter().map(|(user, ledger)| Ok(ledgers::row(*user, ledger))));
     items.extend(derived.sold.iter().map(|(item, sold)| Ok(codec::numbered(&keys::count(*item), SOLD, *sold))));

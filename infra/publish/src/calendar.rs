@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use jiff::civil::{Date, DateTime};
 use jiff::tz::{AmbiguousOffset, TimeZone};
 use shared::clock::{Clock as _, SystemClock};
-use shared::model::OnSale;
+use shared::model::{OnSale, StoreZone};
 
 /// A text that is not one second of the calendar.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -70,11 +70,33 @@ pub(crate) fn offsets(zone: &TimeZone) -> Vec<(i64, i32)> {
     let (Ok(from), Ok(until)) = (first(year + KNOWN_YEARS.start), first(year + KNOWN_YEARS.end)) else {
         return Vec::new();
     };
+    offsets_between(zone, from.as_second(), until.as_second())
+}
+
+/// The offsets of a zone in a time, in seconds since 1970 UTC.
+fn offsets_between(zone: &TimeZone, from: i64, until: i64) -> Vec<(i64, i32)> {
+    let from = Timestamp::from_second(from).unwrap_or_default();
     let mut offsets = vec![(from.as_second(), zone.to_offset(from).seconds())];
-    let changes = zone.following(from).take_while(|change| change.timestamp() < until);
+    let changes = zone.following(from).take_while(|change| change.timestamp().as_second() < until);
     offsets.extend(changes.map(|change| (change.timestamp().as_second(), change.offset().seconds())));
     offsets.dedup_by_key(|(_, offset)| *offset);
     if offsets.iter().all(|(_, offset)| *offset == 0) { Vec::new() } else { offsets }
+}
+
+/// The zone of a store's days, by its name in the files.
+pub(crate) fn store_zone(name: Option<&str>, zone: &TimeZone) -> StoreZone {
+    let offsets = offsets(zone);
+    // Without offsets the days are those of UTC, whatever it is called.
+    let name = name.filter(|_| !offsets.is_empty()).unwrap_or_default().trim().to_owned();
+    StoreZone { name, offsets }
+}
+
+/// The zone of a store's days with its offsets in the years of a time (seconds since 1970 UTC), which a version need not know.
+pub fn zone_during(known: &StoreZone, time: std::ops::Range<i64>) -> StoreZone {
+    let Ok(zone) = zone(&known.name) else { return known.clone() };
+    // The year before has the offset that holds at the beginning.
+    let from = time.start.saturating_sub(400 * 86_400);
+    StoreZone { name: known.name.clone(), offsets: offsets_between(&zone, from, time.end) }
 }
 
 /// Reads the time in which something is on sale; notes what cannot be read. `prefix` is where its fields are in the file.

@@ -32,7 +32,7 @@ mod shape;
 mod syntax;
 mod version;
 
-pub use calendar::{CalendarError, second, time_zone};
+pub use calendar::{CalendarError, second, time_zone, zone_during};
 pub use changes::{ChangedField, ChangedThing, Changes, Thing};
 pub use command_size::LONGEST_BY_RCON;
 pub use compile::{Compiled, CompiledCategory, LARGEST_PAGE, Part, compile};

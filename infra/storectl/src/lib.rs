@@ -20,6 +20,7 @@ mod code_file;
 pub mod console;
 mod coupon;
 mod coupon_file;
+mod csv;
 mod delivery;
 pub mod deployment;
 mod doctor;
@@ -32,6 +33,7 @@ mod payments;
 mod plan;
 mod prices;
 mod publishing;
+mod report;
 mod restore;
 mod server;
 mod shop;
@@ -293,6 +295,13 @@ pub enum Command {
                             you. It compares nothing and asks no provider: `storectl doctor` does."
     )]
     Status,
+    /// Say what was earned in a time: sold, taken off, refunded, disputed, fees and net, and whether the provider agrees.
+    #[command(after_help = "Examples:\n  storectl report --stack storefront\n  \
+                      storectl report --from 2027-05 --by item --stack storefront\n  \
+                      storectl report --from 2027-05-01 --to 2027-05-31 --csv may.csv --html may.html --stack storefront\n\n\
+                      Days are those of `time_zone` in store.yaml. Refunds and disputes count on their own day. It reads only \
+                      the months that are asked for. The exit code is 3 if orders and provider differ.")]
+    Report(report::ReportOptions),
     /// Say what needs you, with the command for it, and check the deployment and the table.
     #[command(after_help = "Examples:\n  storectl doctor --stack storefront --origin https://shop.example\n  \
                             storectl doctor --local ./data\n  \
@@ -340,6 +349,7 @@ impl Command {
             Self::Cart(command) => command.run(at).await,
             Self::Doctor(options) => doctor::run(at, options).await,
             Self::Status => status::run(at).await,
+            Self::Report(options) => report::run(at, options).await,
             Self::Check(_) | Self::Openapi => Err(Failure::refused("This needs no table.", "Report this.")),
         }
     }

@@ -35,6 +35,7 @@ const ROUTES: &[Route] = &[
     (Method::GET, "/v1/events/*", PLAIN, calls::retrieve_event),
     (Method::GET, "/v1/account", PLAIN, calls::account),
     (Method::GET, "/v1/balance", PLAIN, calls::balance),
+    (Method::GET, "/v1/balance_transactions", calls::CHANGES, calls::list_changes),
     (Method::POST, "/v1/webhook_endpoints", calls::NEW_ENDPOINT, calls::create_endpoint),
     (Method::GET, "/v1/webhook_endpoints", calls::LIST, calls::list_endpoints),
     (Method::POST, "/v1/webhook_endpoints/*", calls::CHANGED_ENDPOINT, calls::update_endpoint),

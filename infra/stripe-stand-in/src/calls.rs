@@ -84,6 +84,9 @@ pub(super) const SESSIONS: &[Parameter] = &[
     EXPAND,
 ];
 
+pub(super) const CHANGES: &[Parameter] =
+    &[("created", false, TIMES), ("limit", false, Shape::Integer), ("starting_after", false, Shape::Text(255)), EXPAND];
+
 pub(super) const LIST: &[Parameter] =
     &[("limit", false, Shape::Integer), ("starting_after", false, Shape::Text(255)), EXPAND];
 
@@ -108,6 +111,18 @@ impl State {
             .or_else(|| self.disputes.get(id).map(Dispute::json))
             .or_else(|| self.billing.object(id))
             .or_else(|| Some(self.charges.get(id.strip_prefix("txn_")?)?.change()))
+    }
+}
+
+impl State {
+    /// Every change of the balance, newest first.
+    pub(super) fn changes(&self) -> Vec<Value> {
+        let charges = self.charges.values().filter(|charge| charge.status == "succeeded" && charge.has_fee);
+        let mut all: Vec<Value> = charges.map(Charge::change).collect();
+        all.extend(self.refunds.values().flat_map(Refund::changes));
+        all.extend(self.disputes.values().flat_map(Dispute::changes));
+        all.sort_by_key(|change| std::cmp::Reverse(change["created"].as_i64()));
+        all
     }
 }
 
@@ -286,6 +301,16 @@ pub(super) fn balance(state: &mut State, _: &Input<'_>) -> Result<Value, ApiErro
         .sum();
     let amount = |amount: i64| json!([{ "amount": amount, "currency": "usd", "source_types": { "card": amount } }]);
     Ok(json!({ "object": "balance", "available": amount(0), "livemode": state.livemode(), "pending": amount(sum) }))
+}
+
+/// The changes of the balance, newest first.
+pub(super) fn list_changes(state: &mut State, input: &Input<'_>) -> Result<Value, ApiError> {
+    let all = state.changes();
+    let is_asked_for = |change: &&Value| {
+        state.sees(change["source"].as_str().unwrap_or_default())
+            && is_in_time(input, change["created"].as_i64().unwrap_or_default())
+    };
+    page("/v1/balance_transactions", all.iter().filter(is_asked_for).collect(), input, Value::clone)
 }
 
 /// The account's only configuration: everything that it has is switched on.

@@ -21,6 +21,7 @@ const PROPERTIES: &[(&str, &str, &str)] = &[
     (".total_details", "breakdown", "breakdown"),
     ("payment_intent", "customer", "customer"),
     ("payment_intent", "latest_charge", "charge"),
+    ("balance_transaction", "source", "charge"),
     ("charge", "balance_transaction", "balance_transaction"),
     ("charge", "customer", "customer"),
     ("charge", "payment_intent", "payment_intent"),

@@ -50,6 +50,7 @@ impl State {
             metadata: note.metadata,
             reason: note.reason,
             failed: false,
+            failed_at: 0,
         };
         let object = found.json();
         self.refunds.insert(id, refund.clone());
@@ -65,7 +66,7 @@ impl State {
         let Some(refund) = newest.find(|refund| refund.charge == charge && !refund.failed) else {
             return Err("There is no refund that could fail.".to_owned());
         };
-        refund.failed = true;
+        (refund.failed, refund.failed_at) = (true, now);
         let refund = refund.clone();
         if let Some(charge) = self.charges.get_mut(&charge) {
             charge.refunded -= refund.amount;
@@ -111,6 +112,8 @@ impl State {
             intent: charge.intent.clone(),
             evidence: Map::new(),
             submissions: 0,
+            changed_at: now,
+            taken_at: now,
         };
         let object = dispute.json();
         self.disputes.insert(id, dispute);
@@ -132,7 +135,11 @@ impl State {
             return Err("There is no open dispute.".to_owned());
         };
         let closes_inquiry = open.is_inquiry() && kind == "charge.dispute.closed";
+        if open.is_inquiry() {
+            open.taken_at = now;
+        }
         open.status = if closes_inquiry { "warning_closed" } else { status };
+        open.changed_at = now;
         let object = open.json();
         self.happen(kind, &object, now);
         Ok(())

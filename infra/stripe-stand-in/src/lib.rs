@@ -227,6 +227,11 @@ impl StandIn {
         self.shared.state().faults = Faults::default();
     }
 
+    /// Every change of the account's balance as the API lists it, newest first.
+    pub fn balance_changes(&self) -> Vec<serde_json::Value> {
+        self.shared.state().changes()
+    }
+
     /// From now on buyers are sent receipts.
     pub fn send_receipts(&self) {
         self.shared.state().sends_receipts = true;

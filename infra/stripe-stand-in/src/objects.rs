@@ -214,9 +214,42 @@ pub(super) struct Charge {
     /// Whether its fee is known.
     #[serde(default)]
     pub(super) has_fee: bool,
+    /// When it succeeded, or its fee became known.
+    #[serde(default)]
+    pub(super) settled_at: i64,
     /// The number of the card.
     #[serde(default)]
     pub(super) card: u64,
+}
+
+/// What a change of the balance is of.
+struct Of<'a> {
+    /// The id of the change.
+    id: String,
+    source: &'a str,
+    currency: &'a str,
+    category: &'a str,
+}
+
+impl Of<'_> {
+    /// The change. The account is paid out in dollars: one for each unit of any currency.
+    fn change(&self, amount: i64, fee: i64, at: i64) -> Value {
+        let kind = match self.category {
+            "dispute" | "dispute_reversal" => "adjustment",
+            kind => kind,
+        };
+        sent!("balance_transaction", self => [id, source], {
+            "amount": amount,
+            "available_on": at,
+            "created": at,
+            "currency": "usd",
+            "exchange_rate": (self.currency != "usd").then_some(1.0),
+            "fee": fee,
+            "net": amount - fee,
+            "reporting_category": self.category,
+            "type": kind,
+        })
+    }
 }
 
 impl Charge {
@@ -228,17 +261,8 @@ impl Charge {
     /// The change of the balance, once it is known. The account is paid out in dollars: one for each unit of any currency.
     pub(super) fn change(&self) -> Value {
         let fee = self.amount * 29 / 1_000 + 30;
-        sent!("balance_transaction", self => [amount, created], {
-            "id": self.change_id(),
-            "available_on": self.created,
-            "currency": "usd",
-            "exchange_rate": (self.currency != "usd").then_some(1.0),
-            "fee": fee,
-            "net": self.amount - fee,
-            "reporting_category": "charge",
-            "source": self.id,
-            "type": "charge",
-        })
+        let of = Of { id: self.change_id(), source: &self.id, currency: &self.currency, category: "charge" };
+        of.change(self.amount, fee, self.settled_at)
     }
 
     pub(super) fn json(&self) -> Value {
@@ -284,9 +308,24 @@ pub(super) struct Refund {
     pub(super) metadata: Map<String, Value>,
     pub(super) reason: Option<String>,
     pub(super) failed: bool,
+    #[serde(default)]
+    pub(super) failed_at: i64,
 }
 
 impl Refund {
+    /// The changes of the balance that it made.
+    pub(super) fn changes(&self) -> Vec<Value> {
+        let of = |category| Of {
+            id: format!("txn_{}_{category}", self.id),
+            source: &self.id,
+            currency: &self.currency,
+            category,
+        };
+        let taken = of("refund").change(-self.amount, 0, self.created);
+        let back = self.failed.then(|| of("refund_failure").change(self.amount, 0, self.failed_at));
+        [taken].into_iter().chain(back).collect()
+    }
+
     pub(super) fn json(&self) -> Value {
         let mut refund = sent!("refund", self => [id, amount, charge, created, currency, metadata, reason], {
             "payment_intent": self.intent,
@@ -314,7 +353,16 @@ pub(super) struct Dispute {
     pub(super) evidence: Map<String, Value>,
     #[serde(default)]
     pub(super) submissions: u32,
+    /// When its status changed last.
+    #[serde(default)]
+    pub(super) changed_at: i64,
+    /// When the money was taken.
+    #[serde(default)]
+    pub(super) taken_at: i64,
 }
+
+/// What the bank's dispute costs, in minor units.
+const DISPUTE_FEE: i64 = 1_500;
 
 /// How long evidence is taken, in seconds.
 const EVIDENCE: i64 = 7 * 24 * 60 * 60;
@@ -342,24 +390,25 @@ impl Dispute {
         matches!(self.status, "lost" | "prevented")
     }
 
-    pub(super) fn json(&self) -> Value {
-        let change = |amount: i64| {
-            sent!("balance_transaction", self => [created, currency], {
-                "id": format!("txn_{}_{}", self.id, i32::from(amount > 0)),
-                "amount": amount,
-                "available_on": self.created,
-                "net": amount,
-                "reporting_category": if amount > 0 { "dispute_reversal" } else { "dispute" },
-                "source": self.id,
-            })
+    /// The changes of the balance that it made.
+    pub(super) fn changes(&self) -> Vec<Value> {
+        let of = |category| Of {
+            id: format!("txn_{}_{category}", self.id),
+            source: &self.id,
+            currency: &self.currency,
+            category,
         };
-        let changes = match self.status {
-            "won" => vec![change(-self.amount), change(self.amount)],
+        let taken = || of("dispute").change(-self.amount, DISPUTE_FEE, self.taken_at);
+        match self.status {
+            "won" => vec![taken(), of("dispute_reversal").change(self.amount, 0, self.changed_at)],
             status if status.starts_with("warning_") => vec![],
-            _ => vec![change(-self.amount)],
-        };
+            _ => vec![taken()],
+        }
+    }
+
+    pub(super) fn json(&self) -> Value {
         let mut dispute = sent!("dispute", self => [id, amount, charge, created, currency, livemode, status], {
-            "balance_transactions": changes,
+            "balance_transactions": self.changes(),
             "evidence_details": {
                 "due_by": self.due_by(), "enhanced_eligibility": {}, "has_evidence": !self.evidence.is_empty(),
                 "past_due": false, "submission_count": self.submissions,

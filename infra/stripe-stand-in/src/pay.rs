@@ -85,6 +85,7 @@ impl State {
             receipt,
             receipt_url,
             has_fee,
+            settled_at: now,
             card: self.card,
         };
         self.charges.insert(id, charge);
@@ -102,10 +103,10 @@ impl State {
         }
     }
 
-    pub(super) fn change_charge(&mut self, intent: &str, status: &'static str) {
+    pub(super) fn change_charge(&mut self, intent: &str, status: &'static str, now: i64) {
         let charge = self.intents.get(intent).and_then(|intent| intent.charge.clone()).unwrap_or_default();
         if let Some(charge) = self.charges.get_mut(&charge) {
-            charge.status = status;
+            (charge.status, charge.settled_at) = (status, now);
         }
     }
 
@@ -113,7 +114,7 @@ impl State {
     pub(super) fn settle_fee(&mut self, session: &str, now: i64) -> Result<(), String> {
         let id = self.charge_of(session)?;
         let charge = self.charges.get_mut(&id).filter(|charge| !charge.has_fee).ok_or("The fee is known.")?;
-        charge.has_fee = true;
+        (charge.has_fee, charge.settled_at) = (true, now);
         let object = charge.json();
         self.happen("charge.updated", &object, now);
         Ok(())
@@ -215,14 +216,14 @@ impl State {
         let intent = self.intent_in(session, &["processing"])?;
         if succeeds {
             self.change_intent(&intent, "succeeded", false);
-            self.change_charge(&intent, "succeeded");
+            self.change_charge(&intent, "succeeded", now);
             self.change_session(session, |session| session.payment_status = "paid");
             self.payment_happens(&intent, "payment_intent.succeeded", Some("charge.succeeded"), now);
             self.invoice_once(session, now);
             self.session_happens(session, "checkout.session.async_payment_succeeded", now);
         } else {
             self.change_intent(&intent, "requires_payment_method", true);
-            self.change_charge(&intent, "failed");
+            self.change_charge(&intent, "failed", now);
             self.payment_happens(&intent, "payment_intent.payment_failed", Some("charge.failed"), now);
             self.session_happens(session, "checkout.session.async_payment_failed", now);
         }
@@ -239,7 +240,7 @@ impl State {
         if let Some(found) = self.intents.get_mut(intent) {
             (found.status, found.canceled_at) = ("canceled", Some(now));
         }
-        self.change_charge(intent, "failed");
+        self.change_charge(intent, "failed", now);
         self.payment_happens(intent, "payment_intent.canceled", None, now);
     }
 

@@ -209,7 +209,7 @@ impl State {
         let (status, charge) =
             if succeeds { ("succeeded", "succeeded") } else { ("requires_payment_method", "failed") };
         self.change_intent(&intent, status, !succeeds);
-        self.change_charge(&intent, charge);
+        self.change_charge(&intent, charge, now);
         if let Some(invoice) = self.billing.invoices.get_mut(id).filter(|_| succeeds) {
             (invoice.status, invoice.paid_at) = ("paid", Some(now));
         }

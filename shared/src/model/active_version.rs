@@ -1,7 +1,8 @@
 //! The active version, and the few settings that every function needs.
 
 use super::{
-    AuthType, BedrockPrefix, Money, NoticeTarget, ProviderAccount, Sale, SaleId, StoreDelivery, TaxMode, TaxPrices,
+    AuthType, BedrockPrefix, Money, NoticeTarget, ProviderAccount, Sale, SaleId, StoreDelivery, StoreZone, TaxMode,
+    TaxPrices,
 };
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -67,6 +68,9 @@ pub struct StoreConfig {
     /// The places that the owner is told at.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notify: Vec<NoticeTarget>,
+    /// The zone of its days, in reports.
+    #[serde(default, skip_serializing_if = "super::is_default")]
+    pub zone: StoreZone,
 }
 
 /// For whom the bank of a card is asked to confirm who pays (3-D Secure), beyond what law and bank ask for by themselves.
@@ -256,6 +260,7 @@ impl Default for StoreConfig {
             delivery: StoreDelivery::default(),
             sales: Vec::new(),
             notify: Vec::new(),
+            zone: StoreZone::default(),
         }
     }
 }

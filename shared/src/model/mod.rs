@@ -26,6 +26,7 @@ mod order_delivery;
 mod payment;
 mod player_name;
 mod proof;
+mod report;
 mod sale;
 mod statistics;
 mod subscription;
@@ -82,6 +83,7 @@ pub use proof::{
     Attempt, AuthId, CallerHash, ChatAccount, ChatId, ChatName, GameLogin, KnownCaller, LoginSecret, NotAChatId,
     NotAChatName, NotALoginSecret, NotAnAuthId, PendingLogin,
 };
+pub use report::{Back, BalanceChange, BalanceKind, OrderOfMonth, StoreZone};
 pub use sale::{NamedItem, Sale};
 pub use statistics::{
     Donations, Donor, Holding, Ledger, MonthSum, Owned, PaidOrder, Patron, RecentDonation, Run, ShownTimes, Spent,

@@ -84,6 +84,9 @@ pub struct OrderLine {
     /// The bundle that it is a part of, and was sold with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bundle: Option<OfBundle>,
+    /// How much less its total is than its regular price, by sale, coupon or upgrade; zero of lines of before this was stored.
+    #[serde(default, skip_serializing_if = "super::is_default")]
+    pub discount: Money,
 }
 
 /// A run of purchases that a line was part of before it was moved to another player.
@@ -141,6 +144,7 @@ impl OrderLine {
             places: Vec::new(),
             tax_code: None,
             bundle: None,
+            discount: Money::ZERO,
         }
     }
 
@@ -462,4 +466,7 @@ pub struct OrderEffects {
     /// Whether it was not paid because the card is banned.
     #[serde(default, skip_serializing_if = "super::is_default")]
     pub card_banned: bool,
+    /// Whether its owner had bought nothing before; not set on orders of before this was stored.
+    #[serde(default, skip_serializing_if = "super::is_default")]
+    pub first_purchase: bool,
 }

@@ -3,8 +3,8 @@
 use super::pace::Pace;
 use super::paid::Paid;
 use super::words::{
-    NotCreated, NotSubmitted, about, awaited_of, confirmed, described, failed, not_created, not_submitted, of_attempt,
-    webhook_event_of, without_named,
+    NotCreated, NotSubmitted, about, awaited_of, balance_change_of, confirmed, described, failed, not_created,
+    not_submitted, of_attempt, webhook_event_of, without_named,
 };
 use crate::config::{Config, StripeKeys};
 use crate::deadline;
@@ -19,8 +19,8 @@ use crate::rules::payment_methods::CARD;
 use crate::rules::subscription::ProviderSubscription;
 use crate::shop::orders::StoredOrder;
 use crate::shop::payments::{
-    AwaitedEvidence, DisputeState, PaymentPage, PaymentSubject, Provider, ProviderError, RefusedAttempt, Session,
-    WebhookEvent, WebhookEventPage,
+    AwaitedEvidence, BalancePage, DisputeState, PaymentPage, PaymentSubject, Provider, ProviderError, RefusedAttempt,
+    Session, WebhookEvent, WebhookEventPage,
 };
 use crate::table::connector;
 use crate::telemetry::{PaymentEvent, payment_event};
@@ -30,8 +30,8 @@ use std::time::Duration;
 use stripe::webhook::{SignatureError, verify};
 use stripe::{
     API_VERSION, ApiBase, Call, Charge, Client, Dispute, DisputeStatus, Event, EventKind, Expandable, IdempotencyKey,
-    Invalid, Invoice, InvoicePayment, InvoiceStatus, Line, NewRefund, NewSession, NewSubscription, NewTax, ObjectId,
-    PaymentIntent, PortalConfiguration, PortalSession, Refund, WebhookSecret,
+    Invalid, Invoice, InvoicePayment, InvoiceStatus, Line, ListedChange, NewRefund, NewSession, NewSubscription,
+    NewTax, ObjectId, PaymentIntent, PortalConfiguration, PortalSession, Refund, WebhookSecret,
 };
 
 /// How many calls a second [`Stripe::for_many_calls`] makes. Stripe refuses above 25 in test mode; buyers need some,
@@ -411,6 +411,13 @@ impl Provider for Stripe {
             payments.push(self.state_of(&Paid::Session(session)).await?);
         }
         Ok(PaymentPage { payments, next })
+    }
+
+    async fn balance_changes(&self, times: (i64, i64), after: Option<&str>) -> Result<BalancePage, ProviderError> {
+        let after = after.map(id).transpose()?;
+        let page = self.send(ListedChange::list(times, after.as_ref())).await?;
+        let next = page.data.last().filter(|_| page.has_more).map(|change| change.id.to_string());
+        Ok(BalancePage { changes: page.data.iter().map(balance_change_of).collect(), next })
     }
 
     async fn subscription(&self, subscription: &str) -> Result<ProviderSubscription, ProviderError> {

@@ -1,14 +1,15 @@
 //! Stripe's subscriptions (rules.md, "States of a subscription"), events, disputes, refunds and failures in the store's
 //! words.
 
-use crate::model::Money;
+use crate::model::{BalanceChange, Money};
 use crate::rules::evidence::ConfirmedRefund;
 use crate::rules::subscription::{ProviderState, ProviderSubscription};
 use crate::shop::payments::{AwaitedEvidence, ProviderError, WebhookEvent};
 use crate::telemetry::{PaymentEvent, payment_event};
 use outgoing::OutgoingError;
 use stripe::{
-    Dispute, Error, Event, EventKind, ObjectId, Refund, RefundStatus, RefusalKind, Subscription, SubscriptionStatus,
+    BalanceTransaction, Dispute, Error, Event, EventKind, ListedChange, ObjectId, Refund, RefundStatus, RefusalKind,
+    Subscription, SubscriptionStatus,
 };
 
 pub(super) fn described(found: &Subscription) -> ProviderSubscription {
@@ -174,6 +175,25 @@ pub(super) fn failed(error: &Error) -> ProviderError {
     }
     payment_event(PaymentEvent::ProviderError, 1);
     ProviderError::Unavailable(text)
+}
+
+/// A change of the balance in our words.
+pub(super) fn balance_change_of(listed: &ListedChange) -> BalanceChange {
+    let BalanceTransaction { amount, fee, net, currency } = &listed.change;
+    let fee = fee.unwrap_or_default();
+    BalanceChange {
+        id: listed.id.to_string(),
+        category: listed.reporting_category.clone(),
+        amount: Money::from_minor(*amount),
+        fee: Money::from_minor(fee),
+        net: Money::from_minor(net.unwrap_or(amount - fee)),
+        currency: currency.as_ref().map(|code| code.to_ascii_uppercase()).unwrap_or_default(),
+        source: listed.source_id().map(str::to_owned),
+        intent: listed.payment_intent().map(str::to_owned),
+        of: Money::from_minor(listed.amount_of_source().unwrap_or_default()),
+        created: listed.created,
+        available_on: listed.available_on,
+    }
 }
 
 #[cfg(test)]

@@ -35,9 +35,10 @@ pub fn lines(published: &PublishedItem, line: &Line, head: OrderLine, next: &mut
     let Some(chosen) = head.chosen.clone().filter(|_| !parts.is_empty()) else { return vec![head] };
     let is_virtual = head.virtual_total > Money::ZERO;
     let shares = head.total.spread(&weights(&parts, false));
+    let discounts = head.discount.spread(&weights(&parts, false));
     let virtual_shares = head.virtual_total.spread(&weights(&parts, is_virtual));
     let of = OfBundle { line: chosen.line, item: head.item, count: head.count };
-    let part = |(part, (total, virtual_total)): (&PublishedItem, (Money, Money))| {
+    let part = |(part, (total, virtual_total, discount)): (&PublishedItem, (Money, Money, Money))| {
         let item = &part.item;
         let id = *next;
         *next = LineId::new(id.get().saturating_add(1));
@@ -56,11 +57,14 @@ pub fn lines(published: &PublishedItem, line: &Line, head: OrderLine, next: &mut
             virtual_total,
             tax_code: item.tax_code.clone(),
             bundle: Some(of),
+            discount,
             ..OrderLine::new(item.id, head.count, total)
         }
     };
-    let parts: Vec<OrderLine> = parts.into_iter().zip(shares.into_iter().zip(virtual_shares)).map(part).collect();
-    let head = OrderLine { total: Money::ZERO, virtual_total: Money::ZERO, ..head };
+    let shares = shares.into_iter().zip(virtual_shares).zip(discounts);
+    let shares = shares.map(|((total, virtual_total), discount)| (total, virtual_total, discount));
+    let parts: Vec<OrderLine> = parts.into_iter().zip(shares).map(part).collect();
+    let head = OrderLine { total: Money::ZERO, virtual_total: Money::ZERO, discount: Money::ZERO, ..head };
     std::iter::once(head).chain(parts).collect()
 }
 

@@ -62,6 +62,13 @@ impl<'a> PricedLine<'a> {
         self.unit_price.times(self.count)
     }
 
+    /// What the line costs without sale, code and upgrade.
+    #[must_use]
+    pub fn regular_total(&self) -> Money {
+        let item = &self.published.item;
+        (item.regular_price(self.count) + surcharge(self.line, item)).times(self.count)
+    }
+
     /// What a sale takes off the line that does not go with codes.
     #[must_use]
     pub fn without_codes(&self) -> Money {

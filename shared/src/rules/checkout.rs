@@ -333,6 +333,7 @@ fn order_line(line: &PricedLine<'_>, off: Money) -> OrderLine {
         lasts: line.published.unit_lasts(),
         virtual_total: if item.virtual_only { item.virtual_price.times(line.count) } else { Money::ZERO },
         tax_code: item.tax_code.clone(),
+        discount: if item.virtual_only { Money::ZERO } else { line.regular_total().less(total) },
         ..OrderLine::new(item.id, line.count, total)
     }
 }

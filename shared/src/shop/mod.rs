@@ -13,6 +13,7 @@ pub mod notices;
 pub mod orders;
 pub mod payments;
 pub mod publishing;
+pub mod report;
 pub mod statistics;
 pub mod stock;
 pub mod subscriptions;

@@ -60,14 +60,21 @@
 //! | notices that every target knows, or that wait for the owner, by state | `NOTICES` | *state*`#`*seconds*`#`*id* | Query; Put and Delete in transactions |
 //! | the notice that was written last of something that lasts, such as a silent server | `NOTICES` | `TOLD#`*what* | Put in transactions |
 //! | a target of notices that takes nothing for a time | `NOTICES` | `TARGET#`*name* | Query; Put in transactions |
+//! | the orders of a month in UTC, and what went back of orders in it | `SALES#month` | *seconds*`#`*number* | Query, Put in transactions |
+//! | the last day of which the owner was told | `SALES#DAY` | `DAY` | Get, Put in transactions |
+//! | the changes of the balance at the provider in a month in UTC | `BALANCE#month` | *seconds*`#`*id* | Query, Put in transactions |
+//! | how far the provider's changes of the balance were asked for | `BALANCE#ASKED` | `ASKED` | Get, Put in transactions |
 //! | the next integer id of a kind | `SEQ#kind` | `SEQ` | Update |
 
 mod delivery;
 
 pub use delivery::*;
 
-use crate::model::{CategoryPath, ChatId, CodeText, InternalId, ItemId, OrderNumber, PageUrl, UserId, UserName};
+use crate::model::{
+    CategoryPath, ChatId, CodeText, Donations, InternalId, ItemId, OrderNumber, PageUrl, UserId, UserName,
+};
 use std::fmt;
+use std::ops::Range;
 
 /// Attribute name of the partition key.
 pub const PK: &str = "pk";
@@ -414,6 +421,46 @@ pub fn notices_of(state: Option<&str>) -> (String, String) {
     state.map_or_else(|| ("0".to_owned(), ":".to_owned()), |state| (format!("{state}#"), format!("{state}#~")))
 }
 
+/// Partition of the orders of a month; `month` is `YYYY-MM` in UTC.
+pub fn sales(month: &str) -> String {
+    format!("SALES#{month}")
+}
+
+/// The row of an order in the month in which it was made.
+pub fn sale(created_at: i64, number: OrderNumber) -> Key {
+    key(sales(&Donations::month_of(created_at)), &place_of(created_at, number))
+}
+
+/// The row of the `nth` time at which something of an order went back, in the month of that.
+pub fn sale_back(at: i64, number: OrderNumber, nth: u32) -> Key {
+    key(sales(&Donations::month_of(at)), &format!("{}#BACK#{nth}", place_of(at, number)))
+}
+
+/// The last day of which the owner was told.
+pub fn told_day() -> Key {
+    key(sales("DAY"), "DAY")
+}
+
+/// The first and the last sort key of [`sales`] and [`balance`] of some seconds since 1970 UTC.
+pub fn within(seconds: &Range<i64>) -> (String, String) {
+    (second_text(seconds.start), format!("{}#~", second_text(seconds.end.saturating_sub(1))))
+}
+
+/// Partition of a month's changes of the balance at the provider; `month` is `YYYY-MM` in UTC.
+pub fn balance(month: &str) -> String {
+    format!("BALANCE#{month}")
+}
+
+/// A change of the balance, by the second at which it was made (since 1970 UTC) and the provider's id.
+pub fn balance_change(created: i64, id: &str) -> Key {
+    key(balance(&Donations::month_of(created)), &format!("{}#{id}", second_text(created)))
+}
+
+/// How far the changes of the balance were asked for.
+pub fn balance_asked() -> Key {
+    key(balance("ASKED"), "ASKED")
+}
+
 /// The counter from which a kind's integer ids are taken.
 pub fn sequence(kind: &str) -> Key {
     key(format!("SEQ#{kind}"), "SEQ")
@@ -458,7 +505,23 @@ pub mod prefix {
     /// How often users used coupons.
     pub const USE: &str = "USE#";
     pub const COUNT: &str = "COUNT#";
+    /// Orders by month.
+    pub const SALES: &str = "SALES#";
     /// Every kind of live row with an amount of money or of virtual currency.
-    pub const LIVE: [&str; 12] =
-        [USER, CART, CODE, ORDER, SUBSCRIPTION, LEDGER, "CREDIT#", "TOPUP#", "STATS", "PATRONS", "MONTH#", "PAID"];
+    pub const LIVE: [&str; 14] = [
+        USER,
+        CART,
+        CODE,
+        ORDER,
+        SUBSCRIPTION,
+        LEDGER,
+        "CREDIT#",
+        "TOPUP#",
+        "STATS",
+        "PATRONS",
+        "MONTH#",
+        "PAID",
+        SALES,
+        "BALANCE#",
+    ];
 }

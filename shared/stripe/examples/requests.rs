@@ -7,9 +7,9 @@ use std::error::Error;
 use std::io::Write as _;
 use stripe::{
     Account, ApiBase, Balance, Call, Charge, Dispute, Event, EventKind, IdempotencyKey, Invoice, InvoicePayment,
-    InvoiceStatus, Line, NewRefund, NewSession, NewSubscription, NewTax, NewWebhookEndpoint, ObjectId, PaymentIntent,
-    PaymentMethodConfiguration, PortalConfiguration, PortalSession, Refund, SecretKey, Session, Subscription, TaxCode,
-    TaxSettings, WebhookEndpoint,
+    InvoiceStatus, Line, ListedChange, NewRefund, NewSession, NewSubscription, NewTax, NewWebhookEndpoint, ObjectId,
+    PaymentIntent, PaymentMethodConfiguration, PortalConfiguration, PortalSession, Refund, SecretKey, Session,
+    Subscription, TaxCode, TaxSettings, WebhookEndpoint,
 };
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -61,6 +61,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     print(&Event::list(&EventKind::ALL, (1_800_000_000, 1_800_003_600), Some(&id("evt_1")?)))?;
     print(&Account::retrieve())?;
     print(&Balance::retrieve())?;
+    print(&ListedChange::list((1_800_000_000, 1_800_003_600), Some(&id("txn_1")?)))?;
     print(&PaymentMethodConfiguration::list())?;
     let endpoint = NewWebhookEndpoint {
         url: "https://api.example/payments/webhook/stripe",

@@ -22,7 +22,8 @@ pub use call::Call;
 pub use client::{Client, Error, Failure, Refusal, RefusalKind};
 pub use event::{Event, EventKind, EventPage};
 pub use objects::{
-    BalanceTransaction, Charge, Dispute, DisputeStatus, EvidenceDetails, Expandable, IntentStatus, PaymentIntent,
+    BalanceTransaction, Charge, Dispute, DisputeStatus, EvidenceDetails, Expandable, IntentStatus, ListedChange,
+    PaymentIntent,
 };
 pub use refund::{NewRefund, Refund, RefundStatus};
 pub use session::{Line, NewSession, NewSubscription, NewTax, PaymentStatus, Session, SessionStatus};

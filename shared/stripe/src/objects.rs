@@ -6,6 +6,7 @@ use crate::values::{IdempotencyKey, List, Metadata, ObjectId, names};
 use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, Error, MapAccess, Visitor};
+use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
@@ -277,6 +278,55 @@ pub struct BalanceTransaction {
     pub currency: Option<String>,
 }
 
+/// A change of the store's balance in the list of all of them, with what it is of.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct ListedChange {
+    pub id: ObjectId,
+    #[serde(flatten)]
+    pub change: BalanceTransaction,
+    /// When it was made, seconds since 1970 UTC.
+    pub created: i64,
+    /// When it can be paid out, seconds since 1970 UTC.
+    pub available_on: i64,
+    /// Stripe's word for it in its reports, such as `charge`, `refund`, `dispute` or `fee`.
+    pub reporting_category: String,
+    #[serde(default)]
+    pub source: Option<Value>,
+}
+
+/// The most changes on a page.
+const CHANGES_ON_A_PAGE: usize = 100;
+
+impl ListedChange {
+    /// Lists the changes that were made in a time, seconds since 1970 UTC and its end included, newest first.
+    pub fn list((from, until): (i64, i64), after: Option<&ObjectId>) -> Call<List<Self>> {
+        let form = Form::default().with("created[gte]", &from).with("created[lte]", &until);
+        let form = form.with("limit", &CHANGES_ON_A_PAGE).with_some("starting_after", after);
+        Call::get("/v1/balance_transactions", form.with("expand[]", "data.source"))
+    }
+
+    /// A text of what it is of. There are over twenty kinds of it, of which any may lack any.
+    fn text_of_source(&self, name: &str) -> Option<&str> {
+        let field = self.source.as_ref()?.get(name)?;
+        field.as_str().or_else(|| field.get("id")?.as_str())
+    }
+
+    /// The id of the charge, refund or dispute that it is of; `None` if Stripe names none.
+    pub fn source_id(&self) -> Option<&str> {
+        self.source.as_ref()?.as_str().or_else(|| self.text_of_source("id"))
+    }
+
+    /// The payment that it is of, `pi_…`; `None` if it is not of one.
+    pub fn payment_intent(&self) -> Option<&str> {
+        self.text_of_source("payment_intent")
+    }
+
+    /// The amount of what it is of, in the currency of the payment.
+    pub fn amount_of_source(&self) -> Option<i64> {
+        self.source.as_ref()?.get("amount")?.as_i64()
+    }
+}
+
 impl Dispute {
     /// Its status; [`DisputeStatus::Lost`] if it was prevented by giving the money to the buyer.
     pub fn outcome(&self) -> &DisputeStatus {
@@ -365,6 +415,29 @@ mod tests {
             assert_eq!(fee(more), None, "{more}");
         }
         assert_eq!(fee(r#", "balance_transaction": {"amount": 5, "fee": 7, "net": -2, "currency": "usd"}"#), Some(7));
+    }
+
+    #[test]
+    fn a_change_of_the_balance_is_read_whatever_it_is_of() {
+        let source = |source: &str| {
+            let text = format!(
+                r#"{{"id": "txn_1", "amount": -5, "fee": 0, "net": -5, "currency": "eur", "created": 1, "available_on": 2,
+                    "reporting_category": "new", "type": "new", "source": {source}}}"#
+            );
+            let listed: ListedChange = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{source}: {error}"));
+            assert_eq!(listed.change.amount, -5);
+            let known = (listed.source_id(), listed.payment_intent(), listed.amount_of_source());
+            format!("{known:?}")
+        };
+        assert_eq!(source("null"), "(None, None, None)");
+        assert_eq!(source("\"po_1\""), r#"(Some("po_1"), None, None)"#);
+        let refund = r#"{"id": "re_1", "amount": 5, "payment_intent": "pi_1", "new": [1]}"#;
+        assert_eq!(source(refund), r#"(Some("re_1"), Some("pi_1"), Some(5))"#);
+        assert_eq!(
+            source(r#"{"id": "ch_1", "payment_intent": {"id": "pi_2"}}"#),
+            r#"(Some("ch_1"), Some("pi_2"), None)"#
+        );
+        assert_eq!(source(r#"{"id": 5, "amount": "5", "payment_intent": null}"#), "(None, None, None)");
     }
 
     #[test]

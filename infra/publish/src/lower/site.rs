@@ -77,6 +77,7 @@ pub(super) fn site(file: &StoreFile, report: &mut Report) -> Site {
     };
     let (servers, delivery) = servers(file, report);
     let chat = chat(&with_platform(&file.chat), report);
+    let time_zone = time_zone(file, report);
     let config = StoreConfig {
         digits,
         guest_mode_enabled: file.guest_mode,
@@ -99,9 +100,10 @@ pub(super) fn site(file: &StoreFile, report: &mut Report) -> Site {
         delivery,
         sales: Vec::new(),
         notify: targets(&file.notify, report),
+        zone: calendar::store_zone(file.time_zone.as_deref().map(String::as_str), &time_zone),
     };
     let patronage = patronage(&file.patrons, &file.currency.code, digits, report);
-    let (time_zone, images) = (time_zone(file, report), BTreeSet::new());
+    let images = BTreeSet::new();
     let tax_code = file.payments.tax_code.clone();
     Site { settings, config, patronage, servers, time_zone, tax_code, images, least_is_doubtful: false }
 }

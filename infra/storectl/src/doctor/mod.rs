@@ -159,7 +159,10 @@ pub async fn run(at: &Deployment, options: &Doctor) -> Outcome {
             findings.push(of("referrals", sums::referrals(at).await));
             findings.push(of("subscriptions", sums::subscriptions(at, repairs).await));
             findings.push(of("open subscriptions", sums::open_subscriptions(at, repairs).await));
+            findings.push(of("orders by month", sums::months(at, repairs).await));
             findings.extend(payments::check(at).await);
+            findings
+                .extend(payments::balance(at, repairs).await.transpose().map(|found| of("provider's balance", found)));
             findings.extend(all_of("what waits for you", person::check(at).await));
             findings.extend(all_of("delivery", person::check_delivery(at, repairs).await));
             findings.push(of("texts of orders", person::holders(at, repairs).await));

@@ -11,8 +11,9 @@ use shared::config::StripeKeys;
 use shared::model::TaxMode;
 use shared::rules::payment::is_left;
 use shared::shop::orders::unfinished::{self, Due, DueRow};
-use shared::shop::payments::OVERDUE;
 use shared::shop::payments::webhook_events::{EventCursor, FailedEvent};
+use shared::shop::payments::{Desk, OVERDUE};
+use shared::shop::report::{Listed, listed};
 use shared::table::connector;
 use shared::table::keys::due_second;
 use shared::table::published::read_active_version;
@@ -85,6 +86,29 @@ async fn receipts(at: &Deployment, keys: Option<&StripeKeys>) -> Option<Finding>
         }
         (sent, of) => Finding::ok(format!("Stripe sent them for {sent} of the last {of} payments")),
     })
+}
+
+/// Whether the provider's changes of the balance are kept, if there is a provider. With `repairs` all of them are asked for again.
+pub async fn balance(at: &Deployment, repairs: bool) -> Result<Option<Finding>> {
+    if at.payments.read().await.is_ok_and(|keys| keys.stripe.is_none()) {
+        return Ok(None);
+    }
+    if repairs && let Some(stripe) = at.payments.stripe().await? {
+        let kept = Desk::new(&at.db, at.clock.as_ref(), &stripe.for_many_calls()).keep_whole_balance().await?;
+        return Ok(Some(Finding::ok(format!("all {kept} changes are kept"))));
+    }
+    let next =
+        "run `storectl doctor --repair`: it asks for all of them; a key without the right Balance *read* is refused";
+    Ok(Some(match listed(&at.db).await? {
+        Listed::Never => {
+            Finding::note("the sweep has not asked for it yet", "it does within some minutes of the deploy")
+        }
+        Listed::Filling => Finding::note("it is being asked for, for the first time", next),
+        Listed::Until(until) if at.clock.seconds().saturating_sub(until) > BEHIND => {
+            Finding::bad(format!("it is known until {} only", Time(until)), next)
+        }
+        Listed::Until(until) => Finding::ok(format!("it is known until {}", Time(until))),
+    }))
 }
 
 /// Orders that were due long ago: the sweep does not run, or cannot finish them.

@@ -4,7 +4,9 @@ use super::{Finding, Found, first};
 use crate::prelude::*;
 use crate::user::read;
 use shared::shop::upkeep::subscription_lists::{DueRows, differing, rewrite};
-use shared::shop::upkeep::{Audit, Difference, Waiting, audit, credits, repair_table};
+use shared::shop::upkeep::{
+    Audit, Difference, Waiting, audit, credits, missing_in_months, repair_table, write_in_months,
+};
 use shared::table::keys;
 use shared::table::published::read_active_version;
 use std::collections::BTreeSet;
@@ -108,6 +110,21 @@ pub async fn referrals(at: &Deployment) -> Found {
         let said = format!("paid orders credit users who have no account any more: {}", erased.join(", "));
         Finding::note(said, "`storectl referral report` has what they brought")
     })
+}
+
+/// Whether every order is in its month. With `repairs` what is missing is written.
+pub async fn months(at: &Deployment, repairs: bool) -> Found {
+    let missing = missing_in_months(&at.db).await?;
+    let said =
+        format!("{} rows of orders of before this version are missing, and reports do not have them", missing.len());
+    if missing.is_empty() {
+        return Ok(Finding::ok("every order is in its month"));
+    }
+    if !repairs {
+        return Ok(Finding::bad(said, "run `storectl doctor --repair`: it writes them"));
+    }
+    write_in_months(&at.db, missing).await?;
+    Ok(Finding::repaired(format!("{said}; written")))
 }
 
 /// Compares the rows by which the sweep finds subscriptions with these. With `repairs` they are made to agree.

@@ -8,7 +8,7 @@ mod show;
 
 pub use paid::give_back;
 pub use settle::{end_order, provider};
-pub use show::format_of;
+pub use show::{format_of, payout_format};
 
 use crate::prelude::*;
 use list::ListOrders;

@@ -336,7 +336,7 @@ pub fn format_of(stored: &StoredOrder, digits: u8) -> CurrencyFormat {
 }
 
 /// The format of amounts in a currency in which the provider pays out.
-fn payout_format(currency: &str) -> CurrencyFormat {
+pub fn payout_format(currency: &str) -> CurrencyFormat {
     CurrencyFormat::new(publish::provider::at_stripe(currency).map_or(2, |charged| charged.digits))
 }
 

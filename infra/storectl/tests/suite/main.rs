@@ -26,6 +26,7 @@ mod payments_reconcile;
 mod people;
 mod person;
 mod publishing;
+mod report;
 mod s3;
 mod servers;
 mod shop;

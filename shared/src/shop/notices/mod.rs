@@ -1,8 +1,10 @@
 //! What owners are told of: its rows, and how they are sent (rules.md, "Notices").
 
+mod daily;
 mod rows;
 mod run;
 
+pub(in crate::shop) use daily::tell_daily;
 pub use rows::{MOST_LISTED, NoticeRow, listed, resend, waiting};
 pub use run::{Answer, Message, Messengers, Sent, run};
 

@@ -2,6 +2,7 @@
 //! (the buyer's cart without what was bought, the delivery, the statistics). Every change goes through [`plan`]: what it takes and gives
 //! back is decided there.
 
+use super::by_month;
 use super::counted::find_places;
 use super::effects::{Limits, OrderInputs, Taken, changes};
 use super::refusal::{Guarded, Limit, OrderRefusal};
@@ -167,6 +168,9 @@ pub(in crate::shop) async fn plan(db: &Db, before: &StoredOrder, step: &Step<'_>
     others.extend(step.intent.map(|intent| Payment::put(&order.order, intent)).transpose()?);
     others.extend(cart);
     others.extend(inputs.telling.changed(before, &order, step.now)?);
+    if step.to == OrderStatus::Refunded {
+        others.push(by_month::put_refunded(before, step.now)?);
+    }
     // What is known of the buyer's address follows, and the order forgets it.
     let counted = before.address().and_then(|address| Some((&address.hash, address.counted?)));
     others.extend(counted.and_then(|(hash, price)| {

@@ -7,6 +7,7 @@
 
 pub(in crate::shop) mod answers;
 mod as_checkout;
+pub mod by_month;
 pub(in crate::shop) mod change;
 mod counted;
 pub(in crate::shop) mod effects;

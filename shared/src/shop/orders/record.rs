@@ -1,5 +1,6 @@
 //! Recording an order, with everything it takes, in one transaction.
 
+use super::by_month;
 use super::change::{Step, after_at_once, with_accounts};
 use super::counted::find_places;
 use super::effects::{OrderInputs, Taken, changes, check_codes, users_exist};
@@ -8,8 +9,8 @@ use super::refusal::{Guarded, OrderRefusal};
 use super::{Payment, StoredOrder, new_internal_id, next_number};
 use crate::clock::Clock;
 use crate::model::{
-    CodeText, GiftCardPayment, InternalId, ItemId, Money, Order, OrderEffects, OrderLine, OrderNumber, OrderStatus,
-    PaymentType, ProviderAccount, ProviderCheckout, PublishedItem, Tax, UserId,
+    CodeText, GiftCardPayment, InternalId, ItemId, Ledger, Money, Order, OrderEffects, OrderLine, OrderNumber,
+    OrderStatus, PaymentType, ProviderAccount, ProviderCheckout, PublishedItem, Tax, UserId,
 };
 use crate::rules::order::{merged, users};
 use crate::rules::ownership::with_terms;
@@ -123,6 +124,8 @@ pub async fn record(db: &Db, clock: &dyn Clock, new: NewOrder) -> Result<Recorde
             return Err(OrderRefusal::Banned.into());
         }
         check_codes(&draft, &inputs)?;
+        let owned = draft.order.owner.and_then(|owner| inputs.ledgers.get(&owner));
+        draft.effects.first_purchase = draft.order.owner.is_some() && !owned.is_some_and(Ledger::has_bought);
         for line in &mut draft.order.lines {
             line.lasts = inputs.items.get(&line.item).and_then(PublishedItem::unit_lasts);
         }
@@ -145,6 +148,7 @@ pub async fn record(db: &Db, clock: &dyn Clock, new: NewOrder) -> Result<Recorde
         writes.extend(draft.due_rows(draft.effects.due)?.into_iter().map(Guarded::from));
         writes.insert(0, draft.put_new()?.into());
         writes.extend(OwnedOrder::put(&draft.order)?.map(Guarded::from));
+        writes.push(by_month::put(&draft.order)?.into());
         writes.extend(draft.intent().map(|intent| Payment::put(&draft.order, intent)).transpose()?.map(Guarded::from));
         if draft.order.status == OrderStatus::Paid && draft.order.created_at > clock.seconds() - TOLD_OF {
             writes.extend(inputs.telling.paid(&draft, clock.seconds())?.map(Guarded::from));

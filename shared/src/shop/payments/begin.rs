@@ -14,6 +14,7 @@ use crate::rules::pricing::Buyer;
 use crate::shop::accounts::{logins, users};
 use crate::shop::carts::{self, CartContext, LoadedCart};
 use crate::shop::notices::of_orders::Telling;
+use crate::shop::orders::by_month;
 use crate::shop::orders::effects::{OrderInputs, spent, take_codes, to_check};
 use crate::shop::orders::owned_orders::OwnedOrder;
 use crate::shop::orders::refusal::{Guarded, Limit, Needed, OrderRefusal, OwnedLimit};
@@ -96,6 +97,7 @@ pub(super) fn order(
         // What costs nothing is paid at once.
         held: payments.hold_minutes > 0 || sale.price == Money::ZERO,
         login: Some(request.login),
+        first_purchase: !loaded.context.ledger.has_bought(),
         subscription: subscription(loaded, &order.lines, account, request.login),
         ..OrderEffects::default()
     };
@@ -249,6 +251,7 @@ pub(super) fn writes(
 ) -> Result<Vec<Guarded>, HoldError> {
     let mut writes = vec![order.put_new()?.into()];
     writes.extend(OwnedOrder::put(&order.order)?.map(Guarded::from));
+    writes.push(by_month::put(&order.order)?.into());
     writes.extend(order.due_rows(order.effects.due)?.into_iter().map(Guarded::from));
     writes.push(carts::write(&remembering(&context.cart, order))?.into());
     // A subscription is checked against the others that were read.

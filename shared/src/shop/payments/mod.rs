@@ -6,6 +6,7 @@
 //! [`sweep`], which also finishes what was interrupted.
 
 mod answers;
+mod balance;
 pub(in crate::shop) mod begin;
 pub(in crate::shop) mod cards;
 pub(in crate::shop) mod compare;
@@ -23,6 +24,7 @@ pub(in crate::shop) mod sweep;
 pub mod webhook_events;
 
 pub use answers::BEFORE as ANSWERED_BEFORE;
+pub use balance::BalanceCursor;
 pub use begin::Request;
 pub use compare::{Compared, Difference, NotPaid, compare, paid_checkout, return_payment};
 pub use create::{CreateError, create};
@@ -30,8 +32,8 @@ pub use desk::{Desk, SettleError, Settled, note_dispute};
 pub use open::Checkout;
 pub use operator::{OperatorError, RefundKind, Refunded, open_orders};
 pub use provider::{
-    AwaitedEvidence, DisputeState, PaymentPage, PaymentSubject, Provider, ProviderError, RefusedAttempt, Session,
-    WebhookEvent, WebhookEventPage,
+    AwaitedEvidence, BalancePage, DisputeState, PaymentPage, PaymentSubject, Provider, ProviderError, RefusedAttempt,
+    Session, WebhookEvent, WebhookEventPage,
 };
 pub use refund_lines::LinesRefunded;
 pub use refunds::STRANDED;

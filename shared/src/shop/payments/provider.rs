@@ -1,6 +1,6 @@
 //! The calls to a payment provider that checkouts need. It knows nothing of how a provider is called.
 
-use crate::model::{Cancellation, InternalId, Order, ProviderAccount, RefundAttempt};
+use crate::model::{BalanceChange, Cancellation, InternalId, Order, ProviderAccount, RefundAttempt};
 use crate::rules::evidence::ConfirmedRefund;
 use crate::rules::payment::PaymentState;
 use crate::rules::subscription::ProviderSubscription;
@@ -78,6 +78,14 @@ pub trait Provider: Debug + Sync {
         after: Option<&str>,
     ) -> impl Future<Output = Result<PaymentPage, ProviderError>> + Send;
 
+    /// A page of the changes of the store's balance in a time, newest first. `times` are the first and the last second, since
+    /// 1970 UTC; `after` is [`BalancePage::next`] of the page before.
+    fn balance_changes(
+        &self,
+        times: (i64, i64),
+        after: Option<&str>,
+    ) -> impl Future<Output = Result<BalancePage, ProviderError>> + Send;
+
     /// The state of a subscription; [`ProviderError::NoCheckout`] if it has none with this id.
     fn subscription(&self, id: &str) -> impl Future<Output = Result<ProviderSubscription, ProviderError>> + Send;
 
@@ -141,6 +149,13 @@ pub struct WebhookEventPage {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PaymentPage {
     pub payments: Vec<PaymentState>,
+    /// The position of the next page; `None` after the last one.
+    pub next: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct BalancePage {
+    pub changes: Vec<BalanceChange>,
     /// The position of the next page; `None` after the last one.
     pub next: Option<String>,
 }

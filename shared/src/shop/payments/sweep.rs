@@ -14,7 +14,7 @@ use crate::clock::Clock;
 use crate::deadline::{self, Stop};
 use crate::model::{InternalId, Order, OrderStatus};
 use crate::shop::delivery::{follow, sweep_servers};
-use crate::shop::notices::{of_commands, of_stock};
+use crate::shop::notices::{of_commands, of_stock, tell_daily};
 use crate::shop::orders::change::clear_cart;
 use crate::shop::orders::unfinished::{self, Due, DueRow};
 use crate::shop::statistics::{AT_ONCE, catch_up_all, note_times, tell_reached};
@@ -127,6 +127,14 @@ async fn in_time<P: Provider>(desk: &Desk<'_, Option<&P>>, rows: Vec<DueRow>, ti
     }
     tally.add(work_until(&mut queue, stop, &work).await);
     tally.count(db, clock, stop).await;
+    if let Some(desk) = desk.connected()
+        && let Err(error) = desk.keep_balance(stop).await
+    {
+        tracing::warn!(%error, "the changes of the provider's balance could not be asked for");
+    }
+    if let Err(error) = tell_daily(db, clock, stop).await {
+        tracing::warn!(%error, "the owner could not be told of yesterday");
+    }
     tally.swept.left += queue.len() + tally.uncounted.len();
     (tally.swept, overdue)
 }

@@ -1,11 +1,12 @@
 //! The order of a paid invoice that renews a subscription (rules.md, "Subscriptions").
 
 use crate::model::{
-    InternalId, Order, OrderDelivery, OrderEffects, OrderLine, OrderStatus, OrderSubscription, ProviderAccount,
+    InternalId, Money, Order, OrderDelivery, OrderEffects, OrderLine, OrderStatus, OrderSubscription, ProviderAccount,
     ProviderCheckout, PublishedItem, Subscription,
 };
 use crate::rules::payment::{PaidPeriod, PaymentState, Progress};
 use crate::shop::delivery::{deliveries, freeze, withdraw};
+use crate::shop::orders::by_month;
 use crate::shop::orders::owned_orders::OwnedOrder;
 use crate::shop::orders::{self, StoredOrder, next_number};
 use crate::shop::payments::desk::{Desk, SettleError};
@@ -98,7 +99,12 @@ impl<P: Provider> Desk<'_, &P> {
         order.order.id = next_number(self.db).await?;
         let commands = commands(self.db, &mut order, &before).await?;
         let (due, owned) = (order.due_rows(order.effects.due)?, OwnedOrder::put(&order.order)?);
-        let writes: Vec<Write> = [order.put_new()?].into_iter().chain(due).chain(owned).chain(commands).collect();
+        let writes: Vec<Write> = [order.put_new()?, by_month::put(&order.order)?]
+            .into_iter()
+            .chain(due)
+            .chain(owned)
+            .chain(commands)
+            .collect();
         // If it conflicts, another request has made the same order.
         sent(self.db, writes).await?;
         Ok(())
@@ -122,6 +128,7 @@ fn draft(
         term: None,
         since: None,
         left: left.clone(),
+        discount: Money::ZERO,
         ..line.clone()
     });
     let owner = before.order.owner.or(Some(subscription.user));

@@ -3,10 +3,12 @@
 pub mod attention;
 mod audit;
 pub mod erase;
+mod months;
 pub mod subscription_lists;
 pub mod upgrade;
 
 pub use audit::{Audit, Difference, TableSums, repair, rewrite_donations};
+pub use months::{missing_in_months, write_in_months};
 
 use crate::model::{Goal, InternalId, ItemId, OrderStatus, Place, Settings, Units, User};
 use crate::rules::referral::Credits;

@@ -22,6 +22,7 @@ mod races;
 mod refunds;
 mod refusals;
 mod refused_payments;
+mod report;
 mod reviews;
 mod sets;
 mod settle;

@@ -1,0 +1,154 @@
+//! The report as one page: no script, no other file, light and dark, readable on a phone.
+
+use super::{COLUMNS, Shown};
+use shared::model::Money;
+use shared::rules::report::Sums;
+use std::fmt::Write as _;
+
+const STYLE: &str = "
+:root{color-scheme:light dark;--ink:#1b1b1f;--soft:#5c5c66;--line:#d9d9e0;--page:#fff;--a:#2f6fde;--b:#d9534f}
+@media(prefers-color-scheme:dark){:root{--ink:#ececf1;--soft:#a6a6b3;--line:#3a3a45;--page:#17171c;--a:#7aa7ff;--b:#ff8a85}}
+body{margin:0 auto;padding:1rem;max-width:70rem;font:16px/1.5 system-ui,sans-serif;color:var(--ink);background:var(--page)}
+h1{font-size:1.4rem;margin:0}h2{font-size:1.1rem;margin:2rem 0 .5rem}p{margin:.3rem 0;color:var(--soft)}
+.wide{overflow-x:auto}table{border-collapse:collapse;font-variant-numeric:tabular-nums;white-space:nowrap}
+th,td{padding:.3rem .6rem;border-bottom:1px solid var(--line);text-align:right}th:first-child,td:first-child{text-align:left}
+tr:last-child td{font-weight:600}dl{display:grid;grid-template-columns:repeat(auto-fill,minmax(9rem,1fr));gap:.8rem;margin:1rem 0}
+dt{color:var(--soft)}dd{margin:0;font-size:1.3rem}svg{display:block;width:100%;height:auto}text{fill:var(--soft);font-size:11px}
+.a{fill:var(--a)}.b{fill:var(--b)}.axis{stroke:var(--line)}
+";
+
+/// The most bars of a chart; the largest are shown.
+const MOST_BARS: usize = 62;
+
+/// A text that cannot be markup.
+fn escaped(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter {
+            '&' => safe.push_str("&amp;"),
+            '<' => safe.push_str("&lt;"),
+            '>' => safe.push_str("&gt;"),
+            '"' => safe.push_str("&quot;"),
+            '\'' => safe.push_str("&#39;"),
+            letter => safe.push(letter),
+        }
+    }
+    safe
+}
+
+pub(super) fn page(shown: &Shown) -> String {
+    let title = escaped(&shown.title());
+    let mut page = format!(
+        "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" \
+         content=\"width=device-width,initial-scale=1\">\n<title>{title}</title>\n<style>{STYLE}</style>\n<h1>{title}</h1>\n"
+    );
+    let total = &shown.report.total;
+    page.push_str("<dl>");
+    for (name, amount) in [
+        ("Received", total.received),
+        ("Refunds", total.refunds),
+        ("Disputes", total.disputes),
+        ("Fees", total.fees),
+        ("Net", total.net()),
+    ] {
+        // Writing to a String cannot fail.
+        _ = write!(page, "<div><dt>{name}</dt><dd>{}</dd></div>", shown.format.money(amount));
+    }
+    _ = write!(page, "<div><dt>Orders</dt><dd>{}</dd></div></dl>\n", total.orders);
+    let by = shown.report.by.word();
+    _ = writeln!(page, "<h2>Received and gone back, by {by}</h2>\n{}", chart(shown));
+    page.push_str(&table(shown, by));
+    for line in shown.counts().iter().chain(&shown.provider()).chain(&shown.notes) {
+        _ = writeln!(page, "<p>{}</p>", escaped(line));
+    }
+    let differences = &shown.report.differences;
+    if !differences.is_empty() {
+        _ = writeln!(page, "<h2>{} differences</h2>", shown.report.differences_count);
+        for difference in differences {
+            _ = writeln!(page, "<p>{}.</p>", escaped(&shown.difference(difference)));
+        }
+    }
+    page.push_str("</html>\n");
+    page
+}
+
+fn table(shown: &Shown, by: &str) -> String {
+    let mut text = format!("<h2>Sums</h2>\n<div class=\"wide\"><table><tr><th>{by}</th>");
+    for column in COLUMNS {
+        _ = write!(text, "<th>{}</th>", column.replace('_', " "));
+    }
+    text.push_str("</tr>\n");
+    for row in shown.rows() {
+        text.push_str("<tr>");
+        for cell in &row {
+            _ = write!(text, "<td>{}</td>", escaped(cell));
+        }
+        text.push_str("</tr>\n");
+    }
+    text.push_str("</table></div>\n");
+    text
+}
+
+/// Bars of what was received, and below the line of what went back.
+fn chart(shown: &Shown) -> String {
+    const WIDTH: i64 = 720;
+    const HALF: i64 = 120;
+    let gone = |sums: &Sums| sums.refunds + sums.disputes;
+    let mut bars: Vec<(&String, &Sums)> = shown.report.groups.iter().collect();
+    if bars.len() > MOST_BARS {
+        bars.sort_by_key(|(_, sums)| std::cmp::Reverse(sums.received));
+        bars.truncate(MOST_BARS);
+        bars.sort_by_key(|(group, _)| group.as_str());
+    }
+    let largest = bars.iter().flat_map(|(_, sums)| [sums.received, gone(sums)]).max().unwrap_or_default();
+    let largest = largest.max(Money::from_minor(1)).minor();
+    let height = |amount: Money| {
+        let scaled = i128::from(amount.minor().max(0)) * i128::from(HALF) / i128::from(largest);
+        i64::try_from(scaled).unwrap_or(HALF)
+    };
+    let step = WIDTH / i64::try_from(bars.len().max(1)).unwrap_or(1);
+    let mut text = format!("<svg viewBox=\"0 -14 {WIDTH} 290\" role=\"img\" aria-label=\"Received and gone back\">\n");
+    _ = writeln!(text, "<text x=\"0\" y=\"-3\">{}</text>", shown.format.money(Money::from_minor(largest)));
+    for (place, (group, sums)) in (0_i64..).zip(&bars) {
+        let (x, width) = (place * step, (step - 2).max(1));
+        let (up, down) = (height(sums.received), height(gone(sums)));
+        let said = format!(
+            "{group}: received {}, gone back {}",
+            shown.format.money(sums.received),
+            shown.format.money(gone(sums))
+        );
+        _ = writeln!(
+            text,
+            "<g><title>{}</title><rect class=\"a\" x=\"{x}\" y=\"{}\" width=\"{width}\" height=\"{up}\"/>\
+             <rect class=\"b\" x=\"{x}\" y=\"{HALF}\" width=\"{width}\" height=\"{down}\"/></g>",
+            escaped(&said),
+            HALF - up
+        );
+    }
+    _ = writeln!(text, "<line class=\"axis\" x1=\"0\" y1=\"{HALF}\" x2=\"{WIDTH}\" y2=\"{HALF}\"/>");
+    let ends = [bars.first().map(|bar| (0, "start", bar.0)), bars.last().map(|bar| (WIDTH, "end", bar.0))];
+    let is_single = bars.len() < 2;
+    for (x, anchor, group) in ends.into_iter().flatten().take(if is_single { 1 } else { 2 }) {
+        let name: String = group.chars().take(40).collect();
+        _ = writeln!(text, "<text x=\"{x}\" y=\"272\" text-anchor=\"{anchor}\">{}</text>", escaped(&name));
+    }
+    text.push_str("</svg>");
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::escaped;
+
+    #[test]
+    fn a_name_is_never_markup() {
+        for (name, shown) in [
+            ("<script>alert(1)</script>", "&lt;script&gt;alert(1)&lt;/script&gt;"),
+            ("\" onload='x'", "&quot; onload=&#39;x&#39;"),
+            ("R&D 焔", "R&amp;D 焔"),
+            ("", ""),
+        ] {
+            assert_eq!(escaped(name), shown);
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! The day before in a few sentences, and whether everything agrees (rules.md, "What was earned").
+
+use crate::model::DayLine;
+use crate::money::CurrencyFormat;
+use crate::rules::report::Report;
+
+/// What the commands for game servers did in a day.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct CommandsOfDay {
+    /// How many ran; `None` if that is not measured.
+    pub ran: Option<u64>,
+    /// The longest time from paid to executed, in seconds; `None` if that is not measured.
+    pub slowest: Option<i64>,
+    /// Those that are due now and were not run.
+    pub waiting: usize,
+    /// Those that were refused or may have run, about which the owner decides.
+    pub undecided: usize,
+}
+
+/// Whether the provider's list of a day is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Provider {
+    /// There is none.
+    None,
+    Known,
+    /// Its list does not reach to the end of the day.
+    Late,
+}
+
+/// The sentences about a day such as `2027-05-01`, of which `report` is.
+pub fn lines(
+    day: &str,
+    report: &Report,
+    format: CurrencyFormat,
+    provider: Provider,
+    commands: Option<CommandsOfDay>,
+) -> Vec<DayLine> {
+    let right = |text: String| DayLine { text, look: None };
+    let wrong = |text: String, look: String| DayLine { text, look: Some(look) };
+    let look = || format!("storectl report --from {day} --to {day}");
+    let (orders, received) = (report.total.orders, format.money(report.total.received));
+    let mut lines = vec![right(format!("Yesterday {}, {received} {}.", counted(orders, "order"), report.currency))];
+    match (provider, report.differences_count) {
+        (Provider::None, _) => {}
+        (Provider::Late, _) => {
+            lines.push(wrong("What the provider says is not known yet.".to_owned(), "storectl doctor".to_owned()));
+        }
+        (Provider::Known, 0) => lines.push(right("The provider says the same.".to_owned())),
+        (Provider::Known, differences) => {
+            lines.push(wrong(format!("The provider says otherwise about {}.", counted(differences, "order")), look()));
+        }
+    }
+    let strays: u64 = report.balance.values().map(|balance| balance.without_order_count).sum();
+    if strays > 0 {
+        let entries = if strays == 1 {
+            "1 entry of the provider has".to_owned()
+        } else {
+            format!("{strays} entries of the provider have")
+        };
+        lines.push(right(format!("{entries} no order here.")));
+    }
+    lines.extend(commands.map(|commands| of_commands(&commands)));
+    lines
+}
+
+fn of_commands(commands: &CommandsOfDay) -> DayLine {
+    let CommandsOfDay { ran, slowest, waiting, undecided } = *commands;
+    let mut parts = Vec::new();
+    if let Some(ran) = ran {
+        let slowest = slowest.map(|seconds| format!(", slowest {seconds} s")).unwrap_or_default();
+        parts.push(format!("{} ran{slowest}", counted(ran, "command")));
+    }
+    parts.push(format!("{waiting} {}", if waiting == 1 { "command waits" } else { "commands wait" }));
+    if undecided > 0 {
+        parts.push(format!("{undecided} {} for you", if undecided == 1 { "waits" } else { "wait" }));
+    }
+    let is_right = waiting == 0 && undecided == 0;
+    DayLine { text: format!("{}.", parts.join("; ")), look: (!is_right).then(|| "storectl server list".to_owned()) }
+}
+
+fn counted(count: u64, noun: &str) -> String {
+    if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{BalanceChange, Money, Window, WindowKind};
+    use crate::rules::report::{By, Names, Sums};
+
+    #[test]
+    fn a_day_is_said_in_sentences_and_what_is_not_right_names_the_command() {
+        let days = Window { kind: WindowKind::Day, offsets: Vec::new() };
+        let mut report = Report::new(By::Day, 0..86_400, days, "EUR".to_owned(), Names::default());
+        report.total = Sums { orders: 41, received: Money::from_minor(51_240), ..Sums::default() };
+        let said = |report: &Report, provider, commands| {
+            let lines = lines("2027-05-01", report, CurrencyFormat::new(2), provider, commands);
+            let texts = lines
+                .into_iter()
+                .map(|line| line.text + &line.look.map(|look| format!(" [{look}]")).unwrap_or_default());
+            texts.collect::<Vec<_>>().join(" ")
+        };
+        let ran = CommandsOfDay { ran: Some(97), slowest: Some(14), ..CommandsOfDay::default() };
+        assert_eq!(
+            said(&report, Provider::Known, Some(ran)),
+            "Yesterday 41 orders, 512.40 EUR. The provider says the same. 97 commands ran, slowest 14 s; 0 commands wait."
+        );
+        assert_eq!(said(&report, Provider::None, None), "Yesterday 41 orders, 512.40 EUR.");
+        report.total.orders = 1;
+        report.differences_count = 2;
+        let stuck = CommandsOfDay { waiting: 1, undecided: 3, ..CommandsOfDay::default() };
+        assert_eq!(
+            said(&report, Provider::Known, Some(stuck)),
+            "Yesterday 1 order, 512.40 EUR. The provider says otherwise about 2 orders. [storectl report --from 2027-05-01 \
+             --to 2027-05-01] 1 command waits; 3 wait for you. [storectl server list]"
+        );
+        let fee = BalanceChange {
+            id: "txn_1".to_owned(),
+            category: "fee".to_owned(),
+            amount: Money::from_minor(-5),
+            fee: Money::ZERO,
+            net: Money::from_minor(-5),
+            currency: "EUR".to_owned(),
+            source: None,
+            intent: None,
+            of: Money::ZERO,
+            created: 1,
+            available_on: 1,
+        };
+        report.listed(&fee, false);
+        assert_eq!(
+            said(&report, Provider::Late, None),
+            "Yesterday 1 order, 512.40 EUR. What the provider says is not known yet. [storectl doctor] 1 entry of the \
+             provider has no order here."
+        );
+    }
+}

@@ -1,0 +1,303 @@
+//! Reports: over any history the sums are what the provider's own list and the owner's own hand add up to, to the minor unit, however
+//! they are split; and what the provider has and the store has not is told apart.
+
+use crate::shop::{BALANCE, PLAIN, Shop, VIRTUAL, money, paid};
+use proptest::prelude::*;
+use serde_json::Value;
+use shared::model::{
+    About, InternalId, LineId, Money, Notice, NoticeEvent, NoticeTarget, OrderStatus, StoreZone, TargetKind, TaxMode,
+};
+use shared::rules::report::{By, DifferenceKind, Names, Report, Sums, seconds_of_day};
+use shared::shop::orders::NewOrder;
+use shared::shop::payments::Desk;
+use shared::shop::report::{Listed, listed, read};
+use shared::table::keys;
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::time::Duration;
+use stripe_stand_in::Action;
+use tests::{NOW, count};
+
+/// What a payment costs that another program of the account has taken.
+const FOREIGN: i64 = 777;
+
+/// A shop that is paid out in its own currency.
+async fn open() -> Shop {
+    Shop::open_with(|payments| payments.currency = "USD".to_owned()).await
+}
+
+impl Shop {
+    async fn report(&self, by: By, time: Range<i64>) -> Report {
+        let zone = StoreZone::default();
+        let mut report = Report::new(by, time, zone.days(), "USD".to_owned(), Names::default());
+        assert!(read(&self.db, &mut report, None).await.unwrap());
+        report
+    }
+
+    /// Sweeps until the provider's list is known to now.
+    async fn list(&self) {
+        for _ in 0..3 {
+            self.sweep().await;
+            self.clock.advance(Duration::from_mins(16));
+        }
+        self.sweep().await;
+        assert_eq!(listed(&self.db).await.unwrap(), Listed::Until(self.now()));
+    }
+
+    /// Buys what a gift card may pay as a whole.
+    async fn purchase(&self, user: u64, lines: &[(u64, u32)], on_cart: Option<&str>) -> InternalId {
+        let order = self.checkout(user, lines, on_cart).await;
+        if self.order(&order).await.order.price > Money::ZERO {
+            self.pay(&order).await;
+        }
+        order
+    }
+
+    async fn by_hand(&self, name: &str, total: i64) -> InternalId {
+        let order = NewOrder { currency: "USD".to_owned(), created_at: None, ..paid(name, Some(3), &[(5, 4, total)]) };
+        self.record(order).await.unwrap().stored.order.internal_id
+    }
+}
+
+/// What the owner's own hand did, in a time: received and refunded.
+#[derive(Default)]
+struct Hand(Vec<(i64, i64, i64)>);
+
+/// A history: each step at another hour of other days.
+async fn live(shop: &Shop, steps: &[u8]) -> Hand {
+    let (mut hand, mut bought, mut recorded) = (Hand::default(), Vec::new(), Vec::new());
+    for (place, step) in steps.iter().enumerate() {
+        let last = bought.len().checked_sub(1).map(|last| &bought[place % (last + 1)]);
+        match (step, last) {
+            (0..=3, _) => {
+                let on_cart = [None, Some("free"), Some("card"), None][usize::from(*step)];
+                let user = 1 + place as u64 % 2;
+                bought.push(shop.purchase(user, &[(PLAIN, 1 + place as u32 % 9), (6, 2)], on_cart).await);
+            }
+            (4, _) => {
+                shop.set_virtual_balance(2, 500).await;
+                bought.push(shop.buy(2, &[(VIRTUAL, 2), (PLAIN, 1)], None).await);
+            }
+            (5, _) => {
+                recorded.push(shop.by_hand(&format!("hand-{place}"), 1_000).await);
+                hand.0.push((shop.now(), 1_000, 0));
+            }
+            (6, _) if !recorded.is_empty() => {
+                let order = recorded.swap_remove(0);
+                // A unit by itself, then the rest.
+                let desk: Desk<'_, Option<&shared::providers::Stripe>> = Desk::new(&shop.db, &shop.clock, None);
+                desk.refund_lines(&order, &[(LineId::new(1), 1)]).await.unwrap();
+                hand.0.push((shop.now(), 0, 250));
+                shop.days(9);
+                shop.set_status(order.as_str(), OrderStatus::Refunded).await.unwrap();
+                hand.0.push((shop.now(), 0, 750));
+            }
+            (7, Some(order)) => _ = shop.try_act(order, Action::Refund(Some(37))),
+            (8, Some(order)) => _ = shop.try_act(order, Action::Refund(None)),
+            (9, Some(order)) => _ = shop.try_act(order, Action::FailRefund),
+            (10, Some(order)) => _ = shop.try_act(order, Action::Dispute(Some(50))),
+            (11, Some(order)) => {
+                let won = place % 2 == 0;
+                _ = shop.try_act(order, Action::CloseDispute { won });
+            }
+            (12, _) => {
+                let session = shop.foreign(None, FOREIGN, "usd").await;
+                shop.act(&session, Action::Pay);
+            }
+            (13, _) => {
+                shop.checkout(3, &[(PLAIN, 1)], None).await;
+                shop.days(1);
+            }
+            _ => shop.days(5),
+        }
+        shop.clock.advance(Duration::from_hours(7));
+        shop.sweep().await;
+    }
+    shop.sweep_later().await;
+    shop.list().await;
+    hand
+}
+
+/// The net of the provider's list in a time, and the part of it that is not the store's, by simple loops.
+fn provider(shop: &Shop, time: &Range<i64>) -> (i64, i64, i64) {
+    let (mut net, mut fees, mut foreign) = (0, 0, 0);
+    for change in shop.stand_in.balance_changes() {
+        let number = |name: &str| change.get(name).and_then(Value::as_i64).unwrap();
+        if time.contains(&number("created")) {
+            net += number("net");
+            fees += number("fee");
+            foreign += if number("amount") == FOREIGN { number("net") } else { 0 };
+        }
+    }
+    (net, fees, foreign)
+}
+
+async fn agrees(shop: &Shop, hand: &Hand, time: Range<i64>) {
+    let (net, fees, foreign) = provider(shop, &time);
+    let own = hand.0.iter().filter(|(at, ..)| time.contains(at));
+    let own = own.fold(0, |sum, (_, received, refunded)| sum + received - refunded);
+    for (_, by) in By::ALL {
+        let report = shop.report(by, time.clone()).await;
+        let balance = report.balance.get("USD").copied().unwrap_or_default();
+        assert_eq!((balance.net, balance.fees), (money(net), money(fees)), "{time:?}");
+        assert_eq!(balance.without_order, money(foreign));
+        assert_eq!(report.total.net(), money(net - foreign + own), "{by:?} {time:?}");
+        let split = report.groups.values().fold(Sums::default(), |mut all, group| {
+            all += Sums { orders: 0, ..*group };
+            all
+        });
+        assert_eq!(split, Sums { orders: 0, ..report.total }, "{by:?}");
+        assert_eq!(report.differences, []);
+    }
+}
+
+async fn any_history(steps: Vec<u8>) {
+    let shop = open().await;
+    let hand = live(&shop, &steps).await;
+    let end = shop.now() + 1;
+    agrees(&shop, &hand, 0..end).await;
+    // The parts of the time add up to it, wherever it is cut.
+    let cut = NOW + (end - NOW) / 3;
+    agrees(&shop, &hand, 0..cut).await;
+    agrees(&shop, &hand, cut..end).await;
+    let orders = shop.orders().await;
+    let report = shop.report(By::Day, 0..end).await;
+    let is_paid = |status| matches!(status, OrderStatus::Paid | OrderStatus::Refunded);
+    let (mut paid, mut cards, mut spent, mut begun) = (0, Money::ZERO, Money::ZERO, [0; 3]);
+    for stored in &orders {
+        let (order, effects) = (&stored.order, &stored.effects);
+        if stored.is_checkout() {
+            begun[0] += 1;
+            begun[1] += u64::from(is_paid(order.status));
+            begun[2] += u64::from(matches!(order.status, OrderStatus::Cancelled | OrderStatus::Failed));
+        }
+        paid += u64::from(is_paid(order.status));
+        if order.status == OrderStatus::Paid {
+            cards = cards + effects.gift_card.as_ref().map_or(Money::ZERO, |card| card.amount);
+            spent = spent + effects.virtual_currency;
+        }
+    }
+    assert_eq!((report.total.orders, report.total.gift_cards), (paid, cards));
+    assert_eq!((report.total.virtual_currency, report.checkouts), (spent, begun));
+    assert_eq!(cards + money(shop.balance().await), money(BALANCE), "a card is used once");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: count("PROPTEST_CASES", 12), ..ProptestConfig::default() })]
+    #[test]
+    fn a_report_is_what_provider_and_hand_add_up_to(steps in prop::collection::vec(0_u8..15, 1..16)) {
+        crate::block_on(any_history(steps));
+    }
+}
+
+#[tokio::test]
+async fn what_was_sold_taken_off_and_taxed_is_said_and_refunds_count_on_their_own_day() {
+    let shop = open().await;
+    shop.set_payments(|payments| payments.tax = TaxMode::Stripe).await;
+    let first = shop.buy(1, &[(PLAIN, 10)], Some("free")).await;
+    shop.purchase(1, &[(PLAIN, 3)], Some("card")).await;
+    shop.days(40);
+    shop.act(&first, Action::Refund(Some(100)));
+    shop.settle(&first).await;
+    shop.list().await;
+    let then = shop.report(By::Item, NOW..NOW + 86_400).await.total;
+    let sums = Sums {
+        orders: 2,
+        gross: money(1_300),
+        discounts: money(100),
+        gift_cards: money(300),
+        tax: then.tax,
+        received: money(900),
+        fees: money(56),
+        ..Sums::default()
+    };
+    assert_eq!((then, then.tax), (sums, money(144)));
+    let report = shop.report(By::Country, NOW + 86_400..shop.now() + 1).await;
+    assert_eq!(report.total, Sums { refunds: money(100), ..Sums::default() });
+    assert_eq!(report.groups.keys().collect::<Vec<_>>(), ["US"]);
+    assert_eq!(shop.report(By::Day, 0..shop.now()).await.buyers(), (1, 0), "the second purchase is the same buyer's");
+}
+
+#[tokio::test]
+async fn what_only_one_side_has_is_told_by_order() {
+    let shop = open().await;
+    let order = shop.buy(1, &[(PLAIN, 5)], None).await;
+    shop.list().await;
+    shop.rewrite(&order, |stored| stored.order.price = money(499)).await;
+    let report = shop.report(By::Day, 0..shop.now()).await;
+    let found: Vec<_> = report.differences.iter().map(|one| (one.kind, one.here, one.provider)).collect();
+    assert_eq!(found, [(DifferenceKind::Amount, money(499), money(500))]);
+    // A charge that is lost from the list, and an order of which the provider never said what is left.
+    shop.rewrite(&order, |stored| {
+        stored.order.price = money(500);
+        stored.effects.facts = None;
+    })
+    .await;
+    shop.days(1);
+    shop.list().await;
+    let change = &shop.stand_in.balance_changes()[0];
+    let (at, name) = (change["created"].as_i64().unwrap(), change["id"].as_str().unwrap());
+    shop.delete(&keys::balance_change(at, name)).await;
+    shop.days(10);
+    shop.list().await;
+    let report = shop.report(By::Day, 0..shop.now()).await;
+    assert_eq!(report.differences.iter().map(|one| one.kind).collect::<Vec<_>>(), [DifferenceKind::NotListed]);
+    // All of it is asked for again.
+    Desk::new(&shop.db, &shop.clock, &shop.stripe).keep_whole_balance().await.unwrap();
+    assert_eq!(shop.report(By::Day, 0..shop.now()).await.differences, []);
+}
+
+#[tokio::test]
+async fn a_list_that_is_long_or_interrupted_is_complete_in_the_end() {
+    let shop = open().await;
+    for user in 1..=5 {
+        shop.buy(user, &[(PLAIN, 1)], None).await;
+    }
+    shop.sweep().await;
+    shop.stand_in.shorten_pages(2);
+    shop.clock.advance(Duration::from_mins(16));
+    for nth in 1..4 {
+        let killed = shop.killed_at_transaction(nth, nth % 2 == 0);
+        _ = shop.sweep_by(&killed.db).await;
+    }
+    shop.list().await;
+    let report = shop.report(By::Month, 0..shop.now()).await;
+    assert_eq!((report.total.orders, report.total.received), (5, money(500)));
+    assert_eq!(report.balance["USD"].without_order_count, 0);
+}
+
+#[tokio::test]
+async fn the_day_before_is_told_once() {
+    let shop = open().await;
+    let zone = StoreZone { name: "Europe/Berlin".to_owned(), offsets: vec![(0, 7_200)] };
+    tests::configure(&shop.db, |config| {
+        let (name, kind, events) = ("owner".to_owned(), TargetKind::Webhook, vec![NoticeEvent::Daily]);
+        config.notify = vec![NoticeTarget { name, kind, events, texts: BTreeMap::new() }];
+        config.zone = zone.clone();
+    })
+    .await;
+    shop.list().await;
+    shop.buy(1, &[(PLAIN, 5)], None).await;
+    let days = zone.days();
+    let day = days.number(shop.now());
+    let end = seconds_of_day(&days, day).end;
+    let told = async || {
+        let rows = shop.db.query(&keys::notices()).await.unwrap();
+        let notices = rows.into_iter().map(|row| row.live_found::<Notice>().unwrap());
+        notices.map(|notice| (notice.id, notice.about)).collect::<Vec<_>>()
+    };
+    assert_eq!(told().await, []);
+    shop.clock.advance(Duration::from_secs(u64::try_from(end - shop.now()).unwrap()));
+    for nth in 1..6 {
+        let killed = shop.killed_at_transaction(nth, nth % 2 == 0);
+        _ = shop.sweep_by(&killed.db).await;
+        shop.clock.advance(Duration::from_mins(16));
+        shop.sweep().await;
+        shop.sweep().await;
+    }
+    let told = told().await;
+    let [(name, About::Day(about))] = &told[..] else { panic!("{told:?}") };
+    assert_eq!(name, &format!("daily-{}", about.day));
+    let said: Vec<_> = about.lines.iter().map(|line| (line.text.as_str(), line.look.is_none())).collect();
+    assert_eq!(said, [("Yesterday 1 order, 5.00 .", true), ("The provider says the same.", true)]);
+}
