@@ -68,8 +68,8 @@ async fn an_owner_reads_a_month_as_a_table_a_spreadsheet_and_a_page() {
 fn rows(nth: u64) -> Vec<Result<Item, StoreError>> {
     let (at, amount) = (NOW - 20 * 86_400 + i64::try_from(nth).unwrap() % (20 * 86_400), Money::from_minor(1_250));
     let id = InternalId::new(&format!("order-{nth:08}"));
-    let lines =
-        (1..4).map(|item| OrderLine::new(ItemId::new(item), 2, Money::from_minor([500, 500, 250][item as usize - 1])));
+    let line = |(item, total)| OrderLine::new(ItemId::new(item), 2, Money::from_minor(total));
+    let lines = (1..4).zip([500, 500, 250]).map(line);
     let order = Order {
         id: OrderNumber::new(nth + 1),
         internal_id: id.clone(),
