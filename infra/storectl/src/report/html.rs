@@ -54,7 +54,7 @@ pub(super) fn page(shown: &Shown) -> String {
         // Writing to a String cannot fail.
         _ = write!(page, "<div><dt>{name}</dt><dd>{}</dd></div>", shown.format.money(amount));
     }
-    _ = write!(page, "<div><dt>Orders</dt><dd>{}</dd></div></dl>\n", total.orders);
+    _ = writeln!(page, "<div><dt>Orders</dt><dd>{}</dd></div></dl>", total.orders);
     let by = shown.report.by.word();
     _ = writeln!(page, "<h2>Received and gone back, by {by}</h2>\n{}", chart(shown));
     page.push_str(&table(shown, by));

@@ -42,7 +42,7 @@ async fn an_owner_reads_a_month_as_a_table_a_spreadsheet_and_a_page() {
     assert_eq!(json["buyers"], json!({ "new": 1, "returning": 0 }));
     assert_eq!(json["checkouts"]["paid"], 1);
     let net: i64 = paying.stand_in.balance_changes().iter().map(|change| change["net"].as_i64().unwrap()).sum();
-    assert_eq!(json["provider"][0]["net"].as_f64().unwrap(), net as f64 / 100.0);
+    assert_eq!(json["provider"][0]["net"].as_f64().unwrap(), f64::from(i32::try_from(net).unwrap()) / 100.0);
     assert!(report.text().contains("pays out in USD"), "{}", report.text());
     let csv = std::fs::read_to_string(&paths[0]).unwrap();
     let lines: Vec<&str> = csv.strip_prefix('\u{feff}').unwrap().split("\r\n").collect();
@@ -59,7 +59,7 @@ async fn an_owner_reads_a_month_as_a_table_a_spreadsheet_and_a_page() {
         (["--from", "2027-02-30", "--to", &day], "\"2027-02-30\" is not a day."),
         (["--from", &day, "--to", "2001-01"], "is before --from"),
     ] {
-        let failure = paying.fails(&[&["report"], &arguments[..]].concat()).await;
+        let failure = paying.fails(&[&["report"][..], &arguments[..]].concat()).await;
         assert!(failure.exit == Exit::Refused && failure.what.contains(what), "{}", failure.what);
     }
 }
@@ -68,8 +68,8 @@ async fn an_owner_reads_a_month_as_a_table_a_spreadsheet_and_a_page() {
 fn rows(nth: u64) -> Vec<Result<Item, StoreError>> {
     let (at, amount) = (NOW - 20 * 86_400 + i64::try_from(nth).unwrap() % (20 * 86_400), Money::from_minor(1_250));
     let id = InternalId::new(&format!("order-{nth:08}"));
-    let lines =
-        (1..4).map(|item| OrderLine::new(ItemId::new(item), 2, Money::from_minor([500, 500, 250][item as usize - 1])));
+    let line = |(item, total)| OrderLine::new(ItemId::new(item), 2, Money::from_minor(total));
+    let lines = (1..4).zip([500, 500, 250]).map(line);
     let order = Order {
         id: OrderNumber::new(nth + 1),
         internal_id: id.clone(),
@@ -137,7 +137,7 @@ async fn a_month_is_read_in_little_memory_however_many_orders_it_has() {
     }
     let output = child.wait_with_output().unwrap();
     let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-    let of_all = |cents: u64| json!((cents * orders) as f64 / 100.0);
+    let of_all = |cents: u64| json!(f64::from(u32::try_from(cents * orders).unwrap()) / 100.0);
     assert_eq!((&report["total"]["orders"], &report["total"]["net"]), (&json!(orders), &of_all(1_189)));
     assert_eq!((&report["total"]["received"], &report["differences_count"]), (&of_all(1_250), &json!(0)));
     let took = began.elapsed();

@@ -71,8 +71,8 @@ async fn live(shop: &Shop, steps: &[u8]) -> Hand {
         match (step, last) {
             (0..=3, _) => {
                 let on_cart = [None, Some("free"), Some("card"), None][usize::from(*step)];
-                let user = 1 + place as u64 % 2;
-                bought.push(shop.purchase(user, &[(PLAIN, 1 + place as u32 % 9), (6, 2)], on_cart).await);
+                let (user, units) = (1 + u64::try_from(place % 2).unwrap(), 1 + u32::try_from(place % 9).unwrap());
+                bought.push(shop.purchase(user, &[(PLAIN, units), (6, 2)], on_cart).await);
             }
             (4, _) => {
                 shop.set_virtual_balance(2, 500).await;
