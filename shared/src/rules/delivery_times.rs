@@ -98,7 +98,9 @@ mod tests {
             share in 1_u64..=100,
         ) {
             let mut times = DeliveryTimes::default();
-            took.iter().for_each(|took| times.add(*took, 1));
+            for took in &took {
+                times.add(*took, 1);
+            }
             prop_assert_eq!(times.commands(), u64::try_from(took.len()).unwrap());
             let said = times.within(share).unwrap();
             let within = took.iter().filter(|took| (**took).min(LONGEST) <= said).count();
@@ -120,7 +122,9 @@ mod tests {
     fn times_are_read_as_people_say_them() {
         let mut times = DeliveryTimes::default();
         assert_eq!((times.to_string(), times.within(50)), (String::new(), None));
-        [(2_600, 50), (6_100, 45), (13_200, 5)].into_iter().for_each(|(took, commands)| times.add(took, commands));
+        for (took, commands) in [(2_600, 50), (6_100, 45), (13_200, 5)] {
+            times.add(took, commands);
+        }
         assert_eq!(times.to_string(), "half within 3 s, 95 of 100 within 6.5 s, slowest 14 s");
         let said = [60_000, 61_000, 3_600_000, 3_700_000, 900_000_000].map(|took| shown(step_of(took)));
         assert_eq!(said, ["60 s", "2 min", "1 h", "2 h", "two days or more"]);
