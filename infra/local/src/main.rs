@@ -99,11 +99,7 @@ async fn run(options: &Options) -> Result<(), StartError> {
         ..Secrets::new(&token_keys)
     };
     let functions = Arc::new(Functions::with_secrets(&template, &db, secrets, &clock)?);
-    let own_hash = TokenKeys::parse(&token_keys).map(|keys| keys.hash_of_address(OWN_ADDRESS)).unwrap_or_default();
-    tokio::spawn(sweep(Arc::clone(&functions), is_here.then(|| (db.clone(), own_hash))));
-    if is_here {
-        tokio::spawn(send_notices(Arc::clone(&functions)));
-    }
+    start_schedules(&functions, is_here.then_some(&db), &token_keys);
     let gateway = Gateway::new(&template, functions, Arc::clone(&clock))?;
     let gateway = Arc::new(gateway.below(base_path).with_access_log(!options.quiet));
     let game_servers = game_servers(options, is_here, &db, clock.as_ref(), &active, &base_url).await?;
@@ -316,8 +312,16 @@ async fn payment_provider(
     }
 }
 
-/// Lets the payments function finish what is left to do, as the schedule of a deployment does. In a database `here`, it forgets
-/// how many checkouts this machine has begun.
+/// Starts what the schedules of a deployment do. The targets of a database elsewhere are told of nothing from here.
+fn start_schedules(functions: &Arc<Functions>, here: Option<&Db>, token_keys: &str) {
+    let own_hash = TokenKeys::parse(token_keys).map(|keys| keys.hash_of_address(OWN_ADDRESS)).unwrap_or_default();
+    tokio::spawn(sweep(Arc::clone(functions), here.map(|db| (db.clone(), own_hash))));
+    if here.is_some() {
+        tokio::spawn(send_notices(Arc::clone(functions)));
+    }
+}
+
+/// Lets the payments function finish what is left to do. In a database `here`, it forgets how many checkouts this machine has begun.
 async fn sweep(functions: Arc<Functions>, here: Option<(Db, String)>) {
     let mut ticks = tokio::time::interval(SWEEP);
     loop {

@@ -8,8 +8,8 @@ use crate::shop::payments::{AwaitedEvidence, ProviderError, WebhookEvent};
 use crate::telemetry::{PaymentEvent, payment_event};
 use outgoing::OutgoingError;
 use stripe::{
-    BalanceTransaction, Dispute, Error, Event, EventKind, ListedChange, ObjectId, Refund, RefundStatus, RefusalKind,
-    Subscription, SubscriptionStatus,
+    Dispute, Error, Event, EventKind, ListedChange, ObjectId, Refund, RefundStatus, RefusalKind, Subscription,
+    SubscriptionStatus,
 };
 
 pub(super) fn described(found: &Subscription) -> ProviderSubscription {
@@ -179,15 +179,13 @@ pub(super) fn failed(error: &Error) -> ProviderError {
 
 /// A change of the balance in our words.
 pub(super) fn balance_change_of(listed: &ListedChange) -> BalanceChange {
-    let BalanceTransaction { amount, fee, net, currency } = &listed.change;
-    let fee = fee.unwrap_or_default();
     BalanceChange {
         id: listed.id.to_string(),
         category: listed.reporting_category.clone(),
-        amount: Money::from_minor(*amount),
-        fee: Money::from_minor(fee),
-        net: Money::from_minor(net.unwrap_or(amount - fee)),
-        currency: currency.as_ref().map(|code| code.to_ascii_uppercase()).unwrap_or_default(),
+        amount: Money::from_minor(listed.amount),
+        fee: Money::from_minor(listed.fee),
+        net: Money::from_minor(listed.net),
+        currency: listed.currency.to_ascii_uppercase(),
         source: listed.source_id().map(str::to_owned),
         intent: listed.payment_intent().map(str::to_owned),
         of: Money::from_minor(listed.amount_of_source().unwrap_or_default()),

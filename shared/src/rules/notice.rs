@@ -43,7 +43,7 @@ pub fn id(parts: &[&str]) -> String {
     if (20..=200).contains(&plain.len()) && plain.bytes().all(is_sign) {
         return plain;
     }
-    let hash: String = Sha256::digest(plain.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
+    let hash = hex::encode(Sha256::digest(plain.as_bytes()));
     format!("{}-{}", parts.first().copied().unwrap_or_default(), &hash[..40])
 }
 
@@ -198,7 +198,7 @@ fn value(word: &str, about: &About) -> Option<String> {
         (About::Subscription(of), "item") => of.name.clone(),
         (About::Subscription(of), "order") => of.order.to_string(),
         (About::Subscription(of), "until") => at(of.until),
-        (About::Item { name, .. }, "item") => name.clone(),
+        (About::Item { name, .. }, "item") | (About::Server { name, .. }, "server") => name.clone(),
         (About::Item { id, .. }, "id") => id.to_string(),
         (About::Goal(goal), "goal") => goal.name.clone(),
         (About::Goal(goal), "sum") => money(goal.sum, goal.digits, &goal.currency),
@@ -207,7 +207,6 @@ fn value(word: &str, about: &About) -> Option<String> {
         (About::Command(command), "server") => command.server_name.clone(),
         (About::Command(command), "order") => command.order.to_string(),
         (About::Command(command), "answer") => or(&command.answer, "no answer"),
-        (About::Server { name, .. }, "server") => name.clone(),
         (About::Server { silent_since, .. }, "since") => at(*silent_since),
         (About::Day(day), "day") => day.day.clone(),
         (About::Day(day), "report") => {
@@ -364,7 +363,7 @@ mod tests {
         for (name, event) in EVENTS {
             assert_eq!((super::event(name), word(event)), (Some(event), name));
             let notice = Notice { id: "x".to_owned(), event, at: 0, about: about(event), targets: BTreeMap::new() };
-            let all: String = words(event).iter().map(|word| format!("{{{word}}}|")).collect();
+            let all: String = words(event).iter().flat_map(|word| ["{", *word, "}|"]).collect();
             for text in [default_text(event), all.as_str()] {
                 assert_eq!(check(event, text), Ok(()), "{name}");
                 let filled = fill(text, &notice, |value| format!("<{value}>"));

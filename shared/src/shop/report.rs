@@ -55,8 +55,8 @@ pub async fn read(db: &Db, report: &mut Report, stop: Option<Stop>) -> Result<bo
                 if !has_time() {
                     return Ok(false);
                 }
-                let charges = changes.iter().filter(|change| change.kind() == BalanceKind::Charge);
-                charged.extend(charges.filter_map(|change| change.intent.as_deref()).map(hash));
+                let of_charges = changes.iter().filter(|change| change.kind() == BalanceKind::Charge);
+                charged.extend(of_charges.filter_map(|change| change.intent.as_deref()).map(hash));
                 let own: Vec<BalanceChange> =
                     changes.into_iter().filter(|change| time.contains(&change.created)).collect();
                 take_changes(db, report, &own).await?;

@@ -282,8 +282,13 @@ pub struct BalanceTransaction {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct ListedChange {
     pub id: ObjectId,
-    #[serde(flatten)]
-    pub change: BalanceTransaction,
+    /// In minor units, without fees; negative if it was taken.
+    pub amount: i64,
+    pub fee: i64,
+    /// The amount less the fee.
+    pub net: i64,
+    /// The currency's code in lower case.
+    pub currency: String,
     /// When it was made, seconds since 1970 UTC.
     pub created: i64,
     /// When it can be paid out, seconds since 1970 UTC.
@@ -425,7 +430,7 @@ mod tests {
                     "reporting_category": "new", "type": "new", "source": {source}}}"#
             );
             let listed: ListedChange = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{source}: {error}"));
-            assert_eq!(listed.change.amount, -5);
+            assert_eq!(listed.amount, -5);
             let known = (listed.source_id(), listed.payment_intent(), listed.amount_of_source());
             format!("{known:?}")
         };

@@ -55,7 +55,7 @@ fn events(file: &NotifyFile, report: &mut Report) -> Vec<NoticeEvent> {
     for word in &file.events {
         match notice::event(word) {
             Some(event) if events.contains(&event) => {
-                report.fault(word.line, &field, format!("{} is there twice", **word))
+                report.fault(word.line, &field, format!("{} is there twice", **word));
             }
             Some(event) => events.push(event),
             None => report.fault(word.line, &field, unknown(word)),

@@ -48,11 +48,53 @@ pub(super) fn site(file: &StoreFile, report: &mut Report) -> Site {
         report.fault(file.format.line, "format", format!("must be {FORMAT}, the only format there is"));
     }
     let digits = digits(file, report);
+    let settings = settings(file, digits, report);
+    let (servers, delivery) = servers(file, report);
+    let time_zone = time_zone(file, report);
+    let config = StoreConfig {
+        digits,
+        guest_mode_enabled: file.guest_mode,
+        is_ref: file.referrals,
+        is_virtual_currency: file.virtual_currency.enabled,
+        chat_sync: file.chat.sync,
+        is_patrons_enabled: file.patrons.enabled,
+        chat: chat(&with_platform(&file.chat), report),
+        auth_type: file.auth_type,
+        player_avatar: player_avatar(&file.players, report),
+        bedrock: bedrock(&file.players, report),
+        storefront_url: storefront_url(&file.storefront, report),
+        assets_url: assets_url(&file.assets_url, report),
+        shop_url: String::new(),
+        images: file.images,
+        maintenance: maintenance(&file.maintenance),
+        price_history: file.price_history,
+        payments: payments(file, digits, report),
+        ban_on_dispute: file.on_dispute.ban,
+        delivery,
+        sales: Vec::new(),
+        notify: targets(&file.notify, report),
+        zone: calendar::store_zone(file.time_zone.as_deref().map(String::as_str), &time_zone),
+    };
+    let patronage = patronage(&file.patrons, &file.currency.code, digits, report);
+    let tax_code = file.payments.tax_code.clone();
+    Site {
+        settings,
+        config,
+        patronage,
+        servers,
+        time_zone,
+        tax_code,
+        images: BTreeSet::new(),
+        least_is_doubtful: false,
+    }
+}
+
+fn settings(file: &StoreFile, digits: u8, report: &mut Report) -> Settings {
     check_name(&file.name, None, "name", report);
     let currencies = currencies(file, report);
     check_links(file, report);
     let (languages, system_language) = languages(file, report);
-    let settings = Settings {
+    Settings {
         auth_type: file.auth_type,
         header: file.header.iter().map(Link::from).collect(),
         footer: file.footer.iter().map(Link::from).collect(),
@@ -74,38 +116,7 @@ pub(super) fn site(file: &StoreFile, report: &mut Report) -> Site {
         is_patrons_enabled: file.patrons.enabled,
         announcement: announcement(file, report),
         shop: None,
-    };
-    let (servers, delivery) = servers(file, report);
-    let chat = chat(&with_platform(&file.chat), report);
-    let time_zone = time_zone(file, report);
-    let config = StoreConfig {
-        digits,
-        guest_mode_enabled: file.guest_mode,
-        is_ref: file.referrals,
-        is_virtual_currency: file.virtual_currency.enabled,
-        chat_sync: file.chat.sync,
-        is_patrons_enabled: file.patrons.enabled,
-        chat,
-        auth_type: file.auth_type,
-        player_avatar: player_avatar(&file.players, report),
-        bedrock: bedrock(&file.players, report),
-        storefront_url: storefront_url(&file.storefront, report),
-        assets_url: assets_url(&file.assets_url, report),
-        shop_url: String::new(),
-        images: file.images,
-        maintenance: maintenance(&file.maintenance),
-        price_history: file.price_history,
-        payments: payments(file, digits, report),
-        ban_on_dispute: file.on_dispute.ban,
-        delivery,
-        sales: Vec::new(),
-        notify: targets(&file.notify, report),
-        zone: calendar::store_zone(file.time_zone.as_deref().map(String::as_str), &time_zone),
-    };
-    let patronage = patronage(&file.patrons, &file.currency.code, digits, report);
-    let images = BTreeSet::new();
-    let tax_code = file.payments.tax_code.clone();
-    Site { settings, config, patronage, servers, time_zone, tax_code, images, least_is_doubtful: false }
+    }
 }
 
 fn maintenance(file: &MaintenanceFile) -> Maintenance {

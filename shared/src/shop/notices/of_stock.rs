@@ -38,12 +38,12 @@ pub(in crate::shop) async fn tell(db: &Db, orders: &[InternalId], now: i64) -> R
     let mut rows = db.batch_get(wanted.collect()).await?;
     for number in items {
         let (key, count) = (keys::item(&active.version, number), keys::count(number));
-        let Some((item, counter)) = rows.take(&key).zip(rows.take(&count)) else { continue };
+        let Some((item, row)) = rows.take(&key).zip(rows.take(&count)) else { continue };
         let Some((PublishedItem { item, .. }, _)) = noted(item.published::<PublishedItem>(&key)) else { continue };
-        let Some(version) = noted(counter.clone().live::<Counter>(&count)).map(|counter| counter.version) else {
+        let Some(version) = noted(row.clone().live::<Counter>(&count)).map(|counter| counter.version) else {
             continue;
         };
-        let Some(counted) = noted(counter.live::<stock::places::Flat>(&count)) else { continue };
+        let Some(counted) = noted(row.live::<stock::places::Flat>(&count)) else { continue };
         let sold = Sold::from([(number, counted.0)]);
         if full(&item, Terms::of(&active.config, &sold, now), None).is_none() {
             continue;

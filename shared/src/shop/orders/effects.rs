@@ -81,10 +81,10 @@ impl OrderInputs {
             Some((code, user)) => codes::take_uses(&mut rows, code, user)?,
             None => CouponUses::default(),
         };
-        let mut users: BTreeMap<UserId, _> =
+        let mut accounts: BTreeMap<UserId, _> =
             of_order.iter().filter_map(|user| Some((*user, rows.take(&keys::user(*user))?))).collect();
-        let exist = users.keys().copied().collect();
-        let player = order.order.player().and_then(|player| users.remove(&player));
+        let exist = accounts.keys().copied().collect();
+        let player = order.order.player().and_then(|player| accounts.remove(&player));
         Ok(Self {
             users: exist,
             telling: Telling::new(&config, player),

@@ -23,7 +23,7 @@ const FOREIGN: i64 = 777;
 
 /// A shop that is paid out in its own currency.
 async fn open() -> Shop {
-    Shop::open_with(|payments| payments.currency = "USD".to_owned()).await
+    Shop::open_with(|payments| "USD".clone_into(&mut payments.currency)).await
 }
 
 impl Shop {
