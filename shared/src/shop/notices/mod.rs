@@ -5,6 +5,7 @@ mod rows;
 mod run;
 
 pub(in crate::shop) use daily::tell_daily;
+pub(in crate::shop) use rows::change_about;
 pub use rows::{MOST_LISTED, NoticeRow, listed, resend, waiting};
 pub use run::{Answer, Message, Messengers, Sent, run};
 

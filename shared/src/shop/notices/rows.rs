@@ -109,6 +109,13 @@ pub(super) async fn move_to(
     single::apply_all(db, vec![delete.only_if_present(), Write::put(key, item)]).await
 }
 
+/// The write of another subject of a notice, if it is still under this key. It keeps when the row ends.
+pub(in crate::shop) fn change_about(key: Key, notice: &Notice) -> Result<Write, StoreError> {
+    let about = encode_live(&key, notice)?.remove(ABOUT).unwrap_or(AttributeValue::Null(true));
+    let write = Write::update(key, "SET #about = :about").only_if_present();
+    Ok(write.name("#about", ABOUT).value(":about", about))
+}
+
 /// Lets a notice that waits be sent again, from now on for a day. Returns whether it still waited.
 pub async fn resend(db: &Db, row: &NoticeRow, now: i64) -> Result<bool, StoreError> {
     move_to(db, row, &again(&row.notice, now), Place::Due(now), now).await

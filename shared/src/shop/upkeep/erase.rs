@@ -7,9 +7,10 @@ use crate::rules::erase::ErasedPlayer;
 use crate::shop::accounts::names::{self, NameRow};
 use crate::shop::codes;
 use crate::shop::delivery::{StopReason, place_of, stop};
+use crate::shop::notices::change_about;
 use crate::shop::orders::StoredOrder;
 use crate::table::bulk::{all, delete_each, each};
-use crate::table::codec::{Row, decode_live, encode_live, key_of};
+use crate::table::codec::{Row, decode_live, key_of};
 use crate::table::keys::{self, Key, prefix};
 use crate::table::single::{apply, apply_all};
 use crate::table::transaction::Write;
@@ -118,8 +119,7 @@ pub async fn erase_notices(db: &Db, player: &ErasedPlayer) -> Result<usize, Stor
             if without == notice {
                 continue;
             }
-            let write = Write::put(key.clone(), encode_live(&key, &without)?).only_if_present();
-            if !apply(db, write).await? {
+            if !apply(db, change_about(key, &without)?).await? {
                 return Err(StoreError::Contended);
             }
             erased += 1;
