@@ -130,7 +130,10 @@ impl Model {
                 if let Some((nth, is_written)) = killed {
                     self.sweep(&self.shop.killed_at_transaction(nth, is_written)).await;
                 }
-                assert!(self.sweep(&self.shop.instance()).await);
+                // One sweep tells of 50 times at most.
+                for _ in 0..10 {
+                    assert!(self.sweep(&self.shop.instance()).await);
+                }
                 for (goal, sum, amount) in self.sums() {
                     let most = if goal == 2 { 1 } else { u64::MAX };
                     let reached = u64::try_from(sum / amount).unwrap().min(most);
