@@ -114,6 +114,7 @@ async fn sales_and_limits_cost_a_checkout_no_further_round_trip() {
 /// Prints the median of each and their ratio; `infra/scripts/prove prices` runs it.
 #[tokio::test]
 #[ignore = "by the clock"]
+#[expect(clippy::print_stdout, reason = "the figures are for who runs it with --nocapture")]
 async fn sales_cost_a_page_little_time() {
     let (without, with) = (open(0).await, open(SALES).await);
     let stores = [(&without, owner(&without).await), (&with, owner(&with).await)];
