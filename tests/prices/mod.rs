@@ -24,8 +24,36 @@ use tests::{Call, TestStore};
 /// The stores that are tried unless `PROPTEST_CASES` says otherwise.
 const CASES: u32 = 64;
 
-/// What Stripe refuses to take less of, whatever the store says.
+/// The least amount that Stripe takes, in cents, whatever the store says.
 const STRIPES_LEAST: i64 = 50;
+
+/// A store with these files, by their paths.
+async fn published(files: impl IntoIterator<Item = (&'static str, String)>) -> TestStore {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::create_dir(dir.path().join("categories")).unwrap();
+    for (path, text) in files {
+        std::fs::write(dir.path().join(path), text).unwrap();
+    }
+    let compiled = publish::read(dir.path()).and_then(|files| publish::compile(&files));
+    let compiled = compiled.unwrap_or_else(|faults| panic!("{faults:#?}"));
+    let store = TestStore::empty().await;
+    publish::publish(&store.db, &compiled, store.clock.seconds()).await.unwrap();
+    store
+}
+
+/// The token of a new player, who owns items for which these sums were paid, in cents.
+async fn player(store: &TestStore, name: &str, owned: &[(u64, i64)]) -> String {
+    let log_in = Call::post("/auth/username").json(&json!({ "username": name }));
+    let token = store.send(log_in).await.data().as_str().unwrap().to_owned();
+    let user = call(store, &token, "/user", &json!({})).await.data()["id"].as_u64().unwrap();
+    let mut ledger = Ledger::default();
+    for (id, paid) in owned {
+        let all = Owned { units: 1, paid: Money::from_minor(*paid) };
+        *ledger.entry(ItemId::new(*id)) = Holding { all, run: None };
+    }
+    tests::put(&store.db, ledgers::row(UserId::new(user), &ledger)).await;
+    token
+}
 
 /// A published store, and who buys in it.
 struct Shop<'a> {
@@ -35,15 +63,7 @@ struct Shop<'a> {
 
 impl<'a> Shop<'a> {
     async fn open(world: &'a World) -> Self {
-        let dir = tempfile::tempdir().unwrap();
-        std::fs::create_dir(dir.path().join("categories")).unwrap();
-        for (path, text) in world.files() {
-            std::fs::write(dir.path().join(path), text).unwrap();
-        }
-        let compiled = publish::read(dir.path()).and_then(|files| publish::compile(&files));
-        let compiled = compiled.unwrap_or_else(|faults| panic!("{faults:#?}"));
-        let store = TestStore::empty().await;
-        publish::publish(&store.db, &compiled, store.clock.seconds()).await.unwrap();
+        let store = published(world.files()).await;
         if let Some((off, scope)) = &world.coupon {
             let discount = match off {
                 Off::Percentage(hundredths) => percent(u32::try_from(*hundredths).unwrap()),
@@ -67,16 +87,7 @@ impl<'a> Shop<'a> {
 
     /// A new player's token, who owns what the world's buyer owns.
     async fn log_in(&self, name: &str) -> String {
-        let log_in = Call::post("/auth/username").json(&json!({ "username": name }));
-        let token = self.store.send(log_in).await.data().as_str().unwrap().to_owned();
-        let user = call(&self.store, &token, "/user", &json!({})).await.data()["id"].as_u64().unwrap();
-        let mut ledger = Ledger::default();
-        for (id, paid) in &self.world.owned {
-            let all = Owned { units: 1, paid: Money::from_minor(*paid) };
-            *ledger.entry(ItemId::new(*id)) = Holding { all, run: None };
-        }
-        tests::put(&self.store.db, ledgers::row(UserId::new(user), &ledger)).await;
-        token
+        player(&self.store, name, &self.world.owned).await
     }
 
     /// Each item in the lists that a caller sees, as the catalog and the deals have it: they must be the same.

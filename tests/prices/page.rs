@@ -1,10 +1,8 @@
-//! What the page of a category with many items costs, with sales and without.
+//! Round trips and time of the page of a category with many items, and of a checkout: with sales and without.
 
+use super::{player, published};
 use crate::payments::support::{agreed, call};
 use serde_json::json;
-use shared::clock::Clock;
-use shared::model::{Holding, ItemId, Ledger, Money, Owned, UserId};
-use shared::shop::stock::ledgers;
 use std::fmt::Write;
 use std::time::{Duration, Instant};
 use tests::{Call, TWO_CHAINS, TestStore, needs_embedded_engine};
@@ -18,8 +16,6 @@ const PAGES: usize = 300;
 
 /// A store with a category of many items; with so many sales of which each is for a part of them, and every fourth for owners.
 async fn open(sales: u64) -> TestStore {
-    let dir = tempfile::tempdir().unwrap();
-    std::fs::create_dir(dir.path().join("categories")).unwrap();
     let mut category = "id: 1\nslug: shelf\nname: Shelf\nitems:\n".to_owned();
     let limits =
         if sales == 0 { "" } else { ", limit: [{per_user: 1, every: 7 days}, {total: 50, every: day}], excludes: [5]" };
@@ -41,28 +37,16 @@ async fn open(sales: u64) -> TestStore {
     }
     let store = "format: 1\nname: Shelf\nguest_mode: true\ncurrency: {code: EUR}\n\
                  storefront: {url: \"https://shop.example\"}\npayments: {methods: [Stripe], least: 0.50}\n";
-    for (file, text) in [("store.yaml", store), ("categories/shelf.yaml", &category), ("sales.yaml", &written)] {
-        if !text.is_empty() {
-            std::fs::write(dir.path().join(file), text).unwrap();
-        }
+    let mut files = vec![("store.yaml", store.to_owned()), ("categories/shelf.yaml", category)];
+    if sales > 0 {
+        files.push(("sales.yaml", written));
     }
-    let files = publish::read(dir.path()).and_then(|files| publish::compile(&files));
-    let compiled = files.unwrap_or_else(|faults| panic!("{faults:#?}"));
-    let store = TestStore::empty().await;
-    publish::publish(&store.db, &compiled, store.clock.seconds()).await.unwrap();
-    store
+    published(files).await
 }
 
 /// The token of a player who owns the fourth item.
 async fn owner(store: &TestStore) -> String {
-    let log_in = Call::post("/auth/username").json(&json!({ "username": "Caller" }));
-    let token = store.send(log_in).await.data().as_str().unwrap().to_owned();
-    let user = call(store, &token, "/user", &json!({})).await.data()["id"].as_u64().unwrap();
-    let mut ledger = Ledger::default();
-    let all = Owned { units: 1, paid: Money::from_minor(100) };
-    *ledger.entry(ItemId::new(4)) = Holding { all, run: None };
-    tests::put(&store.db, ledgers::row(UserId::new(user), &ledger)).await;
-    token
+    player(store, "Caller", &[(4, 100)]).await
 }
 
 async fn page(store: &TestStore, token: &str) -> usize {

@@ -229,7 +229,7 @@ fn judge_coupon(coupon: &Coupon, inputs: CodeInputs<'_>) -> Result<Vec<LinePart>
     Err(refusals.find(says_more).unwrap_or(CodeRefusal::NothingEligible))
 }
 
-/// What a coupon does to each line, in the order of the lines. An amount is shared in proportion to what the lines cost; the
+/// The effect of a coupon on each line, in the order of the lines. An amount is shared in proportion to what the lines cost; the
 /// parts add up to it exactly, and none exceeds its line. Of a line at the price of a sale without codes it takes off by how much
 /// it is better than the sale, and an amount, or the cheapest unit, is for the other lines first (rules.md, "Sales").
 pub fn taken_off(coupon: &Coupon, lines: &[PricedLine<'_>], buyer: CodeBuyer) -> Vec<LinePart> {

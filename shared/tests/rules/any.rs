@@ -156,12 +156,12 @@ pub fn arb_discount() -> impl Strategy<Value = Discount> {
     ]
 }
 
-/// What coupons take off, and whether that is the cheapest unit.
+/// Discounts of coupons, and whether they are off the cheapest unit.
 pub fn arb_coupon_discount() -> impl Strategy<Value = (Discount, bool)> {
     prop_oneof![2 => arb_discount().prop_map(|discount| (discount, false)), 1 => Just((Discount::Amount(Money::ZERO), true))]
 }
 
-/// What a coupon takes off each line.
+/// The amount that a coupon takes off each line.
 pub fn parts(coupon: &Coupon, lines: &[PricedLine<'_>]) -> Vec<Money> {
     taken_off(coupon, lines, NEW).into_iter().map(|part| part.off).collect()
 }

@@ -1,4 +1,4 @@
-//! What a reduction is compared with (rules.md, "Prices that were").
+//! The price that a reduction is compared with (rules.md, "Prices that were").
 
 use proptest::collection::vec;
 use proptest::prelude::*;

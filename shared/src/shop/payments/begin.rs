@@ -346,7 +346,7 @@ fn remembering(cart: &Cart, order: &StoredOrder) -> Cart {
     Cart { checkout: Some(OpenCheckout { order, version, until, held }), ..cart.clone() }
 }
 
-/// What a player may own, and must own, before a checkout.
+/// The limits of what a player owns before a checkout: at most, and at least.
 #[derive(Debug, Default)]
 struct Possessions {
     may: Vec<MayOwn>,

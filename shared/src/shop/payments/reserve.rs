@@ -168,7 +168,7 @@ async fn reserve_units(db: &Db, order: &StoredOrder, inputs: &OrderInputs, now: 
     Ok(reservation)
 }
 
-/// Why a counter has no room for the units of an item.
+/// The reason why a counter has no room for the units of an item.
 fn refusal(id: ItemId, item: Option<&Item>, counted: &Counted, now: i64) -> OrderRefusal {
     let sold = Sold::from([(id, counted.clone())]);
     let terms = Terms { sold: &sold, sales: &[], least: Money::ZERO, now };

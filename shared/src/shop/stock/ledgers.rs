@@ -193,7 +193,7 @@ pub type AtMost = (ItemId, u64, Option<i64>);
 /// How many items one condition compares: an expression has at most 4 KB and 300 operators.
 pub const AT_ONCE: usize = 40;
 
-/// What a ledger may have, and what it must have.
+/// The conditions on a ledger: items of which it has at most so many, and items that it must have.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Bounds {
     pub at_most: Vec<AtMost>,

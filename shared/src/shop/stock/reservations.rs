@@ -37,7 +37,7 @@ pub struct Reservation {
     pub places: Vec<Place>,
     /// When the order is created, seconds since 1970 UTC.
     at: i64,
-    /// What was found to have run out of counters.
+    /// The counters that were found to have run out.
     run_out: Vec<(ItemId, RunOut)>,
 }
 
