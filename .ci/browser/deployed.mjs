@@ -1,7 +1,7 @@
 // A visit to a deployed shop and a purchase there: SHOP=address EMULATOR=address node .ci/browser/deployed.mjs
 
 import assert from "node:assert/strict";
-import { agree, browser, inspect, login, open, shop, visitor } from "./visitor.mjs";
+import { agree, close, inspect, login, open, shop, visitor } from "./visitor.mjs";
 
 try {
   const page = await visitor();
@@ -21,5 +21,5 @@ try {
   await inspect(page, "deployed-paid");
   console.log(`${pictures.length} pictures, an order is paid`);
 } finally {
-  await browser.close();
+  await close();
 }

@@ -53,8 +53,9 @@ export async function shownNow() {
   return Promise.all(pages.map(async (page) => `${page.url()}: ${(await page.innerText("body").catch(String)).replaceAll(/\s+/g, " ").slice(0, 600)}`));
 }
 
-/** Closes what was opened. */
+/** Closes what was opened. A page may be waiting for an answer still, which then has nowhere to go. */
 export async function close() {
+  for (const context of browser.contexts()) await context.unrouteAll({ behavior: "ignoreErrors" });
   for (const context of profiles) await context.close();
   await browser.close();
 }
