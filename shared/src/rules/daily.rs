@@ -2,15 +2,16 @@
 
 use crate::model::DayLine;
 use crate::money::CurrencyFormat;
+use crate::rules::delivery_times::shown;
 use crate::rules::report::Report;
 
 /// What the commands for game servers did in a day.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CommandsOfDay {
-    /// How many ran; `None` if that is not measured.
-    pub ran: Option<u64>,
-    /// The longest time from paid to executed, in seconds; `None` if that is not measured.
-    pub slowest: Option<i64>,
+    /// How many ran.
+    pub ran: u64,
+    /// The longest time from paid to executed, in milliseconds, of those that wait for nobody; `None` without any.
+    pub slowest: Option<u64>,
     /// Those that are due now and were not run.
     pub waiting: usize,
     /// Those that were refused or may have run, about which the owner decides.
@@ -65,12 +66,11 @@ pub fn lines(
 
 fn of_commands(commands: &CommandsOfDay) -> DayLine {
     let CommandsOfDay { ran, slowest, waiting, undecided } = *commands;
-    let mut parts = Vec::new();
-    if let Some(ran) = ran {
-        let slowest = slowest.map(|seconds| format!(", slowest {seconds} s")).unwrap_or_default();
-        parts.push(format!("{} ran{slowest}", counted(ran, "command")));
-    }
-    parts.push(format!("{waiting} {}", if waiting == 1 { "command waits" } else { "commands wait" }));
+    let slowest = slowest.map(|took| format!(", slowest {}", shown(took))).unwrap_or_default();
+    let mut parts = vec![
+        format!("{} ran{slowest}", counted(ran, "command")),
+        format!("{waiting} {}", if waiting == 1 { "waits" } else { "wait" }),
+    ];
     if undecided > 0 {
         parts.push(format!("{undecided} {} for you", if undecided == 1 { "waits" } else { "wait" }));
     }
@@ -100,10 +100,10 @@ mod tests {
                 .map(|line| line.text + &line.look.map(|look| format!(" [{look}]")).unwrap_or_default());
             texts.collect::<Vec<_>>().join(" ")
         };
-        let ran = CommandsOfDay { ran: Some(97), slowest: Some(14), ..CommandsOfDay::default() };
+        let ran = CommandsOfDay { ran: 97, slowest: Some(14_000), ..CommandsOfDay::default() };
         assert_eq!(
             said(&report, Provider::Known, Some(ran)),
-            "Yesterday 41 orders, 512.40 EUR. The provider says the same. 97 commands ran, slowest 14 s; 0 commands wait."
+            "Yesterday 41 orders, 512.40 EUR. The provider says the same. 97 commands ran, slowest 14 s; 0 wait."
         );
         assert_eq!(said(&report, Provider::None, None), "Yesterday 41 orders, 512.40 EUR.");
         report.total.orders = 1;
@@ -112,7 +112,7 @@ mod tests {
         assert_eq!(
             said(&report, Provider::Known, Some(stuck)),
             "Yesterday 1 order, 512.40 EUR. The provider says otherwise about 2 orders. [storectl report --from 2027-05-01 \
-             --to 2027-05-01] 1 command waits; 3 wait for you. [storectl server list]"
+             --to 2027-05-01] 0 commands ran; 1 waits; 3 wait for you. [storectl server list]"
         );
         let fee = BalanceChange {
             id: "txn_1".to_owned(),
