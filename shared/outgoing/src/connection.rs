@@ -6,6 +6,7 @@ use http::uri::{Authority, PathAndQuery, Scheme};
 use http::{Request, Uri};
 use http_body_util::combinators::UnsyncBoxBody;
 use hyper::client::conn::http1::{SendRequest, handshake};
+use hyper::rt::{Read, Write};
 use hyper_rustls::HttpsConnector;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::client::legacy::connect::dns::Name;
@@ -81,13 +82,7 @@ impl Connector {
     /// Opens a connection. It is closed when its sender is dropped. The future is boxed, so that its code is compiled
     /// here and not again in every crate that waits for it.
     pub fn open<'a>(&'a self, origin: &'a Origin) -> Opening<'a> {
-        Box::pin(async move {
-            let stream = self.https(HttpConnector::new())?.call(origin.url()?).await?;
-            let (sender, driver) = handshake(stream).await?;
-            // Its request gets its error.
-            tokio::spawn(async move { drop(driver.await) });
-            Ok(sender)
-        })
+        Box::pin(async move { begin(self.https(HttpConnector::new())?.call(origin.url()?).await?).await })
     }
 
     /// The same, with one of these addresses of the host and no other: its name is not looked up, and TLS checks that the
@@ -95,12 +90,16 @@ impl Connector {
     pub fn open_at<'a>(&'a self, origin: &'a Origin, addresses: Vec<IpAddr>) -> Opening<'a> {
         Box::pin(async move {
             let tcp = HttpConnector::new_with_resolver(Known(addresses));
-            let stream = self.https(tcp)?.call(origin.url()?).await?;
-            let (sender, driver) = handshake(stream).await?;
-            tokio::spawn(async move { drop(driver.await) });
-            Ok(sender)
+            begin(self.https(tcp)?.call(origin.url()?).await?).await
         })
     }
+}
+
+async fn begin(stream: impl Read + Write + Send + Unpin + 'static) -> Result<SendRequest<Body>, BoxError> {
+    let (sender, driver) = handshake(stream).await?;
+    // Its request gets its error.
+    tokio::spawn(async move { drop(driver.await) });
+    Ok(sender)
 }
 
 /// The addresses of a host that were looked up before. The connector adds the port.
