@@ -32,10 +32,11 @@ pub enum Every {
 }
 
 /// The kind of a window of the calendar.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WindowKind {
     Hour,
+    #[default]
     Day,
     /// A week, from Monday.
     Monday,
@@ -43,7 +44,7 @@ pub enum WindowKind {
 }
 
 /// Windows of the calendar in a time zone.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Window {
     pub kind: WindowKind,
     /// The offsets of the zone from UTC in seconds, each with the second (since 1970 UTC) from which it holds. The first holds before

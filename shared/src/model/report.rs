@@ -27,7 +27,7 @@ pub struct Back {
 }
 
 /// A change of the store's balance at the provider, in minor units of the currency in which the store is paid out.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct BalanceChange {
     pub id: String,
     /// The provider's word for what it is in its reports, such as `charge`, `refund`, `dispute` or `fee`.
@@ -38,9 +38,6 @@ pub struct BalanceChange {
     pub net: Money,
     /// The currency's code in upper case.
     pub currency: String,
-    /// The charge, refund or dispute that it is of, by the provider's id.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub source: Option<String>,
     /// The payment that it is of, by which its order is found.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub intent: Option<String>,
@@ -49,8 +46,6 @@ pub struct BalanceChange {
     pub of: Money,
     /// Seconds since 1970 UTC.
     pub created: i64,
-    /// When it can be paid out, seconds since 1970 UTC.
-    pub available_on: i64,
 }
 
 /// What a change of the balance is, for a report.

@@ -186,11 +186,9 @@ pub(super) fn balance_change_of(listed: &ListedChange) -> BalanceChange {
         fee: Money::from_minor(listed.fee),
         net: Money::from_minor(listed.net),
         currency: listed.currency.to_ascii_uppercase(),
-        source: listed.source_id().map(str::to_owned),
         intent: listed.payment_intent().map(str::to_owned),
         of: Money::from_minor(listed.amount_of_source().unwrap_or_default()),
         created: listed.created,
-        available_on: listed.available_on,
     }
 }
 

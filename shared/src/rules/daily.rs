@@ -85,13 +85,12 @@ fn counted(count: u64, noun: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{BalanceChange, Money, Window, WindowKind};
+    use crate::model::{BalanceChange, Money, Window};
     use crate::rules::report::{By, Names, Sums};
 
     #[test]
     fn a_day_is_said_in_sentences_and_what_is_not_right_names_the_command() {
-        let days = Window { kind: WindowKind::Day, offsets: Vec::new() };
-        let mut report = Report::new(By::Day, 0..86_400, days, "EUR".to_owned(), Names::default());
+        let mut report = Report::new(By::Day, 0..86_400, Window::default(), "EUR".to_owned(), Names::default());
         report.total = Sums { orders: 41, received: Money::from_minor(51_240), ..Sums::default() };
         let said = |report: &Report, provider, commands| {
             let lines = lines("2027-05-01", report, CurrencyFormat::new(2), provider, commands);
@@ -114,19 +113,7 @@ mod tests {
             "Yesterday 1 order, 512.40 EUR. The provider says otherwise about 2 orders. [storectl report --from 2027-05-01 \
              --to 2027-05-01] 0 commands ran; 1 waits; 3 wait for you. [storectl server list]"
         );
-        let fee = BalanceChange {
-            id: "txn_1".to_owned(),
-            category: "fee".to_owned(),
-            amount: Money::from_minor(-5),
-            fee: Money::ZERO,
-            net: Money::from_minor(-5),
-            currency: "EUR".to_owned(),
-            source: None,
-            intent: None,
-            of: Money::ZERO,
-            created: 1,
-            available_on: 1,
-        };
+        let fee = BalanceChange { category: "fee".to_owned(), ..BalanceChange::default() };
         report.listed(&fee, false);
         assert_eq!(
             said(&report, Provider::Late, None),

@@ -78,21 +78,19 @@ impl Sums {
     }
 }
 
+impl Sums {
+    fn amounts(&mut self) -> [&mut Money; 9] {
+        let Self { orders: _, gross, discounts, gift_cards, tax, received, refunds, disputes, fees, virtual_currency } =
+            self;
+        [gross, discounts, gift_cards, tax, received, refunds, disputes, fees, virtual_currency]
+    }
+}
+
 impl AddAssign for Sums {
-    fn add_assign(&mut self, more: Self) {
+    fn add_assign(&mut self, mut more: Self) {
         self.orders += more.orders;
-        for (own, more) in [
-            (&mut self.gross, more.gross),
-            (&mut self.discounts, more.discounts),
-            (&mut self.gift_cards, more.gift_cards),
-            (&mut self.tax, more.tax),
-            (&mut self.received, more.received),
-            (&mut self.refunds, more.refunds),
-            (&mut self.disputes, more.disputes),
-            (&mut self.fees, more.fees),
-            (&mut self.virtual_currency, more.virtual_currency),
-        ] {
-            *own = *own + more;
+        for (own, more) in self.amounts().into_iter().zip(more.amounts()) {
+            *own = *own + *more;
         }
     }
 }
@@ -144,7 +142,7 @@ pub struct Names {
 }
 
 /// A report while it is made.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Report {
     pub by: By,
     /// The time that it is about, seconds since 1970 UTC.
@@ -173,24 +171,7 @@ const NONE: &str = "-";
 
 impl Report {
     pub fn new(by: By, time: Range<i64>, days: Window, currency: String, names: Names) -> Self {
-        let (groups, balance) = (BTreeMap::new(), BTreeMap::new());
-        let (total, checkouts, differences, differences_count) = (Sums::default(), [0; 3], Vec::new(), 0);
-        let (buyers, returned) = (HashMap::new(), HashMap::new());
-        Self {
-            by,
-            time,
-            currency,
-            days,
-            names,
-            groups,
-            total,
-            balance,
-            checkouts,
-            differences,
-            differences_count,
-            buyers,
-            returned,
-        }
+        Self { by, time, currency, days, names, ..Self::default() }
     }
 
     /// Buyers whose first purchase is in the time, and those who had bought before.
@@ -395,29 +376,25 @@ fn by_line(order: &Order, sums: &Sums, group: impl Fn(&OrderLine) -> String) -> 
         }
         parts
     };
-    let [cards, tax, received] = [sums.gift_cards, sums.tax, sums.received].map(parts);
-    let [refunds, disputes, fees] = [sums.refunds, sums.disputes, sums.fees].map(parts);
-    let virtual_totals: Vec<Money> = lines.iter().map(|line| line.virtual_total).collect();
-    let virtual_parts = match virtual_totals.iter().copied().sum() {
-        Money::ZERO => parts(sums.virtual_currency),
-        _ => sums.virtual_currency.spread(&virtual_totals),
+    let sold = |line: &OrderLine| match sums.orders {
+        0 => Sums::default(),
+        _ => Sums { gross: line.total + line.discount, discounts: line.discount, ..Sums::default() },
     };
-    let is_sale = sums.orders > 0;
+    let mut own: Vec<Sums> = lines.iter().map(sold).collect();
+    let mut shared = Sums { gross: Money::ZERO, discounts: Money::ZERO, ..*sums };
+    let virtual_totals: Vec<Money> = lines.iter().map(|line| line.virtual_total).collect();
+    if virtual_totals.iter().copied().sum::<Money>() != Money::ZERO {
+        let parts = std::mem::take(&mut shared.virtual_currency).spread(&virtual_totals);
+        own.iter_mut().zip(parts).for_each(|(own, part)| own.virtual_currency = part);
+    }
+    for (place, amount) in shared.amounts().into_iter().enumerate() {
+        for (own, part) in own.iter_mut().zip(parts(*amount)) {
+            let own = &mut *own.amounts()[place];
+            *own = *own + part;
+        }
+    }
     let mut groups: BTreeMap<String, Sums> = BTreeMap::new();
-    for (place, line) in lines.iter().enumerate() {
-        let at = |parts: &[Money]| parts.get(place).copied().unwrap_or_default();
-        let own = Sums {
-            orders: 0,
-            gross: if is_sale { line.total + line.discount } else { Money::ZERO },
-            discounts: if is_sale { line.discount } else { Money::ZERO },
-            gift_cards: at(&cards),
-            tax: at(&tax),
-            received: at(&received),
-            refunds: at(&refunds),
-            disputes: at(&disputes),
-            fees: at(&fees),
-            virtual_currency: at(&virtual_parts),
-        };
+    for (line, own) in lines.iter().zip(own) {
         let found = groups.entry(group(line)).or_default();
         found.orders = sums.orders;
         *found += own;

@@ -6,11 +6,12 @@ use crate::model::{BalanceChange, BalanceKind, Donations, InternalId, Money, Ord
 use crate::rules::report::Report;
 use crate::shop::orders::{Payment, StoredOrder};
 use crate::shop::payments::BalanceCursor;
+use crate::table::codec::Row;
 use crate::table::{Db, StoreError, keys};
 use futures_util::future::try_join_all;
-use std::collections::hash_map::DefaultHasher;
+use serde::de::DeserializeOwned;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
-use std::hash::{Hash as _, Hasher as _};
+use std::hash::{BuildHasher as _, BuildHasherDefault, DefaultHasher};
 use std::ops::Range;
 
 /// How many rows are read at once.
@@ -50,22 +51,21 @@ pub async fn read(db: &Db, report: &mut Report, stop: Option<Stop>) -> Result<bo
     if matches!(reach, Listed::Until(_)) {
         let wide = time.start.saturating_sub(MARGIN)..time.end.saturating_add(MARGIN);
         for month in months(&wide) {
-            let mut rows = Rows::new(keys::balance(&month), &wide);
+            let mut rows = Rows { partition: keys::balance(&month), left: Some(keys::within(&wide)) };
             while let Some(changes) = rows.next::<BalanceChange>(db).await? {
                 if !has_time() {
                     return Ok(false);
                 }
-                let of_charges = changes.iter().filter(|change| change.kind() == BalanceKind::Charge);
-                charged.extend(of_charges.filter_map(|change| change.intent.as_deref()).map(hash));
-                let own: Vec<BalanceChange> =
-                    changes.into_iter().filter(|change| time.contains(&change.created)).collect();
-                take_changes(db, report, &own).await?;
+                let of_charges = changes.iter().filter(|(_, change)| change.kind() == BalanceKind::Charge);
+                charged.extend(of_charges.filter_map(|(_, change)| change.intent.as_deref()).map(hash));
+                let own = changes.into_iter().map(|(_, change)| change).filter(|change| time.contains(&change.created));
+                take_changes(db, report, &own.collect::<Vec<_>>()).await?;
             }
         }
     }
     for month in months(&time) {
-        let mut rows = Rows::new(keys::sales(&month), &time);
-        while let Some(found) = rows.next_with_seconds::<OrderOfMonth>(db).await? {
+        let mut rows = Rows { partition: keys::sales(&month), left: Some(keys::within(&time)) };
+        while let Some(found) = rows.next::<OrderOfMonth>(db).await? {
             if !has_time() {
                 return Ok(false);
             }
@@ -76,9 +76,7 @@ pub async fn read(db: &Db, report: &mut Report, stop: Option<Stop>) -> Result<bo
 }
 
 fn hash(text: &str) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    text.hash(&mut hasher);
-    hasher.finish()
+    BuildHasherDefault::<DefaultHasher>::default().hash_one(text)
 }
 
 /// The months in UTC of a time, as text.
@@ -97,19 +95,8 @@ struct Rows {
 }
 
 impl Rows {
-    fn new(partition: String, time: &Range<i64>) -> Self {
-        Self { partition, left: Some(keys::within(time)) }
-    }
-
-    async fn next<T: serde::de::DeserializeOwned>(&mut self, db: &Db) -> Result<Option<Vec<T>>, StoreError> {
-        let rows = self.next_with_seconds(db).await?;
-        Ok(rows.map(|rows| rows.into_iter().map(|(_, row)| row).collect()))
-    }
-
-    async fn next_with_seconds<T: serde::de::DeserializeOwned>(
-        &mut self,
-        db: &Db,
-    ) -> Result<Option<Vec<(i64, T)>>, StoreError> {
+    /// The next page, each row with the second of its key.
+    async fn next<T: DeserializeOwned>(&mut self, db: &Db) -> Result<Option<Vec<(i64, T)>>, StoreError> {
         let Some((first, last)) = self.left.take() else { return Ok(None) };
         let rows = db.query_first(&self.partition, (&first, &last), ROWS, Some).await?;
         if rows.len() == ROWS
@@ -118,11 +105,11 @@ impl Rows {
             // The rest begins after it: of what begins with its key, all that follows is after a `#`.
             self.left = Some((format!("{}!", end.key()?.sk), last));
         }
-        let read = |row: crate::table::codec::Row| {
+        let read = |row: Row| {
             let key = row.key()?;
             Ok((keys::due_second(&key).unwrap_or_default(), row.live(&key)?))
         };
-        Ok(Some(rows.into_iter().map(read).collect::<Result<_, StoreError>>()?))
+        rows.into_iter().map(read).collect::<Result<_, StoreError>>().map(Some)
     }
 }
 
@@ -178,38 +165,23 @@ async fn take_orders(
     for (at, row) in rows {
         let Some(stored) = found.get(&row.order) else { continue };
         let StoredOrder { order, effects } = stored;
-        let is_at_provider = stored.is_checkout() && order.price > Money::ZERO;
-        let is_listed = is_at_provider && matches!(reach, Listed::Until(_));
-        match row.back {
-            Some(back) => report.back(order, effects, *at, back, !is_listed),
-            None => {
-                report.made(order, effects);
-                if matches!(order.status, OrderStatus::Paid | OrderStatus::Refunded) {
-                    take_paid(report, stored, *at, reach, charged, is_listed);
-                }
-            }
+        // It counts when it was charged.
+        let is_listed = stored.is_checkout() && order.price > Money::ZERO && matches!(reach, Listed::Until(_));
+        if let Some(back) = row.back {
+            report.back(order, effects, *at, back, !is_listed);
+            continue;
+        }
+        report.made(order, effects);
+        let is_paid = matches!(order.status, OrderStatus::Paid | OrderStatus::Refunded);
+        let is_charged = stored.intent().is_some_and(|intent| charged.contains(&hash(intent)));
+        // The provider has said what is left of it: it was charged long before or after, and counts then.
+        let is_elsewhere = effects.facts.as_ref().is_some_and(|facts| facts.proceeds.is_some());
+        let is_due = matches!(reach, Listed::Until(until) if at.saturating_add(MARGIN) < until);
+        if is_paid && !is_listed {
+            report.sold(order, effects, *at, None);
+        } else if is_paid && !is_charged && !is_elsewhere && is_due {
+            report.not_listed(order);
         }
     }
     Ok(())
-}
-
-/// Takes an order that was made in the time and is paid: at the provider it counts when it was charged.
-fn take_paid(
-    report: &mut Report,
-    stored: &StoredOrder,
-    at: i64,
-    reach: Listed,
-    charged: &HashSet<u64>,
-    is_listed: bool,
-) {
-    let StoredOrder { order, effects } = stored;
-    let is_charged = stored.intent().is_some_and(|intent| charged.contains(&hash(intent)));
-    // The provider has said what is left of it: it was charged long before or after, and counts then.
-    let is_elsewhere = effects.facts.as_ref().is_some_and(|facts| facts.proceeds.is_some());
-    let is_due = matches!(reach, Listed::Until(until) if at.saturating_add(MARGIN) < until);
-    if !is_listed {
-        report.sold(order, effects, at, None);
-    } else if !is_charged && !is_elsewhere && is_due {
-        report.not_listed(order);
-    }
 }

@@ -291,8 +291,6 @@ pub struct ListedChange {
     pub currency: String,
     /// When it was made, seconds since 1970 UTC.
     pub created: i64,
-    /// When it can be paid out, seconds since 1970 UTC.
-    pub available_on: i64,
     /// Stripe's word for it in its reports, such as `charge`, `refund`, `dispute` or `fee`.
     pub reporting_category: String,
     #[serde(default)]
@@ -310,20 +308,11 @@ impl ListedChange {
         Call::get("/v1/balance_transactions", form.with("expand[]", "data.source"))
     }
 
-    /// A text of what it is of. There are over twenty kinds of it, of which any may lack any.
-    fn text_of_source(&self, name: &str) -> Option<&str> {
-        let field = self.source.as_ref()?.get(name)?;
-        field.as_str().or_else(|| field.get("id")?.as_str())
-    }
-
-    /// The id of the charge, refund or dispute that it is of; `None` if Stripe names none.
-    pub fn source_id(&self) -> Option<&str> {
-        self.source.as_ref()?.as_str().or_else(|| self.text_of_source("id"))
-    }
-
-    /// The payment that it is of, `pi_…`; `None` if it is not of one.
+    /// The payment that it is of, `pi_…`; `None` if it is not of one. There are over twenty kinds of sources, of which any may
+    /// lack any field.
     pub fn payment_intent(&self) -> Option<&str> {
-        self.text_of_source("payment_intent")
+        let payment = self.source.as_ref()?.get("payment_intent")?;
+        payment.as_str().or_else(|| payment.get("id")?.as_str())
     }
 
     /// The amount of what it is of, in the currency of the payment.
@@ -431,18 +420,17 @@ mod tests {
             );
             let listed: ListedChange = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{source}: {error}"));
             assert_eq!(listed.amount, -5);
-            let known = (listed.source_id(), listed.payment_intent(), listed.amount_of_source());
-            format!("{known:?}")
+            format!("{:?}", (listed.payment_intent(), listed.amount_of_source()))
         };
-        assert_eq!(source("null"), "(None, None, None)");
-        assert_eq!(source("\"po_1\""), r#"(Some("po_1"), None, None)"#);
-        let refund = r#"{"id": "re_1", "amount": 5, "payment_intent": "pi_1", "new": [1]}"#;
-        assert_eq!(source(refund), r#"(Some("re_1"), Some("pi_1"), Some(5))"#);
-        assert_eq!(
-            source(r#"{"id": "ch_1", "payment_intent": {"id": "pi_2"}}"#),
-            r#"(Some("ch_1"), Some("pi_2"), None)"#
-        );
-        assert_eq!(source(r#"{"id": 5, "amount": "5", "payment_intent": null}"#), "(None, None, None)");
+        for (of, known) in [
+            ("null", "(None, None)"),
+            ("\"po_1\"", "(None, None)"),
+            (r#"{"id": "re_1", "amount": 5, "payment_intent": "pi_1", "new": [1]}"#, r#"(Some("pi_1"), Some(5))"#),
+            (r#"{"id": "ch_1", "payment_intent": {"id": "pi_2"}}"#, r#"(Some("pi_2"), None)"#),
+            (r#"{"id": 5, "amount": "5", "payment_intent": null}"#, "(None, None)"),
+        ] {
+            assert_eq!(source(of), known, "{of}");
+        }
     }
 
     #[test]

@@ -100,11 +100,9 @@ fn rows(nth: u64) -> Vec<Result<Item, StoreError>> {
         fee: Money::from_minor(61),
         net: Money::from_minor(1_189),
         currency: "EUR".to_owned(),
-        source: Some(format!("ch_{nth:016}")),
         intent: Some(intent.clone()),
         of: amount,
         created: at + 60,
-        available_on: at,
     };
     let (change_key, payment) = (keys::balance_change(change.created, &change.id), keys::payment(&intent));
     vec![
