@@ -11,7 +11,7 @@ use shared::table::published::card_salt;
 use shared::table::transaction::{Write, sent};
 use shared::table::{keys, read_live};
 use shared::token::Via;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::time::Duration;
 use stripe_stand_in::Action;
 use tests::{Call, NOW, Need, TestStore, event_names, template};
@@ -164,9 +164,7 @@ async fn needs_of_a_checkout() -> Vec<Need> {
         config.ban_on_dispute = true;
         config.payments.answer_disputes = true;
         // The owner is told of everything.
-        let events = EVENTS.map(|(_, event)| event).into();
-        let (name, kind, texts) = ("all".to_owned(), TargetKind::Webhook, BTreeMap::new());
-        config.notify = vec![NoticeTarget { name, kind, events, texts }];
+        config.notify = vec![NoticeTarget::new("all", TargetKind::Webhook, &EVENTS.map(|(_, event)| event))];
     })
     .await;
     // Some card is banned.

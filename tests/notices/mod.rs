@@ -5,7 +5,6 @@ use serde_json::{Value, json};
 use shared::model::{About, NoticeEvent, NoticeTarget, TargetKind};
 use shared::shop::notices::put;
 use shared::table::transaction::sent;
-use std::collections::BTreeMap;
 use tests::receiver::{Arrived, Receiver};
 use tests::{NOW, Reply, TestStore};
 
@@ -17,12 +16,7 @@ pub async fn with_targets(store: &mut TestStore, names: &[&str]) -> Receiver {
         _ => Some((200, "", String::new())),
     })
     .await;
-    let target = |name: &&str| NoticeTarget {
-        name: (*name).to_owned(),
-        kind: TargetKind::Webhook,
-        events: vec![NoticeEvent::SoldOut],
-        texts: BTreeMap::new(),
-    };
+    let target = |name: &&str| NoticeTarget::new(name, TargetKind::Webhook, &[NoticeEvent::SoldOut]);
     configure(store, |config| config.notify = names.iter().map(target).collect()).await;
     let address = |name: &&str| ((*name).to_owned(), json!({ "url": format!("{}/{name}", receiver.url), "keys": [] }));
     let keys: serde_json::Map<String, Value> = names.iter().filter(|name| **name != "unknown").map(address).collect();

@@ -4,7 +4,8 @@
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use hmac::{Hmac, KeyInit as _, Mac as _};
-use serde_json::{Map, Value, json};
+use serde::Deserialize;
+use serde_json::{Value, json};
 use sha2::Sha256;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -21,10 +22,12 @@ const SIZES: std::ops::RangeInclusive<usize> = 24..=64;
 pub struct NoticeKeys(pub BTreeMap<String, NoticeAddress>);
 
 /// Where a target is. It is never printed.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct NoticeAddress {
     pub url: String,
     /// The keys that sign, the oldest first; none for a channel of Discord.
+    #[serde(default)]
     pub keys: Vec<SigningKey>,
 }
 
@@ -35,7 +38,8 @@ impl fmt::Debug for NoticeAddress {
 }
 
 /// A key that signs messages. It is never printed.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
 pub struct SigningKey(Vec<u8>);
 
 impl fmt::Debug for SigningKey {
@@ -49,20 +53,20 @@ impl fmt::Debug for SigningKey {
 pub enum NoticeKeysError {
     #[error("the notice keys are not a JSON object")]
     NotAnObject,
-    #[error("the target {0:?} is not a JSON object of \"url\" and \"keys\"")]
+    #[error(
+        "the target {0:?} is not a JSON object of \"url\" and at most {MOST_KEYS} \"keys\", each {PREFIX} and 24 to 64 bytes in base64"
+    )]
     Target(String),
-    #[error("the keys of the target {0:?} must be at most {MOST_KEYS} texts of {PREFIX} and 24 to 64 bytes in base64")]
-    Key(String),
 }
 
 impl NoticeKeys {
     /// Reads `{"sales":{"url":"https://…","keys":["whsec_…"]}}`. An empty object has no targets.
     pub fn parse(text: &str) -> Result<Self, NoticeKeysError> {
         // The parser's own message may quote the text.
-        let targets: Map<String, Value> = serde_json::from_str(text).map_err(|_| NoticeKeysError::NotAnObject)?;
-        let read = |(name, value): (String, Value)| {
-            let address = NoticeAddress::read(&name, value)?;
-            Ok((name, address))
+        let targets: BTreeMap<String, Value> = serde_json::from_str(text).map_err(|_| NoticeKeysError::NotAnObject)?;
+        let read = |(name, value)| match serde_json::from_value::<NoticeAddress>(value) {
+            Ok(address) if address.keys.len() <= MOST_KEYS => Ok((name, address)),
+            Ok(_) | Err(_) => Err(NoticeKeysError::Target(name)),
         };
         targets.into_iter().map(read).collect::<Result<_, _>>().map(Self)
     }
@@ -77,25 +81,11 @@ impl NoticeKeys {
     }
 }
 
-impl NoticeAddress {
-    fn read(name: &str, value: Value) -> Result<Self, NoticeKeysError> {
-        let wrong = || NoticeKeysError::Target(name.to_owned());
-        let Value::Object(mut fields) = value else { return Err(wrong()) };
-        let (Some(Value::String(url)), keys) = (fields.remove("url"), fields.remove("keys")) else {
-            return Err(wrong());
-        };
-        let keys = match keys {
-            Some(Value::Array(keys)) => keys,
-            None => Vec::new(),
-            Some(_) => return Err(wrong()),
-        };
-        if !fields.is_empty() {
-            return Err(wrong());
-        }
-        let no_key = || NoticeKeysError::Key(name.to_owned());
-        let read = |key: &Value| key.as_str().and_then(SigningKey::parse).ok_or_else(no_key);
-        let keys: Vec<SigningKey> = keys.iter().map(read).collect::<Result<_, _>>()?;
-        if keys.len() > MOST_KEYS { Err(no_key()) } else { Ok(Self { url, keys }) }
+impl TryFrom<String> for SigningKey {
+    type Error = &'static str;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        Self::parse(&text).ok_or("not a key")
     }
 }
 
@@ -146,17 +136,17 @@ mod tests {
         assert_eq!((NoticeKeys::parse(&keys.expose()), keys.0["own"].keys.len()), (Ok(keys.clone()), 1));
         assert_eq!(format!("{keys:?}"), r#"NoticeKeys({"own": NoticeAddress { keys: 1, .. }})"#);
         assert_eq!(NoticeKeys::parse("{}"), Ok(NoticeKeys::default()));
-        for (text, problem) in [
-            ("", "not a JSON object"),
-            (r#"{"own":"51abc"}"#, "\"own\" is not"),
-            (r#"{"own":{"keys":[]}}"#, "\"own\" is not"),
-            (r#"{"own":{"url":"51abc","more":1}}"#, "\"own\" is not"),
-            (r#"{"own":{"url":"51abc","keys":"51abc"}}"#, "\"own\" is not"),
-            (r#"{"own":{"url":"51abc","keys":["whsec_51abc"]}}"#, "keys of the target"),
-            (r#"{"own":{"url":"51abc","keys":[51]}}"#, "keys of the target"),
+        assert_eq!(NoticeKeys::parse(""), Err(NoticeKeysError::NotAnObject));
+        for own in [
+            r#""51abc""#,
+            r#"{"keys":[]}"#,
+            r#"{"url":"51abc","more":1}"#,
+            r#"{"url":"51abc","keys":"51abc"}"#,
+            r#"{"url":"51abc","keys":["whsec_51abc"]}"#,
+            r#"{"url":"51abc","keys":[51]}"#,
         ] {
-            let message = NoticeKeys::parse(text).unwrap_err().to_string();
-            assert!(message.contains(problem) && !message.contains("51"), "{text}: {message}");
+            let message = NoticeKeys::parse(&format!(r#"{{"own":{own}}}"#)).unwrap_err().to_string();
+            assert!(message.contains("\"own\" is not") && !message.contains("51"), "{own}: {message}");
         }
     }
 }

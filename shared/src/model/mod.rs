@@ -62,8 +62,8 @@ pub use line::{Line, LineVariable, PaymentType};
 pub use local_addresses::LocalAddresses;
 pub use money::{DecimalError, Money, Percent, Rate};
 pub use notice::{
-    About, DayLine, Notice, NoticeCommand, NoticeDay, NoticeEvent, NoticeGoal, NoticeLine, NoticeOrder, NoticeRefund,
-    NoticeSubscription, NoticeTarget, PausedTarget, Sending, TargetKind,
+    About, DayLine, Notice, NoticeDay, NoticeEvent, NoticeLine, NoticeOrder, NoticeRefund, NoticeTarget, PausedTarget,
+    Sending, TargetKind,
 };
 pub use on_sale::OnSale;
 pub use order::{

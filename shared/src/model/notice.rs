@@ -46,6 +46,13 @@ pub struct NoticeTarget {
     pub texts: BTreeMap<NoticeEvent, String>,
 }
 
+impl NoticeTarget {
+    /// A target with the texts that events have by themselves.
+    pub fn new(name: &str, kind: TargetKind, events: &[NoticeEvent]) -> Self {
+        Self { name: name.to_owned(), kind, events: events.to_vec(), texts: BTreeMap::new() }
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TargetKind {
@@ -67,6 +74,13 @@ pub struct Notice {
     /// How far its targets are, by name; empty before it was tried.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub targets: BTreeMap<String, Sending>,
+}
+
+impl Notice {
+    /// One that was not tried.
+    pub fn new(event: NoticeEvent, id: String, at: i64, about: About) -> Self {
+        Self { id, event, at, about, targets: BTreeMap::new() }
+    }
 }
 
 /// How far a notice is with one of its targets.
@@ -104,11 +118,44 @@ pub struct PausedTarget {
 #[serde(rename_all = "snake_case")]
 pub enum About {
     Order(Box<NoticeOrder>),
-    Subscription(NoticeSubscription),
-    Item { id: u64, name: String },
-    Goal(NoticeGoal),
-    Command(NoticeCommand),
-    Server { id: ServerId, name: String, silent_since: i64 },
+    Subscription {
+        /// The order with which it began.
+        order: InternalId,
+        player: String,
+        item: u64,
+        name: String,
+        /// Until when it lasts, seconds since 1970 UTC.
+        until: i64,
+    },
+    Item {
+        id: u64,
+        name: String,
+    },
+    Goal {
+        id: String,
+        name: String,
+        /// The sum that was reached.
+        sum: Money,
+        currency: String,
+        digits: u8,
+        /// How often it was reached, this time included.
+        times: u64,
+    },
+    Command {
+        id: u64,
+        order: InternalId,
+        server: ServerId,
+        server_name: String,
+        /// The command as it was sent, or the first 200 characters of it.
+        text: String,
+        /// The server's answer.
+        answer: String,
+    },
+    Server {
+        id: ServerId,
+        name: String,
+        silent_since: i64,
+    },
     Day(NoticeDay),
 }
 
@@ -166,41 +213,6 @@ pub struct NoticeLine {
     /// The player that a gift is for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gift_to: Option<String>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct NoticeSubscription {
-    /// The order with which it began.
-    pub order: InternalId,
-    pub player: String,
-    pub item: u64,
-    pub name: String,
-    /// Until when it lasts, seconds since 1970 UTC.
-    pub until: i64,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct NoticeGoal {
-    pub id: String,
-    pub name: String,
-    /// The sum that was reached.
-    pub sum: Money,
-    pub currency: String,
-    pub digits: u8,
-    /// How often it was reached, this time included.
-    pub times: u64,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct NoticeCommand {
-    pub id: u64,
-    pub order: InternalId,
-    pub server: ServerId,
-    pub server_name: String,
-    /// The command as it was sent, or the first 200 characters of it.
-    pub text: String,
-    /// The server's answer.
-    pub answer: String,
 }
 
 /// A day of the store's time zone, and whether what it can be compared with agrees.

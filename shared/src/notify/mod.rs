@@ -8,7 +8,6 @@ use crate::clock::Clock;
 use crate::config::{NoticeAddress, NoticeKeys};
 use crate::model::{Notice, NoticeTarget, TargetKind};
 use crate::rules::sending::Outcome;
-use crate::shop::notices::{Answer, Message, Messengers};
 use lambda_http::http::header::{CONTENT_TYPE, HeaderName, RETRY_AFTER, USER_AGENT};
 use lambda_http::http::request::Builder;
 use lambda_http::http::{HeaderMap, Request, Response, StatusCode, Uri};
@@ -22,6 +21,24 @@ pub const CALL: Duration = Duration::from_secs(5);
 pub const READ: usize = 4 * 1024;
 /// The time between two messages to a channel: it takes thirty in a minute.
 const BETWEEN: Duration = Duration::from_secs(2);
+
+/// What is sent at once to a target.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Message {
+    /// How many notices are in it.
+    pub count: usize,
+    /// The same whenever it is sent.
+    pub id: String,
+    pub body: String,
+}
+
+/// How a target took a message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answer {
+    pub outcome: Outcome,
+    /// No other message is sent to it before this time has passed.
+    pub pause: Duration,
+}
 
 /// The targets that are connected, and the client that reaches them.
 #[derive(Debug, Clone)]
@@ -68,17 +85,17 @@ impl Targets {
         let request = request.header(CONTENT_TYPE, "application/json").header(USER_AGENT, "storefront-notices/1");
         request.uri_ref().is_some().then_some(request)
     }
-}
 
-impl Messengers for Targets {
-    fn message(&self, target: &NoticeTarget, notices: &[&Notice]) -> Message {
+    /// A message with the first of these notices, at least one.
+    pub fn message(&self, target: &NoticeTarget, notices: &[&Notice]) -> Message {
         match target.kind {
             TargetKind::Discord => discord::message(target, notices),
             TargetKind::Webhook => webhook::message(notices),
         }
     }
 
-    async fn send(&self, target: &NoticeTarget, message: &Message) -> Answer {
+    /// Sends a message, within a time that is limited.
+    pub async fn send(&self, target: &NoticeTarget, message: &Message) -> Answer {
         let answer = |outcome| Answer { outcome, pause: Duration::ZERO };
         let Some(address) = self.keys.0.get(&target.name) else {
             let command = format!("not connected: `storectl notify connect {}`", target.name);
@@ -92,30 +109,23 @@ impl Messengers for Targets {
             Err(error) => answer(Outcome::Failed(error.to_string())),
         }
     }
-}
 
-impl Targets {
     fn understand(&self, kind: TargetKind, response: &Response<impl AsRef<[u8]>>) -> Answer {
         let status = response.status();
-        let text = String::from_utf8_lossy(response.body().as_ref()).trim().to_owned();
-        let text = if text.is_empty() {
-            format!("HTTP {}", status.as_u16())
-        } else {
-            format!("HTTP {}: {text}", status.as_u16())
-        };
+        let code = format!("HTTP {}", status.as_u16());
+        let body = String::from_utf8_lossy(response.body().as_ref());
+        let text = if body.trim().is_empty() { code.clone() } else { format!("{code}: {}", body.trim()) };
         let pause = match kind {
             TargetKind::Discord => discord::pause(response.headers()).max(self.between),
             TargetKind::Webhook => Duration::ZERO,
         };
         let outcome = match status {
-            _ if status.is_success() => Outcome::Taken(format!("HTTP {}", status.as_u16())),
+            _ if status.is_success() => Outcome::Taken(code),
             StatusCode::TOO_MANY_REQUESTS => Outcome::Paused(seconds(response.headers(), RETRY_AFTER), text),
             StatusCode::BAD_REQUEST | StatusCode::PAYLOAD_TOO_LARGE | StatusCode::UNPROCESSABLE_ENTITY => {
                 Outcome::Refused(text)
             }
-            _ if status.is_redirection() => {
-                Outcome::Failed(format!("HTTP {}: a redirect, which is not followed", status.as_u16()))
-            }
+            _ if status.is_redirection() => Outcome::Failed(format!("{code}: a redirect, which is not followed")),
             _ => Outcome::Failed(text),
         };
         Answer { outcome, pause }

@@ -1,10 +1,10 @@
 //! Messages to an address of the owner's own, by Standard Webhooks: one notice each, with the notice's id (rules.md, "Notices").
 //! The form has a version of its own: fields are added to it and never renamed or removed.
 
-use crate::model::{About, Money, Notice, NoticeCommand, NoticeGoal, NoticeLine, NoticeOrder, NoticeSubscription};
+use super::Message;
+use crate::model::{About, Money, Notice, NoticeLine, NoticeOrder};
 use crate::money::{CurrencyFormat, iso_8601};
 use crate::rules::notice::word;
-use crate::shop::notices::Message;
 use serde_json::{Value, json};
 
 /// The version of the form.
@@ -28,15 +28,15 @@ fn envelope(kind: &str, at: i64, data: &Value) -> String {
 fn data(about: &About) -> Value {
     match about {
         About::Order(order) => of_order(order),
-        About::Subscription(NoticeSubscription { order, player, item, name, until }) => {
+        About::Subscription { order, player, item, name, until } => {
             json!({ "order": order, "player": player, "item": item, "name": name, "until": iso_8601(*until) })
         }
         About::Item { id, name } => json!({ "item": id, "name": name }),
-        About::Goal(NoticeGoal { id, name, sum, currency, digits, times }) => {
+        About::Goal { id, name, sum, currency, digits, times } => {
             let sum = amount(*sum, *digits);
             json!({ "goal": id, "name": name, "sum": sum, "currency": currency, "times": times })
         }
-        About::Command(NoticeCommand { id, order, server, server_name, text, answer }) => json!({
+        About::Command { id, order, server, server_name, text, answer } => json!({
             "command": id, "order": order, "server": server, "server_name": server_name, "text": text, "answer": answer,
         }),
         About::Server { id, name, silent_since } => {

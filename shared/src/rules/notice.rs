@@ -47,47 +47,22 @@ pub fn id(parts: &[&str]) -> String {
     format!("{}-{}", parts.first().copied().unwrap_or_default(), &hash[..40])
 }
 
-const OF_ORDER: &[&str] =
-    &["player", "items", "total", "order", "status", "method", "coupon", "referral", "gift_card", "tax"];
+const OF_ORDER: &str = "player items total order status method coupon referral gift_card tax";
 
 /// The words that the text of an event may have.
-pub const fn words(event: NoticeEvent) -> &'static [&'static str] {
-    match event {
-        NoticeEvent::Paid | NoticeEvent::FreeOrder | NoticeEvent::Renewed => OF_ORDER,
-        NoticeEvent::Refunded => &[
-            "player",
-            "items",
-            "total",
-            "order",
-            "status",
-            "method",
-            "coupon",
-            "referral",
-            "gift_card",
-            "tax",
-            "amount",
-            "refunded",
-        ],
-        NoticeEvent::Disputed => &[
-            "player",
-            "items",
-            "total",
-            "order",
-            "status",
-            "method",
-            "coupon",
-            "referral",
-            "gift_card",
-            "tax",
-            "dispute",
-        ],
-        NoticeEvent::Cancelled => &["player", "item", "order", "until"],
-        NoticeEvent::GaveUp | NoticeEvent::RefusedCommand => &["command", "server", "order", "answer"],
-        NoticeEvent::SoldOut => &["item", "id"],
-        NoticeEvent::Goal => &["goal", "sum", "times"],
-        NoticeEvent::SilentServer => &["server", "since"],
-        NoticeEvent::Daily => &["day", "report"],
-    }
+pub fn words(event: NoticeEvent) -> Vec<&'static str> {
+    let (of_order, own) = match event {
+        NoticeEvent::Paid | NoticeEvent::FreeOrder | NoticeEvent::Renewed => (OF_ORDER, ""),
+        NoticeEvent::Refunded => (OF_ORDER, "amount refunded"),
+        NoticeEvent::Disputed => (OF_ORDER, "dispute"),
+        NoticeEvent::Cancelled => ("", "player item order until"),
+        NoticeEvent::GaveUp | NoticeEvent::RefusedCommand => ("", "command server order answer"),
+        NoticeEvent::SoldOut => ("", "item id"),
+        NoticeEvent::Goal => ("", "goal sum times"),
+        NoticeEvent::SilentServer => ("", "server since"),
+        NoticeEvent::Daily => ("", "day report"),
+    };
+    of_order.split_whitespace().chain(own.split_whitespace()).collect()
 }
 
 /// The text of an event for which the store has none of its own.
@@ -191,42 +166,30 @@ pub fn fill(text: &str, notice: &Notice, escape: impl Fn(&str) -> String) -> Str
 
 /// The value of a word; `None` if the subject does not have it.
 fn value(word: &str, about: &About) -> Option<String> {
-    let at = |seconds: i64| format!("{} UTC", date_and_time(seconds));
-    let text = match (about, word) {
+    let at = |seconds: &i64| format!("{} UTC", date_and_time(*seconds));
+    Some(match (about, word) {
         (About::Order(order), _) => return of_order(word, order),
-        (About::Subscription(of), "player") => player(&of.player),
-        (About::Subscription(of), "item") => of.name.clone(),
-        (About::Subscription(of), "order") => of.order.to_string(),
-        (About::Subscription(of), "until") => at(of.until),
-        (About::Item { name, .. }, "item") | (About::Server { name, .. }, "server") => name.clone(),
+        (About::Subscription { player: name, .. }, "player") => player(name),
+        (About::Subscription { name, .. } | About::Item { name, .. }, "item")
+        | (About::Goal { name, .. }, "goal")
+        | (About::Server { name, .. } | About::Command { server_name: name, .. }, "server") => name.clone(),
+        (About::Subscription { order, .. } | About::Command { order, .. }, "order") => order.to_string(),
+        (About::Subscription { until, .. }, "until") => at(until),
         (About::Item { id, .. }, "id") => id.to_string(),
-        (About::Goal(goal), "goal") => goal.name.clone(),
-        (About::Goal(goal), "sum") => money(goal.sum, goal.digits, &goal.currency),
-        (About::Goal(goal), "times") => goal.times.to_string(),
-        (About::Command(command), "command") => command.text.clone(),
-        (About::Command(command), "server") => command.server_name.clone(),
-        (About::Command(command), "order") => command.order.to_string(),
-        (About::Command(command), "answer") => or(&command.answer, "no answer"),
-        (About::Server { silent_since, .. }, "since") => at(*silent_since),
+        (About::Goal { sum, digits, currency, .. }, "sum") => money(*sum, *digits, currency),
+        (About::Goal { times, .. }, "times") => times.to_string(),
+        (About::Command { text, .. }, "command") => text.clone(),
+        (About::Command { answer, .. }, "answer") => or(answer, "no answer"),
+        (About::Server { silent_since, .. }, "since") => at(silent_since),
         (About::Day(day), "day") => day.day.clone(),
         (About::Day(day), "report") => {
-            let lines = day.lines.iter().map(|line| match &line.look {
-                Some(look) => format!("{} (look: {look})", line.text),
-                None => line.text.clone(),
-            });
+            let look = |look: &String| format!(" (look: {look})");
+            let lines =
+                day.lines.iter().map(|line| line.text.clone() + &line.look.as_ref().map_or_else(String::new, look));
             lines.collect::<Vec<_>>().join("\n")
         }
-        (
-            About::Subscription(_)
-            | About::Item { .. }
-            | About::Goal(_)
-            | About::Command(_)
-            | About::Server { .. }
-            | About::Day(_),
-            _,
-        ) => return None,
-    };
-    Some(text)
+        _ => return None,
+    })
 }
 
 fn of_order(word: &str, order: &NoticeOrder) -> Option<String> {
@@ -283,86 +246,42 @@ fn or(text: &str, other: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{
-        DayLine, InternalId, NoticeCommand, NoticeDay, NoticeGoal, NoticeRefund, NoticeSubscription, ServerId,
-    };
-    use std::collections::BTreeMap;
+    use serde_json::json;
 
-    fn order() -> NoticeOrder {
-        let line = |name: &str, count, gift_to: Option<&str>| NoticeLine {
-            item: 7,
-            name: name.to_owned(),
-            count,
-            total: Money::from_minor(500),
-            virtual_total: Money::ZERO,
-            gift_to: gift_to.map(str::to_owned),
-        };
-        NoticeOrder {
-            id: InternalId::new("6f1d0a3c"),
-            status: "paid".to_owned(),
-            player: "Pebble".to_owned(),
-            lines: vec![line("Crate", 2, None), line("Knight", 1, Some("Oldemar"))],
-            currency: "EUR".to_owned(),
-            digits: 2,
-            total: Money::from_minor(1500),
-            virtual_total: Money::ZERO,
-            gift_card: Money::ZERO,
-            tax: Money::from_minor(100),
-            coupon: None,
-            referral: None,
-            method: Some("card".to_owned()),
-            refund: Some(NoticeRefund { amount: Money::from_minor(500), refunded: Money::from_minor(700) }),
-            dispute: Some("needs_response".to_owned()),
-        }
-    }
-
+    /// What an event is about, as it is stored.
     fn about(event: NoticeEvent) -> About {
-        let order_id = InternalId::new("6f1d0a3c");
-        match event {
+        let line = |name, count, gift_to: Option<&str>| json!({ "item": 7, "name": name, "count": count, "total": 500, "gift_to": gift_to });
+        let stored = match event {
             NoticeEvent::Paid
             | NoticeEvent::FreeOrder
             | NoticeEvent::Refunded
             | NoticeEvent::Disputed
-            | NoticeEvent::Renewed => About::Order(Box::new(order())),
-            NoticeEvent::Cancelled => About::Subscription(NoticeSubscription {
-                order: order_id,
-                player: String::new(),
-                item: 7,
-                name: "Crate".to_owned(),
-                until: 0,
-            }),
-            NoticeEvent::GaveUp | NoticeEvent::RefusedCommand => About::Command(NoticeCommand {
-                id: 3,
-                order: order_id,
-                server: ServerId::new(1),
-                server_name: "Survival".to_owned(),
-                text: "give Pebble stone".to_owned(),
-                answer: String::new(),
-            }),
-            NoticeEvent::SoldOut => About::Item { id: 7, name: "Crate".to_owned() },
-            NoticeEvent::Goal => About::Goal(NoticeGoal {
-                id: "1".to_owned(),
-                name: "Boots".to_owned(),
-                sum: Money::from_minor(10_000),
-                currency: "EUR".to_owned(),
-                digits: 2,
-                times: 1,
-            }),
-            NoticeEvent::SilentServer => {
-                About::Server { id: ServerId::new(1), name: "Survival".to_owned(), silent_since: 0 }
+            | NoticeEvent::Renewed => json!({ "order": {
+                "id": "6f1d0a3c", "status": "paid", "player": "Pebble", "currency": "EUR", "digits": 2, "total": 1_500, "tax": 100,
+                "lines": [line("Crate", 2, None), line("Knight", 1, Some("Oldemar"))], "method": "card",
+                "refund": { "amount": 500, "refunded": 700 }, "dispute": "needs_response",
+            } }),
+            NoticeEvent::Cancelled => {
+                json!({ "subscription": { "order": "6f1d0a3c", "player": "", "item": 7, "name": "Crate", "until": 0 } })
             }
-            NoticeEvent::Daily => About::Day(NoticeDay {
-                day: "2027-05-01".to_owned(),
-                lines: vec![DayLine { text: "0 wait.".to_owned(), look: None }],
-            }),
-        }
+            NoticeEvent::GaveUp | NoticeEvent::RefusedCommand => json!({ "command": {
+                "id": 3, "order": "6f1d0a3c", "server": 1, "server_name": "Survival", "text": "give Pebble stone", "answer": "",
+            } }),
+            NoticeEvent::SoldOut => json!({ "item": { "id": 7, "name": "Crate" } }),
+            NoticeEvent::Goal => {
+                json!({ "goal": { "id": "1", "name": "Boots", "sum": 10_000, "currency": "EUR", "digits": 2, "times": 1 } })
+            }
+            NoticeEvent::SilentServer => json!({ "server": { "id": 1, "name": "Survival", "silent_since": 0 } }),
+            NoticeEvent::Daily => json!({ "day": { "day": "2027-05-01", "lines": [{ "text": "0 wait." }] } }),
+        };
+        serde_json::from_value(stored).unwrap()
     }
 
     #[test]
     fn every_event_has_a_text_in_which_each_of_its_words_is_filled() {
         for (name, event) in EVENTS {
             assert_eq!((super::event(name), word(event)), (Some(event), name));
-            let notice = Notice { id: "x".to_owned(), event, at: 0, about: about(event), targets: BTreeMap::new() };
+            let notice = Notice::new(event, "x".to_owned(), 0, about(event));
             let all: String = words(event).iter().flat_map(|word| ["{", *word, "}|"]).collect();
             for text in [default_text(event), all.as_str()] {
                 assert_eq!(check(event, text), Ok(()), "{name}");
@@ -374,16 +293,11 @@ mod tests {
 
     #[test]
     fn a_text_is_filled_once_and_what_is_filled_in_is_escaped() {
-        let mut order = order();
-        order.player = "{total}".to_owned();
-        order.virtual_total = Money::from_minor(300);
-        let notice = Notice {
-            id: "x".to_owned(),
-            event: NoticeEvent::Refunded,
-            at: 0,
-            about: About::Order(Box::new(order)),
-            targets: BTreeMap::new(),
-        };
+        let mut about = about(NoticeEvent::Refunded);
+        if let About::Order(order) = &mut about {
+            (order.player, order.virtual_total) = ("{total}".to_owned(), Money::from_minor(300));
+        }
+        let notice = Notice::new(NoticeEvent::Refunded, "x".to_owned(), 0, about);
         for (text, filled) in [
             ("*{player}* {items}", "*({total})* (2 x Crate, Knight for Oldemar)"),
             ("{total} {amount} {refunded}", "(15.00 EUR and 3.00 of the virtual currency) (5.00 EUR) (7.00 EUR)"),

@@ -138,18 +138,11 @@ pub fn again(notice: &Notice, now: i64) -> Notice {
 mod tests {
     use super::*;
     use crate::model::{About, NoticeEvent, TargetKind};
-    use std::collections::BTreeMap;
 
     const AT: i64 = 1_800_000_000;
 
     fn target(name: &str, events: &[NoticeEvent]) -> NoticeTarget {
-        let (name, events, texts) = (name.to_owned(), events.to_vec(), BTreeMap::new());
-        NoticeTarget { name, kind: TargetKind::Webhook, events, texts }
-    }
-
-    fn notice() -> Notice {
-        let about = About::Item { id: 1, name: "Crate".to_owned() };
-        Notice { id: "sold_out-1".to_owned(), event: NoticeEvent::SoldOut, at: AT, about, targets: BTreeMap::new() }
+        NoticeTarget::new(name, TargetKind::Webhook, events)
     }
 
     /// The seconds after the notice at which a target that always answers so is tried.
@@ -180,7 +173,9 @@ mod tests {
     #[test]
     fn it_is_sent_when_every_target_has_it_and_waits_when_one_was_given_up() {
         let both = [target("a", &[NoticeEvent::SoldOut]), target("b", &[NoticeEvent::SoldOut, NoticeEvent::Paid])];
-        let (mut notice, failed) = (notice(), Outcome::Failed("HTTP 500: no\n\nluck".to_owned()));
+        let (about, failed) =
+            (About::Item { id: 1, name: String::new() }, Outcome::Failed("HTTP 500: no\n\nluck".to_owned()));
+        let mut notice = Notice::new(NoticeEvent::SoldOut, "sold_out-1".to_owned(), AT, about);
         assert_eq!(settle(&mut notice, &both, AT), Place::Due(AT));
         assert_eq!(settle(&mut notice, &[], AT), Place::Sent);
         notice.targets.insert("a".to_owned(), after(&Sending::default(), AT, &Outcome::Taken(String::new()), AT));

@@ -396,14 +396,10 @@ pub fn notice_due(due: i64, id: &str) -> Key {
     key(notices(), &format!("{}#{id}", second_text(due)))
 }
 
-/// A notice that every target knows, by the second at which it happened (since 1970 UTC).
-pub fn notice_sent(at: i64, id: &str) -> Key {
-    key(notices(), &format!("SENT#{}#{id}", second_text(at)))
-}
-
-/// A notice that is tried no more until the owner says so, by the second at which it happened (since 1970 UTC).
-pub fn notice_waiting(at: i64, id: &str) -> Key {
-    key(notices(), &format!("WAITING#{}#{id}", second_text(at)))
+/// A notice that every target knows (`SENT`), or that is tried no more until the owner says so (`WAITING`), by the second at which
+/// it happened (since 1970 UTC).
+pub fn notice_in(state: &str, at: i64, id: &str) -> Key {
+    key(notices(), &format!("{state}#{}#{id}", second_text(at)))
 }
 
 /// The notice that was written last of something that lasts, or comes again.

@@ -8,7 +8,7 @@ use shared::config::{NoticeAddress, NoticeKeys, SigningKey};
 use shared::model::{About, Notice, NoticeEvent, NoticeTarget, TargetKind};
 use shared::notify::{READ, Targets};
 use shared::shop::notices::{self, Sent, listed, put, resend, waiting};
-use shared::table::codec::Item;
+use shared::table::codec::{Item, encode_live};
 use shared::table::transaction::sent;
 use shared::table::{Db, connector, keys};
 use std::collections::{BTreeMap, BTreeSet};
@@ -28,8 +28,9 @@ struct World {
     targets: Vec<NoticeTarget>,
 }
 
-fn target(name: &str, kind: TargetKind) -> NoticeTarget {
-    NoticeTarget { name: name.to_owned(), kind, events: vec![NoticeEvent::SoldOut], texts: BTreeMap::new() }
+fn sold_out(id: usize, at: i64) -> Notice {
+    let about = About::Item { id: 1, name: format!("Crate n{id}.") };
+    Notice::new(NoticeEvent::SoldOut, format!("sold_out-{id}"), at, about)
 }
 
 fn key() -> SigningKey {
@@ -56,7 +57,7 @@ fn by_path(arrived: &Arrived, _: usize) -> Option<Reply> {
 impl World {
     async fn open(names: &[&str], rule: impl Fn(&Arrived, usize) -> Option<Reply> + Send + Sync + 'static) -> Self {
         let kind = |name: &str| if name.starts_with("api/") { TargetKind::Discord } else { TargetKind::Webhook };
-        let targets = names.iter().map(|name| target(name, kind(name))).collect();
+        let targets = names.iter().map(|name| NoticeTarget::new(name, kind(name), &[NoticeEvent::SoldOut])).collect();
         let (table, receiver) = (TestTable::empty().await, Receiver::start(rule).await);
         Self { table, clock: TestClock::new(), receiver, targets }
     }
@@ -75,9 +76,8 @@ impl World {
 
     async fn happen(&self, ids: impl IntoIterator<Item = usize>) {
         for id in ids {
-            let about = About::Item { id: 1, name: format!("Crate n{id}.") };
-            let write = put(NoticeEvent::SoldOut, format!("sold_out-{id}"), self.clock.seconds(), about).unwrap();
-            sent(&self.table.db, vec![write]).await.unwrap();
+            let Notice { id, event, at, about, .. } = sold_out(id, self.clock.seconds());
+            sent(&self.table.db, vec![put(event, id, at, about).unwrap()]).await.unwrap();
         }
     }
 
@@ -203,10 +203,8 @@ async fn a_thousand_sales_in_a_minute_are_few_messages_to_a_channel_and_none_is_
     let name = "api/webhooks/1/a";
     let world = World::open(&[name], rule).await;
     let rows = (0..1_000).map(|id| {
-        let (id, about) = (format!("sold_out-{id}"), About::Item { id: 1, name: format!("Crate n{id}.") });
-        let (key, targets) = (keys::notice_due(world.clock.seconds(), &id), BTreeMap::new());
-        let notice = Notice { id, event: NoticeEvent::SoldOut, at: world.clock.seconds(), about, targets };
-        shared::table::codec::encode_live(&key, &notice).unwrap()
+        let notice = sold_out(id, world.clock.seconds());
+        encode_live(&keys::notice_due(notice.at, &notice.id), &notice).unwrap()
     });
     world.table.write_all(rows.collect()).await;
     assert_eq!(world.run().await, Sent { due: 1_000, sent: 1_000, ..Sent::default() });
@@ -286,7 +284,7 @@ async fn a_name_that_is_erased_while_a_notice_is_sent_does_not_come_back() {
     // Right before the sender writes how far it is.
     let db = world.table.interrupted(1, move |db| {
         let (key, erased) = (row.key.clone(), erased.clone());
-        async move { tests::put(&db, shared::table::codec::encode_live(&key, &erased).unwrap()).await }
+        async move { tests::put(&db, encode_live(&key, &erased).unwrap()).await }
     });
     world.run_on(&db).await;
     world.seconds(60);

@@ -17,12 +17,7 @@ struct Told {
 impl Told {
     async fn open() -> Self {
         let bench = Bench::published().await;
-        let target = |name: &str, kind| NoticeTarget {
-            name: name.to_owned(),
-            kind,
-            events: vec![NoticeEvent::SoldOut],
-            texts: BTreeMap::new(),
-        };
+        let target = |name, kind| NoticeTarget::new(name, kind, &[NoticeEvent::SoldOut]);
         let targets = vec![target("own", TargetKind::Webhook), target("sales", TargetKind::Discord)];
         tests::configure(&bench.db, |config| config.notify = targets).await;
         let answer = |one: &Arrived, _| Some((if one.path.contains("gone") { 404 } else { 204 }, "", String::new()));
@@ -98,7 +93,7 @@ async fn what_waits_is_listed_with_its_answer_and_sent_again() {
         let about = About::Item { id: 201, name: "A crate".to_owned() };
         let targets = BTreeMap::from([("own".to_owned(), failed), ("sales".to_owned(), sent)]);
         let notice = Notice { id: id.to_owned(), event: NoticeEvent::SoldOut, at: now, about, targets };
-        told.bench.put(&keys::notice_waiting(now, id), &notice).await;
+        told.bench.put(&keys::notice_in("WAITING", now, id), &notice).await;
     }
     let listed = told.run(&["list", "--waiting"]).await.unwrap();
     assert_eq!(listed["notices"][1]["targets"]["own"]["answer"], "HTTP 404");

@@ -7,7 +7,7 @@ mod run;
 pub(in crate::shop) use daily::tell_daily;
 pub(in crate::shop) use rows::change_about;
 pub use rows::{MOST_LISTED, NoticeRow, listed, resend, waiting};
-pub use run::{Answer, Message, Messengers, Sent, run};
+pub use run::{Sent, run};
 
 pub(in crate::shop) mod of_commands;
 pub(in crate::shop) mod of_orders;
@@ -19,7 +19,6 @@ use crate::table::codec::encode_live;
 use crate::table::keys;
 use crate::table::transaction::Write;
 use serde::Serialize;
-use std::collections::BTreeMap;
 
 /// Whether one of the targets is told of an event.
 pub fn tells(targets: &[NoticeTarget], event: NoticeEvent) -> bool {
@@ -29,8 +28,7 @@ pub fn tells(targets: &[NoticeTarget], event: NoticeEvent) -> bool {
 /// The write of a notice, for the transaction of what it tells of. It is sent in the next minute.
 pub fn put(event: NoticeEvent, id: String, at: i64, about: About) -> Result<Write, StoreError> {
     let key = keys::notice_due(at, &id);
-    let notice = Notice { id, event, at, about, targets: BTreeMap::new() };
-    Ok(Write::put(key.clone(), encode_live(&key, &notice)?))
+    Ok(Write::put(key.clone(), encode_live(&key, &Notice::new(event, id, at, about))?))
 }
 
 /// The writes of a notice of something that lasts, on the condition that it is not the last one that was written of `what`.

@@ -3,7 +3,7 @@
 
 use super::{put, put_once, tells};
 use crate::clock::Clock;
-use crate::model::{About, Command, CommandState, NoticeCommand, NoticeEvent, Server, StoreConfig};
+use crate::model::{About, Command, CommandState, NoticeEvent, Server, StoreConfig};
 use crate::rules::notice::id;
 use crate::shop::delivery::commands::{self, Queued};
 use crate::shop::delivery::leases::Lease;
@@ -64,7 +64,7 @@ fn of_command(queued: &Queued, event: NoticeEvent, server: &Server, now: i64) ->
     let Command { id: number, version, order, text, output, .. } = &queued.command;
     let word = if event == NoticeEvent::GaveUp { "gave_up" } else { "refused" };
     let shown = |text: &str| text.chars().take(SHOWN).collect();
-    let about = NoticeCommand {
+    let about = About::Command {
         id: number.get().into(),
         order: order.clone(),
         server: server.id,
@@ -73,7 +73,7 @@ fn of_command(queued: &Queued, event: NoticeEvent, server: &Server, now: i64) ->
         answer: output.as_deref().map(shown).unwrap_or_default(),
     };
     let id = id(&[word, &format!("{:012}", number.get()), &version.to_string()]);
-    Ok(vec![commands::set_told(&queued.key), put(event, id, now, About::Command(about))?])
+    Ok(vec![commands::set_told(&queued.key), put(event, id, now, about)?])
 }
 
 /// A server that never polled is not silent: it is not connected yet.

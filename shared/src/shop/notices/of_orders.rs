@@ -3,8 +3,8 @@
 
 use super::{put, tells};
 use crate::model::{
-    About, Money, NoticeEvent, NoticeLine, NoticeOrder, NoticeRefund, NoticeSubscription, NoticeTarget, Order,
-    OrderLine, OrderStatus, StoreConfig, Subscription, SubscriptionStatus, User,
+    About, Money, NoticeEvent, NoticeLine, NoticeOrder, NoticeRefund, NoticeTarget, Order, OrderLine, OrderStatus,
+    StoreConfig, Subscription, SubscriptionStatus, User,
 };
 use crate::rules::dispute::{is_over, is_taken_back, takes_back};
 use crate::rules::notice::id;
@@ -214,7 +214,7 @@ pub(in crate::shop) fn cancelled(
     if !tells(&config.notify, NoticeEvent::Cancelled) {
         return Ok(None);
     }
-    let about = NoticeSubscription {
+    let about = About::Subscription {
         order: after.first.clone(),
         player: user.map(|user| user.username.clone()).unwrap_or_default(),
         item: after.item.get(),
@@ -222,5 +222,5 @@ pub(in crate::shop) fn cancelled(
         until: access_until(after),
     };
     let id = id(&["cancelled", &after.id, &before.version.wrapping_add(1).to_string()]);
-    put(NoticeEvent::Cancelled, id, now, About::Subscription(about)).map(Some)
+    put(NoticeEvent::Cancelled, id, now, about).map(Some)
 }

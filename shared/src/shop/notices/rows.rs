@@ -90,8 +90,8 @@ pub(super) async fn move_to(
     let (key, expires) = match place {
         // Later than before, so that it is another key.
         Place::Due(due) => (keys::notice_due(due.max(row.due().map_or(0, |due| due + 1)), id), None),
-        Place::Waiting => (keys::notice_waiting(at, id), None),
-        Place::Sent => (keys::notice_sent(at, id), Some(now.saturating_add(KEPT))),
+        Place::Waiting => (keys::notice_in("WAITING", at, id), None),
+        Place::Sent => (keys::notice_in("SENT", at, id), Some(now.saturating_add(KEPT))),
     };
     let mut item = encode_live(&key, notice)?;
     item.extend(expires.map(|second| number(keys::TTL, second)));

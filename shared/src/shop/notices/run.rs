@@ -6,7 +6,8 @@
 use super::rows::{self, NoticeRow};
 use crate::clock::Clock;
 use crate::deadline::Stop;
-use crate::model::{Notice, NoticeTarget, Sending, TargetKind};
+use crate::model::{Notice, NoticeTarget, TargetKind};
+use crate::notify::{Answer, Message, Targets};
 use crate::rules::sending::{self, GIVES_UP, Outcome};
 use crate::table::{Db, StoreError};
 use futures_util::future::join_all;
@@ -24,33 +25,6 @@ const AT_ONCE: usize = 8;
 const WAITS: i64 = 5;
 /// When a notice is looked at again for which there was no time, in seconds.
 const LATER: i64 = 60;
-
-/// What is sent at once to a target.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Message {
-    /// How many notices are in it.
-    pub count: usize,
-    /// The same whenever it is sent.
-    pub id: String,
-    pub body: String,
-}
-
-/// How a target took a message.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Answer {
-    pub outcome: Outcome,
-    /// No other message is sent to it before this time has passed.
-    pub pause: Duration,
-}
-
-/// What brings messages to targets.
-pub trait Messengers: Sync {
-    /// A message with the first of these notices, at least one.
-    fn message(&self, target: &NoticeTarget, notices: &[&Notice]) -> Message;
-
-    /// Sends a message, within a time that is limited.
-    fn send(&self, target: &NoticeTarget, message: &Message) -> impl Future<Output = Answer> + Send;
-}
 
 /// The result of a run, in notices and targets: a notice for two targets counts twice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, schemars::JsonSchema)]
@@ -72,10 +46,10 @@ struct Entry {
     open: usize,
 }
 
-struct Run<'a, M> {
+struct Run<'a> {
     db: &'a Db,
     clock: &'a dyn Clock,
-    messengers: &'a M,
+    sender: &'a Targets,
     targets: &'a [NoticeTarget],
     entries: Mutex<Vec<Entry>>,
     tally: Mutex<Sent>,
@@ -85,10 +59,10 @@ struct Run<'a, M> {
 }
 
 /// Sends what is due to targets. Begins nothing new after `time`.
-pub async fn run<M: Messengers>(
+pub async fn run(
     db: &Db,
     clock: &dyn Clock,
-    messengers: &M,
+    sender: &Targets,
     targets: &[NoticeTarget],
     time: Duration,
 ) -> Result<Sent, StoreError> {
@@ -99,7 +73,7 @@ pub async fn run<M: Messengers>(
     let run = Run {
         db,
         clock,
-        messengers,
+        sender,
         targets,
         entries: Mutex::new(entries.collect()),
         tally: Mutex::default(),
@@ -143,7 +117,7 @@ enum State {
     Failing(String),
 }
 
-impl<M: Messengers> Run<'_, M> {
+impl Run<'_> {
     /// The notices that a target has to be sent.
     fn queue(&self, target: &NoticeTarget, now: i64) -> VecDeque<usize> {
         let mut entries = locked(&self.entries);
@@ -202,7 +176,7 @@ impl<M: Messengers> Run<'_, M> {
         // What was refused may have been so for a reason of its own, and keeps nothing else from being sent.
         let most = if is_alone(first) { 1 } else { queue.iter().take_while(|place| !is_alone(place)).count() };
         let notices: Vec<&Notice> = queue.iter().take(most).map(|place| &entries[*place].notice).collect();
-        let message = self.messengers.message(target, &notices);
+        let message = self.sender.message(target, &notices);
         let count = message.count.clamp(1, most);
         Some((message, queue.drain(..count).collect()))
     }
@@ -210,7 +184,7 @@ impl<M: Messengers> Run<'_, M> {
     /// Sends a message, again after a short time if the target asks for it.
     async fn answer(&self, target: &NoticeTarget, message: &Message) -> Answer {
         loop {
-            let answer = self.messengers.send(target, message).await;
+            let answer = self.sender.send(target, message).await;
             match answer.outcome {
                 Outcome::Paused(Some(seconds), _) if (0..=WAITS).contains(&seconds) => {
                     let wait = Duration::from_secs(u64::try_from(seconds.max(1)).unwrap_or(1));
@@ -226,29 +200,20 @@ impl<M: Messengers> Run<'_, M> {
 
     /// Notes what an answer means for the other notices of the target.
     async fn note(&self, target: &NoticeTarget, state: &Mutex<State>, outcome: &Outcome) {
-        let pause = {
-            let mut state = locked(state);
-            match (outcome, &mut *state) {
-                (Outcome::Paused(asked, answer), _) => {
-                    let until = self.clock.seconds().saturating_add(sending::pause(*asked));
-                    *state = State::Paused(until, answer.clone());
-                    Some(until)
-                }
-                (Outcome::Failed(answer), State::Working { failures }) => {
-                    *failures += 1;
-                    if *failures >= GIVES_UP {
-                        *state = State::Failing(answer.clone());
-                    }
-                    None
-                }
-                (Outcome::Taken(_) | Outcome::Refused(_), State::Working { failures }) => {
-                    *failures = 0;
-                    None
-                }
-                (_, State::Paused(..) | State::Failing(_)) => None,
+        let before = locked(state).clone();
+        let after = match (outcome, before) {
+            (Outcome::Paused(asked, answer), _) => {
+                State::Paused(self.clock.seconds().saturating_add(sending::pause(*asked)), answer.clone())
             }
+            (Outcome::Failed(answer), State::Working { failures }) if failures + 1 >= GIVES_UP => {
+                State::Failing(answer.clone())
+            }
+            (Outcome::Failed(_), State::Working { failures }) => State::Working { failures: failures + 1 },
+            (Outcome::Taken(_) | Outcome::Refused(_), State::Working { .. }) => State::Working { failures: 0 },
+            (_, before) => before,
         };
-        if let Some(until) = pause
+        locked(state).clone_from(&after);
+        if let (Outcome::Paused(..), State::Paused(until, _)) = (outcome, after)
             && let Err(error) = rows::pause(self.db, &target.name, until).await
         {
             tracing::warn!(target = target.name, %error, "the pause of a target was not noted");
@@ -257,28 +222,24 @@ impl<M: Messengers> Run<'_, M> {
 
     /// Ends this run's work on a notice that the target was not sent.
     async fn leave(&self, place: usize, target: &NoticeTarget, state: &State) {
-        let now = self.clock.seconds();
-        let failed;
-        let outcome = match state {
+        match state {
             State::Failing(answer) => {
-                failed = Outcome::Failed(format!("not tried, others failed: {answer}"));
-                Some(&failed)
+                let failed = Outcome::Failed(format!("not tried, others failed: {answer}"));
+                return self.done(place, Some((target, &failed))).await;
             }
             State::Paused(until, why) => {
                 locked(&self.tally).failed += 1;
                 self.postpone(place, target, *until, why);
-                None
             }
             State::Working { .. } => {
                 locked(&self.tally).left += 1;
                 // If more is due than is read, what nobody had time for must not keep the rest from being read.
                 if self.is_full {
-                    self.postpone(place, target, now.saturating_add(LATER), "there was no time");
+                    self.postpone(place, target, self.clock.seconds().saturating_add(LATER), "there was no time");
                 }
-                None
             }
-        };
-        self.done(place, outcome.map(|outcome| (target, outcome))).await;
+        }
+        self.done(place, None).await;
     }
 
     fn postpone(&self, place: usize, target: &NoticeTarget, until: i64, why: &str) {
@@ -296,7 +257,7 @@ impl<M: Messengers> Run<'_, M> {
             let entry = &mut entries[place];
             if let Some((target, outcome)) = outcome {
                 let before = entry.notice.targets.get(&target.name).cloned().unwrap_or_default();
-                let after: Sending = sending::after(&before, entry.notice.at, outcome, now);
+                let after = sending::after(&before, entry.notice.at, outcome, now);
                 entry.notice.targets.insert(target.name.clone(), after);
                 let mut tally = locked(&self.tally);
                 match outcome {

@@ -4,7 +4,7 @@ use super::{STATISTICS_TURNS, VersionedDonations};
 use crate::clock::Clock;
 use crate::model::{
     About, ActiveVersion, Command, CommandEvent, CommandId, CommandState, CommandTemplate, Delivery, Goal, InternalId,
-    ItemId, Money, NoticeEvent, NoticeGoal, Server, ServerId, Settings,
+    ItemId, Money, NoticeEvent, Server, Settings,
 };
 use crate::rules::command_text::{CommandText, Placeholder};
 use crate::rules::goals::{next, reached};
@@ -54,7 +54,7 @@ impl Telling<'_> {
             |sums: &BTreeMap<String, Money>, goal: &Goal| sums.get(&goal.id.to_string()).copied().unwrap_or_default();
         let due = |goal| Some((goal, next(goal, of(sums, goal), of(told, goal))?));
         let Some((goal, (sum, times))) = self.settings.goals.iter().find_map(due) else { return Ok(false) };
-        let has_notice = self.active.config.notify.iter().any(|target| target.events.contains(&NoticeEvent::Goal));
+        let has_notice = notices::tells(&self.active.config.notify, NoticeEvent::Goal);
         if goal.commands.is_empty() && !has_notice {
             // Nobody is told: what is reached by now needs no turn of its own.
             let all = reached(goal, of(sums, goal));
@@ -65,7 +65,7 @@ impl Telling<'_> {
         let now = self.clock.seconds();
         let mut writes = self.commands(goal, times, now).await?;
         if has_notice {
-            let about = NoticeGoal {
+            let about = About::Goal {
                 id: goal.id.to_string(),
                 name: goal.name.clone(),
                 sum,
@@ -74,7 +74,7 @@ impl Telling<'_> {
                 times,
             };
             let id = format!("goal-{}-{}", goal.id, sum.minor());
-            writes.push(notices::put(NoticeEvent::Goal, id, now, About::Goal(about))?);
+            writes.push(notices::put(NoticeEvent::Goal, id, now, about)?);
         }
         shown.donations.reached.insert(goal.id.to_string(), sum);
         writes.push(shown.write()?);
@@ -85,11 +85,10 @@ impl Telling<'_> {
     /// The writes of the goal's commands.
     async fn commands(&self, goal: &Goal, times: u64, now: i64) -> Result<Vec<Write>, StoreError> {
         let servers = &self.active.config.delivery.servers;
-        let is_on = |template: &CommandTemplate, server: ServerId| {
-            template.servers.is_empty() || template.servers.contains(&server)
+        let is_on = |(template, server): &(&CommandTemplate, &Server)| {
+            template.servers.is_empty() || template.servers.contains(&server.id)
         };
-        let on_each =
-            |template| servers.iter().filter(move |server| is_on(template, server.id)).map(move |it| (template, it));
+        let on_each = |template| servers.iter().map(move |server| (template, server)).filter(is_on);
         let all: Vec<(&CommandTemplate, &Server)> = goal.commands.iter().flat_map(on_each).collect();
         if all.is_empty() {
             return Ok(Vec::new());
@@ -116,15 +115,8 @@ impl Telling<'_> {
         let value = |placeholder| match placeholder {
             Placeholder::Server => server.name.as_str(),
             Placeholder::Currency => currency,
-            // Publishing refuses them.
-            Placeholder::Player
-            | Placeholder::Buyer
-            | Placeholder::Item
-            | Placeholder::Count
-            | Placeholder::Price
-            | Placeholder::Order
-            | Placeholder::ChatId
-            | Placeholder::Variable(_) => "",
+            // Publishing refuses the others.
+            _ => "",
         };
         let text = CommandText::parse(&template.run).map_or_else(|_| template.run.clone(), |text| text.fill(value));
         let due = now.saturating_add(i64::from(template.delay));

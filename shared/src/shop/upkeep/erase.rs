@@ -144,15 +144,15 @@ fn without_names(about: &mut About, names: &BTreeSet<String>) {
                 line.gift_to.take_if(|name| is_named(name));
             }
         }
-        About::Subscription(subscription) => clear(&mut subscription.player),
-        About::Command(command) => {
-            for text in [&mut command.text, &mut command.answer] {
+        About::Subscription { player, .. } => clear(player),
+        About::Command { text, answer, .. } => {
+            for text in [text, answer] {
                 if names.iter().any(|name| has_name(&text.to_lowercase(), name)) {
                     text.clear();
                 }
             }
         }
-        About::Item { .. } | About::Goal(_) | About::Server { .. } | About::Day(_) => {}
+        About::Item { .. } | About::Goal { .. } | About::Server { .. } | About::Day(_) => {}
     }
 }
 

@@ -1,18 +1,16 @@
 //! Reports: over any history the sums are what the provider's own list and the owner's own hand add up to, to the minor unit, however
 //! they are split; and what the provider has and the store has not is told apart.
 
+use crate::notices::{tell_of, told};
 use crate::shop::{BALANCE, PLAIN, Shop, VIRTUAL, money, paid};
 use proptest::prelude::*;
 use serde_json::Value;
-use shared::model::{
-    About, InternalId, LineId, Money, Notice, NoticeEvent, NoticeTarget, OrderStatus, StoreZone, TargetKind, TaxMode,
-};
+use shared::model::{About, InternalId, LineId, Money, Notice, NoticeEvent, OrderStatus, StoreZone, TaxMode};
 use shared::rules::report::{By, DifferenceKind, Names, Report, Sums, seconds_of_day};
 use shared::shop::orders::NewOrder;
 use shared::shop::payments::Desk;
 use shared::shop::report::{Listed, listed, read};
 use shared::table::keys;
-use std::collections::BTreeMap;
 use std::ops::Range;
 use std::time::Duration;
 use stripe_stand_in::Action;
@@ -268,23 +266,14 @@ async fn a_list_that_is_long_or_interrupted_is_complete_in_the_end() {
 async fn the_day_before_is_told_once() {
     let shop = open().await;
     let zone = StoreZone { name: "Europe/Berlin".to_owned(), offsets: vec![(0, 7_200)] };
-    tests::configure(&shop.db, |config| {
-        let (name, kind, events) = ("owner".to_owned(), TargetKind::Webhook, vec![NoticeEvent::Daily]);
-        config.notify = vec![NoticeTarget { name, kind, events, texts: BTreeMap::new() }];
-        config.zone = zone.clone();
-    })
-    .await;
+    tell_of(&shop.db, &[NoticeEvent::Daily]).await;
+    tests::configure(&shop.db, |config| config.zone = zone.clone()).await;
     shop.list().await;
     shop.buy(1, &[(PLAIN, 5)], None).await;
     let days = zone.days();
     let day = days.number(shop.now());
     let end = seconds_of_day(&days, day).end;
-    let told = async || {
-        let rows = shop.db.query(&keys::notices()).await.unwrap();
-        let notices = rows.into_iter().map(|row| row.live_found::<Notice>().unwrap());
-        notices.map(|notice| (notice.id, notice.about)).collect::<Vec<_>>()
-    };
-    assert_eq!(told().await, []);
+    assert_eq!(told(&shop.db).await, []);
     shop.clock.advance(Duration::from_secs(u64::try_from(end - shop.now()).unwrap()));
     for nth in 1..6 {
         let killed = shop.killed_at_transaction(nth, nth % 2 == 0);
@@ -293,8 +282,8 @@ async fn the_day_before_is_told_once() {
         shop.sweep().await;
         shop.sweep().await;
     }
-    let told = told().await;
-    let [(name, About::Day(about))] = &told[..] else { panic!("{told:?}") };
+    let told = told(&shop.db).await;
+    let [Notice { id: name, about: About::Day(about), .. }] = &told[..] else { panic!("{told:?}") };
     assert_eq!(name, &format!("daily-{}", about.day));
     let said: Vec<_> = about.lines.iter().map(|line| (line.text.as_str(), line.look.is_none())).collect();
     assert_eq!(said, [("Yesterday 1 order, 5.00 .", true), ("The provider says the same.", true)]);

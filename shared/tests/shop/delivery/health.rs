@@ -115,7 +115,7 @@ async fn the_owner_is_told_once_of_what_was_refused_or_given_up_whatever_cannot_
     let of_commands: Vec<_> = all
         .iter()
         .filter_map(|notice| match &notice.about {
-            About::Command(command) => Some((notice.event, command.text.as_str(), command.answer.as_str())),
+            About::Command { text, answer, .. } => Some((notice.event, text.as_str(), answer.as_str())),
             _ => None,
         })
         .collect();

@@ -1,17 +1,15 @@
 //! Goals: whatever is bought and refunded, and wherever a sweep is killed, each is told of as often as it was reached, and its
 //! commands and notices are there once for each time.
 
+use crate::notices::{ids, tell_of};
 use crate::shop::{Instance, PLAIN, Shop, id, money, paid};
 use crate::sums::shown;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
-use shared::model::{
-    CommandTemplate, Goal, ItemId, Notice, NoticeEvent, NoticeTarget, OrderStatus, Server, ServerId, Settings,
-    TargetKind,
-};
+use shared::model::{CommandTemplate, Goal, ItemId, NoticeEvent, OrderStatus, Server, ServerId, Settings};
 use shared::shop::delivery::{Filter, matching};
 use shared::shop::statistics::{catch_up, tell_reached};
-use shared::table::codec::{self, Row};
+use shared::table::codec;
 use shared::table::keys;
 use shared::table::published::read_active_version;
 use std::collections::BTreeMap;
@@ -70,14 +68,8 @@ impl Model {
     async fn open() -> Self {
         let shop = Shop::open().await;
         let servers = [1, 2].map(|id| Server { id: ServerId::new(id), name: format!("S{id}") });
-        let told = NoticeTarget {
-            name: "all".to_owned(),
-            kind: TargetKind::Webhook,
-            events: vec![NoticeEvent::Goal],
-            texts: BTreeMap::new(),
-        };
-        tests::configure(&shop.db, |config| (config.delivery.servers, config.notify) = (servers.into(), vec![told]))
-            .await;
+        tests::configure(&shop.db, |config| config.delivery.servers = servers.into()).await;
+        tell_of(&shop.db, &[NoticeEvent::Goal]).await;
         let version = read_active_version(&shop.db).await.unwrap().unwrap().version;
         let settings = Settings { goals: goals(), ..Settings::default() };
         shop.write_item(codec::encode_published(&keys::settings(&version), &settings).unwrap()).await;
@@ -169,8 +161,7 @@ impl Model {
         }
         commands.sort();
         assert_eq!(ran, commands);
-        let rows = self.shop.db.query(&keys::notices()).await.unwrap();
-        let mut told: Vec<String> = rows.into_iter().map(|row: Row| row.live_found::<Notice>().unwrap().id).collect();
+        let mut told = ids(&self.shop.db, NoticeEvent::Goal).await;
         told.sort();
         notices.sort();
         assert_eq!(told, notices);
