@@ -10,7 +10,6 @@ use shared::rules::notice::word;
 use shared::rules::sending::Outcome as Taken;
 use shared::shop::notices::{self, MOST_LISTED, NoticeRow};
 use shared::table::connector;
-use std::io::IsTerminal as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -30,16 +29,30 @@ pub enum NotifyCommand {
     #[command(after_help = "Examples:\n  storectl notify list --stack storefront\n  \
                             storectl notify list --waiting --json --stack storefront\n\n\
                             What waits was tried for a day and is not tried again by itself: see `storectl notify resend`.")]
-    List(ListNotices),
+    List {
+        /// Only what is not tried again by itself.
+        #[arg(long)]
+        waiting: bool,
+    },
     /// Send notices again that wait, or one at once.
     #[command(after_help = "Examples:\n  storectl notify resend paid-6f1d0a3c --stack storefront\n  \
                             storectl notify resend --all --stack storefront\n\n\
                             They are sent in the next minute, to the targets that do not have them, with the same ids, and \
                             are tried for another day.")]
-    Resend(ResendNotices),
+    Resend {
+        /// Id of a notice, as `notify list` shows it.
+        #[arg(required_unless_present = "all")]
+        id: Option<String>,
+        /// All that wait.
+        #[arg(long, conflicts_with = "id")]
+        all: bool,
+    },
     /// Send a message to a target now that says that it is a test.
     #[command(after_help = "Example:\n  storectl notify test sales --stack storefront")]
-    Test(TestTarget),
+    Test {
+        /// The target's name in store.yaml.
+        name: String,
+    },
 }
 
 #[derive(Debug, Clone, Args)]
@@ -57,36 +70,13 @@ pub struct ConnectTarget {
     pub drop_old: bool,
 }
 
-#[derive(Debug, Clone, Args)]
-pub struct ListNotices {
-    /// Only what is not tried again by itself.
-    #[arg(long)]
-    pub waiting: bool,
-}
-
-#[derive(Debug, Clone, Args)]
-pub struct ResendNotices {
-    /// Id of a notice, as `notify list` shows it.
-    #[arg(required_unless_present = "all")]
-    pub id: Option<String>,
-    /// All that wait.
-    #[arg(long, conflicts_with = "id")]
-    pub all: bool,
-}
-
-#[derive(Debug, Clone, Args)]
-pub struct TestTarget {
-    /// The target's name in store.yaml.
-    pub name: String,
-}
-
 impl NotifyCommand {
     pub async fn run(&self, at: &Deployment, console: &Console) -> Outcome {
         match self {
             Self::Connect(options) => connect(at, console, options).await,
-            Self::List(options) => list(at, options).await,
-            Self::Resend(options) => resend(at, options).await,
-            Self::Test(options) => test(at, options).await,
+            Self::List { waiting } => list(at, *waiting).await,
+            Self::Resend { id, .. } => resend(at, id.as_deref()).await,
+            Self::Test { name } => test(at, name).await,
         }
     }
 }
@@ -183,17 +173,9 @@ fn new_key() -> Result<SigningKey> {
 
 /// The address, as it is asked for or read.
 fn address(console: &Console, options: &ConnectTarget) -> Result<String> {
-    let text = match console.secret("Address (it is not shown)") {
-        Some(typed) if options.url_file.is_none() => typed,
-        None if options.url_file.is_none() && std::io::stdin().is_terminal() => {
-            return Err(Failure::new(
-                Exit::Usage,
-                "The address is missing.",
-                "Add --url-file FILE, or pipe the address.",
-            ));
-        }
-        _ => secret(options.url_file.as_deref(), LONGEST_URL + 2, "--url-file")?,
-    };
+    let typed = if options.url_file.is_none() { console.secret("Address (it is not shown)") } else { None };
+    let read = || secret(options.url_file.as_deref(), LONGEST_URL + 2, "--url-file");
+    let text = typed.map_or_else(read, Ok)?;
     let url = text.trim().to_owned();
     if url.is_empty() || url.len() as u64 > LONGEST_URL || !url.bytes().all(|byte| byte.is_ascii_graphic()) {
         let what = format!("The address must be one word of 1 to {LONGEST_URL} ASCII characters.");
@@ -211,22 +193,29 @@ pub async fn not_connected(at: &Deployment, targets: &[NoticeTarget]) -> Result<
     Ok(targets.iter().map(|target| target.name.clone()).filter(|name| !keys.0.contains_key(name)).collect())
 }
 
-async fn list(at: &Deployment, options: &ListNotices) -> Outcome {
+async fn list(at: &Deployment, only_waiting: bool) -> Outcome {
     let targets = at.published().await?.config.notify;
     let keys = at.notices.read().await?;
     let found =
-        if options.waiting { notices::waiting(&at.db, MOST_LISTED).await? } else { notices::listed(&at.db).await? };
-    let mut text = Vec::new();
-    let shown: Vec<_> = targets.iter().map(|target| shown_target(target, &keys)).collect();
-    if !options.waiting {
-        let row = |target: &NoticeTarget| {
-            let events: Vec<&str> = target.events.iter().map(|event| word(*event)).collect();
-            [target.name.clone(), kind(target.kind).to_owned(), state(target, &keys).to_owned(), events.join(", ")]
+        if only_waiting { notices::waiting(&at.db, MOST_LISTED).await? } else { notices::listed(&at.db).await? };
+    let (mut text, mut rows, mut shown) = (Vec::new(), Vec::new(), Vec::new());
+    for NoticeTarget { name, kind, events, .. } in &targets {
+        let events: Vec<&str> = events.iter().map(|event| word(*event)).collect();
+        let (kind, signing_keys) = (value(kind), keys.0.get(name).map(|address| address.keys.len()));
+        let state = match signing_keys {
+            None => "not connected",
+            Some(0 | 1) => "connected",
+            Some(_) => "connected, two signing keys",
         };
-        text.push(columns(["TARGET", "KIND", "", "EVENTS"], targets.iter().map(row)));
+        rows.push([name.as_str(), kind.as_str().unwrap_or_default(), state, &events.join(", ")].map(str::to_owned));
+        let (connected, signing_keys) = (signing_keys.is_some(), signing_keys.unwrap_or_default());
+        shown.push(facts! { name, kind, events, connected, signing_keys });
+    }
+    if !only_waiting {
+        text.push(columns(["TARGET", "KIND", "", "EVENTS"], rows));
     }
     if found.is_empty() {
-        text.push(if options.waiting { "No notice waits.".to_owned() } else { "Every notice is sent.".to_owned() });
+        text.push(if only_waiting { "No notice waits.".to_owned() } else { "Every notice is sent.".to_owned() });
     } else {
         text.push(columns(["NOTICE", "AT", "TARGET", "TRIED", "NEXT", "ANSWER"], found.iter().flat_map(unsent)));
     }
@@ -251,43 +240,21 @@ fn unsent(row: &NoticeRow) -> Vec<[String; 6]> {
     open.map(|(name, sending)| line(name, sending.attempts, next(sending), &sending.answer)).collect()
 }
 
-fn shown_target(target: &NoticeTarget, keys: &NoticeKeys) -> impl serde::Serialize + use<> {
-    let events: Vec<&str> = target.events.iter().map(|event| word(*event)).collect();
-    let address = keys.0.get(&target.name);
-    let (connected, signing_keys) = (address.is_some(), address.map_or(0, |address| address.keys.len()));
-    facts! { name: target.name.clone(), kind: target.kind, events, connected, signing_keys }
-}
-
-const fn kind(kind: TargetKind) -> &'static str {
-    match kind {
-        TargetKind::Discord => "discord",
-        TargetKind::Webhook => "webhook",
-    }
-}
-
-fn state(target: &NoticeTarget, keys: &NoticeKeys) -> &'static str {
-    match keys.0.get(&target.name).map(|address| address.keys.len()) {
-        None => "not connected",
-        Some(0 | 1) => "connected",
-        Some(_) => "connected, two signing keys",
-    }
-}
-
-async fn resend(at: &Deployment, options: &ResendNotices) -> Outcome {
+async fn resend(at: &Deployment, id: Option<&str>) -> Outcome {
     let now = at.clock.seconds();
-    let mut resent: Vec<String> = Vec::new();
-    let rows = match &options.id {
+    let mut resent: Vec<&str> = Vec::new();
+    let rows = match id {
         None => notices::waiting(&at.db, MOST_LISTED).await?,
-        Some(id) => notices::listed(&at.db).await?.into_iter().filter(|row| row.notice.id == *id).collect(),
+        Some(id) => notices::listed(&at.db).await?.into_iter().filter(|row| row.notice.id == id).collect(),
     };
-    if let (Some(id), true) = (&options.id, rows.is_empty()) {
+    if let (Some(id), true) = (id, rows.is_empty()) {
         let what = format!("There is no notice {id} that is not sent to all.");
         return Err(Failure::refused(what, "Look at `storectl notify list`."));
     }
     for row in &rows {
         // If it was not as it was read, it is being sent.
         if notices::resend(&at.db, row, now).await? {
-            resent.push(row.notice.id.clone());
+            resent.push(&row.notice.id);
         }
     }
     let more = rows.len() >= MOST_LISTED;
@@ -298,20 +265,19 @@ async fn resend(at: &Deployment, options: &ResendNotices) -> Outcome {
     Ok(Printed::new(text, &facts! { resent, more }))
 }
 
-async fn test(at: &Deployment, options: &TestTarget) -> Outcome {
-    let target = find(at, &options.name).await?;
+async fn test(at: &Deployment, name: &str) -> Outcome {
+    let target = find(at, name).await?;
     let client = outgoing::public::PublicClient::new(connector::roots(), CALL, READ);
     let client = client.with_this_machine(at.notices.allows_here);
     let targets = Targets::new(at.notices.read().await?, client, Arc::clone(&at.clock));
     let id = shared::random::id().map_or_else(|| "test".to_owned(), |id| format!("test-{id}"));
-    let (is_taken, answer) = match targets.test(&target, &id).await {
-        Taken::Taken(answer) => (true, answer),
-        Taken::Refused(answer) | Taken::Failed(answer) | Taken::Paused(_, answer) => (false, answer),
-    };
-    if !is_taken {
-        let next = "Correct the address (`storectl notify connect`), or look at the receiver; then test again.";
-        return Err(Failure::refused(format!("{} did not take the test: {answer}.", target.name), next));
+    match targets.test(&target, &id).await {
+        Taken::Taken(answer) => {
+            Ok(Printed::new(ok!("{name} took the test ({answer})."), &facts! { target: name, id, answer }))
+        }
+        Taken::Refused(answer) | Taken::Failed(answer) | Taken::Paused(_, answer) => {
+            let next = "Correct the address (`storectl notify connect`), or look at the receiver; then test again.";
+            Err(Failure::refused(format!("{name} did not take the test: {answer}."), next))
+        }
     }
-    let text = ok!("{} took the test ({answer}).", target.name);
-    Ok(Printed::new(text, &facts! { target: &target.name, id, answer }))
 }

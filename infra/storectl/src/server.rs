@@ -350,8 +350,8 @@ async fn list(at: &Deployment) -> Outcome {
     for (id, name) in names {
         let waiting = queue::waiting(at, id, queue::FOREVER).await?.len();
         let [unknown, refused] = queue::undecided(at, id).await?;
-        let last_day = times::last_day(at, id).await?;
-        lines.extend(last_day.line(&name));
+        let (last_day, said) = times::last_day(at, id).await?;
+        lines.extend(said.map(|said| format!("{name}, {said}")));
         let row = |[key, made, last]: [String; 3]| {
             let [waiting, unknown, refused] = [waiting, unknown, refused].map(|count| count.to_string());
             [id.to_string(), name.clone(), key, made, last, waiting, unknown, refused]

@@ -17,6 +17,7 @@ use shared::rules::report::{
 };
 use shared::shop::report::{Listed, listed, read};
 use shared::table::{keys, read_published};
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -48,6 +49,12 @@ fn amounts(sums: &Sums) -> [Money; 10] {
     [gross, discounts, gift_cards, tax, received, refunds, disputes, fees, sums.net(), virtual_currency]
 }
 
+/// The provider's account, by the names that are shown.
+fn amounts_of(balance: &Balance) -> [(&'static str, Money); 6] {
+    let Balance { charges, refunds, disputes, other, fees, net, .. } = *balance;
+    [("charges", charges), ("refunds", refunds), ("disputes", disputes), ("other", other), ("fees", fees), ("net", net)]
+}
+
 /// A report with what is needed to show it.
 struct Shown {
     report: Report,
@@ -61,7 +68,6 @@ struct Shown {
     notes: Vec<String>,
 }
 
-/// The words of `--by`.
 fn words() -> impl TypedValueParser<Value = By> {
     PossibleValuesParser::new(By::ALL.map(|(word, _)| word)).map(|word| By::parse(&word).unwrap_or_default())
 }
@@ -74,9 +80,8 @@ pub async fn run(at: &Deployment, options: &ReportOptions) -> Outcome {
     if let Some(path) = &options.html {
         write(path, &html::page(&shown))?;
     }
-    let files: Vec<&PathBuf> = options.csv.iter().chain(&options.html).collect();
     let mut text = shown.text();
-    for file in &files {
+    for file in options.csv.iter().chain(&options.html) {
         text = format!("{text}\n{}", ok!("written to {}.", file.display()));
     }
     let printed = Printed::new(text, &shown.facts());
@@ -94,11 +99,11 @@ async fn make(at: &Deployment, options: &ReportOptions) -> Result<Shown> {
     let now = at.clock.seconds();
     let today = active.config.zone.days().number(now);
     let [first, last] = days(options, &day_text(today))?;
-    let number = |day: Date| day_number(day);
-    let wide = (number(first) - 2) * 86_400..(number(last) + 2) * 86_400;
+    let [first_day, last_day] = [first, last].map(day_number);
+    let wide = (first_day - 2) * 86_400..(last_day + 2) * 86_400;
     let zone = publish::zone_during(&active.config.zone, wide);
     let days = zone.days();
-    let time = seconds_of_day(&days, number(first)).start..seconds_of_day(&days, number(last)).end;
+    let time = seconds_of_day(&days, first_day).start..seconds_of_day(&days, last_day).end;
     let names = names(at, &active.version, &active.config.delivery.servers, options.by).await?;
     let currency = settings.system_currency.name.clone();
     let mut report = Report::new(options.by, time.clone(), days, currency, names);
@@ -195,21 +200,16 @@ fn notes(report: &Report, listed: Listed, time: &Range<i64>, now: i64) -> Vec<St
 
 impl Shown {
     /// Sums as scripts read them.
-    fn sums_of(&self, group: &str, sums: &Sums) -> Value {
+    fn sums_of(&self, group: &str, sums: &Sums) -> BTreeMap<&'static str, Value> {
         let amounts = amounts(sums).map(|amount| value(&self.format.money(amount)));
         let cells = std::iter::once(value(&sums.orders)).chain(amounts);
-        let named = COLUMNS.iter().map(|column| (*column).to_owned()).zip(cells);
-        Value::Object(named.chain([("group".to_owned(), value(&group))]).collect())
+        COLUMNS.into_iter().zip(cells).chain([("group", value(&group))]).collect()
     }
 
-    /// The cells of a row of the table.
     fn cells(&self, group: &str, sums: &Sums) -> [String; 12] {
-        let mut amounts = amounts(sums).into_iter().map(|amount| self.format.money(amount).to_string());
-        std::array::from_fn(|place| match place {
-            0 => group.to_owned(),
-            1 => sums.orders.to_string(),
-            _ => amounts.next().unwrap_or_default(),
-        })
+        let amounts = amounts(sums).map(|amount| self.format.money(amount).to_string());
+        let mut cells = [group.to_owned(), sums.orders.to_string()].into_iter().chain(amounts);
+        std::array::from_fn(|_| cells.next().unwrap_or_default())
     }
 
     /// The rows of the table, the sum last.
@@ -218,34 +218,20 @@ impl Shown {
         groups.chain([self.cells("Total", &self.report.total)]).collect()
     }
 
-    /// The provider's account in sentences.
     fn provider(&self) -> Vec<String> {
         let account = |(currency, balance): (&String, &Balance)| {
             let format = payout_format(currency);
-            let money = |amount: Money| format.money(amount);
-            let Balance { charges, refunds, disputes, other, fees, net, without_order, without_order_count } = balance;
-            let mut line = format!(
-                "The provider says: charges {}, refunds {}, disputes {}, other {}, fees {}, net {} {currency}.",
-                money(*charges),
-                money(*refunds),
-                money(*disputes),
-                money(*other),
-                money(*fees),
-                money(*net),
-            );
-            if *without_order_count > 0 {
-                let of = format!(
-                    " Of it {} {currency} in {without_order_count} entries have no order here.",
-                    money(*without_order)
-                );
-                line.push_str(&of);
+            let amounts = amounts_of(balance).map(|(name, amount)| format!("{name} {}", format.money(amount)));
+            let said = format!("The provider says: {} {currency}.", amounts.join(", "));
+            let (stray, count) = (format.money(balance.without_order), balance.without_order_count);
+            match count {
+                0 => said,
+                _ => format!("{said} Of it {stray} {currency} in {count} entries have no order here."),
             }
-            line
         };
         self.report.balance.iter().map(account).collect()
     }
 
-    /// A difference in a sentence.
     fn difference(&self, difference: &Difference) -> String {
         let Difference { order, kind, here, provider } = difference;
         let (here, provider) = (self.format.money(*here), self.format.money(*provider));
@@ -290,33 +276,25 @@ impl Shown {
         lines.join("\n")
     }
 
-    /// The table for a spreadsheet.
     fn csv(&self) -> String {
         let mut text = csv::BEGINNING.to_owned();
-        text.push_str(&csv::line(std::iter::once(self.report.by.word()).chain(COLUMNS)));
+        text.push_str(&csv::row(self.report.by.word(), &COLUMNS.map(str::to_owned)));
         for row in self.rows() {
-            text.push_str(&csv::row(&row[0], row[1..].iter().map(String::as_str)));
+            text.push_str(&csv::row(&row[0], &row[1..]));
         }
         text
     }
 
     fn facts(&self) -> impl Serialize + use<'_> {
         let report = &self.report;
-        let groups: Vec<Value> = report.groups.iter().map(|(group, sums)| self.sums_of(group, sums)).collect();
-        let provider: Vec<_> = report
-            .balance
-            .iter()
-            .map(|(currency, balance)| {
-                let format = payout_format(currency);
-                let money = |amount: &Money| format.money(*amount);
-                facts! {
-                    currency, charges: money(&balance.charges), refunds: money(&balance.refunds),
-                    disputes: money(&balance.disputes), other: money(&balance.other), fees: money(&balance.fees),
-                    net: money(&balance.net), without_order: money(&balance.without_order),
-                    without_order_count: balance.without_order_count,
-                }
-            })
-            .collect();
+        let groups: Vec<_> = report.groups.iter().map(|(group, sums)| self.sums_of(group, sums)).collect();
+        let account = |(currency, balance): (&String, &Balance)| {
+            let amounts = amounts_of(balance).into_iter().chain([("without_order", balance.without_order)]);
+            let amounts = amounts.map(|(name, amount)| (name, value(&payout_format(currency).money(amount))));
+            let named = [("currency", value(currency)), ("without_order_count", value(&balance.without_order_count))];
+            amounts.chain(named).collect::<BTreeMap<_, _>>()
+        };
+        let provider: Vec<_> = report.balance.iter().map(account).collect();
         let differences: Vec<_> = report
             .differences
             .iter()

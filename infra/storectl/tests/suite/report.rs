@@ -3,12 +3,8 @@
 use crate::bench::Bench;
 use crate::payments::Paying;
 use serde_json::json;
-use shared::model::{
-    BalanceChange, InternalId, ItemId, Money, Order, OrderEffects, OrderLine, OrderNumber, OrderStatus,
-    ProviderAccount, ProviderCheckout, UserId,
-};
+use shared::model::{InternalId, ItemId, Money, OrderLine, OrderNumber, ProviderAccount, ProviderCheckout};
 use shared::money::CurrencyFormat;
-use shared::shop::orders::by_month;
 use shared::table::bulk::write_each;
 use shared::table::codec::{Item, encode_live};
 use shared::table::{StoreError, keys};
@@ -69,47 +65,25 @@ async fn an_owner_reads_a_month_as_a_table_a_spreadsheet_and_a_page() {
 
 /// The rows of a paid order, `nth` of its month.
 fn rows(nth: u64) -> Vec<Result<Item, StoreError>> {
-    let (at, amount) = (NOW - 20 * 86_400 + i64::try_from(nth).unwrap() % (20 * 86_400), Money::from_minor(1_250));
-    let id = InternalId::new(&format!("order-{nth:08}"));
+    let at = NOW - 20 * 86_400 + i64::try_from(nth).unwrap() % (20 * 86_400);
+    let (id, intent, txn) = (format!("order-{nth:08}"), format!("pi_{nth:016}"), format!("txn_{nth:016}"));
     let line = |(item, total)| OrderLine::new(ItemId::new(item), 2, Money::from_minor(total));
-    let lines = (1..4).zip([500, 500, 250]).map(line);
-    let order = Order {
-        id: OrderNumber::new(nth + 1),
-        internal_id: id.clone(),
-        price: amount,
-        currency: "EUR".to_owned(),
-        digits: Some(2),
-        status: OrderStatus::Paid,
-        gateway: "Stripe".to_owned(),
-        created_at: at,
-        owner: Some(UserId::new(nth % 40_000 + 1)),
-        moved_to: None,
-        lines: lines.collect(),
-        tax: None,
-    };
-    let (intent, account) = (format!("pi_{nth:016}"), ProviderAccount { id: None, live: false });
+    let lines = [(1, 500), (2, 500), (3, 250)].map(line);
+    let account = ProviderAccount { id: None, live: false };
     let provider = ProviderCheckout::paid(format!("cs_test_{nth:040}"), Some(intent.clone()), account, at);
-    let effects = OrderEffects { provider: Some(provider), counted: Some(true), ..OrderEffects::default() };
-    let key = keys::order(&id);
-    let mut row = encode_live(&key, &effects).unwrap();
-    row.extend(encode_live(&key, &order).unwrap());
-    let change = BalanceChange {
-        id: format!("txn_{nth:016}"),
-        category: "charge".to_owned(),
-        amount,
-        fee: Money::from_minor(61),
-        net: Money::from_minor(1_189),
-        currency: "EUR".to_owned(),
-        intent: Some(intent.clone()),
-        of: amount,
-        created: at + 60,
-    };
-    let (change_key, payment) = (keys::balance_change(change.created, &change.id), keys::payment(&intent));
+    let order = json!({
+        "id": nth + 1, "internal_id": id, "price": 1_250, "currency": "EUR", "digits": 2, "status": "PAID",
+        "gateway": "Stripe", "created_at": at, "owner": nth % 40_000 + 1, "lines": lines, "provider": provider, "counted": true,
+    });
+    let change = json!({
+        "id": txn, "category": "charge", "amount": 1_250, "fee": 61, "net": 1_189, "currency": "EUR", "intent": intent,
+        "of": 1_250, "created": at + 60,
+    });
     vec![
-        Ok(row),
-        by_month::item(&order).map(|(_, row)| row),
-        encode_live(&change_key, &change),
-        encode_live(&payment, &json!({ "order": id.as_str() })),
+        encode_live(&keys::order(&InternalId::new(&id)), &order),
+        encode_live(&keys::sale(at, OrderNumber::new(nth + 1)), &json!({ "order": id })),
+        encode_live(&keys::balance_change(at + 60, &txn), &change),
+        encode_live(&keys::payment(&intent), &json!({ "order": id })),
     ]
 }
 
