@@ -280,22 +280,22 @@ impl StoredOrder {
 
     /// The writes that mark the order, less what is refunded of it, as counted for these goals, on the condition that
     /// status, refunds, dispute and mark are as they were read. They finish the order if nothing else is left to do about it.
-    pub fn mark_counted(&self, Counted { whole, parts }: &Counted) -> Vec<Write> {
+    pub fn mark_counted(&self, Counted { whole, parts }: &Counted) -> Result<Vec<Write>, StoreError> {
         let goals = whole.iter().cloned().map(AttributeValue::S).collect();
         let write = self
-            .mark_parts("SET counted = :now, counted_refunded = :refunded, #goals = :goals", parts, false)
+            .mark_parts("SET counted = :now, counted_refunded = :refunded, #goals = :goals", parts, false)?
             .name("#goals", "goals")
             .value(":now", AttributeValue::Bool(true))
             .number(":refunded", self.given_back().minor())
             .value(":goals", AttributeValue::L(goals));
-        self.with_row(write)
+        Ok(self.with_row(write))
     }
 
     /// The writes that mark what is refunded of the order as taken off, and the order as counted for its player, as
     /// [`StoredOrder::mark_counted`] does.
-    pub fn mark_refunded(&self, parts: &BTreeMap<String, GoalPart>) -> Vec<Write> {
-        let write = self.mark_parts("SET counted_refunded = :refunded", parts, true);
-        self.with_row(write.number(":refunded", self.given_back().minor()))
+    pub fn mark_refunded(&self, parts: &BTreeMap<String, GoalPart>) -> Result<Vec<Write>, StoreError> {
+        let write = self.mark_parts("SET counted_refunded = :refunded", parts, true)?;
+        Ok(self.with_row(write.number(":refunded", self.given_back().minor())))
     }
 
     /// The writes that mark the order as no longer counted, as [`StoredOrder::mark_counted`] does.
@@ -316,11 +316,12 @@ impl StoredOrder {
     }
 
     /// A mark that also notes which parts of the order are in the sums of goals, if there are any.
-    fn mark_parts(&self, set: &str, parts: &BTreeMap<String, GoalPart>, counted: bool) -> Write {
+    fn mark_parts(&self, set: &str, parts: &BTreeMap<String, GoalPart>, counted: bool) -> Result<Write, StoreError> {
         if parts.is_empty() {
-            return self.mark_credited(set, counted);
+            return Ok(self.mark_credited(set, counted));
         }
-        self.mark_credited(&format!("{set}, goal_parts = :parts"), counted).value(":parts", parts_value(parts))
+        let write = self.mark_credited(&format!("{set}, goal_parts = :parts"), counted);
+        Ok(write.value(":parts", encode(&self.key(), parts)?))
     }
 
     /// A mark that also notes for whom the statistics count the order.
@@ -384,16 +385,6 @@ pub async fn get(db: &Db, id: &InternalId) -> Result<Option<StoredOrder>, StoreE
 }
 
 /// Sets an attribute to a number, or removes it.
-/// The parts of an order that are in the sums of goals, by their ids.
-fn parts_value(parts: &BTreeMap<String, GoalPart>) -> AttributeValue {
-    let part = |GoalPart { lines, amount }: &GoalPart| {
-        let lines = AttributeValue::L(lines.iter().map(|line| AttributeValue::N(line.to_string())).collect());
-        let amount = AttributeValue::N(amount.minor().to_string());
-        AttributeValue::M([("lines".to_owned(), lines), ("amount".to_owned(), amount)].into())
-    };
-    AttributeValue::M(parts.iter().map(|(goal, own)| (goal.clone(), part(own))).collect())
-}
-
 fn assign(
     number: Option<i64>,
     [assignment, name]: [&'static str; 2],

@@ -133,22 +133,19 @@ async fn count(
                 Counted { whole: whole.cloned().collect(), parts: own.parts }
             }
         };
-        let (after, whole) = match change.adjustment {
-            Adjustment::Add => {
-                let after = counted(&published, &change.order);
-                (after.parts.clone(), after.whole)
-            }
+        let left = |(goal, part): (&String, &GoalPart)| (goal.clone(), part_of(part, &change.order));
+        let after = match change.adjustment {
+            Adjustment::Add => counted(&published, &change.order),
             Adjustment::Reduce | Adjustment::Restore => {
-                let left = |(goal, part): (&String, &GoalPart)| (goal.clone(), part_of(part, &change.order));
-                (before.parts.iter().map(left).collect(), before.whole.clone())
+                Counted { parts: before.parts.iter().map(left).collect(), ..before.clone() }
             }
-            Adjustment::Remove => (BTreeMap::new(), before.whole.clone()),
+            Adjustment::Remove => Counted { parts: BTreeMap::new(), ..before.clone() },
         };
-        apply_to_goals(sums, &whole, change.adjustment, change.amount);
-        apply_parts(sums, &before.parts, &after);
+        apply_to_goals(sums, &after.whole, change.adjustment, change.amount);
+        apply_parts(sums, &before.parts, &after.parts);
         marks.extend(match change.adjustment {
-            Adjustment::Add => stored.mark_counted(&Counted { whole, parts: after }),
-            Adjustment::Reduce | Adjustment::Restore => stored.mark_refunded(&after),
+            Adjustment::Add => stored.mark_counted(&after)?,
+            Adjustment::Reduce | Adjustment::Restore => stored.mark_refunded(&after.parts)?,
             Adjustment::Remove => stored.mark_not_counted(),
         });
     }
