@@ -114,6 +114,32 @@ enum Piece {
     Slot(Slot),
 }
 
+/// A part of a text with words in braces.
+pub(super) enum Part<'a> {
+    Text(&'a str),
+    Word(&'a str),
+    /// What follows a brace that is not closed.
+    Unclosed(&'a str),
+}
+
+/// The parts of a text; `{{` is a brace.
+pub(super) fn parts(text: &str) -> Vec<Part<'_>> {
+    let (mut found, mut rest) = (Vec::new(), text);
+    while let Some((before, after)) = rest.split_once('{') {
+        found.push(Part::Text(before));
+        let (part, after) = match after.strip_prefix('{') {
+            Some(after) => (Part::Text("{"), after),
+            None => {
+                after.split_once('}').map_or((Part::Unclosed(after), ""), |(word, after)| (Part::Word(word), after))
+            }
+        };
+        found.push(part);
+        rest = after;
+    }
+    found.push(Part::Text(rest));
+    found
+}
+
 /// A command with its placeholders, parsed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommandText(Vec<Piece>);
@@ -129,17 +155,15 @@ impl CommandText {
         }
         let mut pieces = Vec::new();
         let mut plain = String::new();
-        let mut rest = text;
         let mut scan = Scan::default();
-        while let Some((before, after)) = rest.split_once('{') {
-            plain.push_str(before);
-            if let Some(after) = after.strip_prefix('{') {
-                plain.push('{');
-                rest = after;
-                continue;
-            }
-            let Some((name, after)) = after.split_once('}') else {
-                return Err(CommandTextError::Unclosed(after.chars().take(20).collect()));
+        for part in parts(text) {
+            let name = match part {
+                Part::Text(text) => {
+                    plain.push_str(text);
+                    continue;
+                }
+                Part::Unclosed(after) => return Err(CommandTextError::Unclosed(after.chars().take(20).collect())),
+                Part::Word(name) => name,
             };
             let placeholder = Placeholder::parse(name).ok_or_else(|| CommandTextError::Unknown(name.to_owned()))?;
             if !plain.is_empty() {
@@ -148,9 +172,7 @@ impl CommandText {
             }
             scan.value();
             pieces.push(Piece::Slot(Slot { placeholder, around: Around::default() }));
-            rest = after;
         }
-        plain.push_str(rest);
         if !plain.is_empty() {
             scan.text(&plain);
             pieces.push(Piece::Text(plain));

@@ -4,8 +4,8 @@
 
 use crate::model::{About, Money, Notice, NoticeEvent, NoticeLine, NoticeOrder};
 use crate::money::{CurrencyFormat, date_and_time};
+use crate::rules::command_text::{Part, parts};
 use sha2::{Digest, Sha256};
-use std::fmt::Write;
 
 /// The most characters of a text, its words not filled.
 pub const LONGEST_TEXT: usize = 1_000;
@@ -100,32 +100,6 @@ pub enum TextFault {
     Unknown { word: String, known: String },
 }
 
-enum Piece<'a> {
-    Text(&'a str),
-    Word(&'a str),
-    Unclosed(&'a str),
-}
-
-fn pieces(text: &str) -> Vec<Piece<'_>> {
-    let (mut found, mut rest) = (Vec::new(), text);
-    while let Some((before, after)) = rest.split_once('{') {
-        found.push(Piece::Text(before));
-        if let Some(after) = after.strip_prefix('{') {
-            found.push(Piece::Text("{"));
-            rest = after;
-            continue;
-        }
-        let Some((word, after)) = after.split_once('}') else {
-            found.push(Piece::Unclosed(after));
-            return found;
-        };
-        found.push(Piece::Word(word));
-        rest = after;
-    }
-    found.push(Piece::Text(rest));
-    found
-}
-
 /// Checks an owner's text of an event.
 pub fn check(event: NoticeEvent, text: &str) -> Result<(), TextFault> {
     let characters = text.chars().count();
@@ -135,14 +109,14 @@ pub fn check(event: NoticeEvent, text: &str) -> Result<(), TextFault> {
     if characters > LONGEST_TEXT {
         return Err(TextFault::TooLong(characters));
     }
-    let fault = pieces(text).into_iter().find_map(|piece| match piece {
-        Piece::Text(_) => None,
-        Piece::Word(word) if words(event).contains(&word) => None,
-        Piece::Word(word) => {
+    let fault = parts(text).into_iter().find_map(|part| match part {
+        Part::Text(_) => None,
+        Part::Word(word) if words(event).contains(&word) => None,
+        Part::Word(word) => {
             let known: Vec<String> = words(event).iter().map(|known| format!("{{{known}}}")).collect();
             Some(TextFault::Unknown { word: word.to_owned(), known: known.join(", ") })
         }
-        Piece::Unclosed(after) => Some(TextFault::Unclosed(after.chars().take(20).collect())),
+        Part::Unclosed(after) => Some(TextFault::Unclosed(after.chars().take(20).collect())),
     });
     fault.map_or(Ok(()), Err)
 }
@@ -151,11 +125,11 @@ pub fn check(event: NoticeEvent, text: &str) -> Result<(), TextFault> {
 /// the notice stays as it is written.
 pub fn fill(text: &str, notice: &Notice, escape: impl Fn(&str) -> String) -> String {
     let mut filled = String::new();
-    for piece in pieces(text) {
-        match piece {
-            Piece::Text(plain) => filled.push_str(plain),
-            Piece::Unclosed(after) => filled.extend(["{", after]),
-            Piece::Word(word) => match value(word, &notice.about) {
+    for part in parts(text) {
+        match part {
+            Part::Text(plain) => filled.push_str(plain),
+            Part::Unclosed(after) => filled.extend(["{", after]),
+            Part::Word(word) => match value(word, &notice.about) {
                 Some(value) => filled.push_str(&escape(&value)),
                 None => filled.extend(["{", word, "}"]),
             },
@@ -220,15 +194,12 @@ fn of_order(word: &str, order: &NoticeOrder) -> Option<String> {
 
 /// The lines of an order: `2 x Crate, Knight for Oldemar`.
 fn items(lines: &[NoticeLine]) -> String {
-    let mut text = String::new();
-    for line in lines {
-        let (comma, count) = (if text.is_empty() { "" } else { ", " }, line.count);
-        let units = if count == 1 { String::new() } else { format!("{count} x ") };
-        let gift = line.gift_to.as_ref().map_or_else(String::new, |player| format!(" for {player}"));
-        // Writing to a string does not fail.
-        let _ = write!(text, "{comma}{units}{}{gift}", line.name);
-    }
-    text
+    let shown = |NoticeLine { name, count, gift_to, .. }: &NoticeLine| {
+        let units = if *count == 1 { String::new() } else { format!("{count} x ") };
+        let gift = gift_to.as_ref().map_or_else(String::new, |player| format!(" for {player}"));
+        format!("{units}{name}{gift}")
+    };
+    lines.iter().map(shown).collect::<Vec<_>>().join(", ")
 }
 
 fn money(amount: Money, digits: u8, currency: &str) -> String {
@@ -250,22 +221,25 @@ mod tests {
 
     /// What an event is about, as it is stored.
     fn about(event: NoticeEvent) -> About {
-        let line = |name, count, gift_to: Option<&str>| json!({ "item": 7, "name": name, "count": count, "total": 500, "gift_to": gift_to });
         let stored = match event {
             NoticeEvent::Paid
             | NoticeEvent::FreeOrder
             | NoticeEvent::Refunded
             | NoticeEvent::Disputed
             | NoticeEvent::Renewed => json!({ "order": {
-                "id": "6f1d0a3c", "status": "paid", "player": "Pebble", "currency": "EUR", "digits": 2, "total": 1_500, "tax": 100,
-                "lines": [line("Crate", 2, None), line("Knight", 1, Some("Oldemar"))], "method": "card",
-                "refund": { "amount": 500, "refunded": 700 }, "dispute": "needs_response",
+                "id": "6f1d0a3c", "status": "paid", "player": "Pebble", "currency": "EUR", "digits": 2, "total": 1_500,
+                "lines": [
+                    { "item": 7, "name": "Crate", "count": 2, "total": 500 },
+                    { "item": 7, "name": "Knight", "count": 1, "total": 500, "gift_to": "Oldemar" },
+                ],
+                "tax": 100, "method": "card", "refund": { "amount": 500, "refunded": 700 }, "dispute": "needs_response",
             } }),
             NoticeEvent::Cancelled => {
                 json!({ "subscription": { "order": "6f1d0a3c", "player": "", "item": 7, "name": "Crate", "until": 0 } })
             }
             NoticeEvent::GaveUp | NoticeEvent::RefusedCommand => json!({ "command": {
-                "id": 3, "order": "6f1d0a3c", "server": 1, "server_name": "Survival", "text": "give Pebble stone", "answer": "",
+                "id": 3, "order": "6f1d0a3c", "server": 1, "server_name": "Survival", "text": "give Pebble a",
+                "answer": "",
             } }),
             NoticeEvent::SoldOut => json!({ "item": { "id": 7, "name": "Crate" } }),
             NoticeEvent::Goal => {
