@@ -22,45 +22,33 @@ const MOST_ROWS: usize = 24 * 62 * PARTS;
 const OWN: &str = "own";
 const WAITED: &str = "waited";
 
-/// How long a command took.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Took {
-    /// Whether it waits for its player, or has a delay.
-    waits: bool,
-    /// The end of its step, in milliseconds.
-    step: u64,
-}
-
-/// How long a command took that runs by a game server's word at `now` (milliseconds since 1970 UTC); `None` if it ran before, or
-/// is not one that follows from a payment at once.
-pub(super) fn took(decided: &Decided, now: u64) -> Option<Took> {
+/// The name of the count of a command that runs by a game server's word at `now` (milliseconds since 1970 UTC), with the end of
+/// its step; `None` if it ran before, or is not one that follows from a payment at once.
+pub(super) fn took(decided: &Decided, now: u64) -> Option<String> {
     use CommandState::{Delivered, Done, Executed, Retried};
     let (before, after) = (&decided.before.delivery, &decided.after.delivery);
     let runs = matches!(after.state, Delivered | Executed);
     let ran = matches!(before.state, Delivered | Executed | Done | Retried);
     let paid_at = decided.after.paid_at.filter(|_| runs && !ran)?;
     let paid = u64::try_from(paid_at).ok()?.saturating_mul(1_000);
-    let waits = before.online || decided.after.delayed;
-    Some(Took { waits, step: step_of(now.saturating_sub(paid)) })
+    let kind = if before.online || decided.after.delayed { WAITED } else { OWN };
+    Some(format!("{kind}{}", step_of(now.saturating_sub(paid))))
 }
 
 /// The write that counts what ran with the transaction number `part` of a call at `now`, seconds since 1970 UTC; `None` if
 /// nothing did.
-pub(super) fn count(server: ServerId, part: usize, took: impl Iterator<Item = Took>, now: i64) -> Option<Write> {
-    let mut counts: BTreeMap<Took, u64> = BTreeMap::new();
-    took.for_each(|took| *counts.entry(took).or_default() += 1);
+pub(super) fn count(server: ServerId, part: usize, took: impl Iterator<Item = String>, now: i64) -> Option<Write> {
+    let mut counts: BTreeMap<String, u64> = BTreeMap::new();
+    took.for_each(|name| *counts.entry(name).or_default() += 1);
     if counts.is_empty() {
         return None;
     }
     let hour = now - now.rem_euclid(HOUR);
-    let name = |took: &Took| format!("{}{}", if took.waits { WAITED } else { OWN }, took.step);
-    let adds: Vec<String> = counts.keys().map(|took| format!("{0} :{0}", name(took))).collect();
-    let write = Write::update(
-        keys::delivery_times(server, hour, part % PARTS),
-        format!("ADD {} SET {TTL} = :ends", adds.join(", ")),
-    );
+    let adds: Vec<String> = counts.keys().map(|name| format!("{name} :{name}")).collect();
+    let key = keys::delivery_times(server, hour, part % PARTS);
+    let write = Write::update(key, format!("ADD {} SET {TTL} = :ends", adds.join(", ")));
     let write = write.number(":ends", hour + KEPT);
-    Some(counts.iter().fold(write, |write, (took, count)| write.number(format!(":{}", name(took)), count)))
+    Some(counts.into_iter().fold(write, |write, (name, count)| write.number(format!(":{name}"), count)))
 }
 
 /// The times of a game server's commands.
@@ -76,7 +64,7 @@ pub struct ServerTimes {
 pub async fn times(db: &Db, server: ServerId, since: i64, until: i64) -> Result<ServerTimes, StoreError> {
     let mut times = ServerTimes::default();
     let (first, last) = keys::delivery_times_between(since - since.rem_euclid(HOUR), until - 1);
-    let partition = keys::delivery_times_of(server);
+    let partition = keys::lease(server).pk;
     let rows = db
         .query_first(&partition, (&first, &last), MOST_ROWS, |row| noted(row.live_found::<BTreeMap<String, Value>>()));
     for (name, count) in rows.await?.into_iter().flatten() {

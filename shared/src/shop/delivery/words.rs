@@ -176,7 +176,7 @@ impl Call {
             }
             let transactions =
                 in_transactions(parts, AT_ONCE).into_iter().enumerate().map(|(part, (said, mut writes))| {
-                    let took = said.iter().filter_map(|(_, _, took)| *took);
+                    let took = said.iter().filter_map(|(_, _, took)| took.clone());
                     writes.extend(times::count(key.server(), part, took, clock.seconds()));
                     async { Ok::<_, StoreError>((said, sent(db, writes).await?)) }
                 });

@@ -56,14 +56,9 @@ pub fn lease(server: ServerId) -> Key {
     key(format!("LEASE#{server}"), "LEASE")
 }
 
-/// Partition of the times of a game server's commands.
-pub fn delivery_times_of(server: ServerId) -> String {
-    format!("LEASE#{server}")
-}
-
 /// A part of the times of the commands of a game server that ran in the hour that begins at `hour`, seconds since 1970 UTC.
 pub fn delivery_times(server: ServerId, hour: i64, part: usize) -> Key {
-    key(delivery_times_of(server), &format!("TIMES#{}#{part:02}", second_text(hour)))
+    key(lease(server).pk, &format!("TIMES#{}#{part:02}", second_text(hour)))
 }
 
 /// The first and the last sort key of [`delivery_times`] of the hours from `since` to `until`, seconds since 1970 UTC.
