@@ -231,7 +231,12 @@ struct Of<'a> {
     category: &'a str,
 }
 
-impl Of<'_> {
+impl<'a> Of<'a> {
+    /// A refund or a dispute, whose changes have its id.
+    fn by(source: &'a str, currency: &'a str, category: &'a str) -> Self {
+        Self { id: format!("txn_{source}_{category}"), source, currency, category }
+    }
+
     /// The change. The account is paid out in dollars: one for each unit of any currency.
     fn change(&self, amount: i64, fee: i64, at: i64) -> Value {
         let kind = match self.category {
@@ -315,12 +320,7 @@ pub(super) struct Refund {
 impl Refund {
     /// The changes of the balance that it made.
     pub(super) fn changes(&self) -> Vec<Value> {
-        let of = |category| Of {
-            id: format!("txn_{}_{category}", self.id),
-            source: &self.id,
-            currency: &self.currency,
-            category,
-        };
+        let of = |category| Of::by(&self.id, &self.currency, category);
         let taken = of("refund").change(-self.amount, 0, self.created);
         let back = self.failed.then(|| of("refund_failure").change(self.amount, 0, self.failed_at));
         [taken].into_iter().chain(back).collect()
@@ -392,12 +392,7 @@ impl Dispute {
 
     /// The changes of the balance that it made.
     pub(super) fn changes(&self) -> Vec<Value> {
-        let of = |category| Of {
-            id: format!("txn_{}_{category}", self.id),
-            source: &self.id,
-            currency: &self.currency,
-            category,
-        };
+        let of = |category| Of::by(&self.id, &self.currency, category);
         let taken = || of("dispute").change(-self.amount, DISPUTE_FEE, self.taken_at);
         match self.status {
             "won" => vec![taken(), of("dispute_reversal").change(self.amount, 0, self.changed_at)],
