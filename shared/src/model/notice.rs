@@ -24,9 +24,7 @@ pub enum NoticeEvent {
     GaveUp,
     /// The last unit of an item with a limit was sold.
     SoldOut,
-    /// A goal was reached.
     Goal,
-    /// A game server refused a command.
     RefusedCommand,
     /// A game server that has commands does not ask for them.
     SilentServer,
@@ -39,7 +37,6 @@ pub enum NoticeEvent {
 pub struct NoticeTarget {
     pub name: String,
     pub kind: TargetKind,
-    /// What it is told of.
     pub events: Vec<NoticeEvent>,
     /// The text of an event's message, instead of the one that it has by itself; with words in braces.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -56,7 +53,6 @@ impl NoticeTarget {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TargetKind {
-    /// A channel of Discord.
     Discord,
     /// An HTTPS address of the owner's own.
     Webhook,
@@ -148,7 +144,6 @@ pub enum About {
         server_name: String,
         /// The command as it was sent, or the first 200 characters of it.
         text: String,
-        /// The server's answer.
         answer: String,
     },
     Server {

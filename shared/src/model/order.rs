@@ -470,3 +470,11 @@ pub struct OrderEffects {
     #[serde(default, skip_serializing_if = "super::is_default")]
     pub first_purchase: bool,
 }
+
+impl OrderEffects {
+    /// The part that a gift card paid.
+    #[must_use]
+    pub fn card(&self) -> Money {
+        self.gift_card.as_ref().map(|payment| payment.amount).unwrap_or_default()
+    }
+}

@@ -5,8 +5,8 @@ use crate::shop::{Shop, request};
 use crate::sums::orders;
 use serde_json::json;
 use shared::model::{
-    About, GiftCardPayment, Money, Notice, NoticeEvent, NoticeOrder, NoticeTarget, OrderStatus, Subscription,
-    SubscriptionStatus, TargetKind, UserId, UserName,
+    About, GiftCardPayment, InternalId, Money, Notice, NoticeEvent, NoticeOrder, NoticeTarget, OrderStatus,
+    Subscription, SubscriptionStatus, TargetKind, UserId, UserName,
 };
 use shared::rules::dispute::is_over;
 use shared::rules::erase::ErasedPlayer;
@@ -48,20 +48,20 @@ pub async fn assert_notices(db: &Db, note: &str) {
     assert_eq!(different.len(), all.len(), "{note}: one row for an event");
     let mut of_orders = 0;
     for stored in orders(db).await {
-        let own: Vec<(&Notice, &NoticeOrder)> = all.iter().filter_map(|notice| of_order(notice, &stored)).collect();
-        assert_paid(&stored, &own, note);
-        assert_refunded(&stored, &own, note);
+        let of = |events: &[NoticeEvent]| of_order(&all, events, &stored.order.internal_id);
+        let paid = of(&[NoticeEvent::Paid, NoticeEvent::FreeOrder, NoticeEvent::Renewed]);
+        let (refunded, disputed) = (of(&[NoticeEvent::Refunded]), of(&[NoticeEvent::Disputed]));
+        assert_paid(&stored, &paid, note);
+        assert_refunded(&stored, &refunded, note);
         for (dispute, state) in &stored.effects.disputes {
-            let is_of = |notice: &&(&Notice, &NoticeOrder)| {
-                notice.0.event == NoticeEvent::Disputed && notice.0.id.contains(dispute.as_str())
-            };
-            let told: Vec<&str> = own.iter().filter(is_of).filter_map(|(_, order)| order.dispute.as_deref()).collect();
+            let told = disputed.iter().filter(|(notice, _)| notice.id.contains(dispute.as_str()));
+            let told: Vec<&str> = told.filter_map(|(_, order)| order.dispute.as_deref()).collect();
             assert!(
                 !told.is_empty() && (!is_over(state) || told.contains(&state.as_str())),
                 "{note}: {state} {told:?}"
             );
         }
-        of_orders += own.len();
+        of_orders += paid.len() + refunded.len() + disputed.len();
     }
     let mut of_others = 0;
     for (_, one) in bulk::all::<Subscription>(db, keys::prefix::SUBSCRIPTION).await.unwrap() {
@@ -76,14 +76,17 @@ pub async fn assert_notices(db: &Db, note: &str) {
     assert_eq!(of_orders + of_others, all.len(), "{note}: {all:#?}");
 }
 
-fn of_order<'a>(notice: &'a Notice, stored: &StoredOrder) -> Option<(&'a Notice, &'a NoticeOrder)> {
-    match &notice.about {
-        About::Order(order) if order.id == stored.order.internal_id => Some((notice, order)),
+/// The notices of some events of an order.
+fn of_order<'a>(all: &'a [Notice], events: &[NoticeEvent], id: &InternalId) -> Vec<(&'a Notice, &'a NoticeOrder)> {
+    let found = all.iter().filter(|notice| events.contains(&notice.event));
+    let found = found.filter_map(|notice| match &notice.about {
+        About::Order(order) if order.id == *id => Some((notice, &**order)),
         _ => None,
-    }
+    });
+    found.collect()
 }
 
-fn assert_paid(stored: &StoredOrder, own: &[(&Notice, &NoticeOrder)], note: &str) {
+fn assert_paid(stored: &StoredOrder, told: &[(&Notice, &NoticeOrder)], note: &str) {
     let (order, effects) = (&stored.order, &stored.effects);
     let is_renewal = effects.subscription.as_ref().is_some_and(|own| own.renewal);
     let is_free = order.total() == Money::ZERO && order.price == Money::ZERO && effects.virtual_currency == Money::ZERO;
@@ -98,15 +101,12 @@ fn assert_paid(stored: &StoredOrder, own: &[(&Notice, &NoticeOrder)], note: &str
         OrderStatus::Pending | OrderStatus::Failed | OrderStatus::Cancelled => false,
     };
     let is_late = effects.recorded_as == Some(OrderStatus::Paid) && order.created_at <= NOW - DAY;
-    let of_payment = [NoticeEvent::Paid, NoticeEvent::FreeOrder, NoticeEvent::Renewed];
-    let told: Vec<_> = own.iter().filter(|(notice, _)| of_payment.contains(&notice.event)).collect();
     let expected = (was_paid && !is_late).then(|| (event, notice_id(&[word, order.internal_id.as_str()])));
-    let told: Vec<_> = told.into_iter().map(|(notice, _)| (notice.event, notice.id.clone())).collect();
+    let told: Vec<_> = told.iter().map(|(notice, _)| (notice.event, notice.id.clone())).collect();
     assert_eq!(told, Vec::from_iter(expected), "{note}: {stored:?}");
 }
 
-fn assert_refunded(stored: &StoredOrder, own: &[(&Notice, &NoticeOrder)], note: &str) {
-    let told: Vec<_> = own.iter().filter(|(notice, _)| notice.event == NoticeEvent::Refunded).collect();
+fn assert_refunded(stored: &StoredOrder, told: &[(&Notice, &NoticeOrder)], note: &str) {
     let refunds: Vec<_> = told.iter().map(|(_, order)| order.refund.unwrap()).collect();
     let is_all =
         stored.order.status == OrderStatus::Refunded && stored.effects.recorded_as != Some(OrderStatus::Refunded);
@@ -156,14 +156,7 @@ async fn each_event_is_told_with_what_it_is_about_and_nothing_secret() {
     shop.sweep_later().await;
     assert_notices(&shop.db, "all").await;
     let all = told(&shop.db).await;
-    let of = |event, order: &_| {
-        let found = all.iter().filter(|notice| notice.event == event);
-        let found = found.filter_map(|notice| match &notice.about {
-            About::Order(about) if about.id == *order => Some(about),
-            _ => None,
-        });
-        found.collect::<Vec<_>>()
-    };
+    let of = |event, order| of_order(&all, &[event], order).into_iter().map(|(_, about)| about).collect::<Vec<_>>();
     let paid = of(NoticeEvent::Paid, &order)[0];
     assert_eq!((paid.player.as_str(), paid.status.as_str(), paid.total), ("user-1", "PAID", money(1_200)));
     assert_eq!((paid.gift_card, paid.method.as_deref()), (money(1_200 - price), Some("card")));

@@ -18,7 +18,7 @@ use crate::table::StoreError;
 use crate::table::codec::encode_live;
 use crate::table::keys;
 use crate::table::transaction::Write;
-use serde::Serialize;
+use serde_json::json;
 
 /// Whether one of the targets is told of an event.
 pub fn tells(targets: &[NoticeTarget], event: NoticeEvent) -> bool {
@@ -40,13 +40,8 @@ pub(in crate::shop) fn put_once(
     about: About,
 ) -> Result<Vec<Write>, StoreError> {
     let key = keys::notice_told(what);
-    let told = encode_live(&key, &Told { notice: &id })?;
+    let told = encode_live(&key, &json!({ "notice": id }))?;
     let mark = Write::put(key, told).only_if("attribute_not_exists(#notice) OR #notice <> :notice");
     let mark = mark.name("#notice", "notice").text(":notice", &id);
     Ok(vec![mark, put(event, id, at, about)?])
-}
-
-#[derive(Serialize)]
-struct Told<'a> {
-    notice: &'a str,
 }

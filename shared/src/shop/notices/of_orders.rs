@@ -18,6 +18,9 @@ use crate::table::{Db, StoreError, keys};
 /// Digits of the amounts of an order that was recorded before they were stored.
 const DIGITS: u8 = 2;
 
+/// The write of a notice, if somebody is told.
+type Told = Result<Option<Write>, StoreError>;
+
 /// Who is told, and what the player is called.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(in crate::shop) struct Telling {
@@ -48,31 +51,25 @@ impl Telling {
         Ok(Self::new(&config, player))
     }
 
-    fn put(&self, event: NoticeEvent, id: String, at: i64, order: NoticeOrder) -> Result<Option<Write>, StoreError> {
+    fn put(&self, event: NoticeEvent, id: String, at: i64, order: NoticeOrder) -> Told {
         let is_told = tells(&self.targets, event);
         is_told.then(|| put(event, id, at, About::Order(Box::new(order)))).transpose()
     }
 
     /// The notice of a change of an order's status.
-    pub(in crate::shop) fn changed(
-        &self,
-        before: &StoredOrder,
-        after: &StoredOrder,
-        now: i64,
-    ) -> Result<Option<Write>, StoreError> {
+    pub(in crate::shop) fn changed(&self, before: &StoredOrder, after: &StoredOrder, now: i64) -> Told {
         match (before.order.status, after.order.status) {
             (OrderStatus::Paid, OrderStatus::Refunded) => self.refunded(before, after, now),
             (_, OrderStatus::Paid) => self.paid(after, now),
-            (_, OrderStatus::Pending | OrderStatus::Failed | OrderStatus::Cancelled | OrderStatus::Refunded) => {
-                Ok(None)
-            }
+            _ => Ok(None),
         }
     }
 
     /// The notice of an order that became paid.
-    pub(in crate::shop) fn paid(&self, after: &StoredOrder, now: i64) -> Result<Option<Write>, StoreError> {
+    pub(in crate::shop) fn paid(&self, after: &StoredOrder, now: i64) -> Told {
         let is_renewal = after.effects.subscription.as_ref().is_some_and(|own| own.renewal);
-        let is_free = after.order.total() + after.order.price == Money::ZERO && virtual_total(after) == Money::ZERO;
+        let is_free =
+            after.order.total() + after.order.price == Money::ZERO && after.effects.virtual_currency == Money::ZERO;
         let (event, word) = match (is_renewal, is_free) {
             (true, _) => (NoticeEvent::Renewed, "renewed"),
             (false, true) => (NoticeEvent::FreeOrder, "free_order"),
@@ -82,12 +79,7 @@ impl Telling {
     }
 
     /// The notice of money that went back, at the provider or by hand; none if nothing did since `before`.
-    pub(in crate::shop) fn refunded(
-        &self,
-        before: &StoredOrder,
-        after: &StoredOrder,
-        now: i64,
-    ) -> Result<Option<Write>, StoreError> {
+    pub(in crate::shop) fn refunded(&self, before: &StoredOrder, after: &StoredOrder, now: i64) -> Told {
         let is_all = after.order.status == OrderStatus::Refunded;
         let refund = refund(before, after);
         // What its last line gave back was told with that.
@@ -107,12 +99,7 @@ impl Telling {
 
     /// The notice of units of lines that were returned and of which nothing comes back at the provider: that part is told of when the
     /// provider has it.
-    pub(in crate::shop) fn returned(
-        &self,
-        before: &StoredOrder,
-        lines: &[OrderLine],
-        now: i64,
-    ) -> Result<Option<Write>, StoreError> {
+    pub(in crate::shop) fn returned(&self, before: &StoredOrder, lines: &[OrderLine], now: i64) -> Told {
         let order = Order { lines: lines.to_vec(), ..before.order.clone() };
         let after = StoredOrder { order, effects: before.effects.clone() };
         let number = returned_units(&after.order).to_string();
@@ -122,12 +109,7 @@ impl Telling {
     }
 
     /// The notice of a dispute that begins or is decided; none of what is between. `dispute` is its id, `state` the provider's word.
-    pub(in crate::shop) fn disputed(
-        &self,
-        before: &StoredOrder,
-        (dispute, state): (&str, &str),
-        now: i64,
-    ) -> Result<Option<Write>, StoreError> {
+    pub(in crate::shop) fn disputed(&self, before: &StoredOrder, (dispute, state): (&str, &str), now: i64) -> Told {
         let noted = before.effects.disputes.get(dispute).map(String::as_str);
         let begins = noted.is_none_or(|noted| takes_back(state) && !takes_back(noted));
         if !begins && !is_over(state) {
@@ -140,7 +122,7 @@ impl Telling {
 
     fn order(&self, stored: &StoredOrder) -> NoticeOrder {
         let StoredOrder { order, effects } = stored;
-        let card = card(stored);
+        let card = effects.card();
         NoticeOrder {
             id: order.internal_id.clone(),
             status: order.status.as_str().to_owned(),
@@ -149,7 +131,7 @@ impl Telling {
             currency: order.currency.clone(),
             digits: order.digits.unwrap_or(DIGITS),
             total: order.price + card,
-            virtual_total: virtual_total(stored),
+            virtual_total: effects.virtual_currency,
             gift_card: card,
             tax: order.tax.as_ref().map(|tax| tax.amount).unwrap_or_default(),
             coupon: effects.coupon.as_ref().map(ToString::to_string),
@@ -159,14 +141,6 @@ impl Telling {
             dispute: effects.dispute.clone(),
         }
     }
-}
-
-fn card(stored: &StoredOrder) -> Money {
-    stored.effects.gift_card.as_ref().map(|payment| payment.amount).unwrap_or_default()
-}
-
-fn virtual_total(stored: &StoredOrder) -> Money {
-    stored.effects.virtual_currency
 }
 
 fn line(line: &OrderLine) -> NoticeLine {
@@ -184,7 +158,7 @@ fn line(line: &OrderLine) -> NoticeLine {
 /// What went back between two states of an order, and in all: of the payment, and of a gift card.
 fn refund(before: &StoredOrder, after: &StoredOrder) -> NoticeRefund {
     let back = |stored: &StoredOrder| {
-        let card = card(stored);
+        let card = stored.effects.card();
         // A payment that was taken back by the bank gives the card nothing back.
         let is_whole = stored.order.status == OrderStatus::Refunded && !is_taken_back(&stored.effects);
         stored.came_back() + if is_whole { card } else { stored.order.card_for_returned(card) }
@@ -210,7 +184,7 @@ pub(in crate::shop) fn cancelled(
     (before, after): (&Subscription, &Subscription),
     user: Option<&User>,
     now: i64,
-) -> Result<Option<Write>, StoreError> {
+) -> Told {
     if !tells(&config.notify, NoticeEvent::Cancelled) {
         return Ok(None);
     }

@@ -6,7 +6,7 @@
 use super::rows::{self, NoticeRow};
 use crate::clock::Clock;
 use crate::deadline::Stop;
-use crate::model::{Notice, NoticeTarget, TargetKind};
+use crate::model::{Notice, NoticeTarget, Sending, TargetKind};
 use crate::notify::{Answer, Message, Targets};
 use crate::rules::sending::{self, GIVES_UP, Outcome};
 use crate::table::{Db, StoreError};
@@ -113,21 +113,19 @@ enum State {
     },
     /// It takes nothing until this second.
     Paused(i64, String),
-    /// It does not work.
     Failing(String),
 }
 
 impl Run<'_> {
     /// The notices that a target has to be sent.
     fn queue(&self, target: &NoticeTarget, now: i64) -> VecDeque<usize> {
-        let mut entries = locked(&self.entries);
-        let due = entries.iter_mut().enumerate().filter(|(_, entry)| sending::is_due(&entry.notice, target, now));
-        let queue: VecDeque<usize> = due
-            .map(|(place, entry)| {
+        let (mut entries, mut queue) = (locked(&self.entries), VecDeque::new());
+        for (place, entry) in entries.iter_mut().enumerate() {
+            if sending::is_due(&entry.notice, target, now) {
                 entry.open += 1;
-                place
-            })
-            .collect();
+                queue.push_back(place);
+            }
+        }
         locked(&self.tally).due += queue.len();
         queue
     }
@@ -243,28 +241,30 @@ impl Run<'_> {
     }
 
     fn postpone(&self, place: usize, target: &NoticeTarget, until: i64, why: &str) {
-        let notice = &mut locked(&self.entries)[place].notice;
-        let before = notice.targets.get(&target.name).cloned().unwrap_or_default();
-        let after = sending::postponed(&before, notice.at, until, why);
-        notice.targets.insert(target.name.clone(), after);
+        self.change(place, target, |before, at| sending::postponed(before, at, until, why));
+    }
+
+    /// Changes how far a notice is with a target.
+    fn change(&self, place: usize, target: &NoticeTarget, after: impl FnOnce(&Sending, i64) -> Sending) {
+        let mut entries = locked(&self.entries);
+        let Notice { at, targets, .. } = &mut entries[place].notice;
+        let own = targets.entry(target.name.clone()).or_default();
+        *own = after(own, *at);
     }
 
     /// Ends this run's work on a notice for a target, or its own if there is none, and writes the notice after the last one.
     async fn done(&self, place: usize, outcome: Option<(&NoticeTarget, &Outcome)>) {
         let now = self.clock.seconds();
+        if let Some((target, outcome)) = outcome {
+            self.change(place, target, |before, at| sending::after(before, at, outcome, now));
+            match outcome {
+                Outcome::Taken(_) => locked(&self.tally).sent += 1,
+                Outcome::Refused(_) | Outcome::Failed(_) | Outcome::Paused(..) => locked(&self.tally).failed += 1,
+            }
+        }
         let (row, mut notice) = {
             let mut entries = locked(&self.entries);
             let entry = &mut entries[place];
-            if let Some((target, outcome)) = outcome {
-                let before = entry.notice.targets.get(&target.name).cloned().unwrap_or_default();
-                let after = sending::after(&before, entry.notice.at, outcome, now);
-                entry.notice.targets.insert(target.name.clone(), after);
-                let mut tally = locked(&self.tally);
-                match outcome {
-                    Outcome::Taken(_) => tally.sent += 1,
-                    Outcome::Refused(_) | Outcome::Failed(_) | Outcome::Paused(..) => tally.failed += 1,
-                }
-            }
             entry.open -= 1;
             if entry.open > 0 {
                 return;

@@ -171,7 +171,7 @@ async fn any_history(steps: Vec<u8>) {
         }
         paid += u64::from(is_paid(order.status));
         if order.status == OrderStatus::Paid {
-            cards = cards + effects.gift_card.as_ref().map_or(Money::ZERO, |card| card.amount);
+            cards = cards + effects.card();
             spent = spent + effects.virtual_currency;
         }
     }
