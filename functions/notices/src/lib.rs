@@ -32,15 +32,9 @@ impl AsRef<Base> for State {
 }
 
 impl State {
-    pub fn new(base: Base, config: NoticeConfig) -> Self {
+    pub fn new(base: Base, config: NoticeConfig, file: Option<PathBuf>) -> Self {
         let client = PublicClient::new(connector::roots(), CALL, READ).with_this_machine(config.allows_here);
-        Self { base, keys: config.keys, file: None, client }
-    }
-
-    /// The same with the keys of a file.
-    #[must_use]
-    pub fn with_file(self, file: Option<PathBuf>) -> Self {
-        Self { file, ..self }
+        Self { base, keys: config.keys, file, client }
     }
 
     /// The targets that are connected now.

@@ -12,7 +12,7 @@ use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value, json};
 use shared::base::Base;
 use shared::clock::Clock;
-use shared::config::{Config, NoticeConfig};
+use shared::config::{Config, ConfigError, NoticeConfig, NoticeKeys};
 use shared::endpoint::Declaration;
 use shared::model::LocalAddresses;
 use shared::table::Db;
@@ -167,13 +167,10 @@ each_function!(catalog cart payments content auth delivery notices);
 fn notices_state(db: &Db, secrets: Secrets<'_>, clock: &Arc<dyn Clock>) -> Result<notices::State, StartError> {
     let failed = |source| StartError::Function { function: "notices".to_owned(), source };
     let config = Config::of_table(|_| Some(db.table().to_owned())).map_err(failed)?;
-    let of_notices = NoticeConfig::from_vars(|name| match name {
-        "NOTICE_KEYS" => Some(secrets.notices.to_owned()),
-        "NOTICE_LOOPBACK" => Some("true".to_owned()),
-        _ => None,
-    });
+    let keys = NoticeKeys::parse(secrets.notices).map_err(|error| failed(ConfigError::NoticeKeys(error)))?;
     let base = Base::new(db.clone(), config, Arc::clone(clock));
-    Ok(notices::State::new(base, of_notices.map_err(failed)?).with_file(secrets.notice_file.map(Path::to_owned)))
+    let file = secrets.notice_file.map(Path::to_owned);
+    Ok(notices::State::new(base, NoticeConfig { keys, allows_here: true }, file))
 }
 
 fn chat_settings(environment: &BTreeMap<String, String>, secret: &str) -> auth::ChatSettings {

@@ -25,17 +25,12 @@ const SPECIAL: &str = "\\*_~|>#-[]()`:@<";
 pub fn escape(value: &str) -> String {
     let mut text = String::with_capacity(value.len());
     for character in value.chars() {
-        if character.is_control() {
-            text.push(' ');
-            continue;
-        }
-        if SPECIAL.contains(character) {
-            text.push('\\');
-        }
-        text.push(character);
-        if character == '@' {
+        match character {
+            _ if character.is_control() => text.push(' '),
             // Breaks `@everyone` also where a backslash does not count.
-            text.push('\u{200b}');
+            '@' => text.push_str("\\@\u{200b}"),
+            _ if SPECIAL.contains(character) => text.extend(['\\', character]),
+            _ => text.push(character),
         }
     }
     text
@@ -51,12 +46,10 @@ fn clip(text: &str, most: usize) -> String {
     if length(text) <= most {
         return text.to_owned();
     }
-    let mut left = most - 1;
+    let mut size = 1;
     let fits = |character: &char| {
-        let size = character.len_utf16();
-        let fits = size <= left;
-        left = left.saturating_sub(size);
-        fits
+        size += character.len_utf16();
+        size <= most
     };
     let clipped: String = text.chars().take_while(fits).collect();
     // A backslash at the end would escape what follows.

@@ -76,9 +76,7 @@ impl Sums {
     pub fn net(&self) -> Money {
         self.received - self.refunds - self.disputes - self.fees
     }
-}
 
-impl Sums {
     fn amounts(&mut self) -> [&mut Money; 9] {
         let Self { orders: _, gross, discounts, gift_cards, tax, received, refunds, disputes, fees, virtual_currency } =
             self;
@@ -197,7 +195,7 @@ impl Report {
 
     /// An order that was paid at a second, with the change of the balance if it was paid at the provider.
     pub fn sold(&mut self, order: &Order, effects: &OrderEffects, at: i64, charge: Option<&BalanceChange>) {
-        let card = effects.gift_card.as_ref().map_or(Money::ZERO, |payment| payment.amount);
+        let card = effects.card();
         let discount: Money = order.lines.iter().map(|line| line.discount).sum();
         let own = charge.filter(|charge| charge.currency == self.currency);
         let sums = Sums {
@@ -215,12 +213,10 @@ impl Report {
             *self.buyers.entry(owner).or_default() |= effects.first_purchase;
         }
         if let Some(charge) = charge {
-            let kind = match order.status {
-                OrderStatus::Paid | OrderStatus::Refunded if charge.of == order.price => None,
-                OrderStatus::Paid | OrderStatus::Refunded => Some(DifferenceKind::Amount),
-                OrderStatus::Pending | OrderStatus::Failed | OrderStatus::Cancelled => Some(DifferenceKind::NotPaid),
+            let (kind, here) = match order.status {
+                OrderStatus::Paid | OrderStatus::Refunded => (DifferenceKind::Amount, order.price),
+                _ => (DifferenceKind::NotPaid, Money::ZERO),
             };
-            let here = if kind == Some(DifferenceKind::NotPaid) { Money::ZERO } else { order.price };
             self.differ(order, kind, here, charge.of);
         }
         self.add(order, effects, at, sums);
@@ -240,12 +236,12 @@ impl Report {
 
     /// An order that is paid here at the provider, which does not list it.
     pub fn not_listed(&mut self, order: &Order) {
-        self.differ(order, Some(DifferenceKind::NotListed), order.price, Money::ZERO);
+        self.differ(order, DifferenceKind::NotListed, order.price, Money::ZERO);
     }
 
     /// What went back of an order by the store's hand. `has_money` is `false` if the provider says that of its money.
     pub fn back(&mut self, order: &Order, effects: &OrderEffects, at: i64, back: Back, has_money: bool) {
-        let card = effects.gift_card.as_ref().map_or(Money::ZERO, |payment| payment.amount);
+        let card = effects.card();
         let money = if order.currency == self.currency {
             back.money
         } else {
@@ -278,8 +274,9 @@ impl Report {
             *returned = *returned + of;
             let (here, provider) = (came_back(order, effects), *returned);
             let is_more = provider > here && order.status != OrderStatus::Pending;
-            let is_known = self.differences.iter().any(|known| known.order == order.internal_id);
-            self.differ(order, (is_more && !is_known).then_some(DifferenceKind::Returned), here, provider);
+            if is_more && !self.differences.iter().any(|known| known.order == order.internal_id) {
+                self.differ(order, DifferenceKind::Returned, here, provider);
+            }
         }
         self.add(order, effects, change.created, sums);
     }
@@ -303,8 +300,10 @@ impl Report {
         }
     }
 
-    fn differ(&mut self, order: &Order, kind: Option<DifferenceKind>, here: Money, provider: Money) {
-        let Some(kind) = kind else { return };
+    fn differ(&mut self, order: &Order, kind: DifferenceKind, here: Money, provider: Money) {
+        if here == provider {
+            return;
+        }
         self.differences_count += 1;
         if self.differences.len() < MOST_DIFFERENCES {
             self.differences.push(Difference { order: order.internal_id.clone(), kind, here, provider });

@@ -1,6 +1,6 @@
 //! `notify` of `store.yaml`: who is told of what, and in which words.
 
-use crate::fault::{Report, Unique, nearest};
+use crate::fault::{Report, Unique};
 use crate::files::NotifyFile;
 use shared::model::{NoticeEvent, NoticeTarget};
 use shared::rules::notice;
@@ -65,10 +65,7 @@ fn events(file: &NotifyFile, report: &mut Report) -> Vec<NoticeEvent> {
 }
 
 fn unknown(word: &str) -> String {
-    match nearest(word, notice::EVENTS.iter().map(|(known, _)| *known)) {
-        Some(near) => format!("there is no event {word}; did you mean {near}? There are {}", known()),
-        None => format!("there is no event {word}; there are {}", known()),
-    }
+    format!("there is no event {word}; there are {}", known())
 }
 
 fn known() -> String {

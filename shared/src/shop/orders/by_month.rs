@@ -2,7 +2,7 @@
 //! went back by the store's own hand. A report reads only the months that it is about.
 
 use super::StoredOrder;
-use crate::model::{Back, GiftCardPayment, Money, Order, OrderOfMonth};
+use crate::model::{Back, Order, OrderOfMonth};
 use crate::table::StoreError;
 use crate::table::codec::{Item, encode_live};
 use crate::table::keys::{self, Key};
@@ -27,13 +27,9 @@ fn put_back(order: &Order, at: i64, nth: u32, back: Back) -> Result<Write, Store
     Ok(Write::put(key.clone(), encode_live(&key, &row)?))
 }
 
-fn card(stored: &StoredOrder) -> Money {
-    stored.effects.gift_card.as_ref().map_or(Money::ZERO, |GiftCardPayment { amount, .. }| *amount)
-}
-
 /// The write of all that is left of an order that becomes REFUNDED.
 pub fn put_refunded(stored: &StoredOrder, now: i64) -> Result<Write, StoreError> {
-    let (order, card) = (&stored.order, card(stored));
+    let (order, card) = (&stored.order, stored.effects.card());
     let back = Back {
         money: order.price.less(order.charged_for_returned()),
         gift_card: card.less(order.card_for_returned(card)),
@@ -44,7 +40,7 @@ pub fn put_refunded(stored: &StoredOrder, now: i64) -> Result<Write, StoreError>
 
 /// The write of what goes back with the units of lines that are returned in `after`.
 pub fn put_returned(stored: &StoredOrder, after: &Order, now: i64) -> Result<Write, StoreError> {
-    let (before, card) = (&stored.order, card(stored));
+    let (before, card) = (&stored.order, stored.effects.card());
     let back = Back {
         money: after.charged_for_returned().less(before.charged_for_returned()),
         gift_card: after.card_for_returned(card).less(before.card_for_returned(card)),

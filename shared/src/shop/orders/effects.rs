@@ -247,7 +247,7 @@ fn give_back_stock(order: &StoredOrder, inputs: &OrderInputs) -> Vec<Guarded> {
     // again, would buy for nothing.
     if !is_taken_back(&order.effects) {
         let left = |amount: Money, returned: Money| Some(amount.less(returned)).filter(|left| *left > Money::ZERO);
-        let card = order.effects.gift_card.as_ref().map(|payment| payment.amount).unwrap_or_default();
+        let card = order.effects.card();
         let card = left(card, order.order.card_for_returned(card));
         let virtual_currency = left(order.effects.virtual_currency, order.order.returned_virtual());
         writes.extend(give_back_money(order, inputs, card, virtual_currency));
@@ -284,7 +284,7 @@ fn give_back_money(
 pub(in crate::shop) fn give_back_units(order: &StoredOrder, after: &Order, inputs: &OrderInputs) -> Vec<Write> {
     let stock = give_back_counted(order, after, inputs);
     let more = |before: Money, after: Money| Some(after.less(before)).filter(|more| *more > Money::ZERO);
-    let card = order.effects.gift_card.as_ref().map(|payment| payment.amount).unwrap_or_default();
+    let card = order.effects.card();
     let card = more(order.order.card_for_returned(card), after.card_for_returned(card));
     let virtual_currency = more(order.order.returned_virtual(), after.returned_virtual());
     stock.into_iter().chain(give_back_money(order, inputs, card, virtual_currency)).collect()

@@ -18,8 +18,8 @@ use serde::{Deserialize, Serialize};
 const EVERY: i64 = 900;
 /// How many seconds before the last time are asked for again: the provider's clock is not ours, and its list may lag.
 const OVERLAP: i64 = 3_600;
-/// The most changes of one transaction, beside the cursor: a transaction has at most a hundred writes.
-const AT_ONCE: usize = 99;
+/// The most writes of one transaction.
+const AT_ONCE: usize = 100;
 
 /// How far the provider's changes of the balance were asked for. Times are seconds since 1970 UTC.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -43,14 +43,10 @@ impl BalanceCursor {
 
     /// The write of the row, on the condition that no other has written it since it was read.
     fn put(&mut self) -> Result<Write, StoreError> {
-        const VERSION: &str = "version";
         let (key, read) = (keys::balance_asked(), self.version);
         self.version += 1;
         let write = Write::put(key.clone(), encode_live(&key, self)?);
-        Ok(match read {
-            0 => write.only_if_absent(),
-            read => write.only_if_equal(VERSION, read),
-        })
+        Ok(if read == 0 { write.only_if_absent() } else { write.only_if_equal("version", read) })
     }
 }
 
@@ -107,16 +103,11 @@ impl<P: Provider> Desk<'_, &P> {
         if cursor.window.is_none() {
             cursor.since = window.until;
         }
-        let mut parts = page.changes.chunks(AT_ONCE).peekable();
-        while let Some(part) = parts.next_if(|_| true) {
-            let mut writes = part.iter().map(put_change).collect::<Result<Vec<_>, _>>()?;
-            if parts.peek().is_none() {
-                writes.push(cursor.put()?);
-            }
-            send(self.db, writes).await?;
-        }
-        if page.changes.is_empty() {
-            send(self.db, vec![cursor.put()?]).await?;
+        let changes = page.changes.iter().map(put_change);
+        let mut writes = changes.chain([cursor.put()]).collect::<Result<Vec<_>, _>>()?;
+        while !writes.is_empty() {
+            let rest = writes.split_off(writes.len().min(AT_ONCE));
+            send(self.db, std::mem::replace(&mut writes, rest)).await?;
         }
         Ok(page.changes.len())
     }

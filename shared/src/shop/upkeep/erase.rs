@@ -68,9 +68,8 @@ pub async fn stop_commands(db: &Db, clock: &dyn Clock, player: &ErasedPlayer) ->
         } else if key.pk.starts_with(prefix::RUN) {
             // Of a try that is not over, the name; its commands are found by it.
             let run: OwnerRun = decode_live(&key, item)?;
-            let is_theirs =
-                |run: &OwnerRun| matches!(run, OwnerRun::Try(own) if names.contains(&own.player.to_lowercase()));
-            gone.extend(is_theirs(&run).then_some(key));
+            let is_theirs = matches!(&run, OwnerRun::Try(own) if names.contains(&own.player.to_lowercase()));
+            gone.extend(is_theirs.then_some(key));
         } else if key.pk == held {
             gone.insert(key);
         } else if keys::is_order(&key) {
