@@ -2,15 +2,16 @@
 
 use crate::model::DayLine;
 use crate::money::CurrencyFormat;
+use crate::rules::delivery_times::{DeliveryTimes, shown};
 use crate::rules::report::Report;
 
 /// What the commands for game servers did in a day.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CommandsOfDay {
-    /// How many ran; `None` if that is not measured.
-    pub ran: Option<u64>,
-    /// The longest time from paid to executed, in seconds; `None` if that is not measured.
-    pub slowest: Option<i64>,
+    /// Those that ran by themselves.
+    pub own: DeliveryTimes,
+    /// Those that ran after they had waited for their player, or for their delay.
+    pub waited: DeliveryTimes,
     /// Those that are due now and were not run.
     pub waiting: usize,
     /// Those that were refused or may have run, about which the owner decides.
@@ -64,12 +65,12 @@ pub fn lines(
 }
 
 fn of_commands(commands: &CommandsOfDay) -> DayLine {
-    let CommandsOfDay { ran, slowest, waiting, undecided } = *commands;
-    let mut parts = Vec::new();
-    if let Some(ran) = ran {
-        let slowest = slowest.map(|seconds| format!(", slowest {seconds} s")).unwrap_or_default();
-        parts.push(format!("{} ran{slowest}", counted(ran, "command")));
-    }
+    let CommandsOfDay { own, waited, waiting, undecided } = commands;
+    // How long a player was away says nothing of the server.
+    let slowest = own.slowest().map(|took| format!(", slowest {}", shown(took))).unwrap_or_default();
+    let ran = own.commands().saturating_add(waited.commands());
+    let mut parts = vec![format!("{} ran{slowest}", counted(ran, "command"))];
+    let (waiting, undecided) = (*waiting, *undecided);
     parts.push(format!("{waiting} {}", if waiting == 1 { "command waits" } else { "commands wait" }));
     if undecided > 0 {
         parts.push(format!("{undecided} {} for you", if undecided == 1 { "waits" } else { "wait" }));
@@ -100,7 +101,10 @@ mod tests {
                 .map(|line| line.text + &line.look.map(|look| format!(" [{look}]")).unwrap_or_default());
             texts.collect::<Vec<_>>().join(" ")
         };
-        let ran = CommandsOfDay { ran: Some(97), slowest: Some(14), ..CommandsOfDay::default() };
+        let mut ran = CommandsOfDay::default();
+        ran.own.add(2_100, 90);
+        ran.own.add(13_700, 1);
+        ran.waited.add(7_000_000, 6);
         assert_eq!(
             said(&report, Provider::Known, Some(ran)),
             "Yesterday 41 orders, 512.40 EUR. The provider says the same. 97 commands ran, slowest 14 s; 0 commands wait."
@@ -112,7 +116,7 @@ mod tests {
         assert_eq!(
             said(&report, Provider::Known, Some(stuck)),
             "Yesterday 1 order, 512.40 EUR. The provider says otherwise about 2 orders. [storectl report --from 2027-05-01 \
-             --to 2027-05-01] 1 command waits; 3 wait for you. [storectl server list]"
+             --to 2027-05-01] 0 commands ran; 1 command waits; 3 wait for you. [storectl server list]"
         );
         let fee = BalanceChange {
             id: "txn_1".to_owned(),

@@ -7,6 +7,7 @@ use crate::model::{About, NoticeDay, NoticeEvent, Settings, StoreConfig};
 use crate::money::CurrencyFormat;
 use crate::rules::daily::{CommandsOfDay, Provider, lines};
 use crate::rules::report::{By, Names, Report, day_text, seconds_of_day};
+use crate::shop::delivery::times::times;
 use crate::shop::delivery::{commands, measure};
 use crate::shop::report::{Listed, listed, read};
 use crate::table::codec::encode_live;
@@ -14,6 +15,7 @@ use crate::table::published::read_active_version;
 use crate::table::transaction::{Write, sent};
 use crate::table::{Db, StoreError, keys, read_live, read_published};
 use serde::{Deserialize, Serialize};
+use std::ops::Range;
 
 /// How long after midnight the provider's list is waited for, in seconds.
 const LIST_TIMEOUT: i64 = 2 * 3_600;
@@ -61,7 +63,7 @@ pub(in crate::shop) async fn tell_daily(db: &Db, clock: &dyn Clock, stop: Stop) 
     if !read(db, &mut report, Some(stop)).await? {
         return Ok(());
     }
-    let (text, commands) = (day_text(day), commands_of_day(db, clock, config).await?);
+    let (text, commands) = (day_text(day), commands_of_day(db, clock, config, &report.time).await?);
     let lines = lines(&text, &report, CurrencyFormat::new(config.digits), provider, commands);
     let id = format!("daily-{text}");
     let notice = put(NoticeEvent::Daily, id, now, About::Day(NoticeDay { day: text, lines }))?;
@@ -69,11 +71,12 @@ pub(in crate::shop) async fn tell_daily(db: &Db, clock: &dyn Clock, stop: Stop) 
     sent(db, vec![put_told(day)?, notice]).await.map(drop)
 }
 
-/// What waits at the game servers; `None` without any.
+/// What ran at the game servers in a time, and what waits there now; `None` without any.
 async fn commands_of_day(
     db: &Db,
     clock: &dyn Clock,
     config: &StoreConfig,
+    time: &Range<i64>,
 ) -> Result<Option<CommandsOfDay>, StoreError> {
     let servers = &config.delivery.servers;
     if servers.is_empty() {
@@ -81,6 +84,9 @@ async fn commands_of_day(
     }
     let mut found = CommandsOfDay::default();
     for server in servers {
+        let ran = times(db, server.id, time.start, time.end).await?;
+        found.own.add_all(&ran.own);
+        found.waited.add_all(&ran.waited);
         found.waiting += commands::due(db, server.id, clock.seconds(), MOST_COMMANDS).await?.len();
         found.undecided += measure(db, clock, server.id).await?.undecided;
     }
