@@ -197,8 +197,12 @@ async fn a_try_runs_what_a_sale_runs_takes_it_back_and_leaves_nothing() {
     assert_eq!(trying::begin(&bench.db, &name, plan).await.unwrap(), None, "one at a time");
     let served = poll(&bench.db, clock, &key, None).await.unwrap();
     delivered(&bench.db, clock, &key, &[served[0].id]).await.unwrap();
+    let doctor = bench.run(&["doctor"]).await.unwrap();
+    assert!(doctor.text().contains("todo tries: not taken back: item 1 for Newt → "), "{}", doctor.text());
     let (printed, ran) = beside_a_game_server(&bench, &key, &line).await;
     printed.unwrap();
+    let doctor = bench.run(&["doctor"]).await.unwrap();
+    assert!(!doctor.text().contains("tries"), "{}", doctor.text());
     assert_eq!(ran, ["unhat Newt", "hat Newt", "unhat Newt"]);
     assert_eq!(traces(&bench).await, before);
     // A game server that does not answer: what was not served is recalled.

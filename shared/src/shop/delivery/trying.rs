@@ -70,6 +70,11 @@ pub fn run_of(item: ItemId) -> Option<RunName> {
     RunName::parse(&format!("try-{item}")).ok()
 }
 
+/// Whether a command is of a try. It has no order, and who began the try sees what becomes of it.
+pub fn is_tried(command: &Command) -> bool {
+    run_of(command.item).is_some_and(|run| command.order.as_str() == run.as_str() && command.runs.contains(&run))
+}
+
 /// Plans a try of an item with what was chosen. Changes nothing.
 pub async fn plan(
     db: &Db,
@@ -197,7 +202,7 @@ pub async fn begin(db: &Db, name: &RunName, plan: TryPlan) -> Result<Option<Try>
     let mut writes = Vec::new();
     for (number, command) in (first.get()..).zip(given.into_iter().chain(back)) {
         let id = CommandId::new(number).map_err(|_| StoreError::no_more_ids())?;
-        let command = Command { id, ..command };
+        let command = Command { id, runs: vec![name.clone()], ..command };
         writes.extend(commands::put_new(&command, place_of(&command).as_ref())?);
     }
     let texts = texts.into_iter().map(|key| (key.pk, key.sk)).collect();
