@@ -158,12 +158,13 @@ fn days(options: &ReportOptions, today: &str) -> Result<[Date; 2]> {
 async fn names(at: &Deployment, version: &str, servers: &[Server], by: By) -> Result<Names> {
     let servers = servers.iter().map(|server| (server.id, server.name.clone())).collect();
     let mut names = Names { servers, ..Names::default() };
-    if by == By::Category {
+    if matches!(by, By::Category | By::Item) {
         let store = publish::load_version(&at.db, version).await;
         for category in store.iter().flat_map(|store| &store.categories) {
             for shelf in category.shelves() {
                 let name = &shelf.head.name;
                 names.categories.extend(shelf.items.iter().map(|item| (item.id, name.clone())));
+                names.items.extend(shelf.items.iter().map(|item| (item.id, item.name.clone())));
             }
         }
     }

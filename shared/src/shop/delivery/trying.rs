@@ -266,11 +266,16 @@ pub fn is_over(command: &Command) -> bool {
     place(command.delivery.state) == Place::Gone
 }
 
-/// Deletes what is left of a try whose commands are over; `false` if one is not.
+/// Deletes what is left of a try whose commands are over; `false` if one is not. Where another one has ended it before, nothing is
+/// left, and a try that began under its name since stays.
 pub async fn finish(db: &Db, clock: &dyn Clock, (name, begun): (&RunName, &Try)) -> Result<bool, StoreError> {
     in_turns(TURNS, || async {
         let (given, back) = read(db, begun).await?;
-        let mut writes: Vec<Write> = vec![Write::delete(keys::run(name)).only_if_present()];
+        let own = Write::delete(keys::run(name)).only_if_equal("first", begun.first);
+        if given.is_empty() && back.is_empty() {
+            return sent(db, vec![own]).await.map(|_| true);
+        }
+        let mut writes: Vec<Write> = vec![own];
         // What was served and never answered may have run, and was taken back.
         let waits = |command: &Command| can_still_run(&command.delivery, clock.seconds());
         if given.iter().any(waits) || !back.iter().all(is_over) {

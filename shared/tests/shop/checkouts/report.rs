@@ -5,7 +5,7 @@ use crate::shop::{BALANCE, PLAIN, Shop, VIRTUAL, money, paid};
 use proptest::prelude::*;
 use serde_json::Value;
 use shared::model::{
-    About, CommandTemplate, InternalId, LineId, Money, Notice, NoticeEvent, NoticeTarget, OrderStatus, Server,
+    About, CommandTemplate, InternalId, ItemId, LineId, Money, Notice, NoticeEvent, NoticeTarget, OrderStatus, Server,
     ServerId, StoreZone, TargetKind, TaxMode,
 };
 use shared::rules::report::{By, DifferenceKind, Names, Report, Sums, seconds_of_day};
@@ -264,6 +264,21 @@ async fn a_list_that_is_long_or_interrupted_is_complete_in_the_end() {
     let report = shop.report(By::Month, 0..shop.now()).await;
     assert_eq!((report.total.orders, report.total.received), (5, money(500)));
     assert_eq!(report.balance["USD"].without_order_count, 0);
+}
+
+#[tokio::test]
+async fn an_item_is_one_group_whatever_it_was_called_when_it_was_sold() {
+    let shop = open().await;
+    shop.buy(1, &[(PLAIN, 5)], None).await;
+    // Without a name.
+    let by_hand =
+        NewOrder { currency: "USD".to_owned(), created_at: None, ..paid("hand", Some(3), &[(PLAIN, 1, 100)]) };
+    shop.record(by_hand).await.unwrap();
+    let names = Names { items: [(ItemId::new(PLAIN), "Now".to_owned())].into(), ..Names::default() };
+    let mut report = Report::new(By::Item, 0..shop.now() + 1, StoreZone::default().days(), "USD".to_owned(), names);
+    assert!(read(&shop.db, &mut report, None).await.unwrap());
+    let groups: Vec<_> = report.groups.iter().map(|(group, sums)| (group.as_str(), sums.gross)).collect();
+    assert_eq!(groups, [("Now (1)", money(600))]);
 }
 
 #[tokio::test]
