@@ -126,6 +126,10 @@ async fn connect(at: &Deployment, console: &Console, options: &ConnectTarget) ->
         keys.0.insert(target.name.clone(), NoticeAddress { url, keys: signing });
         (format!("The target {} is connected.", target.name), new)
     };
+    if !options.rotate && !options.drop_old {
+        // It was the address before that took nothing.
+        notices::end_pause(&at.db, &target.name).await?;
+    }
     at.notices.write(&keys).await.map_err(|failure| failure.done("It is not known whether the secret was written."))?;
     let signing_key = shown_key.map(|key| key.expose());
     let mut text = ok!("{said}");

@@ -2,7 +2,8 @@
 
 use crate::bench::Bench;
 use shared::clock::Clock as _;
-use shared::model::{About, Notice, NoticeEvent, NoticeTarget, Sending, TargetKind};
+use shared::model::{About, Notice, NoticeEvent, NoticeTarget, PausedTarget, Sending, TargetKind};
+use shared::shop::notices::listed;
 use shared::table::keys;
 use std::collections::BTreeMap;
 use storectl::error::{Exit, Failure};
@@ -114,4 +115,32 @@ async fn what_waits_is_listed_with_its_answer_and_sent_again() {
     let all = told.run(&["list"]).await.unwrap();
     assert_eq!(all["notices"].as_array().unwrap().len(), 2);
     assert_eq!(all["notices"][0]["targets"]["own"]["attempts"], 0);
+}
+
+#[tokio::test]
+async fn what_is_sent_again_by_hand_is_due_at_once_whatever_its_target_has_asked_for() {
+    let told = Told::open().await;
+    let (now, id) = (told.bench.clock.seconds(), "sold_out-000000000201-1");
+    let paused =
+        Sending { attempts: 1, again_at: Some(now + 900), answer: "HTTP 429".to_owned(), ..Sending::default() };
+    let about = About::Item { id: 201, name: "A crate".to_owned() };
+    let targets = BTreeMap::from([("own".to_owned(), paused)]);
+    let notice = Notice { id: id.to_owned(), event: NoticeEvent::SoldOut, at: now, about, targets };
+    told.bench.put(&keys::notice_due(now + 900, id), &notice).await;
+    let pause = async || {
+        let until = PausedTarget { name: "own".to_owned(), until: now + 900 };
+        told.bench.put(&keys::paused_target("own"), &until).await;
+    };
+    let is_paused = async || told.bench.rows().await.iter().any(|row| row.contains("TARGET#own"));
+    // Twice: the first one is of the same second.
+    for due in [now, now + 1] {
+        pause().await;
+        told.run(&["resend", id]).await.unwrap();
+        let rows = listed(&told.bench.db).await.unwrap();
+        assert_eq!(rows.iter().map(|row| keys::due_second(&row.key)).collect::<Vec<_>>(), [Some(due)]);
+        assert!(!is_paused().await);
+    }
+    pause().await;
+    told.connect("own", "/hook").await.unwrap();
+    assert!(!is_paused().await, "another address may take what this one does not");
 }
