@@ -164,7 +164,9 @@ impl Trial<'_> {
         let server = options.server.as_deref().map(|text| queue::find(self.active, text)).transpose()?;
         let server = server.map(|server| server.id);
         if item.kind == ItemType::CmdServer && !item.servers.iter().any(|own| Some(own.id) == server) {
-            return Err(Failure::refused("The buyer of this item selects one of its servers.", "Add --server NAME."));
+            let names: Vec<&str> = item.servers.iter().map(|own| own.name.as_str()).collect();
+            let next = format!("Add --server with one of: {}.", names.join(", "));
+            return Err(Failure::refused("The buyer of this item selects one of its servers.", next));
         }
         if item.kind != ItemType::CmdServer && server.is_some() {
             return Err(Failure::refused("The buyer of this item selects no server.", "Leave --server out."));
