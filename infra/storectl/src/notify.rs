@@ -22,9 +22,9 @@ pub enum NotifyCommand {
                             storectl notify connect own --rotate --stack storefront\n  \
                             storectl notify connect own --drop-old --stack storefront\n\n\
                             The address is a secret: it is asked for, or read from a file or standard input, and never an \
-                            argument. The signing key of an address of your own is shown when it is made. After --rotate both keys \
-                            sign, and --rotate shows the new one again; --drop-old is for when the receiver knows it. Run again with another address, \
-                            the keys stay.")]
+                            argument. The signing key of an address of your own is shown when it is made. After --rotate \
+                            both keys sign, and --rotate shows the new one again; --drop-old is for when the receiver knows \
+                            it. Run again with another address, the keys stay.")]
     Connect(ConnectTarget),
     /// List the targets, and what is not sent to all of them yet, with attempts and answers.
     #[command(after_help = "Examples:\n  storectl notify list --stack storefront\n  \

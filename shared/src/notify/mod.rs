@@ -126,7 +126,7 @@ impl Targets {
 /// and shown.
 fn without_address(answer: &str, url: &str) -> String {
     /// Shorter parts of an address are words.
-    const SECRET: usize = 8;
+    const SECRET: usize = 10;
     let uri: Uri = url.parse().unwrap_or_default();
     let path = uri.path_and_query().map_or("", |path| path.as_str()).trim_end_matches('/');
     let parts = path.split(['/', '?', '&', '=', '#']).filter(|part| part.len() >= SECRET);
@@ -204,7 +204,11 @@ mod tests {
         for (url, answer, kept) in [
             ("https://a.example/hook/s3", "Cannot POST /hook/s3", "Cannot POST …"),
             ("https://a.example/hook?key=long-secret&x=1", "no: key long-secret, /hook", "no: key …, …"),
-            ("https://discord.com/api/webhooks/123456789/tOkEn-0123", "for 123456789 (tOkEn-0123)", "for … (…)"),
+            (
+                "https://discord.com/api/webhooks/12345/tOkEn-0123",
+                "webhooks: no 12345 (tOkEn-0123)",
+                "webhooks: no 12345 (…)",
+            ),
             ("https://a.example/", "GET / or https://a.example", "GET / or https://a.example"),
             ("https://a.example", "no", "no"),
         ] {

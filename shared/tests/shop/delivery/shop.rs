@@ -210,14 +210,15 @@ impl Shop {
 
     /// Begins a try of the item, and returns the ids of the commands that give.
     pub async fn begin_try(&self, player: &str) -> Vec<CommandId> {
-        let active = read_active_version(self.db()).await.unwrap().unwrap();
-        let published = read_published(self.db(), &keys::item(&active.version, ITEM)).await.unwrap().unwrap();
+        let (db, clock) = (&self.store.db, self.clock());
+        let active = read_active_version(db).await.unwrap().unwrap();
+        let published = read_published(db, &keys::item(&active.version, ITEM)).await.unwrap().unwrap();
         let chosen =
             Chosen { line: LineId::new(1), name: String::new(), variables: Vec::new(), server: None, gift_to: None };
         let player = PlayerName::parse(player).unwrap();
-        let plan = trying::plan(self.db(), self.clock(), (&active, "EUR"), (&published, chosen), &player).await;
-        let begun = trying::begin(self.db(), &trying::run_of(ITEM).unwrap(), plan.unwrap().unwrap()).await;
-        let (given, _) = trying::read(self.db(), &begun.unwrap().unwrap()).await.unwrap();
+        let plan = trying::plan(db, clock, (&active, "EUR"), (&published, chosen), &player).await;
+        let begun = trying::begin(db, &trying::run_of(ITEM).unwrap(), plan.unwrap().unwrap()).await;
+        let (given, _) = trying::read(db, &begun.unwrap().unwrap()).await.unwrap();
         given.iter().map(|command| command.id).collect()
     }
 
