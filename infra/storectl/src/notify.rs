@@ -231,7 +231,9 @@ async fn list(at: &Deployment, options: &ListNotices) -> Outcome {
         };
         text.push(columns(["TARGET", "KIND", "", "EVENTS"], targets.iter().map(row)));
     }
-    if found.is_empty() {
+    if targets.is_empty() && found.is_empty() {
+        text.push(note!("The store tells nobody: name targets under `notify` in store.yaml."));
+    } else if found.is_empty() {
         text.push(if options.waiting { "No notice waits.".to_owned() } else { "Every notice is sent.".to_owned() });
     } else {
         text.push(columns(["NOTICE", "AT", "TARGET", "TRIED", "NEXT", "ANSWER"], found.iter().flat_map(unsent)));
