@@ -69,10 +69,10 @@ fn of_commands(commands: &CommandsOfDay) -> DayLine {
     // How long a player was away says nothing of the server.
     let slowest = own.slowest().map(|took| format!(", slowest {}", shown(took))).unwrap_or_default();
     let ran = own.commands().saturating_add(waited.commands());
-    let mut parts = vec![format!("{} ran{slowest}", counted(ran, "command"))];
-    parts.push(format!("{waiting} {}", if *waiting == 1 { "waits" } else { "wait" }));
+    let waits = |count: usize| format!("{count} {}", if count == 1 { "waits" } else { "wait" });
+    let mut parts = vec![format!("{} ran{slowest}", counted(ran, "command")), waits(*waiting)];
     if *undecided > 0 {
-        parts.push(format!("{undecided} {} for you", if *undecided == 1 { "waits" } else { "wait" }));
+        parts.push(format!("{} for you", waits(*undecided)));
     }
     let is_right = *waiting == 0 && *undecided == 0;
     DayLine { text: format!("{}.", parts.join("; ")), look: (!is_right).then(|| "storectl server list".to_owned()) }

@@ -324,6 +324,6 @@ async fn the_day_before_is_told_once() {
     let [(name, About::Day(about))] = &told[..] else { panic!("{told:?}") };
     assert_eq!(name, &format!("daily-{}", about.day));
     let said: Vec<_> = about.lines.iter().map(|line| (line.text.as_str(), line.look.is_none())).collect();
-    let commands = ("2 commands ran, slowest 3 s; 0 commands wait.", true);
+    let commands = ("2 commands ran, slowest 3 s; 0 wait.", true);
     assert_eq!(said, [("Yesterday 1 order, 5.00 .", true), ("The provider says the same.", true), commands]);
 }
