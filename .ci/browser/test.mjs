@@ -227,6 +227,7 @@ async function byKeyboard() {
   assert.equal(await page.evaluate(() => document.activeElement.textContent), "Skip to content");
   await page.getByRole("link", { name: "Staff" }).press("Enter");
   await page.getByRole("heading", { level: 1, name: "Staff" }).waitFor();
+  await settled(page);
   await page.getByRole("button", { name: /light and dark/ }).press("Enter");
   assert.equal(await page.evaluate(() => document.documentElement.dataset.theme), "dark");
   await inspect(page, "dark-staff");

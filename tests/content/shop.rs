@@ -4,7 +4,7 @@ use crate::support::{STALE, category, item, open_to_guests, put, republish};
 use http::Method;
 use publish::files::Decimal;
 use serde_json::{Value, json};
-use shared::model::{Donations, InternalId, Money, RecentDonation, TaxMode, TaxPrices};
+use shared::model::{Donations, InternalId, Money, RecentDonation, ShownTimes, TaxMode, TaxPrices};
 use shared::table::{codec, keys};
 use std::time::Duration;
 use tests::{Call, Reply, TestStore};
@@ -144,6 +144,31 @@ async fn a_reduction_is_shown_from_the_lowest_price_of_the_30_days_before() {
     assert_eq!(since.unwrap().len(), 10);
     republish(&store, |files| item(files, 205).active = false).await;
     assert_eq!(sell(31, 205, "0.99", "0.49", true).await, (None, None, None, None));
+}
+
+#[tokio::test]
+async fn pages_show_how_long_deliveries_took_and_how_far_each_goal_is() {
+    let store = TestStore::open().await;
+    let sum = |goal: &str, minor| (goal.to_owned(), Money::from_minor(minor));
+    let donations = Donations {
+        goals: [sum("1", 75_100), sum("2", 31_000)].into(),
+        delivery: Some(ShownTimes { half: 2_500, most: 14_000 }),
+        ..Donations::default()
+    };
+    put(&store, codec::encode_live(&keys::donations(), &donations).unwrap()).await;
+    let wanted = "within 2.5 s of the payment, and 95 of 100 within 14 s.";
+    assert!(!page(&store, "item/201").await.text.contains(wanted), "the store does not want it");
+    republish(&store, |files| {
+        files.store.content.shop.as_mut().unwrap().delivery_times = true;
+        files.store.content.goals[1].repeat = true;
+    })
+    .await;
+    let html = page(&store, "item/201").await.text;
+    assert!(html.contains(wanted), "{html}");
+    let html = page(&store, "index").await.text;
+    assert!(html.contains(">€751.00 of €750.00</p>") && html.contains("<span class=\"soft\">100 %</span>"), "{html}");
+    assert!(html.contains(">€70.00 of €120.00. Reached 2 times before this.</p>"), "{html}");
+    assert!(html.contains("<span class=\"soft\">58 %</span>"), "{html}");
 }
 
 #[tokio::test]

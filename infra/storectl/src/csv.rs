@@ -10,7 +10,7 @@ pub fn row(name: &str, cells: &[String]) -> String {
 
 /// A cell with a text. A spreadsheet would run one that begins like a formula: it gets an apostrophe.
 fn text(text: &str) -> String {
-    let is_formula = text.starts_with(['=', '+', '-', '@', '\t', '\r']);
+    let is_formula = text.starts_with(['=', '+', '-', '@', '\t', '\r', '\n']);
     let text = if is_formula { format!("'{text}") } else { text.to_owned() };
     if text.contains([',', '"', '\n', '\r', ';', '\t']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text }
 }
@@ -31,6 +31,7 @@ mod tests {
             ("@SUM(A1)", "'@SUM(A1)"),
             ("\t=1", "\"'\t=1\""),
             ("\r=1", "\"'\r=1\""),
+            ("\n=1", "\"'\n=1\""),
             ("a,b", "\"a,b\""),
             ("a;b", "\"a;b\""),
             ("say \"hi\"", "\"say \"\"hi\"\"\""),

@@ -19,7 +19,7 @@ pub enum Exit {
     /// Something on this machine: a file that cannot be read or written, an interrupt.
     Local = 1,
     Usage = 2,
-    /// The store's files have faults, or doctor or reconcile found something.
+    /// The store's files have faults, or doctor, reconcile, report or try found something.
     Faults = 3,
     /// The object does not exist, or a rule forbids the change.
     Refused = 4,

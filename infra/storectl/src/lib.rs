@@ -82,7 +82,7 @@ Exit codes:
   0  done
   1  a local file cannot be read or written, or the command was interrupted
   2  the command line cannot be read
-  3  the store's files have faults, or doctor or reconcile found something
+  3  the store's files have faults, or doctor, reconcile, report or try found something
   4  something was not found, or the rules do not allow it
   5  conflict: it was changed by another request
   6  the database did not respond or throttles; run the same command again in a moment

@@ -7,7 +7,7 @@ use shared::config::{NoticeAddress, NoticeKeys, SigningKey};
 use shared::model::{NoticeTarget, Sending, TargetKind};
 use shared::notify::{CALL, READ, Targets, check_address};
 use shared::rules::notice::word;
-use shared::rules::sending::Outcome as Taken;
+use shared::rules::sending::{Outcome as Taken, short};
 use shared::shop::notices::{self, MOST_LISTED, NoticeRow};
 use shared::table::connector;
 use std::path::PathBuf;
@@ -21,9 +21,9 @@ pub enum NotifyCommand {
                             storectl notify connect own --rotate --stack storefront\n  \
                             storectl notify connect own --drop-old --stack storefront\n\n\
                             The address is a secret: it is asked for, or read from a file or standard input, and never an \
-                            argument. The signing key of an address of your own is shown once. After --rotate both keys \
-                            sign; --drop-old is for when the receiver knows the new one. Run again with another address, \
-                            the keys stay.")]
+                            argument. The signing key of an address of your own is shown when it is made. After --rotate \
+                            both keys sign, and --rotate shows the new one again; --drop-old is for when the receiver knows \
+                            it. Run again with another address, the keys stay.")]
     Connect(ConnectTarget),
     /// List the targets, and what is not sent to all of them yet, with attempts and answers.
     #[command(after_help = "Examples:\n  storectl notify list --stack storefront\n  \
@@ -116,11 +116,15 @@ async fn connect(at: &Deployment, console: &Console, options: &ConnectTarget) ->
         keys.0.insert(target.name.clone(), NoticeAddress { url, keys: signing });
         (format!("The target {} is connected.", target.name), new)
     };
+    if !options.rotate && !options.drop_old {
+        // It was the address before that took nothing.
+        notices::end_pause(&at.db, &target.name).await?;
+    }
     at.notices.write(&keys).await.map_err(|failure| failure.done("It is not known whether the secret was written."))?;
     let signing_key = shown_key.map(|key| key.expose());
     let mut text = ok!("{said}");
     if let Some(key) = &signing_key {
-        text = format!("{text}\nIts signing key, shown once: {}", paint(STRONG, key));
+        text = format!("{text}\nIts new signing key: {}", paint(STRONG, key));
     }
     let deploy = at.stack.as_ref().map(|stack| {
         let revision = next_revision(&stack.key_revision, at.clock.seconds());
@@ -152,9 +156,11 @@ fn change_keys(keys: &mut NoticeKeys, target: &NoticeTarget, rotate: bool) -> Re
                 format!("{name} has another signing key. Both sign until `storectl notify connect {name} --drop-old`.");
             Ok((said, Some(key)))
         }
+        // Who was interrupted has not seen it; and the older one is all that the receiver knows.
         (TargetKind::Webhook, _, true) => {
-            let next = format!("Remove the older one first: `storectl notify connect {name} --drop-old`.");
-            Err(Failure::refused(format!("{name} has two signing keys already."), next))
+            let said =
+                format!("{name} has two signing keys already, until `storectl notify connect {name} --drop-old`.");
+            Ok((said, address.keys.last().cloned()))
         }
         (TargetKind::Webhook, 0 | 1, false) => {
             Err(Failure::refused(format!("{name} has no older signing key."), "There is nothing to remove."))
@@ -214,7 +220,9 @@ async fn list(at: &Deployment, only_waiting: bool) -> Outcome {
     if !only_waiting {
         text.push(columns(["TARGET", "KIND", "", "EVENTS"], rows));
     }
-    if found.is_empty() {
+    if targets.is_empty() && found.is_empty() {
+        text.push(note!("The store tells nobody: name targets under `notify` in store.yaml."));
+    } else if found.is_empty() {
         text.push(if only_waiting { "No notice waits.".to_owned() } else { "Every notice is sent.".to_owned() });
     } else {
         text.push(columns(["NOTICE", "AT", "TARGET", "TRIED", "NEXT", "ANSWER"], found.iter().flat_map(unsent)));
@@ -277,7 +285,7 @@ async fn test(at: &Deployment, name: &str) -> Outcome {
         }
         Taken::Refused(answer) | Taken::Failed(answer) | Taken::Paused(_, answer) => {
             let next = "Correct the address (`storectl notify connect`), or look at the receiver; then test again.";
-            Err(Failure::refused(format!("{name} did not take the test: {answer}."), next))
+            Err(Failure::refused(format!("{name} did not take the test: {}.", short(&answer)), next))
         }
     }
 }

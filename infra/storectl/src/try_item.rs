@@ -9,6 +9,7 @@ use shared::model::{
 };
 use shared::rules::delivery::state_at;
 use shared::rules::delivery_times::shown;
+use shared::rules::variable;
 use shared::shop::delivery::measure;
 use shared::shop::delivery::trying::{self, TryPlan, is_over};
 use shared::table::{keys, read_published};
@@ -33,14 +34,14 @@ pub struct TryItem {
     #[arg(long, value_name = "SERVER")]
     pub server: Option<String>,
     /// A variable's value.
-    #[arg(long = "var", value_name = "ID=VALUE", value_parser = variable)]
+    #[arg(long = "var", value_name = "ID=VALUE", value_parser = id_and_value)]
     pub variables: Vec<(u64, String)>,
     /// How many seconds the commands may take, and what takes them back.
     #[arg(long, value_name = "SECONDS", default_value_t = 180)]
     pub wait: u32,
 }
 
-fn variable(text: &str) -> Result<(u64, String), String> {
+fn id_and_value(text: &str) -> Result<(u64, String), String> {
     let parts = text.split_once('=').and_then(|(id, value)| Some((id.trim().parse().ok()?, value.to_owned())));
     parts.ok_or_else(|| "write it as ID=VALUE, such as 1=Morning".to_owned())
 }
@@ -75,8 +76,9 @@ pub async fn run(at: &Deployment, console: &Console, options: &TryItem) -> Outco
     let active = at.published().await?;
     let name = trying::run_of(options.item).ok_or_else(|| unknown(options.item))?;
     let trial = Trial { at, console, active: &active, name: &name, options };
-    if let Some(before) = trying::unfinished(&at.db, &name).await? {
-        let back = trial.take_back(&before).await?;
+    if let Some(before) = trying::unfinished(&at.db, &name).await?
+        && let Some(back) = trial.take_back(&before).await?
+    {
         must_be_over(&before, &back)?;
     }
     let begun = trying::begin(&at.db, &name, trial.plan().await?).await;
@@ -85,8 +87,8 @@ pub async fn run(at: &Deployment, console: &Console, options: &TryItem) -> Outco
         let what = "Another try of this item has begun just now, or the player was banned.";
         Failure::new(Exit::Raced, what, AGAIN)
     })?;
-    let ran = trial.watch(&begun, true).await.unsure(UNFINISHED, TAKES_BACK)?;
-    let back = trial.take_back(&begun).await.unsure(UNFINISHED, TAKES_BACK)?;
+    let ran = trial.watch(&begun, true).await.unsure(UNFINISHED, TAKES_BACK)?.ok_or_else(ended)?;
+    let back = trial.take_back(&begun).await.unsure(UNFINISHED, TAKES_BACK)?.ok_or_else(ended)?;
     let player = &begun.player;
     let is_well = ran.iter().all(Ran::has_run);
     let mut lines = vec![format!("Item {} for {player}:", options.item)];
@@ -104,6 +106,11 @@ pub async fn run(at: &Deployment, console: &Console, options: &TryItem) -> Outco
 
 fn unknown(item: ItemId) -> Failure {
     Failure::refused(format!("There is no item {item} in the published store."), "Publish it first.")
+}
+
+fn ended() -> Failure {
+    let what = "Another try of this item has taken this one back, before it was over.";
+    Failure::new(Exit::Raced, what, "Run the same command again, once the other one has ended.")
 }
 
 /// Refuses to say that a try is over of which something is left.
@@ -157,7 +164,23 @@ impl Trial<'_> {
         let server = options.server.as_deref().map(|text| queue::find(self.active, text)).transpose()?;
         let server = server.map(|server| server.id);
         if item.kind == ItemType::CmdServer && !item.servers.iter().any(|own| Some(own.id) == server) {
-            return Err(Failure::refused("The buyer of this item selects one of its servers.", "Add --server NAME."));
+            let names: Vec<&str> = item.servers.iter().map(|own| own.name.as_str()).collect();
+            let next = format!("Add --server with one of: {}.", names.join(", "));
+            return Err(Failure::refused("The buyer of this item selects one of its servers.", next));
+        }
+        if item.kind != ItemType::CmdServer && server.is_some() {
+            return Err(Failure::refused("The buyer of this item selects no server.", "Leave --server out."));
+        }
+        let is_known = |id: &u64| item.variables.iter().any(|variable| variable.id == *id);
+        if let Some((id, _)) = options.variables.iter().find(|(id, _)| !is_known(id)) {
+            let known: Vec<String> =
+                item.variables.iter().map(|variable| format!("{} ({})", variable.id, variable.name)).collect();
+            let next = if known.is_empty() {
+                "Leave --var out.".to_owned()
+            } else {
+                format!("There are {}.", known.join(", "))
+            };
+            return Err(Failure::refused(format!("This item has no variable {id}."), next));
         }
         let value = |variable: &Variable| {
             let given = options.variables.iter().find(|(id, _)| *id == variable.id).map(|(_, value)| value);
@@ -165,20 +188,28 @@ impl Trial<'_> {
                 let what = format!("The buyer of this item enters {}.", variable.name);
                 Failure::refused(what, format!("Add --var {}=VALUE.", variable.id))
             })?;
-            Ok(LineVariable { id: variable.id, value: value.clone() })
+            let stored = variable::parse(variable, value).map_err(|wrong| {
+                let what = format!("No buyer can enter that: \"{}\" {wrong}.", variable.name);
+                Failure::refused(what, format!("Correct --var {}=VALUE.", variable.id))
+            })?;
+            Ok(LineVariable { id: variable.id, value: stored.into_owned() })
         };
         let variables = item.variables.iter().map(value).collect::<Result<_>>()?;
         Ok(Chosen { line: LineId::new(1), name: item.name.clone(), variables, server, gift_to: None })
     }
 
-    /// Waits until the commands that give, or those that take back, have run, or for as long as they may take.
-    async fn watch(&self, begun: &Try, is_first: bool) -> Result<Vec<Ran>> {
+    /// Waits until the commands that give, or those that take back, have run, or for as long as they may take. `None` if another
+    /// one has ended the try.
+    async fn watch(&self, begun: &Try, is_first: bool) -> Result<Option<Vec<Ran>>> {
         let (at, started) = (self.at, self.at.clock.millis());
         let (label, all) = if is_first { ("Runs", begun.given) } else { ("Taken back", begun.all - begun.given) };
         let progress = self.console.progress(label, Some(u64::from(all)));
         let mut took: BTreeMap<u32, u64> = BTreeMap::new();
         for look in 0.. {
             let (given, back) = trying::read(&at.db, begun).await?;
+            if given.is_empty() {
+                return Ok(None);
+            }
             let commands: Vec<Command> = if is_first { given } else { back };
             let now = at.clock.millis().saturating_sub(started);
             commands.iter().filter(|command| is_over(command)).for_each(|command| {
@@ -196,15 +227,15 @@ impl Trial<'_> {
                     command: command.text,
                     output: command.output,
                 };
-                return Ok(commands.into_iter().map(ran).collect());
+                return Ok(Some(commands.into_iter().map(ran).collect()));
             }
             tokio::time::sleep(Duration::from_secs(1) / LOOKS).await;
         }
-        Ok(Vec::new())
+        Ok(None)
     }
 
-    /// Takes a try back, and deletes what is left of it.
-    async fn take_back(&self, begun: &Try) -> Result<Vec<Ran>> {
+    /// Takes a try back, and deletes what is left of it. `None` if another one has ended it.
+    async fn take_back(&self, begun: &Try) -> Result<Option<Vec<Ran>>> {
         let (at, clock) = (self.at, self.at.clock.as_ref());
         let mut looks = 0..self.options.wait.saturating_mul(LOOKS);
         while !trying::take_back(&at.db, clock, begun).await? {

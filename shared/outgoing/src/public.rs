@@ -152,6 +152,10 @@ pub fn check_url(url: &Uri, allows_here: bool) -> Result<String, &'static str> {
     if authority.as_str().contains('@') {
         return Err("must not have a user or a password in it");
     }
+    let names_port = authority.as_str().len() > host.len();
+    if names_port && authority.port_u16().is_none_or(|port| port == 0) {
+        return Err("must have a port from 1 to 65535, or none");
+    }
     if allows_here && scheme == "http" && is_here(&host) {
         return Ok(host);
     }

@@ -78,6 +78,9 @@ fn known_tricks_are_refused_before_anything_is_looked_up() {
         ("https://[64:ff9b::7f00:1]/", "not public"),
         ("https://100.64.0.1/", "not public"),
         ("https://hooks_1.example/", "letters"),
+        ("https://hooks.example:99999/", "port"),
+        ("https://hooks.example:0/", "port"),
+        ("https://hooks.example:/", "port"),
     ] {
         let refused = check_url(&url.parse().unwrap(), false);
         assert!(refused.clone().unwrap_err().contains(reason), "{url}: {refused:?}");

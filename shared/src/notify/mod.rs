@@ -105,16 +105,16 @@ impl Targets {
         let request = request.and_then(|request| request.body(message.body.clone().into()).ok());
         let Some(request) = request else { return answer(Outcome::Failed("its address is not a URL".to_owned())) };
         match self.client.send(request).await {
-            Ok(response) => self.understand(target.kind, &response),
+            Ok(response) => self.understand(target.kind, address, &response),
             Err(error) => answer(Outcome::Failed(error.to_string())),
         }
     }
 
-    fn understand(&self, kind: TargetKind, response: &Response<impl AsRef<[u8]>>) -> Answer {
+    fn understand(&self, kind: TargetKind, address: &NoticeAddress, response: &Response<impl AsRef<[u8]>>) -> Answer {
         let status = response.status();
         let code = format!("HTTP {}", status.as_u16());
-        let body = String::from_utf8_lossy(response.body().as_ref());
-        let text = if body.trim().is_empty() { code.clone() } else { format!("{code}: {}", body.trim()) };
+        let body = without_address(String::from_utf8_lossy(response.body().as_ref()).trim(), &address.url);
+        let text = if body.is_empty() { code.clone() } else { format!("{code}: {body}") };
         let pause = match kind {
             TargetKind::Discord => discord::pause(response.headers()).max(self.between),
             TargetKind::Webhook => Duration::ZERO,
@@ -130,6 +130,20 @@ impl Targets {
         };
         Answer { outcome, pause }
     }
+}
+
+/// An answer without what is secret of the address: some servers repeat the path that they were asked for, and answers are kept
+/// and shown.
+fn without_address(answer: &str, url: &str) -> String {
+    /// Shorter parts of an address are words.
+    const SECRET: usize = 10;
+    let uri: Uri = url.parse().unwrap_or_default();
+    let path = uri.path_and_query().map_or("", |path| path.as_str()).trim_end_matches('/');
+    let parts = path.split(['/', '?', '&', '=', '#']).filter(|part| part.len() >= SECRET);
+    let mut parts: Vec<&str> = [path, uri.path().trim_end_matches('/')].into_iter().chain(parts).collect();
+    parts.retain(|part| part.len() > 1);
+    parts.sort_unstable_by_key(|part| std::cmp::Reverse(part.len()));
+    parts.into_iter().fold(answer.to_owned(), |answer, part| answer.replace(part, "…"))
 }
 
 /// A header's number of seconds, rounded up; `None` if it is missing or a date.
@@ -193,6 +207,23 @@ mod tests {
         assert_eq!(check_address(TargetKind::Webhook, "https://hooks.example/a", false), Ok(()));
         let refused = check_address(TargetKind::Webhook, "https://10.0.0.1/a", false);
         assert_eq!(refused.unwrap_err(), "The address is not public.");
+    }
+
+    #[test]
+    fn an_answer_never_has_what_is_secret_of_the_address() {
+        for (url, answer, kept) in [
+            ("https://a.example/hook/s3", "Cannot POST /hook/s3", "Cannot POST …"),
+            ("https://a.example/hook?key=long-secret&x=1", "no: key long-secret, /hook", "no: key …, …"),
+            (
+                "https://discord.com/api/webhooks/12345/tOkEn-0123",
+                "webhooks: no 12345 (tOkEn-0123)",
+                "webhooks: no 12345 (…)",
+            ),
+            ("https://a.example/", "GET / or https://a.example", "GET / or https://a.example"),
+            ("https://a.example", "no", "no"),
+        ] {
+            assert_eq!(without_address(answer, url), kept, "{url}");
+        }
     }
 
     #[test]

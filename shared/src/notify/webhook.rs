@@ -42,7 +42,10 @@ fn data(about: &About) -> Value {
         About::Server { id, name, silent_since } => {
             json!({ "server": id, "server_name": name, "silent_since": iso_8601(*silent_since) })
         }
-        About::Day(day) => json!({ "day": day.day, "lines": day.lines }),
+        About::Day(day) => {
+            let lines = day.lines.iter().map(|line| json!({ "text": line.text, "look": line.look }));
+            json!({ "day": day.day, "lines": lines.collect::<Vec<_>>() })
+        }
     }
 }
 
@@ -69,4 +72,19 @@ fn of_order(order: &NoticeOrder) -> Value {
 /// An amount as the API has it: a number in major units.
 fn amount(money: Money, digits: u8) -> Value {
     json!(CurrencyFormat::new(digits).money(money))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{DayLine, NoticeDay};
+
+    #[test]
+    fn what_does_not_apply_is_null() {
+        let line = |look: Option<&str>| DayLine { text: "said".to_owned(), look: look.map(str::to_owned) };
+        let lines = vec![line(None), line(Some("storectl doctor"))];
+        let day = About::Day(NoticeDay { day: "2027-05-01".to_owned(), lines });
+        let lines = json!([{ "text": "said", "look": null }, { "text": "said", "look": "storectl doctor" }]);
+        assert_eq!(data(&day), json!({ "day": "2027-05-01", "lines": lines }));
+    }
 }

@@ -2,16 +2,16 @@
 
 use crate::model::DayLine;
 use crate::money::CurrencyFormat;
-use crate::rules::delivery_times::shown;
+use crate::rules::delivery_times::{DeliveryTimes, shown};
 use crate::rules::report::Report;
 
 /// What the commands for game servers did in a day.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CommandsOfDay {
-    /// How many ran.
-    pub ran: u64,
-    /// The longest time from paid to executed, in milliseconds, of those that wait for nobody; `None` without any.
-    pub slowest: Option<u64>,
+    /// Those that ran by themselves.
+    pub own: DeliveryTimes,
+    /// Those that ran after they had waited for their player, or for their delay.
+    pub waited: DeliveryTimes,
     /// Those that are due now and were not run.
     pub waiting: usize,
     /// Those that were refused or may have run, about which the owner decides.
@@ -65,16 +65,16 @@ pub fn lines(
 }
 
 fn of_commands(commands: &CommandsOfDay) -> DayLine {
-    let CommandsOfDay { ran, slowest, waiting, undecided } = *commands;
-    let slowest = slowest.map(|took| format!(", slowest {}", shown(took))).unwrap_or_default();
-    let mut parts = vec![
-        format!("{} ran{slowest}", counted(ran, "command")),
-        format!("{waiting} {}", if waiting == 1 { "waits" } else { "wait" }),
-    ];
-    if undecided > 0 {
-        parts.push(format!("{undecided} {} for you", if undecided == 1 { "waits" } else { "wait" }));
+    let CommandsOfDay { own, waited, waiting, undecided } = commands;
+    // How long a player was away says nothing of the server.
+    let slowest = own.slowest().map(|took| format!(", slowest {}", shown(took))).unwrap_or_default();
+    let ran = own.commands().saturating_add(waited.commands());
+    let waits = |count: usize| format!("{count} {}", if count == 1 { "waits" } else { "wait" });
+    let mut parts = vec![format!("{} ran{slowest}", counted(ran, "command")), waits(*waiting)];
+    if *undecided > 0 {
+        parts.push(format!("{} for you", waits(*undecided)));
     }
-    let is_right = waiting == 0 && undecided == 0;
+    let is_right = *waiting == 0 && *undecided == 0;
     DayLine { text: format!("{}.", parts.join("; ")), look: (!is_right).then(|| "storectl server list".to_owned()) }
 }
 
@@ -99,7 +99,10 @@ mod tests {
                 .map(|line| line.text + &line.look.map(|look| format!(" [{look}]")).unwrap_or_default());
             texts.collect::<Vec<_>>().join(" ")
         };
-        let ran = CommandsOfDay { ran: 97, slowest: Some(14_000), ..CommandsOfDay::default() };
+        let mut ran = CommandsOfDay::default();
+        ran.own.add(2_100, 90);
+        ran.own.add(13_700, 1);
+        ran.waited.add(7_000_000, 6);
         assert_eq!(
             said(&report, Provider::Known, Some(ran)),
             "Yesterday 41 orders, 512.40 EUR. The provider says the same. 97 commands ran, slowest 14 s; 0 wait."

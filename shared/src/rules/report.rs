@@ -132,9 +132,10 @@ pub enum DifferenceKind {
 /// The most differences that are kept.
 pub const MOST_DIFFERENCES: usize = 1_000;
 
-/// Names for what orders have only by id.
+/// Names for what orders have by id, as they are now: under another name it was the same.
 #[derive(Debug, Clone, Default)]
 pub struct Names {
+    pub items: HashMap<ItemId, String>,
     pub categories: HashMap<ItemId, String>,
     pub servers: HashMap<ServerId, String>,
 }
@@ -337,11 +338,11 @@ impl Report {
             By::Server => line.chosen.as_ref().and_then(|chosen| chosen.server).map(|server| {
                 self.names.servers.get(&server).map_or_else(|| server.to_string(), |name| format!("{name} ({server})"))
             }),
-            _ => Some(
-                line.chosen
-                    .as_ref()
-                    .map_or_else(|| line.item.to_string(), |chosen| format!("{} ({})", chosen.name, line.item)),
-            ),
+            _ => {
+                let sold_as = line.chosen.as_ref().map(|chosen| &chosen.name);
+                let name = self.names.items.get(&line.item).or(sold_as);
+                Some(name.map_or_else(|| line.item.to_string(), |name| format!("{name} ({})", line.item)))
+            }
         };
         found.unwrap_or_else(|| NONE.to_owned())
     }

@@ -75,7 +75,7 @@ impl Sending {
 }
 
 /// One line of an answer, as long as it is kept.
-fn short(answer: &str) -> String {
+pub fn short(answer: &str) -> String {
     answer
         .split_whitespace()
         .collect::<Vec<_>>()

@@ -81,9 +81,12 @@ struct Rate<'a> {
 
 pub struct Goal<'a> {
     pub name: &'a str,
+    /// What was given; since it was last reached, of a goal that is reached again.
     pub given: Money,
     pub wanted: Money,
     pub share: i64,
+    /// How often a goal that is reached again was reached.
+    pub reached: i64,
 }
 
 impl<'a> Frame<'a> {
@@ -239,10 +242,13 @@ impl<'a> Frame<'a> {
 
     pub fn goals(&self) -> Vec<Goal<'a>> {
         let goal = |goal: &'a shared::model::Goal| {
-            let given = self.donations.goals.get(&goal.id.to_string()).copied().unwrap_or(Money::ZERO);
+            let sum = self.donations.goals.get(&goal.id.to_string()).copied().unwrap_or(Money::ZERO).minor();
+            let wanted = goal.goal_amount.minor();
+            let reached = sum.checked_div(wanted).filter(|_| goal.repeat && wanted > 0).unwrap_or(0).max(0);
+            let given = sum - reached.saturating_mul(wanted);
             // Rounded down: 100 % is a goal that is reached.
-            let percent = given.minor().saturating_mul(100).checked_div(goal.goal_amount.minor());
-            Goal { name: &goal.name, given, wanted: goal.goal_amount, share: percent.unwrap_or(100).clamp(0, 100) }
+            let share = given.saturating_mul(100).checked_div(wanted).unwrap_or(100).clamp(0, 100);
+            Goal { name: &goal.name, given: Money::from_minor(given), wanted: goal.goal_amount, share, reached }
         };
         self.settings.goals.iter().map(goal).collect()
     }

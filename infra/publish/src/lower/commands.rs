@@ -203,7 +203,9 @@ fn check_text(run: &At<String>, scope: &Scope<'_>, report: &mut Report) {
     for placeholder in text.placeholders() {
         if scope.of_goal {
             if !matches!(placeholder, Placeholder::Server | Placeholder::Currency) {
-                let problem = format!("{placeholder} is not for a goal's command: no sale is behind it; {{server}} is");
+                let problem = format!(
+                    "{placeholder} is not for a goal's command: no sale is behind it; {{server}} and {{currency}} are"
+                );
                 report.fault(run.line, &field, problem);
             }
             continue;

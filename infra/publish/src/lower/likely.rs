@@ -92,7 +92,8 @@ pub(super) fn check(
 /// Refuses two servers of one name: buyers choose, and commands are listed, by it.
 fn server_names(store: &StoreFile, report: &mut Report) {
     let mut names = Unique::new("server name");
-    for server in &store.servers {
+    // What is in the place of a file that cannot be read has no line, and no name of its own.
+    for server in store.servers.iter().filter(|server| server.id.line.is_some()) {
         let name = server.name.trim().to_lowercase();
         names.take(report, name, server.id.line, &format!("servers[{}].name", *server.id));
     }

@@ -101,6 +101,8 @@ export default {
   "gift_hint": "A player's name, if it is a gift",
   "gift_hint.bedrock": "A player's name, if it is a gift; Bedrock: {0}Name",
   "goal": "{0} of {1}",
+  "goal.reached": "Reached {0} times before this.",
+  "goal.reached.one": "Reached once before this.",
   "goals": "Goals",
   "hindrance.again": "Available again from {0}.",
   "hindrance.inactive": "Not on sale now.",

@@ -5,7 +5,7 @@
 use super::{Finding, Found, named, payments};
 use crate::delivery::queue::{of_unpublished, waiting};
 use crate::prelude::*;
-use shared::model::{AnswerOutcome, Command, DisputeAnswer, InternalId, Server, ServerId, Subscription};
+use shared::model::{AnswerOutcome, Command, DisputeAnswer, InternalId, Server, ServerId, Subscription, Try};
 use shared::rules::dispute::needs_response;
 use shared::rules::subscription::access_until;
 use shared::shop::delivery::{
@@ -215,6 +215,7 @@ pub async fn check_delivery(at: &Deployment, repairs: bool) -> Result<Vec<Findin
     findings.extend(unreadable(&found.unreadable).map(|found| found.named("rows that cannot be read")));
     findings.extend(found.silent.iter().map(|one| silent(one).named("game servers")));
     findings.extend(withdrawn(&found.withdrawn).map(|found| found.named("commands that were withdrawn")));
+    findings.extend(unfinished(&found.tries).map(|found| found.named("tries")));
     findings.extend(unpublished(at, found.servers).await?.map(|found| found.named("removed servers")));
     let undecided = Undecided { unknown: found.unknown, refused: found.refused, waiting_long: found.waiting_long };
     findings.extend(undecided.findings());
@@ -280,6 +281,14 @@ fn withdrawn(found: &BTreeMap<InternalId, usize>) -> Option<Finding> {
     );
     let next = "`storectl order show ID` shows them; refund the order, give it by hand, or run what has a text with `delivery retry`";
     (count > 0).then(|| Finding::note(said, next))
+}
+
+/// Tries that were interrupted, or run just now.
+fn unfinished(tries: &[Try]) -> Option<Finding> {
+    let Try { item, player, .. } = tries.first()?;
+    let all = named(tries.iter().map(|one| format!("item {} for {}", one.item, one.player)));
+    let next = format!("`storectl try {item} --player {player}` takes it back first, if it does not run just now");
+    Some(Finding::todo(format!("not taken back: {all}"), next))
 }
 
 /// Commands that wait for servers that are not published.

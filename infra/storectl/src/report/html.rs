@@ -1,8 +1,11 @@
 //! The report as one page: no script, no other file, light and dark, readable on a phone.
 
 use super::{COLUMNS, Shown};
+use jiff::ToSpan as _;
+use jiff::civil::Date;
 use shared::model::Money;
-use shared::rules::report::Sums;
+use shared::rules::report::{By, Sums};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 const STYLE: &str = "
@@ -13,12 +16,15 @@ h1{font-size:1.4rem;margin:0}h2{font-size:1.1rem;margin:2rem 0 .5rem}p{margin:.3
 .wide{overflow-x:auto}table{border-collapse:collapse;font-variant-numeric:tabular-nums;white-space:nowrap}
 th,td{padding:.3rem .6rem;border-bottom:1px solid var(--line);text-align:right}th:first-child,td:first-child{text-align:left}
 tr:last-child td{font-weight:600}dl{display:grid;grid-template-columns:repeat(auto-fill,minmax(9rem,1fr));gap:.8rem;margin:1rem 0}
-dt{color:var(--soft)}dd{margin:0;font-size:1.3rem}svg{display:block;width:100%;height:auto}text{fill:var(--soft);font-size:11px}
-.a{fill:var(--a)}.b{fill:var(--b)}.axis{stroke:var(--line)}
+dt{color:var(--soft)}dd{margin:0;font-size:1.3rem}svg{display:block;width:100%;height:15rem}
+.ends{display:flex;justify-content:space-between;gap:1rem;font-size:.85rem;overflow-wrap:anywhere}
+.a{fill:var(--a)}.b{fill:var(--b)}.axis{stroke:var(--line);vector-effect:non-scaling-stroke}
 ";
 
 /// The most bars of a chart; the largest are shown.
 const MOST_BARS: usize = 62;
+/// The most days of a chart.
+const MOST_DAYS: usize = 366;
 
 /// A text that cannot be markup.
 fn escaped(text: &str) -> String {
@@ -40,7 +46,7 @@ pub(super) fn page(shown: &Shown) -> String {
     let title = escaped(&shown.title());
     let mut page = format!(
         "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" \
-         content=\"width=device-width,initial-scale=1\">\n<title>{title}</title>\n<style>{STYLE}</style>\n<h1>{title}</h1>\n"
+         content=\"width=device-width,initial-scale=1\">\n<title>{title}</title>\n<style>{STYLE}</style>\n<main>\n<h1>{title}</h1>\n"
     );
     let total = &shown.report.total;
     page.push_str("<dl>");
@@ -68,12 +74,14 @@ pub(super) fn page(shown: &Shown) -> String {
             _ = writeln!(page, "<p>{}.</p>", escaped(&shown.difference(difference)));
         }
     }
-    page.push_str("</html>\n");
+    page.push_str("</main>\n</html>\n");
     page
 }
 
 fn table(shown: &Shown, by: &str) -> String {
-    let mut text = format!("<h2>Sums</h2>\n<div class=\"wide\"><table><tr><th>{by}</th>");
+    let mut text = format!(
+        "<h2>Sums</h2>\n<div class=\"wide\" role=\"region\" aria-label=\"Sums\" tabindex=\"0\"><table><tr><th>{by}</th>"
+    );
     for column in COLUMNS {
         _ = write!(text, "<th>{}</th>", column.replace('_', " "));
     }
@@ -89,28 +97,50 @@ fn table(shown: &Shown, by: &str) -> String {
     text
 }
 
-/// Bars of what was received, and below the line of what went back.
+/// The groups of the chart: of days also those on which nothing was sold, so that a gap is seen.
+fn groups(shown: &Shown) -> BTreeMap<String, Sums> {
+    let mut groups = shown.report.groups.clone();
+    if let (By::Day, [Ok(first), Ok(last)]) = (shown.report.by, shown.days.each_ref().map(|day| day.parse::<Date>())) {
+        let days: Vec<Date> = first.series(1.day()).take_while(|day| *day <= last).take(MOST_DAYS + 1).collect();
+        for day in days.iter().filter(|_| days.len() <= MOST_DAYS) {
+            groups.entry(day.to_string()).or_default();
+        }
+    }
+    groups
+}
+
+/// Bars of what was received, and below the line of what went back. Texts are beside the picture, which is as wide as the page.
 fn chart(shown: &Shown) -> String {
     const WIDTH: i64 = 720;
     const HALF: i64 = 120;
     let gone = |sums: &Sums| sums.refunds + sums.disputes;
-    let mut bars: Vec<(&String, &Sums)> = shown.report.groups.iter().collect();
-    if bars.len() > MOST_BARS {
+    let groups = groups(shown);
+    let mut bars: Vec<(&String, &Sums)> = groups.iter().collect();
+    let most = if shown.report.by == By::Day { MOST_DAYS } else { MOST_BARS };
+    if bars.len() > most {
         bars.sort_by_key(|(_, sums)| std::cmp::Reverse(sums.received));
-        bars.truncate(MOST_BARS);
+        bars.truncate(most);
         bars.sort_by_key(|(group, _)| group.as_str());
     }
     let largest = bars.iter().flat_map(|(_, sums)| [sums.received, gone(sums)]).max().unwrap_or_default();
-    let largest = largest.max(Money::from_minor(1)).minor();
+    if largest <= Money::ZERO {
+        return "<p>Nothing was received, and nothing went back.</p>".to_owned();
+    }
     let height = |amount: Money| {
-        let scaled = i128::from(amount.minor().max(0)) * i128::from(HALF) / i128::from(largest);
+        let scaled = i128::from(amount.minor().max(0)) * i128::from(HALF) / i128::from(largest.minor());
         i64::try_from(scaled).unwrap_or(HALF)
     };
-    let step = WIDTH / i64::try_from(bars.len().max(1)).unwrap_or(1);
-    let mut text = format!("<svg viewBox=\"0 -14 {WIDTH} 290\" role=\"img\" aria-label=\"Received and gone back\">\n");
-    _ = writeln!(text, "<text x=\"0\" y=\"-3\">{}</text>", shown.format.money(Money::from_minor(largest)));
+    let count = i64::try_from(bars.len()).unwrap_or(WIDTH);
+    let left = |place: i64| place * WIDTH / count;
+    let mut text = format!(
+        "<p class=\"ends\"><span>{}</span></p>\n<svg viewBox=\"0 0 {WIDTH} {}\" preserveAspectRatio=\"none\" role=\"img\" \
+         aria-label=\"Received and gone back\">\n",
+        shown.format.money(largest),
+        2 * HALF,
+    );
     for (place, (group, sums)) in (0_i64..).zip(&bars) {
-        let (x, width) = (place * step, (step - 2).max(1));
+        let (x, full) = (left(place), left(place + 1) - left(place));
+        let width = if full > 4 { full - 2 } else { full };
         let (up, down) = (height(sums.received), height(gone(sums)));
         let said = format!(
             "{group}: received {}, gone back {}",
@@ -125,14 +155,13 @@ fn chart(shown: &Shown) -> String {
             HALF - up
         );
     }
-    _ = writeln!(text, "<line class=\"axis\" x1=\"0\" y1=\"{HALF}\" x2=\"{WIDTH}\" y2=\"{HALF}\"/>");
-    let ends = [bars.first().map(|bar| (0, "start", bar.0)), bars.last().map(|bar| (WIDTH, "end", bar.0))];
-    let is_single = bars.len() < 2;
-    for (x, anchor, group) in ends.into_iter().flatten().take(if is_single { 1 } else { 2 }) {
-        let name: String = group.chars().take(40).collect();
-        _ = writeln!(text, "<text x=\"{x}\" y=\"272\" text-anchor=\"{anchor}\">{}</text>", escaped(&name));
+    _ = writeln!(text, "<line class=\"axis\" x1=\"0\" y1=\"{HALF}\" x2=\"{WIDTH}\" y2=\"{HALF}\"/>\n</svg>");
+    let ends: BTreeSet<&String> = bars.first().into_iter().chain(bars.last()).map(|(group, _)| *group).collect();
+    let ends: Vec<String> = ends.iter().map(|group| format!("<span>{}</span>", escaped(group))).collect();
+    _ = writeln!(text, "<p class=\"ends\">{}</p>", ends.concat());
+    if bars.len() < groups.len() {
+        _ = writeln!(text, "<p>The {} largest of {} are shown.</p>", bars.len(), groups.len());
     }
-    text.push_str("</svg>");
     text
 }
 

@@ -152,9 +152,12 @@ fn days(options: &ReportOptions, today: &str) -> Result<[Date; 2]> {
         None => today.max(from[0]),
     };
     let most = from[0].checked_add(10.years()).unwrap_or(Date::MAX);
+    let is_given = options.from.is_some();
     if last < from[0] || last > most {
         let what = format!("--to {last} is before --from {}, or more than ten years after it.", from[0]);
-        return Err(Failure::refused(what, "Correct one of them."));
+        let next =
+            if is_given { "Correct one of them." } else { "Add --from: without it the report begins with this month." };
+        return Err(Failure::refused(what, next));
     }
     Ok([from[0], last])
 }
@@ -163,12 +166,13 @@ fn days(options: &ReportOptions, today: &str) -> Result<[Date; 2]> {
 async fn names(at: &Deployment, version: &str, servers: &[Server], by: By) -> Result<Names> {
     let servers = servers.iter().map(|server| (server.id, server.name.clone())).collect();
     let mut names = Names { servers, ..Names::default() };
-    if by == By::Category {
+    if matches!(by, By::Category | By::Item) {
         let store = publish::load_version(&at.db, version).await;
         for category in store.iter().flat_map(|store| &store.categories) {
             for shelf in category.shelves() {
                 let name = &shelf.head.name;
                 names.categories.extend(shelf.items.iter().map(|item| (item.id, name.clone())));
+                names.items.extend(shelf.items.iter().map(|item| (item.id, item.name.clone())));
             }
         }
     }

@@ -53,6 +53,10 @@ async fn an_owner_reads_a_month_as_a_table_a_spreadsheet_and_a_page() {
     for outside in ["<script", "http", "src=", "@import", "url("] {
         assert!(!page.contains(outside), "{outside}");
     }
+    // Days without a sale are gaps in the chart, and not left out.
+    paying.answer(&["report", "--from", &day[..7], "--html", html]).await;
+    let page = std::fs::read_to_string(&paths[1]).unwrap();
+    assert!((28..=31).contains(&page.matches("<g>").count()), "{page}");
     for (arguments, what) in [
         (["--from", "yesterday", "--to", &day], "\"yesterday\" is not a day."),
         (["--from", "2027-02-30", "--to", &day], "\"2027-02-30\" is not a day."),

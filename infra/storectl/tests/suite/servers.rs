@@ -193,14 +193,22 @@ async fn a_try_runs_what_a_sale_runs_takes_it_back_and_leaves_nothing() {
         Chosen { line: LineId::new(1), name: String::new(), variables: Vec::new(), server: None, gift_to: None };
     let (clock, player) = (bench.clock.as_ref(), PlayerName::parse("Newt").unwrap());
     let plan = trying::plan(&bench.db, clock, (&active, "EUR"), (&published, chosen), &player).await.unwrap().unwrap();
-    trying::begin(&bench.db, &name, plan.clone()).await.unwrap().unwrap();
-    assert_eq!(trying::begin(&bench.db, &name, plan).await.unwrap(), None, "one at a time");
+    let killed = trying::begin(&bench.db, &name, plan.clone()).await.unwrap().unwrap();
+    assert_eq!(trying::begin(&bench.db, &name, plan.clone()).await.unwrap(), None, "one at a time");
     let served = poll(&bench.db, clock, &key, None).await.unwrap();
     delivered(&bench.db, clock, &key, &[served[0].id]).await.unwrap();
+    let doctor = bench.run(&["doctor"]).await.unwrap();
+    assert!(doctor.text().contains("tries: not taken back: item 1 for Newt → "), "{}", doctor.text());
     let (printed, ran) = beside_a_game_server(&bench, &key, &line).await;
     printed.unwrap();
+    let doctor = bench.run(&["doctor"]).await.unwrap();
+    assert!(!doctor.text().contains("tries: "), "{}", doctor.text());
     assert_eq!(ran, ["unhat Newt", "hat Newt", "unhat Newt"]);
     assert_eq!(traces(&bench).await, before);
+    // It was not killed and comes to its end: another one has ended it, and a third one stays.
+    let third = trying::begin(&bench.db, &name, plan).await.unwrap();
+    assert!(trying::finish(&bench.db, clock, (&name, &killed)).await.unwrap());
+    assert_eq!(trying::unfinished(&bench.db, &name).await.unwrap(), third);
     // A game server that does not answer: what was not served is recalled.
     let printed = bench.run(&["try", "1", "--player", "Newt", "--wait", "0"]).await.unwrap();
     assert!(

@@ -4,8 +4,8 @@ use super::commands;
 use super::leases::Lease;
 use super::write::place_of;
 use crate::model::{
-    Command, CommandId, CommandState, Delivery, Entitlement, InternalId, ItemEnds, Lasting, OrderStatus, PendingLogin,
-    ServerId,
+    Command, CommandId, CommandState, Delivery, Entitlement, InternalId, ItemEnds, Lasting, OrderStatus, OwnerRun,
+    PendingLogin, ServerId, Try,
 };
 use crate::rules::delivery::waits_long;
 use crate::shop::orders::{self, StoredOrder};
@@ -48,6 +48,8 @@ pub struct DeliveryAudit {
     pub waiting_long: usize,
     /// Paid orders with commands that were stopped or cancelled without the owner, and how many.
     pub withdrawn: BTreeMap<InternalId, usize>,
+    /// Tries of the owner's that are not over.
+    pub tries: Vec<Try>,
     /// The servers that the places of commands are in the queues of.
     pub servers: BTreeSet<ServerId>,
     /// Rows that cannot be read, with the reason.
@@ -98,6 +100,10 @@ impl Found {
         } else if let Some(server) = key.pk.strip_prefix(prefix::LEASE) {
             if let Ok(server) = server.parse() {
                 self.leases.push((server, decode_live(key, item)?));
+            }
+        } else if key.pk.starts_with(prefix::RUN) {
+            if let OwnerRun::Try(begun) = decode_live(key, item)? {
+                self.audit.tries.push(begun);
             }
         } else if key.pk == keys::pending_logins() {
             decode_live::<PendingLogin>(key, item)?;

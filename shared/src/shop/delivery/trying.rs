@@ -70,6 +70,11 @@ pub fn run_of(item: ItemId) -> Option<RunName> {
     RunName::parse(&format!("try-{item}")).ok()
 }
 
+/// Whether a command is of a try. It has no order, and who began the try sees what becomes of it.
+pub fn is_tried(command: &Command) -> bool {
+    run_of(command.item).is_some_and(|run| command.order.as_str() == run.as_str() && command.runs.contains(&run))
+}
+
 /// Plans a try of an item with what was chosen. Changes nothing.
 pub async fn plan(
     db: &Db,
@@ -197,7 +202,7 @@ pub async fn begin(db: &Db, name: &RunName, plan: TryPlan) -> Result<Option<Try>
     let mut writes = Vec::new();
     for (number, command) in (first.get()..).zip(given.into_iter().chain(back)) {
         let id = CommandId::new(number).map_err(|_| StoreError::no_more_ids())?;
-        let command = Command { id, ..command };
+        let command = Command { id, runs: vec![name.clone()], ..command };
         writes.extend(commands::put_new(&command, place_of(&command).as_ref())?);
     }
     let texts = texts.into_iter().map(|key| (key.pk, key.sk)).collect();
@@ -261,11 +266,16 @@ pub fn is_over(command: &Command) -> bool {
     place(command.delivery.state) == Place::Gone
 }
 
-/// Deletes what is left of a try whose commands are over; `false` if one is not.
+/// Deletes what is left of a try whose commands are over; `false` if one is not. Where another one has ended it before, nothing is
+/// left, and a try that began under its name since stays.
 pub async fn finish(db: &Db, clock: &dyn Clock, (name, begun): (&RunName, &Try)) -> Result<bool, StoreError> {
     in_turns(TURNS, || async {
         let (given, back) = read(db, begun).await?;
-        let mut writes: Vec<Write> = vec![Write::delete(keys::run(name)).only_if_present()];
+        let own = Write::delete(keys::run(name)).only_if_equal("first", begun.first);
+        if given.is_empty() && back.is_empty() {
+            return sent(db, vec![own]).await.map(|_| true);
+        }
+        let mut writes: Vec<Write> = vec![own];
         // What was served and never answered may have run, and was taken back.
         let waits = |command: &Command| can_still_run(&command.delivery, clock.seconds());
         if given.iter().any(waits) || !back.iter().all(is_over) {

@@ -59,11 +59,11 @@ pub(in crate::shop) async fn tell_daily(db: &Db, clock: &dyn Clock, stop: Stop) 
     };
     let settings: Option<Settings> = read_published(db, &keys::settings(&active.version)).await?;
     let currency = settings.unwrap_or_default().system_currency.name;
-    let mut report = Report::new(By::Day, time.clone(), days, currency, Names::default());
+    let mut report = Report::new(By::Day, time, days, currency, Names::default());
     if !read(db, &mut report, Some(stop)).await? {
         return Ok(());
     }
-    let (text, commands) = (day_text(day), commands_of_day(db, clock, config, time).await?);
+    let (text, commands) = (day_text(day), commands_of_day(db, clock, config, &report.time).await?);
     let lines = lines(&text, &report, CurrencyFormat::new(config.digits), provider, commands);
     let id = format!("daily-{text}");
     let notice = put(NoticeEvent::Daily, id, now, About::Day(NoticeDay { day: text, lines }))?;
@@ -76,7 +76,7 @@ async fn commands_of_day(
     db: &Db,
     clock: &dyn Clock,
     config: &StoreConfig,
-    time: Range<i64>,
+    time: &Range<i64>,
 ) -> Result<Option<CommandsOfDay>, StoreError> {
     let servers = &config.delivery.servers;
     if servers.is_empty() {
@@ -85,8 +85,8 @@ async fn commands_of_day(
     let mut found = CommandsOfDay::default();
     for server in servers {
         let ran = times(db, server.id, time.start, time.end).await?;
-        found.ran += ran.own.commands() + ran.waited.commands();
-        found.slowest = found.slowest.max(ran.own.slowest());
+        found.own.add_all(&ran.own);
+        found.waited.add_all(&ran.waited);
         found.waiting += commands::due(db, server.id, clock.seconds(), MOST_COMMANDS).await?.len();
         found.undecided += measure(db, clock, server.id).await?.undecided;
     }

@@ -6,7 +6,7 @@ mod run;
 
 pub(in crate::shop) use daily::tell_daily;
 pub(in crate::shop) use rows::change_about;
-pub use rows::{MOST_LISTED, NoticeRow, listed, resend, waiting};
+pub use rows::{MOST_LISTED, NoticeRow, end_pause, listed, resend, waiting};
 pub use run::{Sent, run};
 
 pub(in crate::shop) mod of_commands;

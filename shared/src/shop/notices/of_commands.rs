@@ -7,6 +7,7 @@ use crate::model::{About, Command, CommandState, NoticeEvent, Server, StoreConfi
 use crate::rules::notice::id;
 use crate::shop::delivery::commands::{self, Queued};
 use crate::shop::delivery::leases::Lease;
+use crate::shop::delivery::trying::is_tried;
 use crate::shop::delivery::{SILENT_TOO_LONG, in_transactions};
 use crate::table::transaction::{Write, sent};
 use crate::table::{Db, StoreError, keys};
@@ -51,7 +52,10 @@ async fn tell_of_commands(
     (event, state): (NoticeEvent, CommandState),
 ) -> Result<(), StoreError> {
     let untold = commands::untold(db, server.id, state, now, AT_ONCE).await?;
-    let parts = untold.iter().map(|queued| Ok(((), of_command(queued, event, server, now)?)));
+    let parts = untold
+        .iter()
+        .filter(|queued| !is_tried(&queued.command))
+        .map(|queued| Ok(((), of_command(queued, event, server, now)?)));
     let parts: Vec<((), Vec<Write>)> = parts.collect::<Result<_, StoreError>>()?;
     for (_, writes) in in_transactions(parts, WRITES) {
         // If it conflicts, one of them was decided, or another sweep has told of it: the next sweep looks again.

@@ -93,6 +93,16 @@ pub(super) async fn move_to(
         Place::Waiting => (keys::notice_in("WAITING", at, id), None),
         Place::Sent => (keys::notice_in("SENT", at, id), Some(now.saturating_add(KEPT))),
     };
+    put_in_place_of(db, row, notice, (key, expires)).await
+}
+
+/// Puts a notice under another key than it was read under, until it expires. Returns whether it was still as it was read.
+async fn put_in_place_of(
+    db: &Db,
+    row: &NoticeRow,
+    notice: &Notice,
+    (key, expires): (Key, Option<i64>),
+) -> Result<bool, StoreError> {
     let mut item = encode_live(&key, notice)?;
     item.extend(expires.map(|second| number(keys::TTL, second)));
     let read = encode_live(&row.key, &row.notice)?.remove(ABOUT).unwrap_or(AttributeValue::Null(true));
@@ -116,7 +126,18 @@ pub(in crate::shop) fn change_about(key: Key, notice: &Notice) -> Result<Write, 
     Ok(write.name("#about", ABOUT).value(":about", about))
 }
 
-/// Lets a notice that waits be sent again, from now on for a day. Returns whether it still waited.
+/// Lets a notice be sent again, from now on for a day, also if it waits for a later time or its target takes nothing for a time.
+/// Returns whether it was still as it was read.
 pub async fn resend(db: &Db, row: &NoticeRow, now: i64) -> Result<bool, StoreError> {
-    move_to(db, row, &again(&row.notice, now), Place::Due(now), now).await
+    let again = again(&row.notice, now);
+    for (target, _) in again.targets.iter().filter(|(_, sending)| sending.sent_at.is_none()) {
+        end_pause(db, target).await?;
+    }
+    let due = if row.due() == Some(now) { now + 1 } else { now };
+    put_in_place_of(db, row, &again, (keys::notice_due(due, &again.id), None)).await
+}
+
+/// Forgets that a target takes nothing for a time.
+pub async fn end_pause(db: &Db, name: &str) -> Result<(), StoreError> {
+    single::apply(db, Write::delete(keys::paused_target(name))).await.map(drop)
 }

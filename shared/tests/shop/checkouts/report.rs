@@ -5,8 +5,12 @@ use crate::notices::{tell_of, told};
 use crate::shop::{BALANCE, PLAIN, Shop, VIRTUAL, money, paid};
 use proptest::prelude::*;
 use serde_json::Value;
-use shared::model::{About, InternalId, LineId, Money, Notice, NoticeEvent, OrderStatus, StoreZone, TaxMode};
+use shared::model::{
+    About, CommandTemplate, InternalId, ItemId, LineId, Money, Notice, NoticeEvent, OrderStatus, Server, ServerId,
+    StoreZone, TaxMode,
+};
 use shared::rules::report::{By, DifferenceKind, Names, Report, Sums, seconds_of_day};
+use shared::shop::delivery::add_key;
 use shared::shop::orders::NewOrder;
 use shared::shop::payments::Desk;
 use shared::shop::report::{Listed, listed, read};
@@ -263,13 +267,41 @@ async fn a_list_that_is_long_or_interrupted_is_complete_in_the_end() {
 }
 
 #[tokio::test]
-async fn the_day_before_is_told_once() {
+async fn an_item_is_one_group_whatever_it_was_called_when_it_was_sold() {
     let shop = open().await;
+    shop.buy(1, &[(PLAIN, 5)], None).await;
+    // Without a name.
+    let by_hand =
+        NewOrder { currency: "USD".to_owned(), created_at: None, ..paid("hand", Some(3), &[(PLAIN, 1, 100)]) };
+    shop.record(by_hand).await.unwrap();
+    let names = Names { items: [(ItemId::new(PLAIN), "Now".to_owned())].into(), ..Names::default() };
+    let mut report = Report::new(By::Item, 0..shop.now() + 1, StoreZone::default().days(), "USD".to_owned(), names);
+    assert!(read(&shop.db, &mut report, None).await.unwrap());
+    let groups: Vec<_> = report.groups.iter().map(|(group, sums)| (group.as_str(), sums.gross)).collect();
+    assert_eq!(groups, [("Now (1)", money(600))]);
+}
+
+#[tokio::test]
+async fn the_day_before_is_told_once() {
+    let mut shop = open().await;
     let zone = StoreZone { name: "Europe/Berlin".to_owned(), offsets: vec![(0, 7_200)] };
     tell_of(&shop.db, &[NoticeEvent::Daily]).await;
-    tests::configure(&shop.db, |config| config.zone = zone.clone()).await;
+    tests::configure(&shop.db, |config| {
+        config.zone = zone.clone();
+        config.delivery.servers = vec![Server { id: ServerId::new(1), name: "Ash".to_owned() }];
+        let command =
+            |(run, delay): (&str, _)| CommandTemplate { run: run.to_owned(), delay, ..CommandTemplate::default() };
+        config.delivery.commands = [("say thanks", 0), ("give {player}", 60)].map(command).into();
+    })
+    .await;
+    shop.server = Some(add_key(&shop.db, &shop.clock, ServerId::new(1)).await.unwrap().1);
     shop.list().await;
     shop.buy(1, &[(PLAIN, 5)], None).await;
+    for seconds in [3, 60] {
+        shop.sweep().await;
+        shop.clock.advance(Duration::from_secs(seconds));
+        shop.run().await;
+    }
     let days = zone.days();
     let day = days.number(shop.now());
     let end = seconds_of_day(&days, day).end;
@@ -286,5 +318,6 @@ async fn the_day_before_is_told_once() {
     let [Notice { id: name, about: About::Day(about), .. }] = &told[..] else { panic!("{told:?}") };
     assert_eq!(name, &format!("daily-{}", about.day));
     let said: Vec<_> = about.lines.iter().map(|line| (line.text.as_str(), line.look.is_none())).collect();
-    assert_eq!(said, [("Yesterday 1 order, 5.00 .", true), ("The provider says the same.", true)]);
+    let commands = ("2 commands ran, slowest 3 s; 0 wait.", true);
+    assert_eq!(said, [("Yesterday 1 order, 5.00 .", true), ("The provider says the same.", true), commands]);
 }

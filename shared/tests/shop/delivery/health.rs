@@ -134,6 +134,13 @@ async fn the_owner_is_told_once_of_what_was_refused_or_given_up_whatever_cannot_
     executed(shop.db(), shop.clock(), &server.key, &[refused]).await.unwrap();
     shop.sweep_for(2).await;
     assert_eq!(ids(shop.db(), NoticeEvent::RefusedCommand).await.len(), 2);
+    // Who tries the item sees the answer, and there is no order to look at.
+    let tried = shop.begin_try("Newt").await[0];
+    poll(shop.db(), shop.clock(), &server.key, None).await.unwrap();
+    let refused = Report { id: tried, outcome: ReportedOutcome::Refused, output: String::new() };
+    executed(shop.db(), shop.clock(), &server.key, &[refused]).await.unwrap();
+    shop.sweep_for(2).await;
+    assert_eq!(ids(shop.db(), NoticeEvent::RefusedCommand).await.len(), 2);
 }
 
 #[tokio::test]

@@ -4,12 +4,12 @@ use super::game_server::GameServer;
 use crate::shop::paid;
 use shared::clock::Clock;
 use shared::model::{
-    Chosen, Command, CommandEvent, CommandTemplate, InternalId, ItemDelivery, ItemId, ItemType, Lasting, LineId,
-    LineVariable, OrderLine, OrderStatus, PaymentType, PlayerName, PublishedItem, Server, ServerId, StoreDelivery,
-    UserId,
+    Chosen, Command, CommandEvent, CommandId, CommandTemplate, InternalId, ItemDelivery, ItemId, ItemType, Lasting,
+    LineId, LineVariable, OrderLine, OrderStatus, PaymentType, PlayerName, PublishedItem, Server, ServerId,
+    StoreDelivery, UserId,
 };
 use shared::providers::Stripe;
-use shared::shop::delivery::{add_key, commands_of, deliveries};
+use shared::shop::delivery::{add_key, commands_of, deliveries, trying};
 use shared::shop::orders::{self, NewOrder, StoredOrder, record, set_status};
 use shared::shop::payments::{Desk, DisputeState, SettleError, note_dispute};
 use shared::table::published::read_active_version;
@@ -206,6 +206,20 @@ impl Shop {
         });
         let new = NewOrder { lines: lines.collect(), ..new.clone() };
         record(&self.store.db, self.clock(), new).await.unwrap().stored.order.internal_id
+    }
+
+    /// Begins a try of the item, and returns the ids of the commands that give.
+    pub async fn begin_try(&self, player: &str) -> Vec<CommandId> {
+        let (db, clock) = (&self.store.db, self.clock());
+        let active = read_active_version(db).await.unwrap().unwrap();
+        let published = read_published(db, &keys::item(&active.version, ITEM)).await.unwrap().unwrap();
+        let chosen =
+            Chosen { line: LineId::new(1), name: String::new(), variables: Vec::new(), server: None, gift_to: None };
+        let player = PlayerName::parse(player).unwrap();
+        let plan = trying::plan(db, clock, (&active, "EUR"), (&published, chosen), &player).await;
+        let begun = trying::begin(db, &trying::run_of(ITEM).unwrap(), plan.unwrap().unwrap()).await;
+        let (given, _) = trying::read(db, &begun.unwrap().unwrap()).await.unwrap();
+        given.iter().map(|command| command.id).collect()
     }
 
     /// Changes the status of an order, through the database as functions reach it. Whether that is known to be done.
