@@ -110,7 +110,8 @@ fn unknown(item: ItemId) -> Failure {
 
 fn ended() -> Failure {
     let what = "Another try of this item has taken this one back, before it was over.";
-    Failure::new(Exit::Raced, what, "Run the same command again, once the other one has ended.")
+    let failure = Failure::new(Exit::Raced, what, "Run the same command again, once the other one has ended.");
+    failure.done("What it gave was taken back.")
 }
 
 /// Refuses to say that a try is over of which something is left.
