@@ -12,7 +12,6 @@ mod list_orders;
 mod portal;
 mod receipt;
 mod stripe_webhook;
-mod sweep;
 
 use lambda_http::{Body, Request, Response};
 use shared::base::Base;
@@ -32,7 +31,7 @@ pub static ENDPOINTS: &[Route<State>] = &[
     Route::to::<portal::Portal>(),
     Route::to::<receipt::Receipt>(),
     Route::to::<stripe_webhook::StripeWebhook>(),
-    Route::to::<sweep::Sweep>(),
+    Route::to::<stripe_webhook::Sweep>(),
 ];
 
 /// The state of the function, which lives as long as its process.

@@ -43,7 +43,6 @@ mod try_item;
 mod upgrade;
 mod user;
 mod versions;
-mod when;
 
 /// Imports of almost every file of commands.
 mod prelude {

@@ -9,7 +9,6 @@ mod billing;
 mod billing_calls;
 mod calls;
 mod clock;
-mod error;
 mod expand;
 mod give_back;
 pub mod html;

@@ -1,12 +1,10 @@
 //! Delivery (rules.md): game servers that speak as the vendor's plugin does, against the real engine.
 
 mod agent;
-mod extend;
 mod game_server;
 mod health;
 mod holders;
 mod holding;
-mod logins;
 mod moves;
 mod poll;
 mod possessions;
@@ -17,5 +15,3 @@ mod shop;
 mod steps;
 mod times;
 mod units;
-mod values;
-mod words;
