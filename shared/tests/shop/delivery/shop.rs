@@ -15,7 +15,7 @@ use shared::shop::payments::{Desk, DisputeState, SettleError, note_dispute};
 use shared::table::published::read_active_version;
 use shared::table::{Db, codec, keys, read_published};
 use std::time::Duration;
-use tests::{TestStore, configure, with_all_faults, writes};
+use tests::{TestStore, configure};
 
 /// The item that the shop sells.
 pub const ITEM: ItemId = ItemId::new(302);
@@ -76,12 +76,6 @@ pub fn online(template: CommandTemplate) -> CommandTemplate {
 }
 
 impl Shop {
-    /// Whether the call at a place, since the calls were last cleared, may be done although its response is lost. A read that
-    /// is lost is the same as one that never arrives: `FAULTS=all` tries both.
-    pub fn may_be_done(&self, place: usize) -> bool {
-        with_all_faults() || self.store.calls.operations().get(place).is_some_and(|operation| writes(operation))
-    }
-
     /// A shop that runs these commands on one server.
     pub async fn open(commands: Vec<CommandTemplate>) -> Self {
         let shop = Self { store: TestStore::open().await };
