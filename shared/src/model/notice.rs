@@ -53,6 +53,7 @@ impl NoticeTarget {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TargetKind {
+    /// A channel of Discord.
     Discord,
     /// An HTTPS address of the owner's own.
     Webhook,
