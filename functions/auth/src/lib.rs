@@ -9,6 +9,8 @@ mod account;
 mod chat;
 mod chat_callback;
 mod check_accessibility;
+mod game_auth_check;
+mod game_auth_init;
 mod game_login;
 mod get_user;
 mod username;
@@ -28,8 +30,8 @@ pub static ENDPOINTS: &[Route<State>] = &[
     Route::to::<get_user::GetUser>(),
     Route::to::<username::Login>(),
     Route::to::<check_accessibility::CheckAccessibility>(),
-    Route::to::<game_login::BeginGameLogin>(),
-    Route::to::<game_login::EndGameLogin>(),
+    Route::to::<game_auth_init::BeginGameLogin>(),
+    Route::to::<game_auth_check::EndGameLogin>(),
 ];
 
 /// The state of the function, which lives as long as its process.

@@ -2,9 +2,9 @@
 
 use crate::State;
 use crate::support::captured::WithCaptured;
-use crate::support::change::Count;
 use crate::support::change::{AddRefusal, money, refused};
 use crate::support::context;
+use crate::support::count::Count;
 use crate::support::write::{self, CART_CONFLICT};
 use serde::{Deserialize, Deserializer, Serialize, de};
 use shared::endpoint::{Contended, Endpoint, Error, ErrorBody, Json, PathIdAndBody, RoundTrips, WithCookie};

@@ -12,10 +12,10 @@ use shared::model::{
 use shared::money::{self, CurrencyFormat, Decimal};
 use shared::rules::cart::{PricedLine, sums};
 use shared::rules::code::{Applied, AppliedCodes, LinePart};
+use shared::rules::missing::{server_of, value_of};
 use shared::rules::pricing::Limits;
 use shared::rules::subscription::{rank_of, replaced};
 use shared::rules::variable;
-use shared::rules::variable::{server_of, value_of};
 use shared::shop::carts::LoadedCart;
 use shared::token::Claim;
 use std::borrow::Cow;

@@ -2,9 +2,9 @@
 
 use crate::State;
 use crate::support::captured::WithCaptured;
-use crate::support::change::Count;
 use crate::support::change::{ChangeRefusal, Done, ReloadRefusal, change, money};
 use crate::support::context;
+use crate::support::count::Count;
 use crate::support::write::{self, CART_CHANGED, CART_CONFLICT};
 use lambda_http::http::StatusCode;
 use serde::Deserialize;

@@ -14,7 +14,7 @@ use shared::model::{ActiveVersion, ChatAccount, ChatId, Money};
 use shared::money::{CurrencyFormat, date_and_time};
 use shared::providers::return_url;
 use shared::rules::checkout::CheckoutRefusal;
-use shared::rules::limits::FirstDay;
+use shared::rules::first_day::FirstDay;
 use shared::shop::accounts::users;
 use shared::shop::carts::CartContext;
 use shared::shop::payments::{self, CHECKOUTS, Checkout, CreateError, ProviderError, Request};

@@ -12,6 +12,7 @@ mod list_orders;
 mod portal;
 mod receipt;
 mod stripe_webhook;
+mod sweep;
 
 use lambda_http::{Body, Request, Response};
 use shared::base::Base;
@@ -31,7 +32,7 @@ pub static ENDPOINTS: &[Route<State>] = &[
     Route::to::<portal::Portal>(),
     Route::to::<receipt::Receipt>(),
     Route::to::<stripe_webhook::StripeWebhook>(),
-    Route::to::<stripe_webhook::Sweep>(),
+    Route::to::<sweep::Sweep>(),
 ];
 
 /// The state of the function, which lives as long as its process.

@@ -6,7 +6,7 @@ use shared::model::CodeText;
 use shared::money::CurrencyFormat;
 use shared::rules::cart::{PricedLine, sums};
 use shared::rules::code::{Applied, CodeRefusal};
-use shared::rules::variable::missing;
+use shared::rules::missing::missing;
 use shared::shop::carts::{self, Attempt, CartContext, CartSources, LoadedCart};
 use shared::shop::stock::Counters;
 use shared::table::caches::VersionedCache;

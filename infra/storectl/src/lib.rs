@@ -43,6 +43,7 @@ mod try_item;
 mod upgrade;
 mod user;
 mod versions;
+mod when;
 
 /// Imports of almost every file of commands.
 mod prelude {

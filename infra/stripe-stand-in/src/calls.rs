@@ -1,13 +1,15 @@
 //! The calls: what each knows and does.
 
+use super::error::ApiError;
 use super::give_back::Note;
 use super::new_session::METHODS;
-pub(super) use super::new_session::{NEW_SESSION, create_session};
 use super::objects::{Charge, Dispute, Intent, Refund, Session};
-use super::parameters::{ApiError, EXPAND, Input, Parameter, Shape, boolean, integer, metadata, text, texts};
+use super::parameters::{EXPAND, Input, Parameter, Shape, boolean, integer, metadata, text, texts};
 use super::state::State;
 use super::webhooks::{Endpoint, Event, list};
 use serde_json::{Value, json};
+
+pub(super) use super::new_session::{NEW_SESSION, create_session};
 
 pub(super) const NEW_REFUND: &[Parameter] = &[
     ("payment_intent", false, Shape::Text(255)),

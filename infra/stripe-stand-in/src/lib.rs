@@ -9,6 +9,7 @@ mod billing;
 mod billing_calls;
 mod calls;
 mod clock;
+mod error;
 mod expand;
 mod give_back;
 pub mod html;

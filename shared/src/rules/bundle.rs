@@ -1,6 +1,6 @@
 //! The parts that a line of a bundle gives, and the lines of an order that it makes (rules.md, "Bundles").
 
-use super::variable::value_of;
+use super::missing::value_of;
 use crate::model::{Bundle, Chosen, Line, LineId, Money, OfBundle, OrderLine, Part, PublishedItem, Variable};
 use std::collections::BTreeMap;
 

@@ -2,10 +2,10 @@
 
 use super::bundle::parts;
 use super::limits::{self, Standing};
+use super::missing::value_of;
 use super::pricing::{Availability, Buyer, Limits, Terms, availability, gift_availability, is_cumulative, price_with};
 use super::sale::unit_price;
 use super::sets::{Hindrance, exclude_each_other, of_line, player};
-use super::variable::value_of;
 use crate::model::{CategoryId, Item, Items, Line, LineId, Money, PaymentType, PublishedItem};
 use std::collections::BTreeMap;
 

@@ -5,10 +5,11 @@ use super::bundle;
 use super::cart::PricedLine;
 use super::code::{Applied, AppliedCodes};
 use super::command_servers::{MOST_COMMANDS, MOST_PER_UNIT, are_too_many, runs_per_unit};
-use super::limits::{FirstDay, Standing};
+use super::first_day::FirstDay;
+use super::limits::Standing;
+use super::missing::missing;
 use super::pricing::{Buyer, is_cumulative};
 use super::sets::{Hindrance, required};
-use super::variable::missing;
 use crate::model::{
     Cart, Chosen, Code, CodeText, GiftCardPayment, Item, ItemId, LineId, Money, OrderLine, PaymentType, Payments,
     PlayerName, PriceTier, StoreDelivery, UserSubscription,

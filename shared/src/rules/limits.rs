@@ -1,12 +1,7 @@
 //! How much of an item's limits is used, and when what is used is given back by time (rules.md, "Limits in time and place").
-//! The holds of an order, and which of them do does not count against its own buyer (rules.md, "Checkout").
-//! The most that can be paid on a first day (rules.md, "First day").
 
 use super::pricing::{Buyer, Terms};
-use crate::model::{
-    Code, Coupon, CouponUses, Every, GiftCard, Held, InternalId, Item, ItemId, ItemLimit, Money, OrderEffects,
-    OrderLine, Place, ServerId, Sold, Spent, Units, is_mark_of,
-};
+use crate::model::{Every, Item, ItemId, ItemLimit, OrderLine, Place, ServerId};
 use std::collections::BTreeMap;
 
 /// A limit of an item and how much of it is used.
@@ -179,104 +174,4 @@ pub fn taken(lines: &[OrderLine]) -> Vec<Place> {
     }
     let place = |((item, name), units): ((ItemId, &str), u64)| Place { item, name: name.to_owned(), units };
     all.into_iter().map(place).filter(|place| place.units > 0).collect()
-}
-
-/// Units, codes and balances that are held for an order.
-pub fn held(lines: &[OrderLine], effects: &OrderEffects) -> Held {
-    let mut units: BTreeMap<ItemId, u64> = BTreeMap::new();
-    for line in lines {
-        *units.entry(line.item).or_default() += u64::from(line.count);
-    }
-    Held {
-        units: units.into_iter().map(|(item, count)| Units { item, count }).collect(),
-        places: taken(lines),
-        coupon: effects.coupon.clone(),
-        gift_card: effects.gift_card.clone(),
-        virtual_currency: effects.virtual_currency,
-    }
-}
-
-/// Takes what the buyer's own checkout, of an order, holds out of the units sold: it does not count against the buyer's cart.
-pub fn release_units(sold: &mut Sold, held: &Held, order: &InternalId) {
-    for units in &held.units {
-        if let Some(sold) = sold.get_mut(&units.item) {
-            sold.sold = sold.sold.saturating_sub(units.count);
-        }
-    }
-    for place in &held.places {
-        let Some(sold) = sold.get_mut(&place.item) else { continue };
-        if let Some(units) = sold.places.get_mut(&place.name) {
-            *units = units.saturating_sub(place.units);
-        }
-        if let Some(marks) = sold.marks.get_mut(&place.name) {
-            marks.retain(|mark| !is_mark_of(mark, order.as_str()));
-        }
-    }
-}
-
-/// A code and the buyer's uses of it, without what the buyer's own checkout holds.
-pub fn release_code(code: Option<Code>, uses: CouponUses, held: &Held) -> (Option<Code>, CouponUses) {
-    match code {
-        Some(Code::Coupon(coupon)) if held.coupon.as_ref() == Some(&coupon.code) => {
-            let coupon = Coupon { uses: coupon.uses.saturating_sub(1), ..coupon };
-            // The last use is the checkout's own; the one before it is longer ago than the coupon asks for.
-            (Some(Code::Coupon(coupon)), CouponUses { count: uses.count.saturating_sub(1), last: None })
-        }
-        Some(Code::Gift(gift)) => {
-            let own = held.gift_card.as_ref().filter(|payment| payment.code == gift.code);
-            let balance = gift.balance + own.map_or(Money::ZERO, |payment| payment.amount);
-            (Some(Code::Gift(GiftCard { balance, ..gift })), uses)
-        }
-        code => (code, uses),
-    }
-}
-
-/// The length of a first day in seconds.
-const DAY: i64 = 86_400;
-
-/// The reason why a sum cannot be paid yet.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct FirstDay {
-    /// The most that can be paid in all.
-    pub most: Money,
-    /// What is left of that.
-    pub left: Money,
-    /// When more can be paid, seconds since 1970 UTC; `None` if it is a day after a first payment that is not made.
-    pub until: Option<i64>,
-    /// Whether it is the first day of the buyer's address, and not of the buyer.
-    pub of_address: bool,
-}
-
-/// Whether nothing was paid, or the first day has not ended.
-pub fn is_first(spent: Spent, now: i64) -> bool {
-    spent.since.is_none_or(|since| now < since.saturating_add(DAY))
-}
-
-/// The reason why `price` cannot be paid at `now` (seconds since 1970 UTC) by who has `spent` so much; `None` if it can.
-pub fn refused(most: Money, spent: Spent, price: Money, now: i64) -> Option<FirstDay> {
-    let is_too_much = price > Money::ZERO && spent.sum + price > most && is_first(spent, now);
-    is_too_much.then(|| FirstDay {
-        most,
-        left: most.less(spent.sum),
-        until: spent.since.map(|since| since.saturating_add(DAY)),
-        of_address: false,
-    })
-}
-
-#[cfg(test)]
-mod first_day_tests {
-    use super::*;
-
-    #[test]
-    fn a_first_day_ends_a_day_after_the_first_payment_and_not_before() {
-        let money = Money::from_minor;
-        let of = |since, sum, price, now| {
-            let refused = refused(money(50), Spent { since, sum: money(sum) }, money(price), now);
-            refused.map(|first| (first.left.minor(), first.until))
-        };
-        assert_eq!((of(None, 0, 50, 9), of(None, 0, 51, 9)), (None, Some((50, None))));
-        assert_eq!((of(Some(5), 30, 20, 9), of(Some(5), 30, 21, 9)), (None, Some((20, Some(5 + DAY)))));
-        assert_eq!(of(Some(5), 70, 1, 4 + DAY), Some((0, Some(5 + DAY))), "more was paid before the owner set it");
-        assert_eq!((of(Some(5), 70, 900, 5 + DAY), of(Some(5), 70, 0, 9)), (None, None));
-    }
 }

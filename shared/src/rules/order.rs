@@ -1,7 +1,7 @@
 //! Which status an order may change to (rules.md, "Who may see an order"), what its lines count for, and its currency.
 
 use crate::model::{GiftCardPayment, ItemId, Money, Order, OrderEffects, OrderLine, OrderStatus, Settings, UserId};
-use crate::rules::evidence::is_taken_back;
+use crate::rules::dispute::is_taken_back;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Whether an order may change from one status to another. Keeping a status is not a change.

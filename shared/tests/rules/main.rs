@@ -4,6 +4,7 @@
 
 mod any;
 mod checkout;
+mod evidence;
 mod kept;
 mod limits;
 mod payment;
@@ -11,4 +12,5 @@ mod price_history;
 mod prices;
 mod sales;
 mod sets;
+mod subscriptions;
 mod taxes;

@@ -11,10 +11,10 @@ use shared::rules::bundle::folded;
 use shared::rules::cart::price_lines;
 use shared::rules::checkout::{Beneficiary, CheckoutRefusal, bill, may_own, must_own, sale};
 use shared::rules::code::{AppliedCodes, judge};
+use shared::rules::line_refund::{line_id, with_returned};
+use shared::rules::missing::missing;
 use shared::rules::order::without_refunded;
-use shared::rules::refund::{line_id, with_returned};
 use shared::rules::sets::exclude_each_other;
-use shared::rules::variable::missing;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

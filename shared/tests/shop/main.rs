@@ -7,6 +7,7 @@
 mod at_provider;
 mod books;
 mod checkouts;
+mod contention;
 mod delivery;
 mod fixture;
 mod notices;
@@ -14,6 +15,7 @@ mod orders;
 mod sending;
 mod shop;
 mod subscribers;
+mod sums;
 mod upgrade;
 
 /// Runs a case of a property.

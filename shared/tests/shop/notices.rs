@@ -1,15 +1,15 @@
 //! Notices (rules.md): what an owner is told of, compared with what the orders are in the end.
 
-use crate::books::orders;
 use crate::fixture::*;
 use crate::shop::{Shop, request};
+use crate::sums::orders;
 use serde_json::json;
 use shared::model::{
     About, GiftCardPayment, InternalId, Money, Notice, NoticeEvent, NoticeOrder, NoticeTarget, OrderStatus,
     Subscription, SubscriptionStatus, TargetKind, UserId, UserName,
 };
+use shared::rules::dispute::is_over;
 use shared::rules::erase::ErasedPlayer;
-use shared::rules::evidence::is_over;
 use shared::rules::notice::{EVENTS, id as notice_id};
 use shared::shop::orders::{NewOrder, StoredOrder};
 use shared::shop::payments::WebhookEvent;

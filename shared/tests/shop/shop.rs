@@ -1,8 +1,8 @@
 //! The world of these tests: a small store with one of every limit, its buyers and their carts, the stand-in for Stripe, and a
 //! game server, on a table with faults.
 
-use crate::books::{Facts, assert_codes, assert_sums, orders};
 pub use crate::fixture::*;
+use crate::sums::{Facts, assert_codes, assert_sums, orders};
 use aws_sdk_dynamodb::types::AttributeValue;
 use shared::clock::Clock as _;
 use shared::model::{

@@ -1,14 +1,14 @@
 //! Changing a line of the cart: what reload, setVariable, setSelectedServer and changePrice have in common.
-//! The number of units that a request asks for.
 
 use crate::State;
 use crate::support::captured::Captured;
-use crate::support::{context, write};
+use crate::support::context;
+use crate::support::write;
 use lambda_http::http::StatusCode;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use shared::endpoint::{Error, ErrorBody, Json, Refusal, WithCookie};
 use shared::http::body::BodyFault;
-use shared::model::{DecimalError, Line, LineId, Money};
+use shared::model::{DecimalError, LineId, Money};
 use shared::rules::add_line::{Change, LineRefusal};
 use shared::shop::carts::{Attempt, LineError, change_line};
 use shared::token::Claim;
@@ -105,46 +105,5 @@ pub fn money(field: &str, text: &str, digits: u8) -> Result<Money, BodyFault> {
     match Money::parse(text, digits) {
         Err(DecimalError::TooLarge(largest)) => Ok(Money::from_minor(largest.saturating_add(1))),
         read => read.map_err(|fault| BodyFault::Field { field: field.to_owned(), problem: fault.to_string() }),
-    }
-}
-
-/// A number of units, 1 to [`Line::MAX_COUNT`].
-#[derive(Debug, Clone, Copy, Deserialize)]
-#[serde(try_from = "u64")]
-pub struct Count(u32);
-
-impl Count {
-    pub const ONE: Self = Self(1);
-
-    pub const fn get(self) -> u32 {
-        self.0
-    }
-}
-
-/// A number that is not a number of units.
-#[derive(Debug, thiserror::Error)]
-#[error("must be between 1 and {}", Line::MAX_COUNT)]
-pub struct OutOfRange;
-
-impl TryFrom<u64> for Count {
-    type Error = OutOfRange;
-
-    fn try_from(number: u64) -> Result<Self, OutOfRange> {
-        let count = u32::try_from(number).ok().filter(|count| (1..=Line::MAX_COUNT).contains(count));
-        count.map(Self).ok_or(OutOfRange)
-    }
-}
-
-impl schemars::JsonSchema for Count {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "Count".into()
-    }
-
-    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        schemars::json_schema!({ "type": "integer", "minimum": 1, "maximum": Line::MAX_COUNT })
     }
 }

@@ -1,8 +1,8 @@
 //! The parts of every page of the shop: head, menu, footer, and the data of its scripts.
 
-use super::Loaded;
 use super::offer::Picture;
-use super::texts::{self, Texts};
+use super::texts::Texts;
+use super::{Loaded, theme};
 use serde::Serialize;
 use shared::http::reply::render_in_html;
 use shared::model::{AuthType, CategoryHead, Donations, Donor, GameServer, Link, Money, RecentDonation, Settings};
@@ -194,7 +194,7 @@ impl<'a> Frame<'a> {
     }
 
     pub fn has_theme(&self) -> bool {
-        !self.version.is_empty() && !texts::is_plain(self.shop)
+        !self.version.is_empty() && !theme::is_plain(self.shop)
     }
 
     /// Whether the page is that of a category, or of one below it.

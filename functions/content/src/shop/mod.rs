@@ -6,6 +6,7 @@ mod offer;
 mod page;
 mod path;
 mod texts;
+mod theme;
 mod views;
 
 use crate::State;
@@ -46,7 +47,7 @@ impl Endpoint for ShowPage {
         let path = path.unwrap_or(ShopPath::Missing);
         if let ShopPath::Theme(version) = &path {
             let settings: Option<Arc<Settings>> = state.base.published.get(&keys::settings(version)).await?;
-            let css = settings.and_then(|settings| settings.shop.as_ref().map(texts::css));
+            let css = settings.and_then(|settings| settings.shop.as_ref().map(theme::css));
             return css.map(Html::css).ok_or_else(|| Error::Refused(NotFound::text()));
         }
         let loaded = load(state, &path).await?;

@@ -5,9 +5,11 @@
 
 mod catalog;
 mod content;
+mod images;
 mod interval;
 mod limit;
 mod notify;
+mod option;
 mod sale;
 mod scalar;
 mod sets;
@@ -15,13 +17,13 @@ mod shop;
 mod store;
 
 pub use catalog::{CategoryFile, ChooseFile, ComparisonRow, ItemFile, PromotionFile, VariableFile};
-pub use content::NamedImage;
 pub use content::{CommandFile, LinkFile, PageFile, StaffEntry, StaffFile};
+pub use images::NamedImage;
 pub use interval::IntervalFile;
 pub use limit::LimitFile;
 pub use notify::NotifyFile;
+pub use option::OptionFile;
 pub use sale::{Choice, SaleFile, SalesFile, ScopeFile, WhoFile};
-pub use scalar::OptionFile;
 pub use scalar::{At, Decimal};
 pub use sets::RequiresFile;
 pub use shop::{ColoursFile, HeroFile, PaletteFile, ShopFile};

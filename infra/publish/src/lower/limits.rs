@@ -1,6 +1,6 @@
 //! Limits of an item in time and place (rules.md, "Limits in time and place").
 
-use super::item::ItemReader;
+use super::item_reader::ItemReader;
 use crate::calendar::offsets;
 use crate::duration;
 use crate::files::{At, LimitFile};

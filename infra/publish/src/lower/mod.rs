@@ -9,6 +9,7 @@ mod content;
 mod currencies;
 mod goals;
 mod item;
+mod item_reader;
 mod likely;
 mod limits;
 mod notify;

@@ -1,9 +1,9 @@
 //! `payments` of `store.yaml`: how buyers pay.
 
 use super::{amount, taxes};
-use crate::currency::{self, Charged, METHODS};
 use crate::fault::{Report, Unique, nearest};
 use crate::files::{At, CategoryFile, Decimal, PaymentsFile, StoreFile, StoreFiles};
+use crate::provider::{self, Charged, METHODS};
 use shared::model::{Money, Payments, StoreConfig};
 use shared::money::CurrencyFormat;
 use shared::rules::payment_methods::{METHODS as WAYS, Method, NOT_OFFERED};
@@ -137,7 +137,7 @@ fn there_is_no(what: &str, word: &str, known: &[&str]) -> String {
 /// How the provider charges the store's currency. Its amounts must be what the store's are.
 fn charged(file: &StoreFile, digits: u8, report: &mut Report) -> Option<Charged> {
     let code = &file.currency.code;
-    match currency::at_stripe(code) {
+    match provider::at_stripe(code) {
         Ok(charged) => {
             if charged.digits != digits {
                 let line = file.currency.digits.as_ref().map_or(code.line, |digits| digits.line);

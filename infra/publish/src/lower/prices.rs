@@ -1,6 +1,6 @@
 //! The price of an item. An amount that cannot be read is one fault: nothing is compared with it.
 
-use super::item::ItemReader;
+use super::item_reader::ItemReader;
 use super::percentage;
 use crate::files::Decimal;
 use shared::model::{Money, Percent, Promotion, QuantityPrice};

@@ -1,6 +1,6 @@
 //! Subscriptions: how often they are paid, and what an item that is one cannot be as well.
 
-use super::item::ItemReader;
+use super::item_reader::ItemReader;
 use crate::duration;
 use crate::files::Decimal;
 use shared::model::{PeriodUnit, Plan};

@@ -1,10 +1,10 @@
 //! Taxes: what `payments` of store.yaml says of them, and the tax codes of items.
 
 use super::catalog::Category;
-use super::item::ItemReader;
-use crate::currency::MANAGED_CODES;
+use super::item_reader::ItemReader;
 use crate::fault::Report;
 use crate::files::{At, PaymentsFile};
+use crate::provider::MANAGED_CODES;
 use shared::model::{TaxMode, TaxPrices, ThreeDSecure};
 
 const TAX_CODE: &str = "payments.tax_code";

@@ -6,7 +6,7 @@ use super::{Finding, Found, named, payments};
 use crate::delivery::queue::{of_unpublished, waiting};
 use crate::prelude::*;
 use shared::model::{AnswerOutcome, Command, DisputeAnswer, InternalId, Server, ServerId, Subscription, Try};
-use shared::rules::evidence::needs_response;
+use shared::rules::dispute::needs_response;
 use shared::rules::subscription::access_until;
 use shared::shop::delivery::{
     HoldersAudit, READY_TOO_LONG, SILENT_TOO_LONG, Silent, audit, audit_holders, follow, hold_again, measure,

@@ -12,7 +12,7 @@ use crate::chat::shown;
 use crate::prelude::*;
 use crate::subscription::renewing;
 use futures_util::future::{BoxFuture, join_all};
-use publish::currency::at_stripe;
+use publish::provider::at_stripe;
 use serde::de::DeserializeOwned;
 use shared::config::{MOST_SECRETS, PaymentKeys, StripeKeys, is_account};
 use shared::model::{Payments, ProviderAccount, Settings};

@@ -7,9 +7,10 @@ use crate::rules::bundle::{self, parts};
 use crate::rules::cart::is_single;
 use crate::rules::command_servers::{MOST_PER_UNIT, runs_per_unit};
 use crate::rules::limits;
+use crate::rules::missing::is_promoted;
 use crate::rules::pricing::{Buyer, availability};
 use crate::rules::sets::{Hindrance, exclude_each_other, is_own_choice, of_line, player};
-use crate::rules::variable::{self, is_promoted};
+use crate::rules::variable;
 use std::collections::BTreeSet;
 
 /// Checks a line that takes the place of `old`, or is added if there is none.

@@ -3,22 +3,24 @@
 mod check;
 mod refusal;
 
+pub use refusal::LineRefusal;
+pub(in crate::rules) use refusal::{ALREADY_SUBSCRIBED, SUBSCRIPTION_NOT_ALONE};
+
 use super::bundle;
 use super::cart::is_own_step;
 use super::command_servers::are_too_many;
+use super::missing::with_valid_choices;
 use super::sets::is_own_choice;
-use super::variable::{self, with_valid_choices};
+use super::variable;
 use crate::model::{
     Cart, Item, ItemId, Items, Line, LineId, LineVariable, Money, PaymentType, PlayerName, PublishedItem, ServerId,
     StoreDelivery, UserName,
 };
 use crate::rules::pricing::{Buyer, Terms};
 use check::{check, recipients};
-pub use refusal::LineRefusal;
-pub(in crate::rules) use refusal::{ALREADY_SUBSCRIBED, SUBSCRIPTION_NOT_ALONE};
 use std::borrow::Cow;
 
-/// A line that is to be added to a cart. It may lack choices, see [`missing`](super::variable::missing).
+/// A line that is to be added to a cart. It may lack choices, see [`missing`](super::missing::missing).
 #[derive(Debug, Clone)]
 pub struct LineToAdd {
     pub item: ItemId,

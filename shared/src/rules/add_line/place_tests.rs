@@ -7,8 +7,8 @@ use crate::model::{
 };
 use crate::rules::cart::{PricedLine, price_lines, sums};
 use crate::rules::limits;
+use crate::rules::missing::{Missing, missing};
 use crate::rules::pricing::{Buyer, Limits, Terms};
-use crate::rules::variable::{Missing, missing};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;

@@ -3,6 +3,7 @@
 pub mod bans;
 pub mod game_login;
 pub mod logins;
+pub mod name_index;
 pub mod names;
 pub mod users;
 

@@ -7,7 +7,7 @@ use crate::model::{
 };
 use crate::rules::add_line::CartInputs;
 use crate::rules::cart::{PricedLine, price_lines};
-use crate::rules::limits::{release_code, release_units};
+use crate::rules::held::{release_code, release_units};
 use crate::rules::pricing::{Buyer, Terms};
 use crate::shop::carts;
 use crate::shop::catalog::{ItemPlan, known_missing};

@@ -1,8 +1,9 @@
 //! The delivery of an order after it was paid, refunded or disputed. It is done in steps, which are marked on
 //! the order: each is one transaction with the mark, so that any caller continues where another one stopped.
 
-use super::making::{Access, Making, Players};
+use super::making::{Access, Making};
 use super::moving::{before_move, part_of};
+use super::players::Players;
 use super::write::{Decided, write_all};
 use super::{commands, deliveries};
 use crate::clock::Clock;
@@ -12,7 +13,7 @@ use crate::model::{
 };
 use crate::rules::delivery::frozen::{Expanded, when_paid};
 use crate::rules::delivery::{Word, can_still_run};
-use crate::rules::evidence::is_taken_back;
+use crate::rules::dispute::is_taken_back;
 use crate::rules::subscription::access_until;
 use crate::shop::orders::{self, StoredOrder};
 use crate::shop::subscriptions;

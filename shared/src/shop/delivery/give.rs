@@ -2,7 +2,8 @@
 
 use super::follow::{Following, Inputs, Step, id};
 use super::holding::{Rows, WRITES_OF_TEXT};
-use super::making::{Making, Players};
+use super::making::Making;
+use super::players::Players;
 use super::texts::{Ends, Text, ends, texts};
 use super::write::{AT_ONCE, place_of};
 use super::{commands, deliveries};

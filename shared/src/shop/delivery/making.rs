@@ -1,25 +1,16 @@
 //! New commands of an order.
-//! The commands of an order, as they are published now.
-//! The players that an order is delivered to.
 
-use super::deliveries;
 use super::follow::{ended_alone, gives, is_given, is_own_end};
+use super::players::Players;
 use crate::model::{
     Command, CommandEvent, CommandId, CommandState, CommandTemplate, Delivery, Entitlement, FrozenCommands, FrozenLine,
-    ItemId, Lasts, LineEnd, Order, OrderDelivery, OrderLine, PublishedItem, Season, Server, ServerId, StoreDelivery,
-    User, UserId, UserName,
+    Lasts, LineEnd, Season, Server, ServerId,
 };
 use crate::money::CurrencyFormat;
 use crate::rules::command_text::Placeholder;
-use crate::rules::delivery::frozen::{self, Expanded, fill, is_of_purchase};
+use crate::rules::delivery::frozen::{Expanded, fill, is_of_purchase};
 use crate::rules::delivery::may_have_run;
-use crate::rules::order::users;
 use crate::shop::orders::StoredOrder;
-use crate::table::keys::{self, Key};
-use crate::table::published::read_active_version;
-use crate::table::transaction::Write;
-use crate::table::{Db, StoreError};
-use std::collections::{BTreeMap, BTreeSet};
 
 /// Digits of the amounts of orders that do not say it.
 const DIGITS: u8 = 2;
@@ -270,102 +261,5 @@ pub(super) fn value_of_order(
             let variables = chosen.map(|chosen| chosen.variables.as_slice()).unwrap_or_default();
             text(variables.iter().find(|variable| variable.id == id).map(|variable| variable.value.clone()))
         }
-    }
-}
-
-/// Marks a new order as one that is delivered, and returns the write of its commands; `None` if it makes none.
-pub(in crate::shop) fn freeze(
-    stored: &mut StoredOrder,
-    items: &BTreeMap<ItemId, PublishedItem>,
-    store: &StoreDelivery,
-) -> Result<Option<Write>, StoreError> {
-    let frozen = frozen_of(stored, items, store);
-    stored.effects.delivery = frozen.as_ref().map(|_| OrderDelivery::default());
-    frozen.map(|frozen| deliveries::put_frozen(&stored.order.internal_id, &frozen)).transpose()
-}
-
-fn frozen_of(
-    stored: &StoredOrder,
-    items: &BTreeMap<ItemId, PublishedItem>,
-    store: &StoreDelivery,
-) -> Option<FrozenCommands> {
-    let lines = (0_u16..).zip(&stored.order.lines).filter_map(|(place, line)| {
-        let server = line.chosen.as_ref().and_then(|chosen| chosen.server);
-        Some((place, items.get(&line.item)?, server))
-    });
-    frozen::freeze(lines, store)
-}
-
-/// The commands of an order's lines as they are published now, without those that every sale of the store runs when it is paid.
-pub(super) async fn published(db: &Db, stored: &StoredOrder) -> Result<FrozenCommands, StoreError> {
-    let Some(active) = read_active_version(db).await? else { return Ok(FrozenCommands::default()) };
-    let ids: BTreeSet<ItemId> = stored.order.lines.iter().map(|line| line.item).collect();
-    let mut rows = db.batch_get(ids.iter().map(|id| keys::item(&active.version, *id)).collect()).await?;
-    let mut items: BTreeMap<ItemId, PublishedItem> = BTreeMap::new();
-    for id in ids {
-        let key = keys::item(&active.version, id);
-        if let Some(row) = rows.take(&key) {
-            items.insert(id, row.published(&key)?.0);
-        }
-    }
-    let mut store = active.config.delivery;
-    store.commands.retain(|command| !gives(command.on));
-    Ok(frozen_of(stored, &items, &store).unwrap_or_default())
-}
-
-/// The names of an order's users, and which of its players are banned.
-pub(super) struct Players {
-    names: BTreeMap<UserId, String>,
-    banned: BTreeSet<Key>,
-}
-
-impl Players {
-    pub(super) async fn read(db: &Db, order: &Order) -> Result<Self, StoreError> {
-        let of_order = users(order);
-        let mut rows = db.batch_get(of_order.iter().map(|user| keys::user(*user)).collect()).await?;
-        let mut names = BTreeMap::new();
-        for user in of_order {
-            let key = keys::user(user);
-            if let Some(row) = rows.take(&key) {
-                let User { username, .. } = row.live(&key)?;
-                names.insert(user, username);
-            }
-        }
-        let mut players = Self { names, banned: BTreeSet::new() };
-        let bans: BTreeSet<Key> =
-            order.lines.iter().filter_map(|line| Self::ban(&players.of_line(order, line)?)).collect();
-        let mut rows = db.batch_get(bans.iter().cloned().collect()).await?;
-        players.banned = bans.into_iter().filter(|ban| rows.take(ban).is_some()).collect();
-        Ok(players)
-    }
-
-    /// A player who is not banned, by the user of an order.
-    pub(super) fn of(user: UserId, name: &str) -> Self {
-        Self { names: BTreeMap::from([(user, name.to_owned())]), banned: BTreeSet::new() }
-    }
-
-    /// The player of a line: the order's, or the recipient of a gift as the buyer typed the name, unless the recipient's
-    /// account has another one now. `None` if there is none, or none any more.
-    pub(super) fn of_line(&self, order: &Order, line: &OrderLine) -> Option<String> {
-        if !line.is_gift() {
-            return self.names.get(&order.player()?).cloned();
-        }
-        let present = line.recipient.and_then(|recipient| self.names.get(&recipient));
-        let typed = line.chosen.as_ref().and_then(|chosen| chosen.gift_to.as_ref());
-        let typed = typed.filter(|typed| present.is_none_or(|name| UserName::parse(name).as_ref() == Ok(typed.key())));
-        typed.map(|name| name.as_str().to_owned()).or_else(|| present.cloned())
-    }
-
-    pub(super) fn buyer(&self, order: &Order) -> Option<String> {
-        self.names.get(&order.owner?).cloned()
-    }
-
-    /// The key of a player's ban; `None` for a name that none can have.
-    pub(super) fn ban(player: &str) -> Option<Key> {
-        UserName::parse(player).ok().map(|name| keys::ban(&name))
-    }
-
-    pub(super) fn is_banned(&self, player: &str) -> bool {
-        Self::ban(player).is_some_and(|ban| self.banned.contains(&ban))
     }
 }

@@ -9,6 +9,7 @@ pub mod commands;
 pub mod deliveries;
 mod extend;
 mod follow;
+mod freeze;
 mod give;
 mod holders;
 mod holding;
@@ -16,7 +17,10 @@ pub mod leases;
 mod making;
 mod moving;
 mod owner;
+mod period;
+mod players;
 mod poll;
+mod redeliver;
 mod restored;
 pub mod run;
 mod season;
@@ -32,18 +36,18 @@ mod write;
 
 pub use audit::{DeliveryAudit, Silent, audit, remove_stray, requeue};
 pub use extend::{TimedEnd, extend_end, timed_ends};
-pub(in crate::shop) use extend::{move_end, withdraw};
 pub use follow::{follow, follow_or_leave};
+pub(in crate::shop) use freeze::freeze;
 pub use holders::{HoldersAudit, audit_holders, hold_again};
-pub(in crate::shop) use making::freeze;
 pub use moving::{Given, given_of};
 pub use owner::{
     Filter, LineDelivery, Listed, OwnerOutcome, StopReason, cancel, commands_of, done, lines_of, listed_of, matching,
     retry, stop, stop_banned,
 };
+pub(in crate::shop) use period::{move_end, withdraw};
 pub use poll::{MOST_ROWS, PollError, paynow, poll};
+pub use redeliver::{RedeliverError, redeliver};
 pub use restored::{Doubts, Restored, RestoredTable, ids_after_restore, restored};
-pub use restored::{RedeliverError, redeliver};
 pub use run::{LeftOut, OrderRun, RunOrders, orders_of, preview, run_again};
 pub use season::{SeasonOrder, give_season, preview_season, season_orders};
 pub use servers::{ServerKey, add_key, revoke_key, server_of};

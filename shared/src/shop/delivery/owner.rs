@@ -10,7 +10,7 @@ use crate::model::{
 };
 use crate::rules::delivery::shown::{LineState, line_state};
 use crate::rules::delivery::{Word, state_at, waits_long};
-use crate::rules::refund::line_id;
+use crate::rules::line_refund::line_id;
 use crate::shop::orders::{self, StoredOrder};
 use crate::table::bulk::each;
 use crate::table::codec::{decode_live, key_of, noted};

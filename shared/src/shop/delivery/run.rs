@@ -2,8 +2,9 @@
 //! runs again.
 
 use super::follow::{access, delivered, given_ids, id};
-use super::making::{Access, Making, Players};
+use super::making::{Access, Making};
 use super::owner::{Filter, is_taken_back, matching, with_further};
+use super::players::Players;
 use super::write::{AT_ONCE, Decided, place_of};
 use super::{commands, deliveries, holding};
 use crate::clock::Clock;
@@ -13,7 +14,7 @@ use crate::model::{
 };
 use crate::rules::delivery::frozen::{Expanded, when_paid};
 use crate::rules::delivery::{Word, can_be_lost, given_at};
-use crate::rules::evidence::is_taken_back as is_disputed;
+use crate::rules::dispute::is_taken_back as is_disputed;
 use crate::shop::orders::{self, StoredOrder};
 use crate::table::codec::encode_live;
 use crate::table::keys::{self, Key};

@@ -6,7 +6,9 @@
 //! running, the commands are replaced, and what they give is queued.
 
 use super::follow::{access, delivered, follow_or_leave, given_ids, is_own_end};
-use super::making::{Access, Making, Players, published};
+use super::freeze::published;
+use super::making::{Access, Making};
+use super::players::Players;
 use super::run::LeftOut;
 use super::texts::texts;
 use super::write::waits;
@@ -17,7 +19,7 @@ use crate::model::{
     OrderDelivery, OrderStatus, RunName, Season, ServerId,
 };
 use crate::rules::delivery::frozen::{Expanded, replaced, when_paid};
-use crate::rules::evidence::is_taken_back;
+use crate::rules::dispute::is_taken_back;
 use crate::shop::orders::{self, StoredOrder, each_order};
 use crate::table::transaction::send;
 use crate::table::{Db, StoreError, TURNS, in_turns};

@@ -3,7 +3,8 @@
 //! deleted (rules.md, "Trying an item").
 
 use super::follow::block;
-use super::making::{Making, Players};
+use super::making::Making;
+use super::players::Players;
 use super::texts::texts;
 use super::write::{Decided, moved, place_of, waits, write_all};
 use super::{commands, deliveries};

@@ -6,7 +6,7 @@ use crate::model::{
     About, Money, NoticeEvent, NoticeLine, NoticeOrder, NoticeRefund, NoticeTarget, Order, OrderLine, OrderStatus,
     StoreConfig, Subscription, SubscriptionStatus, User,
 };
-use crate::rules::evidence::{is_over, is_taken_back, takes_back};
+use crate::rules::dispute::{is_over, is_taken_back, takes_back};
 use crate::rules::notice::id;
 use crate::rules::order::returned_units;
 use crate::rules::subscription::access_until;

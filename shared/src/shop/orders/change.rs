@@ -2,10 +2,11 @@
 //! (the buyer's cart without what was bought, the delivery, the statistics). Every change goes through [`plan`]: what it takes and gives
 //! back is decided there.
 
+use super::by_month;
 use super::counted::find_places;
 use super::effects::{Limits, OrderInputs, Taken, changes};
 use super::refusal::{Guarded, Limit, OrderRefusal};
-use super::{Payment, StoredOrder, by_month};
+use super::{Payment, StoredOrder};
 use crate::clock::Clock;
 use crate::model::{
     Cart, CodeText, InternalId, ItemId, Money, Order, OrderLine, OrderStatus, PaymentFacts, PlayerName, Reviewed, Tax,
@@ -18,7 +19,7 @@ use crate::rules::payment::PaidPeriod;
 use crate::shop::accounts::{self, bans, names};
 use crate::shop::delivery::follow_or_leave;
 use crate::shop::notices::of_stock;
-use crate::shop::payments::limits::hash_of;
+use crate::shop::payments::cards::hash_of;
 use crate::shop::statistics::catch_up;
 use crate::shop::stock::addresses;
 use crate::shop::subscriptions::of_orders;

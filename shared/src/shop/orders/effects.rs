@@ -12,7 +12,7 @@ use crate::model::{
     ActiveVersion, Code, Counted, Coupon, CouponUses, GiftCardPayment, InternalId, ItemId, Ledger, Money, Order,
     OrderStatus, PublishedItem, Spent, StoreDelivery, Units, UserId,
 };
-use crate::rules::evidence::is_taken_back;
+use crate::rules::dispute::is_taken_back;
 use crate::rules::limits;
 use crate::rules::order::{by_item, less_returned, users as users_of};
 use crate::rules::ownership::{Share, shares};

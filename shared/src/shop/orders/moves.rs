@@ -11,10 +11,10 @@ use crate::model::{
     DeliveryStep, InternalId, Ledger, LeftRun, LineId, Moving, Order, OrderDelivery, OrderLine, OrderStatus,
     OrderSubscription, PlayerName, User, UserId, UserName,
 };
-use crate::rules::evidence::takes_back;
+use crate::rules::dispute::takes_back;
+use crate::rules::line_refund::line_id;
 use crate::rules::order::less_returned;
 use crate::rules::ownership::with_terms;
-use crate::rules::refund::line_id;
 use crate::shop::accounts::{names, users};
 use crate::shop::stock::ledgers;
 use crate::shop::subscriptions::of_orders::{NotMoved, move_to};

@@ -1,11 +1,12 @@
 //! Recording an order, with everything it takes, in one transaction.
 
+use super::by_month;
 use super::change::{Step, after_at_once, with_accounts};
 use super::counted::find_places;
 use super::effects::{OrderInputs, Taken, changes, check_codes, users_exist};
 use super::owned_orders::OwnedOrder;
 use super::refusal::{Guarded, OrderRefusal};
-use super::{Payment, StoredOrder, by_month, new_internal_id, next_number};
+use super::{Payment, StoredOrder, new_internal_id, next_number};
 use crate::clock::Clock;
 use crate::model::{
     CodeText, GiftCardPayment, InternalId, ItemId, Ledger, Money, Order, OrderEffects, OrderLine, OrderNumber,

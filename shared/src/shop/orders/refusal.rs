@@ -2,7 +2,7 @@
 
 use crate::model::{Code, ItemId, Money};
 use crate::money::date_and_time;
-use crate::rules::limits::FirstDay;
+use crate::rules::first_day::FirstDay;
 use crate::shop::accounts::users;
 use crate::shop::codes;
 use crate::shop::stock::{addresses, ledgers};

@@ -9,7 +9,8 @@ use crate::model::{
     ActiveVersion, AnswerOutcome, DisputeAnswer, InternalId, LoginKind, Money, Order, OrderStatus, Settings, User,
 };
 use crate::money::CurrencyFormat;
-use crate::rules::evidence::{OrderFacts, evidence, needs_response};
+use crate::rules::dispute::needs_response;
+use crate::rules::evidence::{OrderFacts, evidence};
 use crate::rules::payment::{Origin, origin};
 use crate::rules::refund::SENDABLE;
 use crate::shop::delivery::commands_of;

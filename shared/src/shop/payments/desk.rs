@@ -11,7 +11,7 @@ use crate::model::{
     Cancellation, DeliveryStep, Entitlement, InternalId, LoginKind, Money, OrderDelivery, OrderEffects, OrderStatus,
     User, UserName,
 };
-use crate::rules::evidence::{decisive, is_older, is_taken_back, takes_back};
+use crate::rules::dispute::{decisive, is_older, is_taken_back, takes_back};
 use crate::rules::payment::{Decision, Origin, PaymentState, Progress, decide, is_own, new_facts, origin, tax_of};
 use crate::shop::accounts::bans;
 use crate::shop::notices::of_orders::Telling;

@@ -8,10 +8,11 @@
 mod answers;
 mod balance;
 pub(in crate::shop) mod begin;
+pub(in crate::shop) mod cards;
 pub(in crate::shop) mod compare;
 pub(in crate::shop) mod create;
 pub(in crate::shop) mod desk;
-pub(in crate::shop) mod limits;
+mod limits;
 pub(in crate::shop) mod open;
 pub(in crate::shop) mod operator;
 pub(in crate::shop) mod provider;

@@ -3,7 +3,7 @@
 use super::desk::{Desk, SettleError, note_dispute};
 use super::provider::{DisputeState, PaymentSubject, Provider, WebhookEvent};
 use crate::model::InternalId;
-use crate::rules::evidence::{FRAUD_WARNING, LOST};
+use crate::rules::dispute::{FRAUD_WARNING, LOST};
 use crate::shop::orders::{self, StoredOrder};
 use crate::shop::stock::addresses;
 use crate::shop::subscriptions;

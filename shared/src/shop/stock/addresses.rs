@@ -3,7 +3,7 @@
 //! checkout is not paid. Of an attempt that was refused the id is kept, so that it counts once.
 
 use crate::model::{BuyerAddress, Money, Spent};
-use crate::rules::limits::{FirstDay, is_first, refused};
+use crate::rules::first_day::{FirstDay, is_first, refused};
 use crate::shop::orders::refusal::{Guarded, Limit};
 use crate::table::codec::{Item, decode_live, encode_live};
 use crate::table::keys::{self, TTL};

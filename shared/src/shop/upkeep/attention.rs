@@ -2,7 +2,7 @@
 //! [`crate::shop::delivery::audit`] finds.
 
 use crate::model::{InternalId, Money, OrderStatus, ServerId, Subscription, SubscriptionState, SubscriptionStatus};
-use crate::rules::evidence::{FRAUD_WARNING, is_over, needs_response};
+use crate::rules::dispute::{FRAUD_WARNING, is_over, needs_response};
 use crate::rules::subscription::shown_state;
 use crate::shop::delivery::servers::StoredKey;
 use crate::shop::orders::StoredOrder;

@@ -1,10 +1,10 @@
 //! Disputes: what the buyer's bank says of a payment is followed on its order, whichever event is lost or repeated.
 
 use crate::at_provider::TOTAL;
-use crate::books::assert_audit;
 use crate::shop::{PLAIN, Shop, VIRTUAL, money, user};
+use crate::sums::assert_audit;
 use shared::model::{InternalId, OrderStatus, Refunds, User, UserId, UserName};
-use shared::rules::evidence::FRAUD_WARNING;
+use shared::rules::dispute::FRAUD_WARNING;
 use shared::shop::orders::StoredOrder;
 use shared::shop::payments::{DisputeState, SettleError, Settled, WebhookEvent, note_dispute};
 use shared::table::transaction::{Write, sent};

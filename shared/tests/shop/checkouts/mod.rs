@@ -1,22 +1,32 @@
 //! Checkouts: from a cart to an order that is paid exactly once.
 
 mod attempts;
+mod banned_cards;
 mod coupons;
 mod create;
 mod disputes;
+mod ends;
 mod evidence;
+mod extended;
 mod failed_refunds;
 mod faults;
+mod first_day;
 mod flash;
 mod gone;
+mod ladders;
+mod line_refunds;
 mod methods;
+mod moved_subscriptions;
 mod open_limited;
 mod races;
 mod refunds;
 mod refusals;
+mod refused_payments;
 mod report;
+mod reviews;
 mod sets;
 mod settle;
+mod status;
 mod subscription_faults;
 mod subscription_model;
 mod subscription_states;

@@ -9,7 +9,7 @@ use proptest::test_runner::{Config, TestRunner};
 use shared::model::{
     Entitlement, InternalId, Money, OrderStatus, Subscription, SubscriptionDetail, SubscriptionStatus,
 };
-use shared::rules::evidence::takes_back;
+use shared::rules::dispute::takes_back;
 use shared::rules::subscription::access_until;
 use shared::shop::orders::StoredOrder;
 use shared::shop::payments::{Provider as _, WebhookEvent};

@@ -1,10 +1,10 @@
 //! Subscriptions: what is paid gives access, what is not paid ends, and every paid invoice has one order.
 
-use crate::books::assert_audit;
 use crate::shop::{DAY, Shop};
 use crate::subscribers::{GRACE, MONTHLY, MONTHLY_PRICE};
+use crate::sums::assert_audit;
 use shared::model::{Cancellation, InternalId, ItemId, Money, OrderStatus, Owned, SubscriptionStatus, UserId};
-use shared::rules::evidence::FRAUD_WARNING;
+use shared::rules::dispute::FRAUD_WARNING;
 use shared::rules::subscription::access_until;
 use shared::shop::payments::{Desk, Provider as _, WebhookEvent};
 use shared::table::keys;

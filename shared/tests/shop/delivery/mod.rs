@@ -1,10 +1,12 @@
 //! Delivery (rules.md): game servers that speak as the vendor's plugin does, against the real engine.
 
 mod agent;
+mod extend;
 mod game_server;
 mod health;
 mod holders;
 mod holding;
+mod logins;
 mod moves;
 mod poll;
 mod possessions;
@@ -15,3 +17,5 @@ mod shop;
 mod steps;
 mod times;
 mod units;
+mod values;
+mod words;

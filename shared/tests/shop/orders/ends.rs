@@ -1,7 +1,7 @@
 //! Items that end: what has ended is owned no more, and what was sold stays sold.
 
-use crate::books::assert_audit;
 use crate::shop::{DAY, Shop, paid, published_item};
+use crate::sums::assert_audit;
 use futures_util::future::join_all;
 use proptest::prelude::*;
 use serde_json::json;

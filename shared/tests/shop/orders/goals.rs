@@ -1,9 +1,9 @@
 //! Goals: whatever is bought and refunded, and wherever a sweep is killed, each is told of as often as it was reached, and its
 //! commands and notices are there once for each time.
 
-use crate::books::shown;
 use crate::notices::{ids, tell_of};
 use crate::shop::{Instance, PLAIN, Shop, id, money, paid};
+use crate::sums::shown;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use shared::model::{CommandTemplate, Goal, ItemId, NoticeEvent, OrderStatus, Server, ServerId, Settings};

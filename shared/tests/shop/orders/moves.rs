@@ -1,7 +1,7 @@
 //! Orders that are moved to another player: ownership with its ends, statistics, and what refuses a move.
 
-use crate::books::{assert_audit, shown};
 use crate::shop::{DAY, PLAIN, Shop, TWO_EACH, id, paid, published_item};
+use crate::sums::{assert_audit, shown};
 use serde_json::json;
 use shared::model::{ItemId, LineId, OrderStatus, PlayerName, UserId, UserName};
 use shared::shop::accounts::bans;
