@@ -161,7 +161,7 @@ pub struct Report {
     pub differences_count: u64,
     /// Buyers with a paid order, and whether one of their orders in the time is their first.
     buyers: HashMap<UserId, bool>,
-    /// What went back at the provider in the time, of orders of which something did.
+    /// What went back at the provider in the time, of orders of which something did; refunds that failed are in it.
     returned: HashMap<InternalId, Money>,
 }
 
@@ -269,11 +269,12 @@ impl Report {
             fees: if change.currency == self.currency { change.fee } else { Money::ZERO },
             ..Sums::default()
         };
-        // A dispute that is open took money, and the order does not say that it is lost.
-        if !is_dispute {
+        // A dispute that is open took money, and the order does not say that it is lost. A refund that failed has come back, and may
+        // have done so after this time.
+        if is_taken && !is_dispute {
             let returned = self.returned.entry(order.internal_id.clone()).or_default();
             *returned = *returned + of;
-            let (here, provider) = (came_back(order, effects), *returned);
+            let (here, provider) = (came_back(order, effects), returned.less(effects.failed_refunds));
             let is_more = provider > here && order.status != OrderStatus::Pending;
             if is_more && !self.differences.iter().any(|known| known.order == order.internal_id) {
                 self.differ(order, DifferenceKind::Returned, here, provider);
