@@ -8,6 +8,7 @@ AllowCredentials, and cfn-lint alone does not follow references through SAM's ow
 """
 
 import difflib
+import functools
 import json
 import logging
 import os
@@ -104,13 +105,30 @@ class PoliciesOfSam:
         return {name: f"arn:aws:iam::aws:policy/service-role/{name}"}
 
 
+# A mistake is in one file: of the others, and of the same template with the same values, the second answer is the first one.
+parsed = functools.cache(yaml_parse)
+
+
 def expand(text, parameters):
+    return json.loads(expanded_as_text(text, *sorted(parameters.items())))
+
+
+@functools.cache
+def expanded_as_text(text, *parameters):
     template = yaml_parse(text)
     # `sam package` puts an S3 address here; the translator refuses a folder.
     for resource in template["Resources"].values():
         if resource["Type"] == "AWS::Serverless::Function":
             resource["Properties"]["CodeUri"] = "s3://bucket/code.zip"
-    return transform(template, parameters, PoliciesOfSam())
+    return json.dumps(transform(template, dict(parameters), PoliciesOfSam()))
+
+
+@functools.cache
+def linted(text):
+    # W2001: SAM has already written in the parameters that only it reads. W3002: `sam package` replaces the path of the
+    # stack below by an S3 address.
+    found = lint(text, config=ManualArgs(regions=["us-east-1"], ignore_checks=["W2001", "W3002"]))
+    return [f"{match.rule.id} {match.message[:160]}" for match in found]
 
 
 def deployed(template):
@@ -177,7 +195,7 @@ def unwatched(expanded, monitoring):
 
 def edge(shop):
     """What is wrong with the edge's function: every path is asked of it, by a caller who names another address."""
-    code = yaml_parse(shop)["Resources"]["Rewrite"]["Properties"]["FunctionCode"]
+    code = parsed(shop)["Resources"]["Rewrite"]["Properties"]["FunctionCode"]
     asked = "const said = []; for (const uri of JSON.parse(process.argv[1])) said.push(handler({viewer: {ip: '192.0.2.1'}, request: \
         {uri, headers: {'x-viewer-address': {value: '203.0.113.9'}}}})); console.log(JSON.stringify(said))"
     done = subprocess.run(["node", "-e", f"{code};{asked}", json.dumps(list(PATHS))], capture_output=True, text=True)
@@ -202,7 +220,7 @@ def faults(template, *others):
     for name, parameters in [*values.items(), *((key, {key: value}) for key, value in VARIANTS.items())]:
         expanded = expand(template, {key: value for key, value in parameters.items() if key in VARIANTS})
         for key, value in parameters.items():
-            if key not in yaml_parse(template)["Parameters"]:
+            if key not in parsed(template)["Parameters"]:
                 yield f"samconfig.toml, {name}: the template has no parameter {key}"
                 return
             # cfn-lint judges a default by what its parameter allows, and a reference by every value that it may have.
@@ -216,22 +234,19 @@ def faults(template, *others):
     stacks = (r["Properties"] for r in expanded["Resources"].values() if r["Type"] == "AWS::CloudFormation::Stack")
     given = {stack["TemplateURL"]: set(stack["Parameters"]) for stack in stacks}
     for file, text in zip(BELOW, below, strict=True):
-        if different := given.pop(file) ^ set(yaml_parse(text)["Parameters"]):
+        if different := given.pop(file) ^ set(parsed(text)["Parameters"]):
             yield f"given to {file} or taken by it, and not both: {sorted(different)}"
     if given:
         yield f"not checked: {sorted(given)}"
     yield from edge(below[1])
     yield from unlimited(expanded)
-    yield from unwatched(expanded, yaml_parse(below[0]))
+    yield from unwatched(expanded, parsed(below[0]))
     if difference := list(difflib.unified_diff(DEPLOYED.read_text().splitlines(), deployed(template), "deployed.txt",
                                                "template.yaml", lineterm="", n=0)):
         yield "\n".join([*difference, "If this is meant: python .ci/template/check.py --renew"])
-    # W2001: SAM has already written in the parameters that only it reads. W3002: `sam package` replaces the path of the
-    # stack below by an S3 address.
-    config = ManualArgs(regions=["us-east-1"], ignore_checks=["W2001", "W3002"])
     for what, text in [*texts.items(), *zip(BELOW, below)]:
-        for match in lint(text, config=config):
-            yield f"{what}: {match.rule.id} {match.message[:160]}"
+        for match in linted(text):
+            yield f"{what}: {match}"
 
 
 def first_fault(*texts):
