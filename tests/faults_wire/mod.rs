@@ -9,7 +9,7 @@ use futures_util::future::join_all;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use tests::{Endpoint, Reply, WireFault, endpoints, with_all_faults};
+use tests::{Endpoint, Reply, WireFault, by_turns, endpoints};
 use tokio::task::JoinSet;
 use world::{Pacing, Plan, Side, Undisturbed, Verdict, World, undisturbed};
 
@@ -64,12 +64,6 @@ fn is_unavailable(endpoint: &Endpoint, reply: &Reply) -> bool {
         Some(body) => reply.status == 200 && reply.text == body,
         None => reply.status == 503 && reply.header("retry-after").parse::<u32>().is_ok_and(|seconds| seconds > 0),
     }
-}
-
-/// All faults, or as many as `count` of them, beginning with another one at each `turn`.
-fn by_turns(faults: &[WireFault], turn: usize, count: usize) -> Vec<WireFault> {
-    let count = if with_all_faults() { faults.len() } else { count };
-    faults.iter().copied().cycle().skip(turn % faults.len()).take(count).collect()
 }
 
 /// How many plans had each verdict.

@@ -93,3 +93,9 @@ pub fn count(variable: &str, usual: u32) -> u32 {
 pub fn with_all_faults() -> bool {
     std::env::var("FAULTS").is_ok_and(|value| value == "all")
 }
+
+/// All kinds, or as many as `count` of them, beginning with another one at each `turn`.
+pub fn by_turns<T: Clone>(kinds: &[T], turn: usize, count: usize) -> Vec<T> {
+    let count = if with_all_faults() { kinds.len() } else { count };
+    kinds.iter().cycle().skip(turn % kinds.len()).take(count).cloned().collect()
+}

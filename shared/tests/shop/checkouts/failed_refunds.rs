@@ -168,7 +168,7 @@ impl Paid {
 fn whatever_fails_in_any_order_the_sums_are_what_is_refunded_now() {
     let step = prop_oneof![2 => (0_i64..60).prop_map(Step::Refund), 1 => Just(Step::Fail)];
     let steps = prop::collection::vec(step, 1..6);
-    let config = ProptestConfig::with_cases(count("PROPTEST_CASES", 64));
+    let config = ProptestConfig::with_cases(count("PROPTEST_CASES", 32));
     proptest!(config, |(steps in steps, late in prop::collection::vec(0_usize..8, 0..3))| {
         crate::block_on(async { Paid::open().await.walk(steps, late).await });
     });

@@ -101,7 +101,7 @@ async fn refund_by_parts(units: u32, on_cart: Option<&'static str>, shares: Vec<
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(count("PROPTEST_CASES", 64)))]
+    #![proptest_config(ProptestConfig::with_cases(count("PROPTEST_CASES", 32)))]
 
     #[test]
     fn refunds_in_part_and_one_in_full_leave_nothing_of_an_order(

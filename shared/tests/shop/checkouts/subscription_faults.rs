@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use stripe_stand_in::{Action, Fault, FaultKind};
-use tests::with_all_faults;
+use tests::by_turns;
 
 /// A part of a subscription's life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -185,12 +185,7 @@ async fn fail_each_call(part: Part) {
     assert_finished(healthy, part, "nothing fails").await;
     assert!(sent.len() >= 4 && requests > 0, "{sent:?}, {requests}");
     for (place, operation) in sent.iter().enumerate() {
-        let faults = Database::of(operation);
-        for (number, fault) in faults.iter().enumerate() {
-            // Each kind is tried at some call.
-            if !with_all_faults() && number != place % faults.len() {
-                continue;
-            }
+        for fault in by_turns(&Database::of(operation), place, 1) {
             let (shop, fired) = (before(part).await, Arc::new(AtomicBool::new(false)));
             let instance = shop.shop.failing(fault.rule(place, &fired));
             walk(&shop, &instance, part).await;
@@ -206,10 +201,7 @@ async fn fail_each_call(part: Part) {
             Fault::before(FaultKind::Status(500)),
             Fault::after(FaultKind::Status(500)),
         ];
-        for (number, fault) in faults.into_iter().enumerate() {
-            if !with_all_faults() && number != place % 4 {
-                continue;
-            }
+        for fault in by_turns(&faults, place, 1) {
             let shop = before(part).await;
             let note = format!("{part:?} {fault:?} at {place} of the provider");
             shop.shop.fail_request(place, fault);

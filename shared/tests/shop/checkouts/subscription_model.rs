@@ -19,7 +19,7 @@ use std::collections::BTreeSet;
 use stripe_stand_in::Action;
 
 /// How many histories are tried; `SUBSCRIPTION_CASES` says otherwise.
-const CASES: u32 = 64;
+const CASES: u32 = 32;
 const STEPS: usize = 10;
 
 #[derive(Debug, Clone, Copy)]

@@ -308,7 +308,7 @@ async fn play(steps: Vec<Step>, is_undisturbed: bool) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(count("PROPTEST_CASES", 64)))]
+    #![proptest_config(ProptestConfig::with_cases(count("PROPTEST_CASES", 32)))]
 
     #[test]
     fn whatever_is_killed_checked_repaired_and_swept_counters_are_what_is_paid_and_held(

@@ -25,7 +25,7 @@ use std::collections::BTreeSet;
 use tests::{Dump, Fault};
 
 /// How many histories are tried; `DELIVERY_CASES` says otherwise.
-const CASES: u32 = 64;
+const CASES: u32 = 32;
 
 #[derive(Debug, Clone, Copy)]
 enum Op {

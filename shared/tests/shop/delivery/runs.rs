@@ -12,7 +12,7 @@ use shared::shop::delivery::{LeftOut, OrderRun, done, orders_of, preview, run, r
 use shared::shop::payments::Desk;
 use shared::table::transaction::{Write, send};
 use shared::table::{StoreError, keys};
-use tests::Fault;
+use tests::{Fault, by_turns};
 
 fn hat() -> Vec<CommandTemplate> {
     vec![bought("unlock {player}"), on(CommandEvent::Refunded, "lock {player}")]
@@ -92,7 +92,7 @@ async fn a_run_that_is_cut_off_at_any_call_is_repeated_and_gives_nothing_twice()
     while is_cut {
         // A shop of its own: a run reads the whole table.
         let (shop, mut server, _) = sold(commands.clone(), None).await;
-        for fault in [Fault::Away, Fault::ResponseLost] {
+        for fault in by_turns(&[Fault::Away, Fault::ResponseLost], place, 1) {
             let named = format!("run-{place}-{fault:?}").to_lowercase();
             let since = shop.clock().seconds();
             shop.buy(&named).await;

@@ -18,7 +18,7 @@ use shared::shop::payments::Desk;
 use shared::table::{Db, StoreError};
 use std::collections::BTreeSet;
 use stripe_stand_in::Action;
-use tests::{Fault, configure};
+use tests::{Fault, by_turns, configure};
 
 /// The hat of the next season.
 fn crown() -> ItemDelivery {
@@ -121,7 +121,7 @@ async fn a_season_that_is_cut_off_at_any_call_is_repeated_and_gives_nothing_twic
     while is_cut {
         // A shop of its own: a run reads the whole table.
         let (shop, mut server) = sells(for_thirty_days(timed("old"))).await;
-        for fault in [Fault::Away, Fault::ResponseLost] {
+        for fault in by_turns(&[Fault::Away, Fault::ResponseLost], place, 1) {
             let run = format!("run-{place}-{fault:?}").to_lowercase();
             let since = shop.clock().seconds();
             shop.publish(&[1], for_thirty_days(timed("old"))).await;
@@ -163,7 +163,7 @@ async fn a_refund_in_the_middle_takes_back_what_was_given_and_leaves_nothing_beh
     };
     let (mut place, mut is_cut, mut has_run) = (0, true, false);
     while is_cut {
-        for is_served in [false, true] {
+        for is_served in by_turns(&[false, true], place, 1) {
             let shop = Shop::open(Vec::new()).await;
             shop.publish(&[1, 2], hat("hat")).await;
             let (mut first, mut second) = (shop.game_server(1).await, shop.game_server(2).await);

@@ -83,7 +83,7 @@ async fn play(steps: Vec<Step>, broken: Vec<usize>) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(count("PROPTEST_CASES", 64)))]
+    #![proptest_config(ProptestConfig::with_cases(count("PROPTEST_CASES", 32)))]
 
     #[test]
     fn any_sequence_with_calls_that_fail_ends_with_what_the_orders_add_up_to(
