@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use tests::receiver::{Arrived, Receiver, Reply};
-use tests::{TestClock, TestTable};
+use tests::{TestClock, TestTable, count};
 
 struct World {
     table: TestTable,
@@ -349,7 +349,7 @@ async fn model(minutes: Vec<Minute>, answers: Vec<u16>) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig::with_cases(count("PROPTEST_CASES", 24)))]
 
     #[test]
     fn killed_or_twice_at_once_every_notice_arrives_with_its_id(

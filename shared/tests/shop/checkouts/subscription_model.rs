@@ -17,9 +17,8 @@ use shared::shop::upkeep::erase::erase_account;
 use shared::table::{bulk, keys};
 use std::collections::BTreeSet;
 use stripe_stand_in::Action;
+use tests::count;
 
-/// How many histories are tried; `SUBSCRIPTION_CASES` says otherwise.
-const CASES: u32 = 32;
 const STEPS: usize = 10;
 
 #[derive(Debug, Clone, Copy)]
@@ -77,7 +76,7 @@ fn step() -> impl Strategy<Value = Step> {
 
 #[test]
 fn any_order_of_events_ends_as_the_provider_says() {
-    let cases = std::env::var("SUBSCRIPTION_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(CASES);
+    let cases = count("PROPTEST_CASES", 32);
     let config = Config { cases, failure_persistence: None, max_shrink_iters: 60, ..Config::default() };
     let histories = proptest::collection::vec(step(), STEPS);
     TestRunner::new(config).run(&histories, |steps| crate::block_on(history(&steps))).unwrap();

@@ -12,10 +12,8 @@ use shared::model::{
 use shared::shop::delivery::{HoldersAudit, give_season, season_orders};
 use shared::shop::orders::{NewPlayer, move_order};
 use std::collections::{BTreeMap, BTreeSet};
-use tests::Fault;
+use tests::{Fault, count};
 
-/// How many histories are tried; `DELIVERY_CASES` says otherwise.
-const CASES: u32 = 24;
 const DAY: i64 = 86_400;
 const PERIOD: i64 = 30 * DAY;
 /// The player of gifts beside the buyer.
@@ -364,7 +362,7 @@ impl World {
 
 #[test]
 fn each_player_has_what_their_paid_lasting_orders_give() {
-    let cases = std::env::var("DELIVERY_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(CASES);
+    let cases = count("PROPTEST_CASES", 24);
     let config = Config { cases, failure_persistence: None, max_shrink_iters: 200, ..Config::default() };
     let histories = prop::collection::vec(ops(), 5..30);
     TestRunner::new(config).run(&histories, |history| crate::block_on(try_history(history))).unwrap();

@@ -22,10 +22,7 @@ use shared::shop::delivery::{
 use shared::shop::orders;
 use shared::table::{StoreError, single};
 use std::collections::BTreeSet;
-use tests::{Dump, Fault};
-
-/// How many histories are tried; `DELIVERY_CASES` says otherwise.
-const CASES: u32 = 32;
+use tests::{Dump, Fault, count};
 
 #[derive(Debug, Clone, Copy)]
 enum Op {
@@ -295,7 +292,7 @@ impl World {
 
 #[test]
 fn nothing_is_lost_repeated_or_left_whatever_happens() {
-    let cases = std::env::var("DELIVERY_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(CASES);
+    let cases = count("PROPTEST_CASES", 32);
     let config = Config { cases, failure_persistence: None, max_shrink_iters: 200, ..Config::default() };
     TestRunner::new(config).run(&histories(), |history| crate::block_on(try_history(history))).unwrap();
 }

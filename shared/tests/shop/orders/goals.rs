@@ -13,7 +13,7 @@ use shared::table::codec;
 use shared::table::keys;
 use shared::table::published::read_active_version;
 use std::collections::BTreeMap;
-use tests::NOW;
+use tests::{NOW, count};
 
 /// Another item without a limit.
 const OTHER: u64 = 5;
@@ -180,7 +180,7 @@ fn a_goal_is_told_of_as_often_as_it_was_reached_wherever_a_sweep_is_killed() {
         });
         Ok(())
     };
-    TestRunner::new(Config { cases: 24, ..Config::default() }).run(&ops(), run).unwrap();
+    TestRunner::new(Config::with_cases(count("PROPTEST_CASES", 24))).run(&ops(), run).unwrap();
 }
 
 #[tokio::test]
