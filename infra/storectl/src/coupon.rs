@@ -7,7 +7,8 @@ use crate::prelude::*;
 use crate::user;
 use publish::LoadError;
 use shared::model::{
-    CategoryId, Code, CodeId, CodeKind, CodeText, Coupon, Discount, ItemId, Money, Percent, PublishedItem, Scope,
+    ActiveVersion, CategoryId, Code, CodeId, CodeKind, CodeText, Coupon, Discount, ItemId, Money, Percent,
+    PublishedItem, Scope,
 };
 use shared::money::CurrencyFormat;
 use shared::rules::code::covers;
@@ -84,13 +85,27 @@ pub struct ScopeOptions {
     pub items: Vec<u64>,
 }
 
+/// What a new coupon takes off, of what and when.
 #[derive(Debug, Clone, Args)]
 #[command(group = clap::ArgGroup::new("discount").required(true).args(["percentage", "amount", "cheapest_free"]))]
+pub struct KindOptions {
+    #[command(flatten)]
+    pub discount: DiscountOptions,
+    /// Only for the first purchase of a buyer, or of who gets a gift.
+    #[arg(long)]
+    pub first_purchase: bool,
+    #[command(flatten)]
+    pub period: PeriodOptions,
+    #[command(flatten)]
+    pub scope: ScopeOptions,
+}
+
+#[derive(Debug, Clone, Args)]
 pub struct AddCoupon {
     /// The code, at most 40 characters; case does not matter.
     pub code: String,
     #[command(flatten)]
-    pub discount: DiscountOptions,
+    pub kind: KindOptions,
     /// Uses in total.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub max_uses: Option<u32>,
@@ -100,16 +115,9 @@ pub struct AddCoupon {
     /// The time from a user's use to the next, such as 30d.
     #[arg(long, value_name = "TIME", value_parser = once_per)]
     pub once_per: Option<u32>,
-    /// Only for the first purchase of a buyer, or of who gets a gift.
-    #[arg(long)]
-    pub first_purchase: bool,
     /// Only this user may use it: id or name.
     #[arg(long, alias = "player", value_name = "USER")]
     pub user: Option<String>,
-    #[command(flatten)]
-    pub period: PeriodOptions,
-    #[command(flatten)]
-    pub scope: ScopeOptions,
 }
 
 #[derive(Debug, Clone, Args)]
@@ -182,30 +190,16 @@ async fn add(at: &Deployment, options: &AddCoupon) -> Outcome {
     let code = text(&options.code)?;
     let active = at.published().await?;
     let digits = active.config.digits;
-    let discount = discount(&options.discount, digits)?;
-    let minimum = options.discount.minimum.as_ref().map(|text| money("--minimum", text, digits)).transpose()?;
-    let (starts_at, ends_at) = period(&options.period, at.clock.seconds())?;
-    let scope = scope(at, &active.version, &options.scope).await?;
     let user = match &options.user {
         Some(text) => Some(user::find(at, text).await?.id),
         None => None,
     };
     let coupon = Coupon {
-        id: CodeId::new(0),
-        code: code.clone(),
-        active: true,
-        starts_at,
-        ends_at,
-        discount,
-        cheapest_free: options.discount.cheapest_free,
-        scope,
-        minimum: minimum.unwrap_or(Money::ZERO),
         max_uses: options.max_uses,
         max_uses_per_user: options.max_uses_per_user,
         once_per: options.once_per,
-        first_purchase: options.first_purchase,
         user,
-        uses: 0,
+        ..of_kind(at, &active, code.clone(), &options.kind).await?
     };
     let warnings = doubts_of(at, &coupon, digits).await?;
     let made = add_coupon(&at.db, coupon.clone()).await;
@@ -214,7 +208,7 @@ async fn add(at: &Deployment, options: &AddCoupon) -> Outcome {
     let is_new = made.is_some();
     let known = match made {
         Some(Code::Coupon(made)) => Some(made),
-        _ => made_before(at, &coupon, &options.period).await?,
+        _ => made_before(at, &coupon, &options.kind.period).await?,
     };
     let known = known.ok_or_else(|| {
         let what = format!("The code {code} is taken by another coupon or a gift card.");
@@ -229,6 +223,31 @@ async fn add(at: &Deployment, options: &AddCoupon) -> Outcome {
     };
     let text = said + &as_lines(&warnings);
     Ok(Printed::new(text, &facts! { coupon: code::facts(&Code::Coupon(known), digits), made: is_new, warnings }))
+}
+
+/// A new coupon of a kind, without limits of its uses.
+pub async fn of_kind(at: &Deployment, active: &ActiveVersion, code: CodeText, kind: &KindOptions) -> Result<Coupon> {
+    let digits = active.config.digits;
+    let discount = discount(&kind.discount, digits)?;
+    let minimum = kind.discount.minimum.as_ref().map(|text| money("--minimum", text, digits)).transpose()?;
+    let (starts_at, ends_at) = period(&kind.period, at.clock.seconds())?;
+    Ok(Coupon {
+        id: CodeId::new(0),
+        code,
+        active: true,
+        starts_at,
+        ends_at,
+        discount,
+        cheapest_free: kind.discount.cheapest_free,
+        scope: scope(at, &active.version, &kind.scope).await?,
+        minimum: minimum.unwrap_or(Money::ZERO),
+        max_uses: None,
+        max_uses_per_user: None,
+        once_per: None,
+        first_purchase: kind.first_purchase,
+        user: None,
+        uses: 0,
+    })
 }
 
 /// Reads the time between two uses.
@@ -324,7 +343,7 @@ async fn edit(at: &Deployment, options: &EditCoupon) -> Outcome {
 }
 
 /// Reads a discount: a percentage or an amount, of nothing if the cheapest item is free.
-pub fn discount(options: &DiscountOptions, digits: u8) -> Result<Discount> {
+fn discount(options: &DiscountOptions, digits: u8) -> Result<Discount> {
     if options.cheapest_free {
         return Ok(Discount::Amount(Money::ZERO));
     }
@@ -335,7 +354,7 @@ pub fn discount(options: &DiscountOptions, digits: u8) -> Result<Discount> {
 }
 
 /// The scope of a coupon; everything that is named must be published.
-pub async fn scope(at: &Deployment, version: &str, options: &ScopeOptions) -> Result<Scope> {
+async fn scope(at: &Deployment, version: &str, options: &ScopeOptions) -> Result<Scope> {
     let ScopeOptions { categories, items } = options;
     if !categories.is_empty() {
         let tree = publish::read_tree(&at.db, version).await?.unwrap_or_default();

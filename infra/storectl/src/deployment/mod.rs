@@ -136,7 +136,7 @@ impl Deployment {
             keys: KeySource::new(key_file, None),
             chat_secret: None,
             payments: PaymentSource::new(None, None, None),
-            notices: NoticeSource::default(),
+            notices: NoticeSource::new(None, None, false),
         }
     }
 

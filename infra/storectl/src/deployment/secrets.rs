@@ -18,96 +18,35 @@ const TOKEN_KEYS: &str = "TOKEN_KEYS";
 const PAYMENT_KEYS: &str = "PAYMENT_KEYS";
 /// The variable with the server that is called instead of Stripe.
 const BASE: &str = "STRIPE_API_BASE";
+/// How a secret is called.
+const SECRET: &str = "the stack's secret";
 
-/// A file, the environment, or a deployed stack's secret.
+/// A text that is kept from all but the functions: in a file, in the environment, of a local server or in a deployed stack's
+/// secret, in this order.
 #[derive(Debug, Clone)]
-pub struct KeySource {
-    file: Option<PathBuf>,
+pub(super) struct Source {
+    pub file: Option<PathBuf>,
+    pub variable: &'static str,
+    local: Option<String>,
     secret: Option<(SdkConfig, String)>,
 }
 
-impl KeySource {
-    pub fn new(file: Option<&Path>, secret: Option<(SdkConfig, String)>) -> Self {
-        Self { file: file.map(Path::to_owned), secret }
+impl Source {
+    pub fn new(file: Option<&Path>, variable: &'static str, secret: Option<(SdkConfig, String)>) -> Self {
+        Self { file: file.map(Path::to_owned), variable, local: None, secret }
     }
 
-    pub async fn read(&self) -> Result<TokenKeys, Failure> {
-        let (text, origin) = self.text().await?;
-        TokenKeys::parse(&text).map_err(|error| {
-            let what = format!("The token keys of {origin} cannot be used: {error}.");
-            Failure::new(Exit::Denied, what, "They must be a JSON object from kid to secret, see operations.md.")
-        })
-    }
-
-    async fn text(&self) -> Result<(String, String), Failure> {
-        if let Some(path) = &self.file {
-            let text = std::fs::read_to_string(path).map_err(|error| Failure::file(path, &error))?;
-            return Ok((text, path.display().to_string()));
-        }
-        if let Some(text) = variable(TOKEN_KEYS) {
-            return Ok((text, format!("the variable {TOKEN_KEYS}")));
-        }
-        let Some(secret) = &self.secret else {
-            let next = format!("Add --key-file FILE, set {TOKEN_KEYS}, or name the deployed stack with --stack.");
-            return Err(Failure::new(Exit::Denied, "There is no token key.", next));
-        };
-        read_secret(secret).await?.ok_or_else(|| {
-            Failure::new(Exit::Denied, "The stack's secret is not text.", "Check the secret in the console.")
-        })
-    }
-}
-
-/// The text of a deployed stack's secret, and what it is.
-pub(super) async fn read_secret((config, arn): &(SdkConfig, String)) -> Result<Option<(String, String)>, Failure> {
-    let client = aws_sdk_secretsmanager::Client::new(config);
-    let answer = client.get_secret_value().secret_id(arn).send().await;
-    let answer = answer.map_err(|error| of_service("Secrets Manager", &error))?;
-    Ok(answer.secret_string.map(|text| (text, "the stack's secret".to_owned())))
-}
-
-pub(super) async fn write_secret(config: &SdkConfig, arn: &str, content: &str) -> Result<(), Failure> {
-    let client = aws_sdk_secretsmanager::Client::new(config);
-    let written = client.put_secret_value().secret_id(arn).secret_string(content).send().await;
-    written.map(drop).map_err(|error| of_service("Secrets Manager", &error))
-}
-
-/// A file, the environment, a deployed stack's secret, or the stand-in of a local server; and the server that is called.
-#[derive(Debug, Clone)]
-pub struct PaymentSource {
-    file: Option<PathBuf>,
-    secret: Option<(SdkConfig, String)>,
-    base: Option<String>,
-    /// The stand-in for Stripe of a local server.
-    local: Option<Payments>,
-}
-
-impl PaymentSource {
-    pub fn new(file: Option<&Path>, secret: Option<(SdkConfig, String)>, base: Option<&str>) -> Self {
-        Self { file: file.map(Path::to_owned), secret, base: base.map(str::to_owned), local: None }
-    }
-
-    /// The same, with the stand-in of a local server if no other keys are named.
-    pub fn or_local(self, local: Option<Payments>) -> Self {
-        let is_named = self.file.is_some() || variable(PAYMENT_KEYS).is_some();
-        Self { local: local.filter(|_| !is_named), ..self }
-    }
-
-    /// Whether keys could be known here: of the option, the environment, a deployed stack or a local server.
+    /// Whether the text could be known here.
     pub fn is_known(&self) -> bool {
-        self.file.is_some() || self.secret.is_some() || self.local.is_some() || variable(PAYMENT_KEYS).is_some()
+        self.is_named() || self.secret.is_some() || self.local.is_some()
     }
 
-    /// The keys: of the file, the environment, a local server or the stack's secret, in this order; none if there is no such
-    /// place, or it is empty.
-    pub async fn read(&self) -> Result<PaymentKeys, Failure> {
-        let Some((text, origin)) = self.text().await? else { return Ok(PaymentKeys::default()) };
-        PaymentKeys::parse(&text).map_err(|error| {
-            let what = format!("The payment keys of {origin} cannot be used: {error}.");
-            Failure::new(Exit::Denied, what, "Set them again: `storectl payments connect stripe`.")
-        })
+    fn is_named(&self) -> bool {
+        self.file.is_some() || variable(self.variable).is_some()
     }
 
-    async fn text(&self) -> Result<Option<(String, String)>, Failure> {
+    /// The text, and where it is; `None` if there is no such place, or it is empty.
+    pub async fn read(&self) -> Result<Option<(String, String)>, Failure> {
         if let Some(path) = &self.file {
             return match std::fs::read_to_string(path) {
                 Ok(text) => Ok(Some((text, path.display().to_string()))),
@@ -115,28 +54,101 @@ impl PaymentSource {
                 Err(error) => Err(Failure::file(path, &error)),
             };
         }
-        if let Some(text) = variable(PAYMENT_KEYS) {
-            return Ok(Some((text, format!("the variable {PAYMENT_KEYS}"))));
+        if let Some(text) = variable(self.variable) {
+            return Ok(Some((text, format!("the variable {}", self.variable))));
         }
-        if let Some(local) = &self.local {
-            return Ok(Some((local.keys.clone(), "the local server".to_owned())));
+        if let Some(text) = &self.local {
+            return Ok(Some((text.clone(), "the local server".to_owned())));
         }
-        let Some(secret) = &self.secret else { return Ok(None) };
-        read_secret(secret).await
+        let Some((config, arn)) = &self.secret else { return Ok(None) };
+        let client = aws_sdk_secretsmanager::Client::new(config);
+        let answer = client.get_secret_value().secret_id(arn).send().await;
+        let answer = answer.map_err(|error| of_service("Secrets Manager", &error))?;
+        Ok(answer.secret_string.map(|text| (text, SECRET.to_owned())))
+    }
+
+    /// Writes the text into the file or the secret, and returns which; `None` if there is neither.
+    pub async fn write(&self, text: &str) -> Result<Option<String>, Failure> {
+        if let Some(path) = &self.file {
+            write_whole(path, text.as_bytes()).map_err(|error| Failure::file(path, &error))?;
+            return Ok(Some(path.display().to_string()));
+        }
+        let Some((config, arn)) = &self.secret else { return Ok(None) };
+        write_secret(config, arn, text).await?;
+        Ok(Some(SECRET.to_owned()))
+    }
+}
+
+async fn write_secret(config: &SdkConfig, arn: &str, content: &str) -> Result<(), Failure> {
+    let client = aws_sdk_secretsmanager::Client::new(config);
+    let written = client.put_secret_value().secret_id(arn).secret_string(content).send().await;
+    written.map(drop).map_err(|error| of_service("Secrets Manager", &error))
+}
+
+/// The token keys.
+#[derive(Debug, Clone)]
+pub struct KeySource(Source);
+
+impl KeySource {
+    pub fn new(file: Option<&Path>, secret: Option<(SdkConfig, String)>) -> Self {
+        Self(Source::new(file, TOKEN_KEYS, secret))
+    }
+
+    pub async fn read(&self) -> Result<TokenKeys, Failure> {
+        if let Some(path) = &self.0.file {
+            std::fs::metadata(path).map_err(|error| Failure::file(path, &error))?;
+        }
+        let Some((text, origin)) = self.0.read().await? else {
+            let next = format!("Add --key-file FILE, set {TOKEN_KEYS}, or name the deployed stack with --stack.");
+            return Err(Failure::new(Exit::Denied, "There is no token key.", next));
+        };
+        TokenKeys::parse(&text).map_err(|error| {
+            let what = format!("The token keys of {origin} cannot be used: {error}.");
+            Failure::new(Exit::Denied, what, "They must be a JSON object from kid to secret, see operations.md.")
+        })
+    }
+}
+
+/// The payment keys, and the server that is called with them.
+#[derive(Debug, Clone)]
+pub struct PaymentSource {
+    keys: Source,
+    base: Option<String>,
+}
+
+impl PaymentSource {
+    pub fn new(file: Option<&Path>, secret: Option<(SdkConfig, String)>, base: Option<&str>) -> Self {
+        Self { keys: Source::new(file, PAYMENT_KEYS, secret), base: base.map(str::to_owned) }
+    }
+
+    /// The same, with the stand-in for Stripe of a local server if no other keys are named.
+    pub fn or_local(mut self, local: Option<Payments>) -> Self {
+        if let Some(local) = local.filter(|_| !self.keys.is_named()) {
+            (self.keys.local, self.base) = (Some(local.keys), Some(local.url));
+        }
+        self
+    }
+
+    /// Whether keys could be known here.
+    pub fn is_known(&self) -> bool {
+        self.keys.is_known()
+    }
+
+    /// The keys; none if there is no place for them, or it is empty.
+    pub async fn read(&self) -> Result<PaymentKeys, Failure> {
+        let Some((text, origin)) = self.keys.read().await? else { return Ok(PaymentKeys::default()) };
+        PaymentKeys::parse(&text).map_err(|error| {
+            let what = format!("The payment keys of {origin} cannot be used: {error}.");
+            Failure::new(Exit::Denied, what, "Set them again: `storectl payments connect stripe`.")
+        })
     }
 
     pub async fn write(&self, keys: &PaymentKeys) -> Result<String, Failure> {
-        if let Some(path) = &self.file {
-            write_whole(path, keys.expose().as_bytes()).map_err(|error| Failure::file(path, &error))?;
-            return Ok(path.display().to_string());
-        }
-        let Some((config, arn)) = &self.secret else { return Err(no_place()) };
-        write_secret(config, arn, &keys.expose()).await?;
-        Ok("the stack's secret".to_owned())
+        self.keys.write(&keys.expose()).await?.ok_or_else(no_place)
     }
 
     pub fn must_be_writable(&self) -> Result<(), Failure> {
-        if self.file.is_some() || self.secret.is_some() { Ok(()) } else { Err(no_place()) }
+        if self.keys.file.is_some() || self.keys.secret.is_some() { Ok(()) } else { Err(no_place()) }
     }
 
     /// A client of Stripe with a key; of another server if one is named.
@@ -151,8 +163,7 @@ impl PaymentSource {
     }
 
     fn base(&self) -> Result<ApiBase, Failure> {
-        let local = self.local.as_ref().map(|local| local.url.clone());
-        let Some(base) = local.or_else(|| self.base.clone()).or_else(|| variable(BASE)) else {
+        let Some(base) = self.base.clone().or_else(|| variable(BASE)) else {
             return Ok(ApiBase::default());
         };
         ApiBase::parse(&base)
@@ -160,7 +171,7 @@ impl PaymentSource {
     }
 }
 
-pub(super) fn variable(name: &str) -> Option<String> {
+fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|text| !text.trim().is_empty())
 }
 
