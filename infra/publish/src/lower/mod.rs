@@ -59,7 +59,7 @@ pub fn lower(files: &StoreFiles, report: &mut Report) -> Lowered {
     let pages = content::pages(&files.pages, report);
     report.enter(&files.store.path);
     site.config.delivery.commands = commands::of_store(&files.store.content, &files.categories, &site, report);
-    goals::complete(&files.store.content, &mut site, &categories, report);
+    site.settings.goals = goals::goals(&files.store.content, &site, &categories, report);
     site::check_page_links(&files.store.content, &pages, report);
     content::check(files, &pages, report);
     report.enter(&files.staff.path);

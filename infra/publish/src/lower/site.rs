@@ -5,7 +5,7 @@ use super::currencies::{check_code, currencies};
 use super::notify::targets;
 use super::payments::payments;
 use super::text::{check_image, check_link, check_name};
-use super::{amount, check_id, money};
+use super::{amount, check_id};
 use crate::calendar;
 use crate::fault::{Report, Unique};
 use crate::files::{
@@ -14,8 +14,8 @@ use crate::files::{
 use jiff::tz::TimeZone;
 use oauth2::{AuthUrl, RedirectUrl};
 use shared::model::{
-    BedrockPrefix, ChatLogin, ChatPlatform, FreeNames, GameServer, Goal, Language, Link, Maintenance, Money, Page,
-    PageUrl, Patronage, Server, ServerId, Settings, StoreConfig, StoreDelivery,
+    BedrockPrefix, ChatLogin, ChatPlatform, FreeNames, GameServer, Language, Link, Maintenance, Page, PageUrl,
+    Patronage, Server, ServerId, Settings, StoreConfig, StoreDelivery,
 };
 use shared::rules::command_text::{CommandText, Placeholder};
 use std::collections::{BTreeMap, BTreeSet};
@@ -28,7 +28,7 @@ const MOST_DIGITS: u8 = 4;
 
 #[derive(Debug)]
 pub struct Site {
-    /// The settings; whether a deal exists, and how the shop looks, is not known yet.
+    /// The settings; whether a deal exists, how the shop looks and the goals are not known yet.
     pub settings: Settings,
     pub config: StoreConfig,
     pub patronage: Patronage,
@@ -48,7 +48,7 @@ pub(super) fn site(file: &StoreFile, report: &mut Report) -> Site {
         report.fault(file.format.line, "format", format!("must be {FORMAT}, the only format there is"));
     }
     let digits = digits(file, report);
-    let settings = settings(file, digits, report);
+    let settings = settings(file, report);
     let (servers, delivery) = servers(file, report);
     let time_zone = time_zone(file, report);
     let config = StoreConfig {
@@ -89,7 +89,7 @@ pub(super) fn site(file: &StoreFile, report: &mut Report) -> Site {
     }
 }
 
-fn settings(file: &StoreFile, digits: u8, report: &mut Report) -> Settings {
+fn settings(file: &StoreFile, report: &mut Report) -> Settings {
     check_name(&file.name, None, "name", report);
     let currencies = currencies(file, report);
     check_links(file, report);
@@ -103,7 +103,7 @@ fn settings(file: &StoreFile, digits: u8, report: &mut Report) -> Settings {
         server: GameServer { ip: file.game_server.ip.clone(), port: file.game_server.port },
         is_featured_deal: false,
         details: file.details_form,
-        goals: goals(file, digits, report),
+        goals: Vec::new(),
         chat_url: file.chat.url.clone(),
         chat_id: file.chat.id.clone(),
         is_profile_enabled: file.profiles,
@@ -184,24 +184,6 @@ pub(super) fn check_page_links(file: &StoreFile, pages: &[(PathBuf, Page)], repo
             report.warn(link.url.line, format!("{field}.url"), format!("there is no page for {}", link.url.value));
         }
     }
-}
-
-fn goals(file: &StoreFile, digits: u8, report: &mut Report) -> Vec<Goal> {
-    let mut ids = Unique::new("goal id");
-    let mut goals = Vec::with_capacity(file.goals.len());
-    for goal in &file.goals {
-        check_id(*goal.id, goal.id.line, "goals.id", report);
-        ids.take(report, *goal.id, goal.id.line, "goals.id");
-        let field = format!("goals[{}].amount", *goal.id);
-        let faults = report.len();
-        let goal_amount = money(&goal.amount, digits, &field, report);
-        if goal_amount == Money::ZERO && report.len() == faults {
-            report.warn(goal.amount.line(), &field, "is 0: the goal is reached before anything is given");
-        }
-        check_name(&goal.name, goal.id.line, &format!("goals[{}].name", *goal.id), report);
-        goals.push(Goal { id: *goal.id, name: goal.name.clone(), goal_amount, ..Goal::default() });
-    }
-    goals
 }
 
 /// The servers by id, and the delivery to them, still without the commands of every sale.
