@@ -76,7 +76,7 @@ fn step() -> impl Strategy<Value = Step> {
 
 #[test]
 fn any_order_of_events_ends_as_the_provider_says() {
-    let cases = count("PROPTEST_CASES", 32);
+    let cases = count("PROPTEST_CASES", 64);
     let config = Config { cases, failure_persistence: None, max_shrink_iters: 60, ..Config::default() };
     let histories = proptest::collection::vec(step(), STEPS);
     TestRunner::new(config).run(&histories, |steps| crate::block_on(history(&steps))).unwrap();
