@@ -13,7 +13,7 @@ use shared::shop::payments::SettleError;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use stripe_stand_in::Action;
-use tests::{Fault as DatabaseFault, with_all_faults, writes};
+use tests::{Fault as DatabaseFault, by_turns, with_all_faults, writes};
 
 /// Steps of a buyer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -213,11 +213,8 @@ async fn fail_each_call(flow: Flow, after: Option<Flow>) {
     for (place, operation) in sent.iter().enumerate().skip(known.len()) {
         let faults = Database::of(operation);
         // A read leaves the table as it was: that it fails, and that the process is killed there, take turns.
-        let is_short = !writes(operation) && !with_all_faults();
-        for (number, fault) in faults.into_iter().enumerate() {
-            if is_short && number != place / 2 % 2 {
-                continue;
-            }
+        let count = if writes(operation) { faults.len() } else { 1 };
+        for (number, fault) in by_turns(&faults, place / 2, count).into_iter().enumerate() {
             // Both are tried with each call by one fault or another.
             fail_at(flow, place, fault, (place + number).is_multiple_of(2)).await;
         }
