@@ -18,15 +18,15 @@ const TOKEN_KEYS: &str = "TOKEN_KEYS";
 const PAYMENT_KEYS: &str = "PAYMENT_KEYS";
 /// The variable with the server that is called instead of Stripe.
 const BASE: &str = "STRIPE_API_BASE";
-/// How a secret is called.
+/// What a deployed stack's secret is called in messages.
 const SECRET: &str = "the stack's secret";
 
 /// A text that is kept from all but the functions: in a file, in the environment, of a local server or in a deployed stack's
 /// secret, in this order.
 #[derive(Debug, Clone)]
 pub(super) struct Source {
-    pub file: Option<PathBuf>,
-    pub variable: &'static str,
+    file: Option<PathBuf>,
+    variable: &'static str,
     local: Option<String>,
     secret: Option<(SdkConfig, String)>,
 }
@@ -99,6 +99,10 @@ impl KeySource {
             std::fs::metadata(path).map_err(|error| Failure::file(path, &error))?;
         }
         let Some((text, origin)) = self.0.read().await? else {
+            if self.0.secret.is_some() {
+                let what = "The stack's secret is not text.";
+                return Err(Failure::new(Exit::Denied, what, "Check the secret in the console."));
+            }
             let next = format!("Add --key-file FILE, set {TOKEN_KEYS}, or name the deployed stack with --stack.");
             return Err(Failure::new(Exit::Denied, "There is no token key.", next));
         };
@@ -288,6 +292,8 @@ mod tests {
         let config = service(200, "application/x-amz-json-1.1", answer(SECRET)).await;
         let failure = keys(config).read().await.unwrap_err();
         assert!(failure.what.contains("stack's secret") && !failure.to_string().contains(SECRET), "{failure}");
+        let config = service(200, "application/x-amz-json-1.1", r#"{"Name":"s"}"#.to_owned()).await;
+        assert_eq!(keys(config).read().await.unwrap_err().what, "The stack's secret is not text.");
         let denied = r#"{"__type":"AccessDeniedException","message":"User: arn:u is not authorized"}"#;
         let config = service(400, "application/x-amz-json-1.1", denied.to_string()).await;
         let failure = keys(config).read().await.unwrap_err();
