@@ -13,12 +13,12 @@ use shared::model::{Goal, Money};
 /// Reads the goals; the file being looked at is `store.yaml`.
 pub(super) fn goals(file: &StoreFile, site: &Site, categories: &[Category], report: &mut Report) -> Vec<Goal> {
     let mut ids = Unique::new("goal id");
-    let mut read = |written: &GoalFile| {
+    let read = |written: &GoalFile| {
         check_id(*written.id, written.id.line, "goals.id", report);
         ids.take(report, *written.id, written.id.line, "goals.id");
         goal(written, site, categories, report)
     };
-    file.goals.iter().map(&mut read).collect()
+    file.goals.iter().map(read).collect()
 }
 
 fn goal(written: &GoalFile, site: &Site, categories: &[Category], report: &mut Report) -> Goal {
