@@ -93,7 +93,7 @@ def run_client(base_url):
 
 def fuzz(ready):
     command = [Path(sys.executable).with_name("schemathesis"), "--config-file", HERE / "schemathesis.toml", "run",
-               f"{ready['base_url']}/openapi.json", "--phases", "examples,coverage,fuzzing", "--max-examples", "80",
+               f"{ready['base_url']}/openapi.json", "--phases", "examples,coverage,fuzzing", "--max-examples", "40",
                "--seed", "20260615", "--continue-on-failure"]
     process = subprocess.run(command, cwd=WORK, timeout=TIMEOUT, capture_output=True, text=True,
                              env={**os.environ, "SCHEMATHESIS_HOOKS": "hooks", "PYTHONPATH": str(HERE), "NO_COLOR": "1",

@@ -156,28 +156,28 @@ impl Prepared {
             fill(engine.clone()).await;
             let copy = new_file();
             engine.copy_into(&copy).expect("a copy of the database");
-            take(&copy)
+            let contents = std::fs::read(&copy).expect("the file is there");
+            std::fs::remove_file(copy).expect("the file can be removed");
+            contents
         };
         let contents = self.0.get_or_init(write).await;
         let copy = new_file();
         std::fs::write(&copy, contents).expect("a file for the copy");
-        let engine = Engine::start_from(&copy).await.expect("an engine with the copy");
-        take(&copy);
-        engine
+        start_from(copy).await
     }
+}
+
+/// An engine with the contents of a file, which is removed.
+async fn start_from(copy: PathBuf) -> Engine {
+    let engine = Engine::start_from(&copy).await.expect("an engine with the copy");
+    std::fs::remove_file(copy).expect("the file can be removed");
+    engine
 }
 
 fn new_file() -> PathBuf {
     static MADE: AtomicUsize = AtomicUsize::new(0);
     let (process, number) = (std::process::id(), MADE.fetch_add(1, Ordering::SeqCst));
     std::env::temp_dir().join(format!("storefront-test-{process}-{number}.sqlite"))
-}
-
-/// Reads a file and removes it.
-fn take(file: &PathBuf) -> Vec<u8> {
-    let contents = std::fs::read(file).expect("the file is there");
-    std::fs::remove_file(file).expect("the file can be removed");
-    contents
 }
 
 #[derive(Debug)]
@@ -196,6 +196,13 @@ impl TestTable {
     pub async fn copy_of<F: Future<Output = ()>>(contents: &Prepared, fill: impl FnOnce(Self) -> F) -> Self {
         let fill = |engine| async { fill(Self::create(engine).await).await };
         Self::on(contents.engine(fill).await)
+    }
+
+    /// Another table, with what this one has now.
+    pub async fn copy(&self) -> Self {
+        let copy = new_file();
+        self.engine.copy_into(&copy).expect("a copy of the database");
+        Self::on(start_from(copy).await)
     }
 
     async fn create(engine: Engine) -> Self {

@@ -52,6 +52,12 @@ impl TestClock {
         Self(Arc::new(AtomicU64::new(NOW.unsigned_abs() * 1_000)))
     }
 
+    /// Another clock, at the time of this one.
+    #[must_use]
+    pub fn copy(&self) -> Self {
+        Self(Arc::new(AtomicU64::new(self.0.load(Ordering::SeqCst))))
+    }
+
     pub fn advance(&self, by: Duration) {
         self.0.fetch_add(u64::try_from(by.as_millis()).expect("a short time"), Ordering::SeqCst);
     }

@@ -81,9 +81,9 @@ impl State {
         }
     }
 
-    /// The file's content. The endpoint of the options is left out: the next start has its own.
-    fn written(&self, port: u16, own_secret: &str) -> serde_json::Result<Vec<u8>> {
-        serde_json::to_vec(&Remembered {
+    /// What another stand-in continues from. The endpoint of the options is left out: the next start has its own.
+    pub(super) fn remembered(&self, port: u16, own_secret: &str) -> Remembered {
+        Remembered {
             format: FORMAT,
             port,
             counter: self.counter,
@@ -97,7 +97,7 @@ impl State {
             responses: self.responses.clone(),
             owners: self.owners.clone(),
             billing: self.billing.clone(),
-        })
+        }
     }
 }
 
@@ -131,9 +131,10 @@ impl Keeper {
         }
         let (content, last) = {
             let state = lock(state);
-            (state.written(self.port, own_secret), state.changes)
+            (state.remembered(self.port, own_secret), state.changes)
         };
-        let written = content.map_err(std::io::Error::other).and_then(|content| write_whole(&self.file, &content));
+        let content = serde_json::to_vec(&content).map_err(io::Error::other);
+        let written = content.and_then(|content| write_whole(&self.file, &content));
         match written {
             Ok(()) => *kept = last,
             Err(error) => tracing::error!(%error, file = %self.file.display(), "payments could not be kept"),

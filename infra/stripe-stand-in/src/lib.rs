@@ -32,7 +32,7 @@ pub use server::{Fault, FaultKind};
 pub use state::{Account, Action, Switches};
 pub use webhooks::Signed;
 
-use kept::{Keeper, Shared};
+use kept::{Keeper, Remembered, Shared};
 use server::Faults;
 use shared::clock::{Clock, SystemClock};
 use state::State;
@@ -131,6 +131,10 @@ pub struct StandIn {
 /// Starts a stand-in. Fails if the port is in use or not allowed, or the file cannot be read.
 pub async fn start(options: Options) -> io::Result<StandIn> {
     let remembered = options.kept.as_deref().map(kept::read).transpose()?.flatten();
+    continue_from(options, remembered).await
+}
+
+async fn continue_from(options: Options, remembered: Option<Remembered>) -> io::Result<StandIn> {
     let listener = listen(options.port, remembered.as_ref().map(|found| found.port)).await?;
     let address = listener.local_addr()?;
     let (sender, receiver) = mpsc::unbounded_channel();
@@ -161,6 +165,13 @@ impl StandIn {
     /// The server's URL, for `STRIPE_API_BASE`.
     pub fn base_url(&self) -> String {
         format!("http://{}", self.address)
+    }
+
+    /// Another stand-in on a port of its own, which remembers what this one does and goes on by another clock.
+    pub async fn copy(&self, clock: Arc<dyn Clock>) -> io::Result<Self> {
+        let options = Options { port: 0, kept: None, clock, ..self.shared.options.clone() };
+        let remembered = self.shared.state().remembered(self.address.port(), &options.webhook_secret);
+        continue_from(options, Some(remembered)).await
     }
 
     pub async fn stop(self) {

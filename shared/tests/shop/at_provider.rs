@@ -36,8 +36,13 @@ pub async fn start(clock: &TestClock) -> (Arc<StandIn>, Stripe) {
     let others = others.into_iter().chain([mixed_up]).collect();
     let options = Options { clock: Arc::new(clock.clone()), others, ..Options::default() };
     let stand_in = Arc::new(stripe_stand_in::start(options).await.unwrap());
-    let stripe = connected(&stand_in, KEY, Some(ACCOUNT));
+    let stripe = first_account(&stand_in);
     (stand_in, stripe)
+}
+
+/// The first account of a stand-in.
+pub fn first_account(stand_in: &StandIn) -> Stripe {
+    connected(stand_in, KEY, Some(ACCOUNT))
 }
 
 fn connected(stand_in: &StandIn, key: &str, account: Option<&str>) -> Stripe {

@@ -102,6 +102,21 @@ impl Shop {
         Self { table, clock, stand_in, stripe, balances: Mutex::default(), server: None, ran: Vec::new() }
     }
 
+    /// Another shop in which everything was as it is in this one.
+    pub async fn copy(&self) -> Self {
+        let clock = self.clock.copy();
+        let stand_in = Arc::new(self.stand_in.copy(Arc::new(clock.clone())).await.unwrap());
+        Self {
+            table: self.table.copy().await,
+            clock,
+            stripe: crate::at_provider::first_account(&stand_in),
+            stand_in,
+            balances: Mutex::new(self.balances()),
+            server: self.server.clone(),
+            ran: self.ran.clone(),
+        }
+    }
+
     pub async fn set_payments(&self, change: impl FnOnce(&mut Payments)) {
         tests::configure(&self.db, |config| change(&mut config.payments)).await;
     }

@@ -38,6 +38,13 @@ struct Before {
     events: Vec<WebhookEvent>,
 }
 
+impl Before {
+    /// Another shop in which everything was as it is in this one.
+    async fn copy(&self) -> Self {
+        Self { shop: self.shop.copy().await, first: self.first.clone(), events: self.events.clone() }
+    }
+}
+
 async fn before(part: Part) -> Before {
     let mut shop = Shop::open_subscriptions().await;
     // From the first sweep on no event is lost for good.
@@ -177,7 +184,8 @@ async fn assert_replaced(shop: &Shop, note: &str) {
 }
 
 async fn fail_each_call(part: Part) {
-    let healthy = before(part).await;
+    let before = before(part).await;
+    let healthy = before.copy().await;
     let (recorder, sent) = healthy.shop.recording();
     let requests = healthy.shop.requests();
     walk(&healthy, &Instance::new(recorder), part).await.unwrap();
@@ -186,7 +194,7 @@ async fn fail_each_call(part: Part) {
     assert!(sent.len() >= 4 && requests > 0, "{sent:?}, {requests}");
     for (place, operation) in sent.iter().enumerate() {
         for fault in by_turns(&Database::of(operation), place, 1) {
-            let (shop, fired) = (before(part).await, Arc::new(AtomicBool::new(false)));
+            let (shop, fired) = (before.copy().await, Arc::new(AtomicBool::new(false)));
             let instance = shop.shop.failing(fault.rule(place, &fired));
             walk(&shop, &instance, part).await;
             let note = format!("{part:?} {fault:?} at {place}");
@@ -202,7 +210,7 @@ async fn fail_each_call(part: Part) {
             Fault::after(FaultKind::Status(500)),
         ];
         for fault in by_turns(&faults, place, 1) {
-            let shop = before(part).await;
+            let shop = before.copy().await;
             let note = format!("{part:?} {fault:?} at {place} of the provider");
             shop.shop.fail_request(place, fault);
             let instance = shop.shop.instance();

@@ -85,8 +85,9 @@ async fn what_a_server_ran_runs_again_once_for_each_name() {
 
 #[tokio::test]
 async fn a_run_that_is_cut_off_at_any_call_is_repeated_and_gives_nothing_twice() {
-    let commands: Vec<CommandTemplate> = (0..40).map(|number| bought(&format!("give {number}"))).collect();
-    let mut expected: Vec<String> = (0..40).map(|number| format!("give {number}")).collect();
+    // More than one transaction queues.
+    let commands: Vec<CommandTemplate> = (0..20).map(|number| bought(&format!("give {number}"))).collect();
+    let mut expected: Vec<String> = (0..20).map(|number| format!("give {number}")).collect();
     expected.sort_unstable();
     let (mut place, mut is_cut) = (0, true);
     while is_cut {
@@ -97,7 +98,7 @@ async fn a_run_that_is_cut_off_at_any_call_is_repeated_and_gives_nothing_twice()
             let since = shop.clock().seconds();
             shop.buy(&named).await;
             round(&shop, &mut server).await;
-            assert_eq!(server.take_ran().len(), 40);
+            assert_eq!(server.take_ran().len(), 20);
             shop.wait(1);
             let wanted = DeliveryRun { since, ..everything(&shop) };
             shop.store.faults.fail_at(place, fault);

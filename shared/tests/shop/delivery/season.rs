@@ -115,7 +115,8 @@ async fn a_season_that_is_cut_off_at_any_call_is_repeated_and_gives_nothing_twic
         let back = refunded(&format!("back-{word} {{player}}"));
         ends.iter().map(|run| expired(run)).chain([back, bought(&format!("{word} {{player}}"))]).collect::<Vec<_>>()
     };
-    let many = (10..50).map(|number| bought(&format!("new {number}")));
+    // More than one transaction queues.
+    let many = (10..30).map(|number| bought(&format!("new {number}")));
     let new: Vec<CommandTemplate> = timed("new").into_iter().chain(many).collect();
     let (mut place, mut is_cut) = (0, true);
     while is_cut {
@@ -136,7 +137,7 @@ async fn a_season_that_is_cut_off_at_any_call_is_repeated_and_gives_nothing_twic
                 round(&shop, &mut server).await;
             }
             let texts = server.take_ran();
-            assert_eq!((texts.len(), texts.iter().collect::<BTreeSet<_>>().len()), (41, 41), "{run}: {texts:?}");
+            assert_eq!((texts.len(), texts.iter().collect::<BTreeSet<_>>().len()), (21, 21), "{run}: {texts:?}");
             let is_end = |command: &Command| command.delivery.state == CommandState::Waiting;
             let waiting = shop.commands(&order).await.into_iter().filter(is_end);
             let mut ends: Vec<(String, i64)> =
