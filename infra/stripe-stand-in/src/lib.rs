@@ -167,7 +167,8 @@ impl StandIn {
         format!("http://{}", self.address)
     }
 
-    /// Another stand-in on a port of its own, which remembers what this one does and goes on by another clock.
+    /// Another stand-in on a port of its own, which remembers what this one does and goes on by another clock. What this one was
+    /// told to do otherwise, such as a fault, it does not do.
     pub async fn copy(&self, clock: Arc<dyn Clock>) -> io::Result<Self> {
         let options = Options { port: 0, kept: None, clock, ..self.shared.options.clone() };
         let remembered = self.shared.state().remembered(self.address.port(), &options.webhook_secret);
