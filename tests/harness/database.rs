@@ -154,21 +154,23 @@ impl Prepared {
         let write = || async {
             let engine = Engine::start(None).await.expect("an engine in memory");
             fill(engine.clone()).await;
-            let copy = new_file();
-            engine.copy_into(&copy).expect("a copy of the database");
-            let contents = std::fs::read(&copy).expect("the file is there");
-            std::fs::remove_file(copy).expect("the file can be removed");
-            contents
+            contents_of(&engine)
         };
-        let contents = self.0.get_or_init(write).await;
-        let copy = new_file();
-        std::fs::write(&copy, contents).expect("a file for the copy");
-        start_from(copy).await
+        engine_with(self.0.get_or_init(write).await).await
     }
 }
 
-/// An engine with the contents of a file, which is removed.
-async fn start_from(copy: PathBuf) -> Engine {
+fn contents_of(engine: &Engine) -> Vec<u8> {
+    let copy = new_file();
+    engine.copy_into(&copy).expect("a copy of the database");
+    let contents = std::fs::read(&copy).expect("the file is there");
+    std::fs::remove_file(copy).expect("the file can be removed");
+    contents
+}
+
+async fn engine_with(contents: &[u8]) -> Engine {
+    let copy = new_file();
+    std::fs::write(&copy, contents).expect("a file for the copy");
     let engine = Engine::start_from(&copy).await.expect("an engine with the copy");
     std::fs::remove_file(copy).expect("the file can be removed");
     engine
@@ -198,11 +200,9 @@ impl TestTable {
         Self::on(contents.engine(fill).await)
     }
 
-    /// Another table, with what this one has now.
+    /// An independent copy of this table.
     pub async fn copy(&self) -> Self {
-        let copy = new_file();
-        self.engine.copy_into(&copy).expect("a copy of the database");
-        Self::on(start_from(copy).await)
+        Self::on(engine_with(&contents_of(&self.engine)).await)
     }
 
     async fn create(engine: Engine) -> Self {

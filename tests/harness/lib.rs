@@ -52,7 +52,7 @@ impl TestClock {
         Self(Arc::new(AtomicU64::new(NOW.unsigned_abs() * 1_000)))
     }
 
-    /// Another clock, at the time of this one.
+    /// An independent clock that shows the same time.
     #[must_use]
     pub fn copy(&self) -> Self {
         Self(Arc::new(AtomicU64::new(self.0.load(Ordering::SeqCst))))

@@ -81,7 +81,7 @@ impl State {
         }
     }
 
-    /// What another stand-in continues from. The endpoint of the options is left out: the next start has its own.
+    /// The objects, for the file or a copy. The endpoint of the options is left out: the next start has its own.
     pub(super) fn remembered(&self, port: u16, own_secret: &str) -> Remembered {
         Remembered {
             format: FORMAT,

@@ -167,8 +167,8 @@ impl StandIn {
         format!("http://{}", self.address)
     }
 
-    /// Another stand-in on a port of its own, which remembers what this one does and goes on by another clock. What this one was
-    /// told to do otherwise, such as a fault, it does not do.
+    /// An independent stand-in with the same objects, on another port and with another clock. Faults, switches and received
+    /// requests are not copied.
     pub async fn copy(&self, clock: Arc<dyn Clock>) -> io::Result<Self> {
         let options = Options { port: 0, kept: None, clock, ..self.shared.options.clone() };
         let remembered = self.shared.state().remembered(self.address.port(), &options.webhook_secret);

@@ -102,7 +102,7 @@ impl Shop {
         Self { table, clock, stand_in, stripe, balances: Mutex::default(), server: None, ran: Vec::new() }
     }
 
-    /// Another shop in which everything was as it is in this one.
+    /// An independent copy of this shop: its table, its clock and the provider's objects.
     pub async fn copy(&self) -> Self {
         let clock = self.clock.copy();
         let stand_in = Arc::new(self.stand_in.copy(Arc::new(clock.clone())).await.unwrap());

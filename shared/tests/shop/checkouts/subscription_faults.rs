@@ -39,7 +39,6 @@ struct Before {
 }
 
 impl Before {
-    /// Another shop in which everything was as it is in this one.
     async fn copy(&self) -> Self {
         Self { shop: self.shop.copy().await, first: self.first.clone(), events: self.events.clone() }
     }
