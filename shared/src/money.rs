@@ -3,7 +3,7 @@
 
 #![expect(clippy::disallowed_types, reason = "JSON numbers are floating point; nothing is calculated with them here")]
 
-use crate::model::{Money, Percent, Rate};
+use crate::model::{Money, Order, Percent, Rate};
 use jiff::Timestamp;
 use jiff::tz::Offset;
 use serde::{Serialize, Serializer};
@@ -26,6 +26,11 @@ impl CurrencyFormat {
     /// Money of a currency with `digits` digits in its minor unit.
     pub const fn new(digits: u8) -> Self {
         Self { digits }
+    }
+
+    /// An order's money, in the digits with which it was recorded.
+    pub const fn of(order: &Order) -> Self {
+        Self::new(order.digits)
     }
 
     pub const fn money(self, money: Money) -> Decimal {

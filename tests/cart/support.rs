@@ -161,7 +161,8 @@ pub fn amount(cents: i64) -> Discount {
 }
 
 pub fn gift(code: &str, cents: i64) -> GiftCard {
-    serde_json::from_value(json!({ "id": 901, "code": code, "active": true, "balance": cents })).unwrap()
+    let card = json!({ "id": 901, "code": code, "active": true, "balance": cents, "start_balance": cents });
+    serde_json::from_value(card).unwrap()
 }
 
 /// A code of the sample store.

@@ -132,7 +132,7 @@ impl Bench {
                     "max_uses": uses }),
             json!({ "kind": "coupon", "id": first + 1, "code": three, "active": true, "discount": { "amount": AMOUNT },
                     "max_uses_per_user": THREE_USES }),
-            json!({ "kind": "gift", "id": first + 2, "code": card, "active": true, "balance": BALANCE }),
+            json!({ "kind": "gift", "id": first + 2, "code": card, "active": true, "balance": BALANCE, "start_balance": BALANCE }),
         ] {
             let code: Code = serde_json::from_value(code).unwrap();
             self.put(codec::encode_live(&keys::code(code.text()), &code).unwrap()).await;

@@ -53,7 +53,7 @@ fn pending(number: u64, now: i64) -> StoredOrder {
                         "status": OrderStatus::Pending, "gateway": "Stripe", "created_at": now });
     let lines = vec![OrderLine::new(ItemId::new(302), 1, Money::from_minor(500))];
     let order = Order { lines, ..serde_json::from_value(order).unwrap() };
-    let provider = json!({ "expires_at": due, "storefront": "https://store.example" });
+    let provider = json!({ "expires_at": due, "storefront": "https://store.example", "live": false });
     let provider = serde_json::from_value(provider).unwrap();
     StoredOrder { order, effects: OrderEffects { held: true, provider, due: Some(due), ..OrderEffects::default() } }
 }

@@ -22,7 +22,7 @@ async fn put(store: &TestStore, code: &serde_json::Value) {
 }
 
 async fn put_card(store: &TestStore, balance: i64) {
-    put(store, &json!({ "kind": "gift", "id": 901, "code": "a-card-of-ours", "active": true, "balance": balance }))
+    put(store, &json!({ "kind": "gift", "id": 901, "code": "a-card-of-ours", "active": true, "balance": balance, "start_balance": balance }))
         .await;
 }
 

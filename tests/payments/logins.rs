@@ -66,7 +66,7 @@ async fn entering_a_card_again_makes_it_that_logins_own() {
 #[tokio::test]
 async fn a_short_card_is_masked_whole() {
     let store = TestStore::open().await;
-    let card = json!({ "kind": "gift", "id": 901, "code": "elevenchars", "active": true, "balance": 100 });
+    let card = json!({ "kind": "gift", "id": 901, "code": "elevenchars", "active": true, "balance": 100, "start_balance": 100 });
     let item =
         shared::table::codec::encode_live(&keys::code(&shared::model::CodeText::parse("elevenchars").unwrap()), &card);
     crate::support::put(&store, item.unwrap()).await;

@@ -265,7 +265,7 @@ pub enum GiftReply {
         status: bool,
         /// The outcome, as a text for people.
         message: &'static str,
-        /// Money: everything that was put on the card; the present balance of a card from before this was stored.
+        /// Money: everything that was put on the card.
         start_balance: Decimal,
         /// Money: what is left on the card, without what open checkouts hold.
         end_balance: Decimal,
@@ -308,7 +308,7 @@ impl Endpoint for GetGift {
                 GiftReply::Usable {
                     status: true,
                     message: "This gift card can be used.",
-                    start_balance: format.money(card.start_balance.unwrap_or(card.balance)),
+                    start_balance: format.money(card.start_balance),
                     end_balance: format.money(card.balance),
                 }
             }

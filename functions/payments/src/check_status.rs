@@ -125,10 +125,10 @@ impl Endpoint for CheckStatus {
 
     async fn handle(state: &State, claim: Option<Claim>, JsonBody(body): Self::Input) -> Result<Self::Reply, Error> {
         let id = &body.order_id;
-        let (version, found) = tokio::join!(state.base.published.active_version(), read(state, id, claim));
-        let (mut order, caller) = found?;
+        // Of data of an earlier version nothing is read.
+        let (active, found) = tokio::join!(state.base.published.active_version(), read(state, id, claim));
+        let ((mut order, caller), _) = (found?, active?);
         let caller = caller.map(|user| user.id);
-        let digits = version?.config.digits;
         let is_shown =
             matches!(visibility_of(order.as_ref().map(|stored| &stored.order), caller), OrderVisibility::Shown(_));
         if let Some(stored) = order.as_ref().filter(|stored| is_shown && may_ask(stored, body.checkout_id.as_deref()))
@@ -138,10 +138,7 @@ impl Endpoint for CheckStatus {
         }
         let is_card_banned = order.as_ref().is_some_and(|stored| stored.effects.card_banned);
         let reply = match visibility_of(order.as_ref().map(|stored| &stored.order), caller) {
-            OrderVisibility::Shown(order) => {
-                let format = CurrencyFormat::new(order.digits.unwrap_or(digits));
-                shown(order, is_card_banned, format, body.checkout_id.is_some())
-            }
+            OrderVisibility::Shown(order) => shown(order, is_card_banned, body.checkout_id.is_some()),
             OrderVisibility::Unauthorized => return Err(Error::Unauthorized),
             OrderVisibility::Forbidden => StatusReply::Forbidden { message: FORBIDDEN },
             OrderVisibility::NotFound => StatusReply::NotFound { message: NOT_FOUND },
@@ -188,11 +185,11 @@ pub async fn read(
 
 /// An order that the caller may see. After a checkout, `status` says how far the payment is; otherwise it says that the
 /// lookup worked.
-fn shown(order: &Order, is_card_banned: bool, format: CurrencyFormat, after_checkout: bool) -> StatusReply<'_> {
+fn shown(order: &Order, is_card_banned: bool, after_checkout: bool) -> StatusReply<'_> {
     let order_data = OrderBody {
         id: order.id,
         internal_id: order.internal_id.as_str(),
-        price: format.money(order.price),
+        price: CurrencyFormat::of(order).money(order.price),
         currency: &order.currency,
         status: order.status,
         gateway: &order.gateway,

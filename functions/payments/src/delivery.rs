@@ -124,7 +124,7 @@ impl Endpoint for Delivery {
                 let lines = lines_of(&base.db, base.clock.as_ref(), stored);
                 let active = active?;
                 let (lines, items) = tokio::try_join!(lines, unnamed(state, &active, std::iter::once(order)))?;
-                let format = CurrencyFormat::new(order.digits.unwrap_or(active.config.digits));
+                let format = CurrencyFormat::of(order);
                 let is_own = order.owner.is_some() && may_act(stored, claim);
                 let now = base.clock.seconds();
                 DeliveryReply::Shown(Box::new(ShownBody {

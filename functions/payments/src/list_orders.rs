@@ -130,8 +130,7 @@ impl Endpoint for ListOrders {
             found.extend(StoredOrder::take(&mut rows, id)?);
         }
         let items = unnamed(state, &active, found.iter().map(|stored| &stored.order)).await?;
-        let digits = active.config.digits;
-        let orders = found.iter().map(|stored| listed(stored, &items, digits)).collect();
+        let orders = found.iter().map(|stored| listed(stored, &items)).collect();
         Ok(Json::of(&OrdersReply { orders, next: page.next }))
     }
 }
@@ -143,9 +142,9 @@ fn is_cursor(text: &str) -> bool {
         && text.split_once('#').is_some_and(|(second, number)| is_number(second) && is_number(number))
 }
 
-fn listed(stored: &StoredOrder, items: &Items, digits: u8) -> ListedOrder {
+fn listed(stored: &StoredOrder, items: &Items) -> ListedOrder {
     let order = &stored.order;
-    let format = CurrencyFormat::new(order.digits.unwrap_or(digits));
+    let format = CurrencyFormat::of(order);
     let line = |line: &OrderLine| ListedLine { name: name_of(line, items), count: line.count };
     let Order { id, ref internal_id, price, ref currency, status, created_at, .. } = *order;
     ListedOrder {

@@ -48,7 +48,7 @@ pub fn facts(code: &Code, digits: u8) -> Value {
         }),
         Code::Gift(gift) => value(&facts! {
             id: gift.id, code: &gift.code, kind: "gift", active: gift.active, balance: format.money(gift.balance),
-            start_balance: gift.start_balance.map(|sum| format.money(sum)), r#for: &gift.made_for, note: &gift.note,
+            start_balance: format.money(gift.start_balance), r#for: &gift.made_for, note: &gift.note,
             starts_at: gift.starts_at.map(Time), ends_at: gift.ends_at.map(Time),
         }),
     }
@@ -287,13 +287,12 @@ async fn switch_referral_code(at: &Deployment, written: &str, active: bool) -> O
 
 async fn report(at: &Deployment, options: &ReferralReport) -> Outcome {
     let period = arguments::period(options.from.as_deref(), options.to.as_deref(), at.clock.seconds())?;
-    let digits = at.digits().await?;
     let credits = credits(&at.db, &period).await?;
     let (mut rows, mut referrals) = (Vec::new(), Vec::new());
     for ((code, owner), Credit { orders, sums }) in credits.0 {
         let owner_name = user::read(at, owner).await?.map(|user| user.username);
-        let sums = sums.into_iter().map(|((currency, of_order), sum)| {
-            let amount = CurrencyFormat::new(of_order.unwrap_or(digits)).money(sum);
+        let sums = sums.into_iter().map(|((currency, digits), sum)| {
+            let amount = CurrencyFormat::new(digits).money(sum);
             facts! { currency, amount }
         });
         let sums: Vec<_> = sums.collect();

@@ -149,9 +149,8 @@ pub struct GiftCard {
     pub ends_at: Option<i64>,
     /// The remaining amount. It is reduced when an order is paid.
     pub balance: Money,
-    /// Everything that was put on it; `None` for a card from before this was stored.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub start_balance: Option<Money>,
+    /// Everything that was put on it.
+    pub start_balance: Money,
     /// For whom it was made, in the owner's words. Anybody who has the code may use it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub made_for: Option<String>,

@@ -195,10 +195,8 @@ pub struct Order {
     /// The amount that the gateway charged, in minor units of `currency`.
     pub price: Money,
     pub currency: String,
-    /// Digits of every amount in the order, as the store had them when it was recorded. Orders that were recorded
-    /// before this was stored have none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub digits: Option<u8>,
+    /// Digits of every amount in the order, as the store had them when it was recorded.
+    pub digits: u8,
     pub status: OrderStatus,
     pub gateway: String,
     /// When it was created, seconds since 1970 UTC.
@@ -285,12 +283,11 @@ pub struct ProviderCheckout {
     /// The second (since 1970 UTC) at which the provider was last asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked_at: Option<i64>,
-    /// The account that it was opened for. Orders of before this was stored have none.
+    /// The account that it was opened for, if the keys said it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub account: Option<String>,
-    /// Whether the account's key was one for real money. Of orders from before this was stored, the id says it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub live: Option<bool>,
+    /// Whether the account's key was one for real money.
+    pub live: bool,
     #[serde(default, skip_serializing_if = "super::is_default")]
     pub tax: TaxMode,
     /// Whether tax comes on top of the price.
@@ -328,22 +325,12 @@ impl ProviderCheckout {
             three_d_secure: false,
             asked_at: None,
             account: account.id,
-            live: Some(account.live),
+            live: account.live,
             tax: TaxMode::None,
             tax_on_top: false,
             invoice: false,
             address: None,
         }
-    }
-
-    /// Whether its money is real: as stored, or as its id says (`cs_live_…`, `cs_test_…`).
-    pub fn is_live(&self) -> Option<bool> {
-        let of_id = |id: &str| match id {
-            id if id.starts_with("cs_live_") => Some(true),
-            id if id.starts_with("cs_test_") => Some(false),
-            _ => None,
-        };
-        self.live.or_else(|| of_id(self.session.as_deref()?))
     }
 }
 

@@ -118,16 +118,15 @@ pub enum Origin {
     Own,
     /// In another account, or in the other mode.
     Other,
-    /// In the same mode, as far as is known; one of the accounts is not known.
+    /// In the same mode; one of the accounts is not known.
     Unknown,
 }
 
 pub fn origin(checkout: &ProviderCheckout, ours: &ProviderAccount) -> Origin {
-    let live = checkout.is_live();
     match (checkout.account.as_ref(), ours.id.as_ref()) {
-        _ if live.is_some_and(|live| live != ours.live) => Origin::Other,
+        _ if checkout.live != ours.live => Origin::Other,
         (Some(account), Some(ours)) if account != ours => Origin::Other,
-        (Some(_), Some(_)) if live.is_some() => Origin::Own,
+        (Some(_), Some(_)) => Origin::Own,
         _ => Origin::Unknown,
     }
 }

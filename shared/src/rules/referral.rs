@@ -41,7 +41,7 @@ pub fn in_force(referral: Option<&Referral>, switched_on: bool) -> Option<&Refer
 pub struct Credit {
     pub orders: u64,
     /// The amount paid in money, less refunds, by currency and the digits of its amounts.
-    pub sums: BTreeMap<(String, Option<u8>), Money>,
+    pub sums: BTreeMap<(String, u8), Money>,
 }
 
 /// The sums of paid orders, by referral code and by the user who is credited.

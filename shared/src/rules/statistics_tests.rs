@@ -16,7 +16,7 @@ fn order(id: u64, status: OrderStatus, owner: Option<u64>, created_at: i64, line
         internal_id: InternalId::new(&format!("order-{id}")),
         price: lines.iter().map(|line| line.total).sum(),
         currency: "EUR".to_owned(),
-        digits: Some(2),
+        digits: 2,
         status,
         gateway: "g".to_owned(),
         created_at,

@@ -172,7 +172,10 @@ pub fn coupon(discount: Discount, scope: Scope) -> Coupon {
 }
 
 pub fn card(balance: i64) -> GiftCard {
-    serde_json::from_value(json!({ "id": 2, "code": "card", "active": true, "balance": balance })).unwrap()
+    serde_json::from_value(
+        json!({ "id": 2, "code": "card", "active": true, "balance": balance, "start_balance": balance }),
+    )
+    .unwrap()
 }
 
 /// A buyer who proves the account and has bought nothing.

@@ -128,7 +128,7 @@ fn codes() -> Vec<Code> {
         coupon(2, "each", None, Some(1)),
         coupon(3, "free", None, None),
         coupon(4, "few", Some(3), Some(2)),
-        json!({ "kind": "gift", "id": 5, "code": "card", "active": true, "balance": BALANCE }),
+        json!({ "kind": "gift", "id": 5, "code": "card", "active": true, "balance": BALANCE, "start_balance": BALANCE }),
     ];
     codes.into_iter().map(|code| serde_json::from_value(code).unwrap()).collect()
 }

@@ -1,6 +1,6 @@
 //! `order list`.
 
-use super::show::{Names, facts, format_of};
+use super::show::{Names, facts};
 use super::status;
 use crate::arguments::{money, period};
 use crate::coupon::items;
@@ -8,6 +8,7 @@ use crate::delivery::Progress;
 use crate::prelude::*;
 use crate::user::{near_user, read};
 use shared::model::{Item, ItemId, Money, Order, OrderLine, OrderStatus, PlayerName, UserId, UserName};
+use shared::money::CurrencyFormat;
 use shared::shop::accounts;
 use shared::shop::accounts::names;
 use shared::shop::orders::{StoredOrder, each_order};
@@ -49,16 +50,15 @@ pub struct ListOrders {
 }
 
 pub async fn list(at: &Deployment, options: &ListOrders) -> Outcome {
-    let digits = at.published().await?.config.digits;
     let player = match &options.user {
         Some(text) => Some(Player::read(at, text).await?),
         None => None,
     };
     if let Some(text) = &options.amount {
-        money("--amount", text, digits)?;
+        money("--amount", text, at.published().await?.config.digits)?;
     }
     let period = period(options.from.as_deref(), options.to.as_deref(), at.clock.seconds())?;
-    let wanted = Wanted { options, player, period, digits };
+    let wanted = Wanted { options, player, period };
     let (mut orders, mut seen) = (Vec::new(), Seen::default());
     each_order(&at.db, |stored| {
         seen.add(&wanted, &stored.order);
@@ -71,7 +71,7 @@ pub async fn list(at: &Deployment, options: &ListOrders) -> Outcome {
     let names = Names::read(at, &orders).await?;
     let delivery = Progress::of_orders(at, &orders).await?;
     let row = |stored: &StoredOrder| {
-        let (order, format) = (&stored.order, format_of(stored, digits));
+        let (order, format) = (&stored.order, CurrencyFormat::of(&stored.order));
         [
             order.internal_id.to_string(),
             order.status.as_str().to_owned(),
@@ -85,7 +85,7 @@ pub async fn list(at: &Deployment, options: &ListOrders) -> Outcome {
     };
     let text = columns(["ID", "STATUS", "PRICE", "GATEWAY", "PLAYER", "MADE", "DELIVERY", ""], orders.iter().map(row));
     let orders = orders.iter().map(|stored| {
-        let (order, delivery) = (facts(stored, digits, Some(&names)), delivery.get(stored.order.internal_id.as_str()));
+        let (order, delivery) = (facts(stored, Some(&names)), delivery.get(stored.order.internal_id.as_str()));
         facts! { #[serde(flatten)] order, delivery }
     });
     Ok(Printed::new(text, &facts! { orders: orders.collect::<Vec<_>>() }))
@@ -95,7 +95,6 @@ struct Wanted<'a> {
     options: &'a ListOrders,
     player: Option<Player>,
     period: Range<i64>,
-    digits: u8,
 }
 
 impl Wanted<'_> {
@@ -113,7 +112,7 @@ impl Wanted<'_> {
     }
 
     fn is_amount(&self, order: &Order, text: &str) -> bool {
-        money("--amount", text, order.digits.unwrap_or(self.digits)).is_ok_and(|amount| amount == order.price)
+        money("--amount", text, order.digits).is_ok_and(|amount| amount == order.price)
     }
 }
 

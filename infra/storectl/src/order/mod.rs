@@ -8,7 +8,7 @@ mod show;
 
 pub use paid::give_back;
 pub use settle::{end_order, provider};
-pub use show::{format_of, payout_format};
+pub use show::payout_format;
 
 use crate::prelude::*;
 use list::ListOrders;
@@ -169,7 +169,6 @@ fn unknown(error: StoreError, id: &InternalId, what: &str) -> Failure {
 }
 
 async fn set_status(at: &Deployment, console: &Console, options: &SetStatus) -> Outcome {
-    let digits = at.published().await?.config.digits;
     let id = InternalId::new(&options.id);
     if let Some(stored) = store::get(&at.db, &id).await? {
         leaves_the_provider_right(&stored, console, options)?;
@@ -191,7 +190,7 @@ async fn set_status(at: &Deployment, console: &Console, options: &SetStatus) -> 
         format!("{}\n{}", ok!("Order {id} was {from} and is {to}."), warning!("{warning}"))
     };
     let statistics = notes(&mut text, &changed.unguarded, &changed.stored);
-    let order = facts(&changed.stored, digits, None);
+    let order = facts(&changed.stored, None);
     Ok(Printed::new(text, &facts! { #[serde(flatten)] order, from, statistics }))
 }
 

@@ -3,7 +3,7 @@
 
 use super::record::player;
 use super::settle::{failed, provider, read};
-use super::show::{Names, facts, format_of};
+use super::show::{Names, facts};
 use super::unknown;
 use crate::arguments::money;
 use crate::prelude::*;
@@ -41,29 +41,26 @@ pub async fn refund(at: &Deployment, console: &Console, options: &RefundOrder) -
     if !options.lines.is_empty() {
         return lines(at, console, options).await;
     }
-    let digits = at.published().await?.config.digits;
     let (provider, id) = (provider(at).await?, InternalId::new(&options.id));
     let stored = read(at, &id, NOT_REFUNDED).await?;
-    let (order, format) = (&stored.order, format_of(&stored, digits));
-    let of_order = order.digits.unwrap_or(digits);
-    let total = options.to.as_deref().map(|text| money("--to", text, of_order)).transpose()?;
+    let (order, format) = (&stored.order, CurrencyFormat::of(&stored.order));
+    let total = options.to.as_deref().map(|text| money("--to", text, order.digits)).transpose()?;
     let asked = total.map_or_else(
         || "the whole payment".to_owned(),
         |total| format!("{} {} in all", format.money(total), order.currency),
     );
     console.confirm(&introduced(&stored, format), &format!("Refund {asked}?"), options.yes)?;
-    let (refunded, text) = give_back(at, &provider, &stored, total, digits).await?;
-    let (order, amount) = (facts(&refunded.stored, digits, None), format.money(refunded.amount));
+    let (refunded, text) = give_back(at, &provider, &stored, total).await?;
+    let (order, amount) = (facts(&refunded.stored, None), format.money(refunded.amount));
     Ok(Printed::new(text, &facts! { #[serde(flatten)] order, amount }))
 }
 
 /// Refunds units of lines.
 async fn lines(at: &Deployment, console: &Console, options: &RefundOrder) -> Outcome {
     let wanted: Vec<LineUnits> = options.lines.iter().map(|text| parse(text)).collect::<Result<_, _>>()?;
-    let digits = at.published().await?.config.digits;
     let id = InternalId::new(&options.id);
     let stored = read(at, &id, NOT_REFUNDED).await?;
-    let format = format_of(&stored, digits);
+    let format = CurrencyFormat::of(&stored.order);
     let asked: Vec<String> = wanted.iter().map(|(line, units)| of_line(&stored, *line, *units)).collect();
     let shown = format!("{}\n{}", introduced(&stored, format), asked.join("\n"));
     console.confirm(&shown, "Refund these units, with those that were refunded before?", options.yes)?;
@@ -71,7 +68,7 @@ async fn lines(at: &Deployment, console: &Console, options: &RefundOrder) -> Out
     let refunded = Desk::new(&at.db, at.clock.as_ref(), provider.as_ref()).refund_lines(&id, &wanted).await;
     let refunded = refunded.map_err(|error| not_refunded(error, &stored, format))?;
     let amount = refunded.payment.as_ref().map_or(Money::ZERO, |payment| payment.amount);
-    let (order, amount) = (facts(&refunded.stored, digits, None), format.money(amount));
+    let (order, amount) = (facts(&refunded.stored, None), format.money(amount));
     Ok(Printed::new(text(&stored, &refunded, &id, format), &facts! { #[serde(flatten)] order, amount }))
 }
 
@@ -81,9 +78,8 @@ pub async fn give_back(
     provider: &Stripe,
     stored: &StoredOrder,
     total: Option<Money>,
-    digits: u8,
 ) -> Result<(Refunded, String)> {
-    let (id, format) = (&stored.order.internal_id, format_of(stored, digits));
+    let (id, format) = (&stored.order.internal_id, CurrencyFormat::of(&stored.order));
     let refunded = Desk::new(&at.db, at.clock.as_ref(), provider).refund(id, total).await;
     let refunded = refunded.map_err(|error| not_refunded(error, stored, format))?;
     let text = format!("{}{}", render(&refunded, id, format), after(&refunded.stored, format));
@@ -227,7 +223,6 @@ pub struct MoveOrder {
 
 pub async fn move_order(at: &Deployment, console: &Console, options: &MoveOrder) -> Outcome {
     let (id, line) = (InternalId::new(&options.id), options.line.map(LineId::new));
-    let digits = at.published().await?.config.digits;
     let fails = |error| not_moved(error, &id, options);
     let stored = store::get(&at.db, &id).await?.ok_or_else(|| fails(MoveError::Unknown(id.clone())))?;
     let places = moved_lines(&stored.order, line).map_err(fails)?;
@@ -258,7 +253,7 @@ pub async fn move_order(at: &Deployment, console: &Console, options: &MoveOrder)
              the rest within minutes.",
         );
     }
-    let order = facts(&stored, digits, Some(&names));
+    let order = facts(&stored, Some(&names));
     Ok(Printed::new(text, &facts! { #[serde(flatten)] order, moved: is_new, is_under_way }))
 }
 

@@ -244,7 +244,7 @@ async fn record_and_render(at: &Deployment, new: NewOrder, id: &InternalId, sett
         let note = "Goals and donators count the price, upgrades the lines. `order set-status ID REFUNDED` takes an order back.";
         _ = write!(text, "\n{}", note!("Its lines cost {cost}, and {price} was paid. {note}"));
     }
-    let (order, already) = (facts(&recorded.stored, digits, None), recorded.already);
+    let (order, already) = (facts(&recorded.stored, None), recorded.already);
     Ok(Printed::new(text, &facts! { #[serde(flatten)] order, already, unguarded: recorded.unguarded, statistics }))
 }
 

@@ -1,18 +1,18 @@
 //! `order settle`, `cancel` and `accept`: steps at the payment provider.
 
 use super::paid::introduced;
-use super::show::{facts, format_of};
+use super::show::facts;
 use super::{ConfirmedOrder, unknown};
 use crate::payments::no_keys;
 use crate::prelude::*;
 use shared::model::{InternalId, OrderStatus};
+use shared::money::CurrencyFormat;
 use shared::providers::Stripe;
 use shared::shop::orders as store;
 use shared::shop::orders::{self, PaidCheckout, SetStatusError, StoredOrder};
 use shared::shop::payments::{self, Desk, NotPaid, OperatorError, SettleError, Settled};
 
 pub async fn settle(at: &Deployment, id: &str) -> Outcome {
-    let digits = at.published().await?.config.digits;
     let (provider, id) = (provider(at).await?, InternalId::new(id));
     let settled = Desk::new(&at.db, at.clock.as_ref(), &provider).settle_now(&id).await;
     let (stored, settled) = settled.map_err(|error| failed(error, "The order is not settled"))?;
@@ -28,12 +28,11 @@ pub async fn settle(at: &Deployment, id: &str) -> Outcome {
         Settled::Changed => ok!("Order {id} is {status} now."),
         Settled::Open | Settled::Unchanged => format!("Nothing to do: order {id} is {status}."),
     };
-    Ok(Printed::new(text, &facts(&stored, digits, None)))
+    Ok(Printed::new(text, &facts(&stored, None)))
 }
 
 /// Ends an order that is not paid, in any state.
 pub async fn cancel(at: &Deployment, console: &Console, options: &ConfirmedOrder) -> Outcome {
-    let digits = at.published().await?.config.digits;
     let id = InternalId::new(&options.id);
     let what = "The order is not cancelled";
     let stored = store::get(&at.db, &id).await?.ok_or_else(|| failed(OperatorError::Unknown(id.clone()), what))?;
@@ -43,7 +42,7 @@ pub async fn cancel(at: &Deployment, console: &Console, options: &ConfirmedOrder
         OrderStatus::Paid => return Err(is_paid(&id)),
         OrderStatus::Failed | OrderStatus::Cancelled | OrderStatus::Refunded => {
             let text = format!("Nothing to do: order {id} is {}.", status.as_str());
-            return Ok(Printed::new(text, &facts(&stored, digits, None)));
+            return Ok(Printed::new(text, &facts(&stored, None)));
         }
     }
     let stored = match end(at, &stored, options.yes).await {
@@ -64,7 +63,7 @@ pub async fn cancel(at: &Deployment, console: &Console, options: &ConfirmedOrder
     } else {
         ok!("Order {id} is {status}; what it held is free.")
     };
-    Ok(Printed::new(text, &facts(&stored, digits, None)))
+    Ok(Printed::new(text, &facts(&stored, None)))
 }
 
 fn is_paid(id: &InternalId) -> Failure {
@@ -131,10 +130,13 @@ pub async fn end_order(at: &Deployment, id: &InternalId) -> Result<()> {
 
 pub async fn accept(at: &Deployment, console: &Console, options: &ConfirmedOrder) -> Outcome {
     let what = "The order is not accepted";
-    let digits = at.published().await?.config.digits;
     let (provider, id) = (provider(at).await?, InternalId::new(&options.id));
     let stored = read(at, &id, what).await?;
-    console.confirm(&introduced(&stored, format_of(&stored, digits)), "Accept it and make it PAID?", options.yes)?;
+    console.confirm(
+        &introduced(&stored, CurrencyFormat::of(&stored.order)),
+        "Accept it and make it PAID?",
+        options.yes,
+    )?;
     let accepted = Desk::new(&at.db, at.clock.as_ref(), &provider).accept(&id).await;
     let (stored, is_new) = accepted.map_err(|error| failed(error, what))?;
     let status = stored.order.status.as_str();
@@ -143,7 +145,7 @@ pub async fn accept(at: &Deployment, console: &Console, options: &ConfirmedOrder
     } else {
         format!("Nothing to do: order {id} was accepted, and is {status}.")
     };
-    Ok(Printed::new(text, &facts(&stored, digits, None)))
+    Ok(Printed::new(text, &facts(&stored, None)))
 }
 
 pub async fn read(at: &Deployment, id: &InternalId, what: &str) -> Result<StoredOrder> {

@@ -20,10 +20,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 pub async fn show(at: &Deployment, id: &str) -> Outcome {
     let active = at.published().await?;
-    let digits = active.config.digits;
     let stored = find(at, &InternalId::new(id)).await?;
     let names = Names::read(at, std::slice::from_ref(&stored)).await?;
-    let (order, format) = (&stored.order, format_of(&stored, digits));
+    let (order, format) = (&stored.order, CurrencyFormat::of(&stored.order));
     let owner = order.owner.map_or_else(|| "a guest".to_owned(), |owner| names.user(owner));
     let mut lines = vec![
         format!("{} {}", paint(STRONG, order.internal_id.as_str()), order.status.as_str()),
@@ -51,7 +50,7 @@ pub async fn show(at: &Deployment, id: &str) -> Outcome {
     text.extend(delivery.as_ref().map(|progress| format!("delivery: {progress}")));
     text.extend(commands.iter().flat_map(CommandFacts::lines).map(|line| wrapped(&line)));
     text.extend(left_out(&unreadable));
-    let order = facts(&stored, digits, Some(&names));
+    let order = facts(&stored, Some(&names));
     Ok(Printed::new(text.join("\n"), &facts! { #[serde(flatten)] order, unreadable, commands, delivery }))
 }
 
@@ -192,7 +191,6 @@ const MEANING: &str = "`received` is when the game server confirmed that it had 
 
 pub async fn evidence(at: &Deployment, id: &str) -> Outcome {
     let active = at.published().await?;
-    let digits = active.config.digits;
     let stored = find(at, &InternalId::new(id)).await?;
     let settings: Option<Settings> = read_published(&at.db, &keys::settings(&active.version)).await?;
     let names = Names::read(at, std::slice::from_ref(&stored)).await?;
@@ -201,7 +199,7 @@ pub async fn evidence(at: &Deployment, id: &str) -> Outcome {
     let commands = CommandFacts::all(commands, &active, now);
     let mut lines = vec![format!("Evidence for order {id}, printed {}", Time(now))];
     lines.extend(settings.map(|settings| format!("Store: {}", settings.website_name)));
-    lines.extend(about_order(&stored, &names, digits));
+    lines.extend(about_order(&stored, &names));
     lines.push(String::new());
     lines.push("Delivery to game servers:".to_owned());
     if commands.is_empty() {
@@ -213,15 +211,15 @@ pub async fn evidence(at: &Deployment, id: &str) -> Outcome {
         lines.push(MEANING.to_owned());
     }
     let text = anstream::adapter::strip_str(&lines.join("\n")).to_string();
-    let mut order = value(&facts(&stored, digits, Some(&names)));
+    let mut order = value(&facts(&stored, Some(&names)));
     if let Some(part) = &stored.effects.gift_card {
         order["gift_card"]["code"] = part.code.masked().into();
     }
     Ok(Printed::new(text.as_str(), &facts! { #[serde(flatten)] order, commands, text: &text }))
 }
 
-fn about_order(stored: &StoredOrder, names: &Names, digits: u8) -> Vec<String> {
-    let (order, format) = (&stored.order, format_of(stored, digits));
+fn about_order(stored: &StoredOrder, names: &Names) -> Vec<String> {
+    let (order, format) = (&stored.order, CurrencyFormat::of(&stored.order));
     let owner = order.owner.map_or_else(|| "a guest".to_owned(), |owner| names.user(owner));
     let mut lines = vec![
         format!("Order: number {}, made {}, {}", order.id, Time(order.created_at), order.status.as_str()),
@@ -246,9 +244,9 @@ fn about_order(stored: &StoredOrder, names: &Names, digits: u8) -> Vec<String> {
     lines
 }
 
-/// An order, as it is printed. `digits` are those of an order that was recorded without any.
-pub fn facts<'a>(stored: &'a StoredOrder, digits: u8, names: Option<&'a Names>) -> impl Serialize + use<'a> {
-    let (order, effects, format) = (&stored.order, &stored.effects, format_of(stored, digits));
+/// An order, as it is printed.
+pub fn facts<'a>(stored: &'a StoredOrder, names: Option<&'a Names>) -> impl Serialize + use<'a> {
+    let (order, effects, format) = (&stored.order, &stored.effects, CurrencyFormat::of(&stored.order));
     let referral = effects.referral.as_ref().map(|referral| {
         facts! {
             code: &referral.code, owner: referral.owner,
@@ -328,11 +326,6 @@ fn line_facts<'a>(
 /// The refunded part of an order's price: `effects.refunded` counts only parts.
 pub fn refunded(stored: &StoredOrder) -> Money {
     if stored.order.status == OrderStatus::Refunded { stored.order.price } else { stored.effects.refunded }
-}
-
-/// The format of an order's amounts: in the digits with which it was recorded, or the store's.
-pub fn format_of(stored: &StoredOrder, digits: u8) -> CurrencyFormat {
-    CurrencyFormat::new(stored.order.digits.unwrap_or(digits))
 }
 
 /// The format of amounts in a currency in which the provider pays out.

@@ -2,7 +2,6 @@
 
 use super::no_keys;
 use crate::arguments::beginning;
-use crate::order::format_of;
 use crate::prelude::*;
 use serde::Serialize;
 use shared::model::{Money, OrderStatus};
@@ -142,7 +141,7 @@ fn line(difference: &Difference, digits: u8, since: &str) -> String {
     match difference {
         Difference::WithoutOrder { payment, order } => without_order(payment, order.is_some(), plain, since),
         Difference::Amount { payment, order: stored } => {
-            let (order, format) = (&stored.order, format_of(stored, digits));
+            let (order, format) = (&stored.order, CurrencyFormat::of(&stored.order));
             let refunded = stored.effects.refunded;
             let is_ended = order.status == OrderStatus::Refunded;
             let noted = if refunded == Money::ZERO || is_ended {
@@ -166,13 +165,13 @@ fn line(difference: &Difference, digits: u8, since: &str) -> String {
         Difference::NotPaid { payment, order: stored } => note!(
             "not settled: {} of {} is paid, its order {} is {} → `storectl order settle {}`",
             payment.session,
-            amount(payment, format_of(stored, digits)),
+            amount(payment, CurrencyFormat::of(&stored.order)),
             stored.order.internal_id,
             stored.order.status.as_str(),
             stored.order.internal_id
         ),
         Difference::WithoutPayment { order: stored, reason } => {
-            let (order, format) = (&stored.order, format_of(stored, digits));
+            let (order, format) = (&stored.order, CurrencyFormat::of(&stored.order));
             format!(
                 "{} paid order without payment: {} of {} {}: {reason} → look at it with `storectl order show {}`",
                 paint(BAD, "bad "),
@@ -192,7 +191,7 @@ fn facts(difference: &Difference, digits: u8) -> impl Serialize + use<'_> {
         Difference::NotPaid { payment, order } => ("not_settled", Some(payment), Some(&**order), None),
         Difference::WithoutPayment { order, reason } => ("without_payment", None, Some(&**order), Some(reason)),
     };
-    let format = stored.map_or_else(|| CurrencyFormat::new(digits), |stored| format_of(stored, digits));
+    let format = stored.map_or_else(|| CurrencyFormat::new(digits), |stored| CurrencyFormat::of(&stored.order));
     facts! {
         kind, reason: reason.map(ToString::to_string),
         payment: payment.map(|payment| facts! {

@@ -2,11 +2,11 @@
 
 use super::{Shown, found, renewing, show};
 use crate::delivery::decide::{begin, nameless, taken};
-use crate::order::{format_of, give_back, provider};
+use crate::order::{give_back, provider};
 use crate::payments::shown_account;
 use crate::prelude::*;
 use shared::model::{Cancellation, Extension, OwnerRun, ProviderAccount, RunName, Subscription, UserId};
-use shared::money::Decimal;
+use shared::money::{CurrencyFormat, Decimal};
 use shared::providers::Stripe;
 use shared::rules::payment::may_be_same;
 use shared::rules::subscription::{access_until, call_of, cancelled, extended, is_over_for};
@@ -118,13 +118,12 @@ fn question(found: &Shown, options: &CancelSubscription) -> String {
 
 /// Refunds the newest payment in full: the outcome in words, and the amount.
 async fn refunded(at: &Deployment, provider: &Stripe, subscription: &Subscription) -> Result<(String, Decimal)> {
-    let digits = at.digits().await?;
     let id = &subscription.newest;
     let stored = orders::get(&at.db, id).await?.ok_or_else(|| {
         Failure::refused(format!("Its newest order, {id}, is missing."), "Cancel it without --refund.")
     })?;
-    let (refunded, text) = give_back(at, provider, &stored, None, digits).await?;
-    Ok((text, format_of(&stored, digits).money(refunded.amount)))
+    let (refunded, text) = give_back(at, provider, &stored, None).await?;
+    Ok((text, CurrencyFormat::of(&stored.order).money(refunded.amount)))
 }
 
 fn not_cancelled(error: SettleError, is_refunded: bool) -> Failure {

@@ -68,7 +68,7 @@ impl Batch {
             starts_at: self.starts_at,
             ends_at: self.ends_at,
             balance: self.balance,
-            start_balance: Some(self.balance),
+            start_balance: self.balance,
             made_for: self.made_for.clone(),
             note: self.note.clone(),
         })

@@ -228,11 +228,11 @@ pub async fn credit(db: &Db, user: UserId, credit: &Addition) -> Result<Added, S
     give(db, keys::credit(user, &credit.key), balance, user.get(), credit).await
 }
 
-/// Adds to a gift card's balance, once per key, and to what was put on it in all, if that is known of the card. Without
-/// a response it is not known whether it was added: the same call adds it only once.
+/// Adds to a gift card's balance, and to what was put on it in all, once per key. Without a response it is not known
+/// whether it was added: the same call adds it only once.
 pub async fn top_up(db: &Db, card: &GiftCard, top_up: &Addition) -> Result<Added, StoreError> {
-    let start = if card.start_balance.is_some() { ", start_balance = start_balance + :amount" } else { "" };
-    let balance = Write::update(keys::code(&card.code), format!("SET balance = balance + :amount{start}"))
+    let sums = "SET balance = balance + :amount, start_balance = start_balance + :amount";
+    let balance = Write::update(keys::code(&card.code), sums.to_owned())
         .only_if("#id = :id AND balance <= :most")
         .name("#id", "id")
         .number(":id", card.id)

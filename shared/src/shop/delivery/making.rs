@@ -12,9 +12,6 @@ use crate::rules::delivery::frozen::{Expanded, fill, is_of_purchase};
 use crate::rules::delivery::may_have_run;
 use crate::shop::orders::StoredOrder;
 
-/// Digits of the amounts of orders that do not say it.
-const DIGITS: u8 = 2;
-
 /// The access that a subscription gives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Access {
@@ -247,7 +244,7 @@ pub(super) fn value_of_order(
         Placeholder::Item => chosen.map_or_else(|| entry.line.name.clone(), |chosen| chosen.name.clone()),
         Placeholder::Count => text(line.map(|line| line.count.to_string())),
         Placeholder::Price => {
-            let format = CurrencyFormat::new(order.digits.unwrap_or(DIGITS));
+            let format = CurrencyFormat::of(order);
             text(line.map(|line| format.money(line.total).to_string()))
         }
         Placeholder::Currency => order.currency.clone(),

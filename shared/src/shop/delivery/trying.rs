@@ -147,7 +147,7 @@ fn order_of(
         internal_id: InternalId::new(&format!("try-{item}")),
         price: Money::ZERO,
         currency: currency.to_owned(),
-        digits: Some(digits),
+        digits,
         status: OrderStatus::Paid,
         gateway: String::new(),
         created_at: now,

@@ -15,9 +15,6 @@ use crate::table::codec::Row;
 use crate::table::transaction::Write;
 use crate::table::{Db, StoreError, keys};
 
-/// Digits of the amounts of an order that was recorded before they were stored.
-const DIGITS: u8 = 2;
-
 /// The write of a notice, if somebody is told.
 type Told = Result<Option<Write>, StoreError>;
 
@@ -129,7 +126,7 @@ impl Telling {
             player: self.player.clone(),
             lines: order.lines.iter().map(line).collect(),
             currency: order.currency.clone(),
-            digits: order.digits.unwrap_or(DIGITS),
+            digits: order.digits,
             total: order.price + card,
             virtual_total: effects.virtual_currency,
             gift_card: card,

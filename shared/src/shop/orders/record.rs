@@ -213,7 +213,7 @@ fn draft(new: NewOrder, now: i64) -> Result<StoredOrder, RecordError> {
         internal_id,
         price: new.price,
         currency: new.currency,
-        digits: Some(new.digits),
+        digits: new.digits,
         status: new.status,
         gateway: new.gateway,
         created_at: new.created_at.unwrap_or(now),

@@ -230,7 +230,7 @@ impl<P: Provider> Desk<'_, &P> {
         let facts = OrderFacts {
             order,
             effects,
-            format: CurrencyFormat::new(order.digits.unwrap_or(active.config.digits)),
+            format: CurrencyFormat::of(order),
             store: settings.as_ref().map_or("", |settings| &settings.website_name),
             buyer: owner.as_ref().map(|owner| owner.username.as_str()),
             consented_at: self.consent(stored).await?,

@@ -75,7 +75,7 @@ pub(super) fn order(
         internal_id: new_internal_id().ok_or_else(StoreError::no_entropy)?,
         price: sale.price,
         currency: payments.currency.clone(),
-        digits: Some(config.digits),
+        digits: config.digits,
         status: OrderStatus::Pending,
         gateway: request.gateway.to_owned(),
         created_at: now,
@@ -151,7 +151,7 @@ pub(super) fn with_checkout(
         },
         asked_at: None,
         account: account.id,
-        live: Some(account.live),
+        live: account.live,
         // A subscription has invoices anyway.
         invoice: config.payments.invoices && order.effects.subscription.is_none(),
         address,

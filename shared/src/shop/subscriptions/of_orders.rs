@@ -2,8 +2,8 @@
 //! disputed ends it (rules.md, "Subscriptions"). It is written in the transaction of that change.
 
 use crate::model::{
-    Cancellation, CategoryId, InternalId, ItemId, LoginKind, OrderSubscription, ProviderAccount, ProviderCheckout,
-    ProviderCustomer, PublishedItem, Subscription, SubscriptionStatus, User, UserId, UserSubscription,
+    Cancellation, CategoryId, InternalId, ItemId, LoginKind, OrderSubscription, ProviderAccount, ProviderCustomer,
+    PublishedItem, Subscription, SubscriptionStatus, User, UserId, UserSubscription,
 };
 use crate::rules::payment::PaidPeriod;
 use crate::rules::subscription::{
@@ -162,7 +162,7 @@ fn account(stored: &StoredOrder) -> ProviderAccount {
     let provider = stored.effects.provider.as_ref();
     ProviderAccount {
         id: provider.and_then(|provider| provider.account.clone()),
-        live: provider.and_then(ProviderCheckout::is_live).unwrap_or_default(),
+        live: provider.is_some_and(|provider| provider.live),
     }
 }
 

@@ -199,7 +199,7 @@ impl TableSums {
     fn add_order(&mut self, stored: &StoredOrder) {
         let order = &stored.order;
         self.orders.insert(order.internal_id.clone());
-        self.digits.extend(order.digits);
+        self.digits.insert(order.digits);
         self.waiting.add_order(stored);
         let sums = |order: Order| derive(&[order], &BTreeMap::new(), &[], 0);
         // Statistics follow in a transaction of their own.
