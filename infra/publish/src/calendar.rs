@@ -40,6 +40,10 @@ pub fn time_zone(files: &StoreFiles) -> Result<TimeZone, CalendarError> {
 
 fn second_in(own: &TimeZone, text: &str) -> Result<i64, CalendarError> {
     let text = text.trim();
+    // A zone in brackets would be dropped.
+    if text.contains('[') {
+        return Err(CalendarError::NotATime);
+    }
     if let Ok(exact) = text.parse::<Timestamp>() {
         return Ok(exact.as_second());
     }
@@ -172,7 +176,8 @@ mod tests {
 
     #[test]
     fn what_is_not_one_second_is_refused_with_what_to_write() {
-        for text in ["", "soon", "18:00", "2027-02-30T10:00", "2027-05-01T25:00", "1777777777"] {
+        for text in ["", "soon", "18:00", "2027-02-30T10:00", "2027-05-01T25:00", "2027-05-01T18:00[America/New_York]"]
+        {
             assert_eq!(second_in(&berlin(), text), Err(CalendarError::NotATime), "{text}");
         }
         assert_eq!(second_in(&berlin(), "2027-05-01T18:00 Berlin"), Err(CalendarError::NoZone("Berlin".to_owned())));

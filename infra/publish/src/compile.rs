@@ -222,7 +222,9 @@ impl Compiled {
         let shelves =
             self.categories.iter_mut().flat_map(|top| iter::once(&mut top.shelf).chain(&mut top.subcategories));
         let listed = self.deals.0.iter_mut().chain(&mut self.promotions.0).chain(&mut self.items);
-        for item in shelves.flat_map(|shelf| &mut shelf.items).chain(listed.map(|entry| &mut entry.item)) {
+        let listed = listed
+            .flat_map(|entry| iter::once(&mut entry.item).chain(entry.parts.iter_mut().map(|part| &mut part.item)));
+        for item in shelves.flat_map(|shelf| &mut shelf.items).chain(listed) {
             item.lowest_prices = of(item);
         }
         self

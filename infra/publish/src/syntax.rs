@@ -82,22 +82,25 @@ fn in_quotes(line: &str) -> Option<String> {
     is_plain.then(|| format!("{field}: {}", quoted(value)))
 }
 
-/// Names of which YAML drops a part: the end, because it begins with ` #` (a comment has a space after the mark as well), or the
+/// The fields with a text of one line.
+const TEXTS: [&str; 5] = ["name", "title", "description", "message", "run"];
+
+/// Texts of which YAML drops a part: the end, because it begins with ` #` (a comment has a space after the mark as well), or the
 /// beginning, because it begins with `&`.
 pub(crate) fn dropped(text: &str) -> Vec<Problem> {
     let dropped = |(number, line): (u64, &str)| {
         let entry = line.trim_start().trim_start_matches("- ");
-        let (field, value) = entry.split_once(": ").filter(|(field, _)| matches!(*field, "name" | "title"))?;
+        let (field, value) = entry.split_once(": ").filter(|(field, _)| TEXTS.contains(field))?;
         let value = value.trim();
         if value.starts_with('&') && !value.starts_with("& ") {
             let anchor = value.split(' ').next().unwrap_or_default();
             let problem =
-                format!("YAML reads `{anchor}` as a mark and drops it; write the name in quotes: \"{value}\"");
+                format!("YAML reads `{anchor}` as a mark and drops it; write the text in quotes: {}", quoted(value));
             return Some((Some(number), field.to_owned(), problem));
         }
         let (kept, rest) = value.split_once(" #").filter(|_| !value.starts_with(['"', '\'', '|', '>']))?;
         let is_text = rest.starts_with(|first: char| first.is_alphanumeric()) && !kept.contains('#');
-        let problem = format!("YAML reads `#{rest}` as a comment; write the name in quotes: \"{value}\"");
+        let problem = format!("YAML reads `#{rest}` as a comment; write the text in quotes: {}", quoted(value));
         is_text.then(|| (Some(number), field.to_owned(), problem))
     };
     // Nothing is dropped of a text of several lines, which are indented more than its field.
@@ -215,8 +218,11 @@ mod tests {
     fn a_name_with_a_hash_needs_quotes() {
         let found =
             dropped("a:\n  - name: Vote Crate #1\n    name: \"Vote Crate #1\"\n    name: Squire   # required\n");
-        let problem = "YAML reads `#1` as a comment; write the name in quotes: \"Vote Crate #1\"";
+        let problem = "YAML reads `#1` as a comment; write the text in quotes: \"Vote Crate #1\"";
         assert_eq!(found, [(Some(2), "name".to_owned(), problem.to_owned())]);
+        let found = dropped("- run: nick {player} #ff8800\n- run: nick {player}   # red\n");
+        let problem = "YAML reads `#ff8800` as a comment; write the text in quotes: \"nick {player} #ff8800\"";
+        assert_eq!(found, [(Some(1), "run".to_owned(), problem.to_owned())]);
         let found = dropped("- content: |\n    title: Season #2\n\n    name: Crate #3\n  name: Crate #4\n");
         assert_eq!(found.into_iter().map(|(line, ..)| line).collect::<Vec<_>>(), [Some(5)]);
     }

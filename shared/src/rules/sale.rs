@@ -44,9 +44,9 @@ pub fn unit_price(
     UnitPrice { quote, sale: best.map(|sale| sale.id), with_codes }
 }
 
-/// The price of one unit in a sale for a buyer who gets it and owns nothing that is taken off, whenever it runs.
-pub fn price_in(sale: &Sale, item: &Item) -> Money {
-    less(item.price, sale.discount, false, Money::ZERO)
+/// What a regular price is in a sale for a buyer who gets it and owns nothing that is taken off, whenever it runs.
+pub fn price_in(sale: &Sale, price: Money) -> Money {
+    less(price, sale.discount, false, Money::ZERO)
 }
 
 /// Whether a buyer, who may be unknown, gets a sale.

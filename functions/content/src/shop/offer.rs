@@ -96,7 +96,7 @@ impl<'a> Offer<'a> {
         let sales = self.config.sales.iter().filter(is_told).map(|sale| OwnersPrice {
             sale,
             owners_of: names(sale).join(texts.of("sale.or")),
-            price: price_in(sale, self.item),
+            price: price_in(sale, self.item.price),
             off: self.is_step.then(|| self.off(sale)),
         });
         sales.filter(|price| price.price < self.price()).collect()

@@ -202,16 +202,23 @@ impl SaleReader<'_> {
             config.payments.least.max(Money::SMALLEST)
         };
         let items = Category::items_of(categories);
-        let is_low =
-            |item: &&&Item| item.sales.contains(&sale.id) && item.price >= least && price_in(sale, item) < least;
-        let low: Vec<&&Item> = items.values().filter(is_low).collect();
-        let Some(first) = low.first() else { return };
+        let low = |item: &&Item| {
+            let prices =
+                std::iter::once((1, item.price)).chain(item.price_from.iter().map(|step| (step.from, step.price)));
+            let totals = prices.map(|(units, price)| (units, price.times(units), price_in(sale, price).times(units)));
+            let (units, _, total) =
+                totals.into_iter().find(|(_, regular, total)| *regular >= least && *total < least)?;
+            Some((item.id, units, total))
+        };
+        let covered = items.values().copied().filter(|item| item.sales.contains(&sale.id));
+        let low: Vec<(ItemId, u32, Money)> = covered.filter_map(|item| low(&item)).collect();
+        let Some((first, units, total)) = low.first() else { return };
         let format = CurrencyFormat::new(config.digits);
-        let ids: Vec<String> = low.iter().map(|item| item.id.to_string()).collect();
+        let ids: Vec<String> = low.iter().map(|(id, ..)| id.to_string()).collect();
         let problem = format!(
-            "item {} would cost {}: the least that can be paid is {}; leave it out with except: {{items: [{}]}}",
-            first.id,
-            format.money(price_in(sale, first)),
+            "{}item {first} would cost {}: the least that can be paid is {}; leave it out with except: {{items: [{}]}}",
+            if *units > 1 { format!("{units} of ") } else { String::new() },
+            format.money(*total),
             format.money(least),
             ids.join(", ")
         );

@@ -157,7 +157,8 @@ fn languages(file: &StoreFile, report: &mut Report) -> (Vec<Language>, Language)
     };
     let found = languages.iter().find(|language| language.code == wanted.value).cloned();
     if found.is_none() {
-        report.fault(wanted.line, "language", format!("{} is not among the languages", wanted.value));
+        let problem = format!("is not among `languages`: add {{code: {}, name: …}} to them", wanted.value);
+        report.fault(wanted.line, "language", problem);
     }
     (languages, found.unwrap_or_default())
 }

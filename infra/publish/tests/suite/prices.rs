@@ -1,7 +1,7 @@
 //! The prices that were asked, over publishes, sales and rollbacks, on a real engine.
 
 use crate::support::{STORE, store};
-use publish::{Compiled, Published, compile, planned_reductions, price_edges, publish, read, return_to};
+use publish::{Compiled, Published, compile, load_version, planned_reductions, price_edges, publish, read, return_to};
 use shared::model::{ItemId, Money};
 use shared::shop::asked_prices::{self, StoredPrices};
 use shared::shop::publishing::{Step, read_version};
@@ -73,6 +73,21 @@ async fn a_reduction_is_compared_with_what_was_asked_and_an_unchanged_store_stay
     assert_eq!(lowest(&table.db).await, []);
     publish(&table.db, &plain, NOW + 601 * DAY).await.unwrap();
     assert_eq!(rows(&table.db).await[&ItemId::new(1)].history.prices.last().unwrap().price.unwrap().minor(), 700);
+}
+
+#[tokio::test]
+async fn a_bundle_whose_part_is_reduced_is_read_as_it_was_published() {
+    let table = TestTable::empty().await;
+    for (day, price) in [(0, "price: 10"), (20, "price: 10, discount: 2")] {
+        let items = format!("[{{id: 1, name: Knight, {price}}}, {{id: 2, name: Set, price: 9, bundle: [1]}}]");
+        let category = format!("id: 1\nslug: a\nname: A\nitems: {items}\n");
+        let dir = store(&[("store.yaml", STORE), ("categories/a.yaml", &category)]);
+        let name = version(&table.db, &compile(&read(dir.path()).unwrap()).unwrap(), day).await;
+        let read = load_version(&table.db, &name).await.unwrap();
+        assert_eq!(read.version, name);
+        assert_eq!(read.items[1].parts[0].item, read.items[0].item);
+    }
+    assert_eq!(lowest(&table.db).await, [(None, Some(1000), Some(0))]);
 }
 
 #[tokio::test]
