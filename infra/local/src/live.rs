@@ -7,8 +7,8 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use jiff::Timestamp;
 use publish::LIVE;
 use shared::model::{
-    Cart, Code, Donations, Goal, Money, MonthSum, Order, OrderStatus, PaidOrder, Patron, Referral, User, UserId,
-    UserName,
+    Cart, Code, Donations, Goal, Money, MonthSum, Order, OrderEffects, OrderStatus, PaidOrder, Patron, Referral, User,
+    UserId, UserName,
 };
 use shared::rules::order::without_refunded;
 use shared::rules::patrons;
@@ -155,7 +155,12 @@ fn items(live: &Live) -> Vec<Result<Item, StoreError>> {
     items.extend(live.referrals.iter().map(|found| codec::encode_live(&keys::referral(&found.code), found)));
     items.extend(live.orders.iter().map(|order| codec::encode_live(&keys::order(&order.internal_id), order)));
     items.extend(live.orders.iter().filter_map(OwnedOrder::item).map(|found| found.map(|(_, item)| item)));
-    items.extend(live.orders.iter().map(|order| by_month::item(order).map(|(_, item)| item)));
+    for order in &live.orders {
+        match by_month::items(&StoredOrder { order: order.clone(), effects: OrderEffects::default() }) {
+            Ok(rows) => items.extend(rows.into_iter().map(|(_, item)| Ok(item))),
+            Err(error) => items.push(Err(error)),
+        }
+    }
     let derived = &live.derived;
     items.extend(derived.ledgers.iter().map(|(user, ledger)| Ok(ledgers::row(*user, ledger))));
     items.extend(derived.sold.iter().map(|(item, sold)| Ok(codec::numbered(&keys::count(*item), SOLD, *sold))));

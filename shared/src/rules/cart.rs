@@ -62,11 +62,14 @@ impl<'a> PricedLine<'a> {
         self.unit_price.times(self.count)
     }
 
-    /// What the line costs without sale, code and upgrade.
+    /// What the line costs without sale, code and upgrade: of a price that the buyer named, that.
     #[must_use]
     pub fn regular_total(&self) -> Money {
         let item = &self.published.item;
-        (item.regular_price(self.count) + surcharge(self.line, item)).times(self.count)
+        let is_named = item.any_price && self.line.price.is_some();
+        let regular = || item.regular_price(self.count) + surcharge(self.line, item);
+        let unit = if is_named { self.unit_price } else { regular() };
+        unit.times(self.count)
     }
 
     /// What a sale takes off the line that does not go with codes.

@@ -195,7 +195,9 @@ fn paid(order: &Order, effects: &OrderEffects, state: &PaymentState) -> Decision
         }
         (OrderStatus::Refunded, None) => Decision::Nothing,
         // What was refunded once is not paid by itself, because the refund failed or this read is older.
-        (OrderStatus::Failed | OrderStatus::Cancelled, None) if was_refunded(effects, state) => Decision::Nothing,
+        (OrderStatus::Failed | OrderStatus::Cancelled, None) if was_refunded(effects, state.intent.as_ref()) => {
+            Decision::Nothing
+        }
         (status, news) => match disagreement {
             Some(reason) => review(order, effects, reason),
             None if status == OrderStatus::Paid => news.map_or(Decision::Nothing, Decision::RefundInPart),
@@ -204,9 +206,16 @@ fn paid(order: &Order, effects: &OrderEffects, state: &PaymentState) -> Decision
     }
 }
 
+/// Whether a payment of an order that ended without it was refunded, and no part of it failed to go back.
+pub fn was_returned(effects: &OrderEffects, intent: Option<&String>) -> bool {
+    let outcome = effects.refund.as_ref().and_then(|attempt| attempt.outcome);
+    let is_done = matches!(outcome, Some(RefundOutcome::Refunded | RefundOutcome::Failed));
+    effects.unreturned == Money::ZERO && (is_done || was_refunded(effects, intent))
+}
+
 /// Whether the payment of an order that ended without it was refunded before. Then the order has the payment's id, as has one
 /// that an operator or an attempt of ours decides about.
-fn was_refunded(effects: &OrderEffects, state: &PaymentState) -> bool {
+fn was_refunded(effects: &OrderEffects, intent: Option<&String>) -> bool {
     if effects.failed_refunds > Money::ZERO {
         return true;
     }
@@ -214,7 +223,7 @@ fn was_refunded(effects: &OrderEffects, state: &PaymentState) -> bool {
         return reviewed.outcome == ReviewOutcome::Refunded;
     }
     let known = effects.provider.as_ref().and_then(|provider| provider.intent.as_ref());
-    effects.refund.is_none() && effects.review.is_none() && known.is_some() && known == state.intent.as_ref()
+    effects.refund.is_none() && effects.review.is_none() && known.is_some() && known == intent
 }
 
 /// The decision about an order that is not paid, and whose payment agrees with it.

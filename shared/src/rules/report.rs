@@ -6,6 +6,7 @@ use crate::model::{
     UserId, Window,
 };
 use crate::rules::order::spread;
+use crate::rules::payment::was_returned;
 use std::collections::{BTreeMap, HashMap};
 use std::ops::{AddAssign, Range};
 
@@ -58,7 +59,7 @@ pub struct Sums {
     pub discounts: Money,
     /// The part that gift cards paid, less what went back to them.
     pub gift_cards: Money,
-    /// The tax in what was received.
+    /// The tax in what was received, less that of what went back.
     pub tax: Money,
     /// The money that was received, tax included.
     pub received: Money,
@@ -199,6 +200,15 @@ impl Report {
         let card = effects.card();
         let discount: Money = order.lines.iter().map(|line| line.discount).sum();
         let own = charge.filter(|charge| charge.currency == self.currency);
+        if let Some(charge) = charge.filter(|_| !is_sold(order)) {
+            // Money of an order that is not paid: nothing was sold for it.
+            if !was_returned(effects, charge.intent.as_ref()) {
+                self.differ(order, DifferenceKind::NotPaid, Money::ZERO, charge.of);
+            }
+            let received = own.map_or(charge.of, |charge| charge.amount);
+            let fees = own.map_or(Money::ZERO, |charge| charge.fee);
+            return self.add(order, effects, at, Sums { received, fees, ..Sums::default() });
+        }
         let sums = Sums {
             orders: 1,
             gross: order.total() + discount,
@@ -214,11 +224,7 @@ impl Report {
             *self.buyers.entry(owner).or_default() |= effects.first_purchase;
         }
         if let Some(charge) = charge {
-            let (kind, here) = match order.status {
-                OrderStatus::Paid | OrderStatus::Refunded => (DifferenceKind::Amount, order.price),
-                _ => (DifferenceKind::NotPaid, Money::ZERO),
-            };
-            self.differ(order, kind, here, charge.of);
+            self.differ(order, DifferenceKind::Amount, order.price, charge.of);
         }
         self.add(order, effects, at, sums);
     }
@@ -250,6 +256,7 @@ impl Report {
         };
         let sums = Sums {
             gift_cards: Money::ZERO - back.gift_card,
+            tax: if has_money { Money::ZERO - order.tax_of(back.money) } else { Money::ZERO },
             refunds: if has_money { money } else { Money::ZERO },
             virtual_currency: Money::ZERO - back.virtual_currency,
             ..Sums::default()
@@ -263,7 +270,9 @@ impl Report {
         let of = if is_taken { change.of } else { Money::ZERO - change.of };
         let taken = if change.currency == self.currency { Money::ZERO - change.amount } else { of };
         let is_dispute = change.kind() == BalanceKind::Dispute;
+        let tax = order.tax_of(change.of);
         let sums = Sums {
+            tax: if is_taken { Money::ZERO - tax } else { tax },
             refunds: if is_dispute { Money::ZERO } else { taken },
             disputes: if is_dispute { taken } else { Money::ZERO },
             fees: if change.currency == self.currency { change.fee } else { Money::ZERO },
@@ -358,6 +367,11 @@ impl Report {
         };
         found.filter(|text| !text.is_empty()).unwrap_or_else(|| NONE.to_owned())
     }
+}
+
+/// Whether an order was sold, whatever became of it.
+const fn is_sold(order: &Order) -> bool {
+    matches!(order.status, OrderStatus::Paid | OrderStatus::Refunded)
 }
 
 /// What of an order's money came back to the buyer, as the order says.

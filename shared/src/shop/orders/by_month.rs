@@ -2,40 +2,50 @@
 //! went back by the store's own hand. A report reads only the months that it is about.
 
 use super::StoredOrder;
-use crate::model::{Back, Order, OrderOfMonth};
+use crate::model::{Back, Money, Order, OrderOfMonth, OrderStatus};
+use crate::rules::dispute::is_taken_back;
 use crate::table::StoreError;
 use crate::table::codec::{Item, encode_live};
 use crate::table::keys::{self, Key};
 use crate::table::transaction::Write;
 
-/// The row of an order in its month. It never changes.
-pub fn item(order: &Order) -> Result<(Key, Item), StoreError> {
+/// The rows of an order as it was recorded: that of its month, which never changes, and that of what had gone back then.
+pub fn items(stored: &StoredOrder) -> Result<Vec<(Key, Item)>, StoreError> {
+    let order = &stored.order;
     let key = keys::sale(order.created_at, order.id);
     let row = encode_live(&key, &OrderOfMonth { order: order.internal_id.clone(), back: None })?;
-    Ok((key, row))
+    let refunded = (order.status == OrderStatus::Refunded)
+        .then(|| refunded(stored, stored.effects.refunded_at.unwrap_or(order.created_at)));
+    Ok(std::iter::once((key, row)).chain(refunded.transpose()?).collect())
 }
 
 /// The write of an order's row, for the transaction that writes the order.
-pub fn put(order: &Order) -> Result<Write, StoreError> {
-    item(order).map(|(key, row)| Write::put(key, row))
+pub fn put(stored: &StoredOrder) -> Result<Vec<Write>, StoreError> {
+    Ok(items(stored)?.into_iter().map(|(key, row)| Write::put(key, row)).collect())
 }
 
-/// The write of what went back of an order at a second (since 1970 UTC), for the transaction in which it does.
-fn put_back(order: &Order, at: i64, nth: u32, back: Back) -> Result<Write, StoreError> {
+/// The row of what went back of an order at a second (since 1970 UTC).
+fn back_item(order: &Order, at: i64, nth: u32, back: Back) -> Result<(Key, Item), StoreError> {
     let key = keys::sale_back(at, order.id, nth);
-    let row = OrderOfMonth { order: order.internal_id.clone(), back: Some(back) };
-    Ok(Write::put(key.clone(), encode_live(&key, &row)?))
+    let row = encode_live(&key, &OrderOfMonth { order: order.internal_id.clone(), back: Some(back) })?;
+    Ok((key, row))
 }
 
-/// The write of all that is left of an order that becomes REFUNDED.
-pub fn put_refunded(stored: &StoredOrder, now: i64) -> Result<Write, StoreError> {
-    let (order, card) = (&stored.order, stored.effects.card());
+/// The row of all that is left of an order that becomes REFUNDED. Of what the bank took back, only money went back.
+fn refunded(stored: &StoredOrder, at: i64) -> Result<(Key, Item), StoreError> {
+    let (order, card, spent) = (&stored.order, stored.effects.card(), stored.effects.virtual_currency);
+    let is_taken = is_taken_back(&stored.effects);
     let back = Back {
         money: order.price.less(order.charged_for_returned()),
-        gift_card: card.less(order.card_for_returned(card)),
-        virtual_currency: stored.effects.virtual_currency.less(order.returned_virtual()),
+        gift_card: if is_taken { Money::ZERO } else { card.less(order.card_for_returned(card)) },
+        virtual_currency: if is_taken { Money::ZERO } else { spent.less(order.returned_virtual()) },
     };
-    put_back(order, now, 0, back)
+    back_item(order, at, 0, back)
+}
+
+/// The write of that row, for the transaction in which the order becomes REFUNDED.
+pub fn put_refunded(stored: &StoredOrder, now: i64) -> Result<Write, StoreError> {
+    refunded(stored, now).map(|(key, row)| Write::put(key, row))
 }
 
 /// The write of what goes back with the units of lines that are returned in `after`.
@@ -46,5 +56,6 @@ pub fn put_returned(stored: &StoredOrder, after: &Order, now: i64) -> Result<Wri
         gift_card: after.card_for_returned(card).less(before.card_for_returned(card)),
         virtual_currency: after.returned_virtual().less(before.returned_virtual()),
     };
-    put_back(before, now, stored.effects.line_refunds.saturating_add(1), back)
+    let item = back_item(before, now, stored.effects.line_refunds.saturating_add(1), back);
+    item.map(|(key, row)| Write::put(key, row))
 }

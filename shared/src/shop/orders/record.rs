@@ -148,7 +148,7 @@ pub async fn record(db: &Db, clock: &dyn Clock, new: NewOrder) -> Result<Recorde
         writes.extend(draft.due_rows(draft.effects.due)?.into_iter().map(Guarded::from));
         writes.insert(0, draft.put_new()?.into());
         writes.extend(OwnedOrder::put(&draft.order)?.map(Guarded::from));
-        writes.push(by_month::put(&draft.order)?.into());
+        writes.extend(by_month::put(&draft)?.into_iter().map(Guarded::from));
         writes.extend(draft.intent().map(|intent| Payment::put(&draft.order, intent)).transpose()?.map(Guarded::from));
         if draft.order.status == OrderStatus::Paid && draft.order.created_at > clock.seconds() - TOLD_OF {
             writes.extend(inputs.telling.paid(&draft, clock.seconds())?.map(Guarded::from));
@@ -235,6 +235,7 @@ fn draft(new: NewOrder, now: i64) -> Result<StoredOrder, RecordError> {
         gift_card: new.gift_card,
         counted: Some(false),
         paid_at: (order.status == OrderStatus::Paid).then_some(now),
+        refunded_at: (order.status == OrderStatus::Refunded).then_some(at),
         ..OrderEffects::default()
     };
     Ok(StoredOrder { order, effects })

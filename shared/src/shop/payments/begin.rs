@@ -251,7 +251,7 @@ pub(super) fn writes(
 ) -> Result<Vec<Guarded>, HoldError> {
     let mut writes = vec![order.put_new()?.into()];
     writes.extend(OwnedOrder::put(&order.order)?.map(Guarded::from));
-    writes.push(by_month::put(&order.order)?.into());
+    writes.extend(by_month::put(order)?.into_iter().map(Guarded::from));
     writes.extend(order.due_rows(order.effects.due)?.into_iter().map(Guarded::from));
     writes.push(carts::write(&remembering(&context.cart, order))?.into());
     // A subscription is checked against the others that were read.

@@ -99,8 +99,8 @@ impl<P: Provider> Desk<'_, &P> {
         order.order.id = next_number(self.db).await?;
         let commands = commands(self.db, &mut order, &before).await?;
         let (due, owned) = (order.due_rows(order.effects.due)?, OwnedOrder::put(&order.order)?);
-        let writes: Vec<Write> = [order.put_new()?, by_month::put(&order.order)?]
-            .into_iter()
+        let writes: Vec<Write> = std::iter::once(order.put_new()?)
+            .chain(by_month::put(&order)?)
             .chain(due)
             .chain(owned)
             .chain(commands)

@@ -1,6 +1,5 @@
 //! Whether every order is in its month, where reports find it.
 
-use crate::model::OrderStatus;
 use crate::shop::orders::{StoredOrder, by_month};
 use crate::table::bulk::each;
 use crate::table::codec::{Row, key_of};
@@ -21,12 +20,8 @@ pub async fn missing_in_months(db: &Db) -> Result<Vec<Write>, StoreError> {
             lacking.insert(key, None);
         } else if keys::is_order(&key) {
             let stored = StoredOrder::decode(&key, Row::from(item))?;
-            let (key, _) = by_month::item(&stored.order)?;
-            lacking.entry(key).or_insert(Some(by_month::put(&stored.order)?));
-            let refunded_at = stored.effects.refunded_at.filter(|_| stored.order.status == OrderStatus::Refunded);
-            if let Some(at) = refunded_at {
-                let key = keys::sale_back(at, stored.order.id, 0);
-                lacking.entry(key).or_insert(Some(by_month::put_refunded(&stored, at)?));
+            for (key, row) in by_month::items(&stored)? {
+                lacking.entry(key.clone()).or_insert(Some(Write::put(key, row)));
             }
         }
         Ok::<(), StoreError>(())

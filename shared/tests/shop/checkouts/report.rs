@@ -2,13 +2,14 @@
 //! they are split; and what the provider has and the store has not is told apart.
 
 use crate::notices::{tell_of, told};
-use crate::shop::{BALANCE, PLAIN, Shop, VIRTUAL, money, paid};
+use crate::shop::{BALANCE, FIVE, PLAIN, Shop, VIRTUAL, money, paid};
 use proptest::prelude::*;
 use serde_json::Value;
 use shared::model::{
     About, CommandTemplate, InternalId, ItemId, LineId, Money, Notice, NoticeEvent, OrderStatus, Server, ServerId,
     StoreZone, TaxMode,
 };
+use shared::rules::dispute::is_taken_back;
 use shared::rules::report::{By, DifferenceKind, Names, Report, Sums, seconds_of_day};
 use shared::shop::delivery::add_key;
 use shared::shop::orders::NewOrder;
@@ -176,7 +177,7 @@ async fn any_history(steps: Vec<u8>) {
             begun[2] += u64::from(matches!(order.status, OrderStatus::Cancelled | OrderStatus::Failed));
         }
         paid += u64::from(is_paid(order.status));
-        if order.status == OrderStatus::Paid {
+        if order.status == OrderStatus::Paid || is_taken_back(effects) {
             cards = cards + effects.card();
             spent = spent + effects.virtual_currency;
         }
@@ -223,9 +224,55 @@ async fn what_was_sold_taken_off_and_taxed_is_said_and_refunds_count_on_their_ow
     };
     assert_eq!((then, then.tax), (sums, money(144)));
     let report = shop.report(By::Country, NOW + 86_400..shop.now() + 1).await;
-    assert_eq!(report.total, Sums { refunds: money(100), ..Sums::default() });
+    assert_eq!(report.total, Sums { refunds: money(100), tax: Money::ZERO - money(16), ..Sums::default() });
     assert_eq!(report.groups.keys().collect::<Vec<_>>(), ["US"]);
     assert_eq!(shop.report(By::Day, NOW..shop.now()).await.buyers(), (1, 0), "the second purchase is the same buyer's");
+}
+
+#[tokio::test]
+async fn what_the_bank_took_back_is_not_given_back_to_the_card() {
+    any_history(vec![14, 2, 2, 2, 2, 2, 2, 10, 10, 11, 11, 11, 11]).await;
+    let shop = open().await;
+    let order = shop.buy(1, &[(PLAIN, 15)], Some("card")).await;
+    shop.act(&order, Action::Dispute(None));
+    shop.settle(&order).await;
+    shop.act(&order, Action::CloseDispute { won: false });
+    shop.settle(&order).await;
+    shop.list().await;
+    let total = shop.report(By::Day, NOW..shop.now()).await.total;
+    let sums = (total.gross, total.gift_cards, total.received, total.disputes);
+    assert_eq!(sums, (money(1_500), money(BALANCE), money(500), money(500)));
+    assert_eq!((shop.status(&order).await, shop.balance().await), (OrderStatus::Refunded, 0));
+}
+
+#[tokio::test]
+async fn an_order_that_is_recorded_as_refunded_leaves_nothing() {
+    let shop = open().await;
+    let order = paid("past", Some(3), &[(5, 4, 1_000)]);
+    let order = NewOrder { currency: "USD".to_owned(), status: OrderStatus::Refunded, ..order };
+    let at = shop.record(order).await.unwrap().stored.order.created_at;
+    let total = shop.report(By::Day, at..at + 1).await.total;
+    assert_eq!((total.received, total.refunds, total.net()), (money(1_000), money(1_000), Money::ZERO));
+}
+
+#[tokio::test]
+async fn a_payment_that_was_returned_is_no_sale_and_no_difference() {
+    let shop = open().await;
+    let order = shop.checkout(1, &[(FIVE, 2)], None).await;
+    shop.pay_late(&order).await;
+    let other = paid("other", Some(3), &[(FIVE, 4, 1_000)]);
+    shop.record(NewOrder { currency: "USD".to_owned(), created_at: None, ..other }).await.unwrap();
+    shop.settle(&order).await;
+    shop.list().await;
+    let report = shop.report(By::Day, NOW..shop.now()).await;
+    assert_eq!((report.total.orders, report.total.gross, report.buyers()), (1, money(1_000), (1, 0)));
+    assert_eq!((shop.status(&order).await, report.differences), (OrderStatus::Cancelled, vec![]));
+    // The refund fails: the store has money for which it gave nothing.
+    shop.act(&order, Action::FailRefund);
+    shop.settle(&order).await;
+    shop.list().await;
+    let report = shop.report(By::Day, NOW..shop.now()).await;
+    assert_eq!(report.differences.iter().map(|one| one.kind).collect::<Vec<_>>(), [DifferenceKind::NotPaid]);
 }
 
 #[tokio::test]
