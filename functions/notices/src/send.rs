@@ -3,6 +3,7 @@
 use crate::State;
 use shared::endpoint::{Endpoint, Error, Json, RoundTrips};
 use shared::shop::notices::{self, Sent};
+use shared::table::published::{must_be_current, read_active_version};
 use shared::telemetry;
 use std::convert::Infallible;
 use std::time::Duration;
@@ -29,8 +30,10 @@ impl Endpoint for SendNotices {
 
     async fn handle(state: &State, (): (), (): ()) -> Result<Self::Reply, Error> {
         let base = &state.base;
-        // Read again: a process that only sends would not notice that a restore has begun.
-        let active = base.published.active_version().await?;
+        // Read by itself: a process that only sends would not notice that a restore has begun, and one that does not know a target that
+        // was just published would settle what that target wants.
+        let active = read_active_version(&base.db).await?.unwrap_or_default();
+        must_be_current(&active)?;
         let targets = &active.config.notify;
         let sent = notices::run(&base.db, base.clock.as_ref(), &state.targets(), targets, BEGINS).await?;
         if sent.due == 0 {

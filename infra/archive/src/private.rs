@@ -16,7 +16,9 @@ pub fn options() -> OpenOptions {
 /// Writes a file. If the process is killed, the file is as before or as wanted.
 pub fn write_whole(path: &Path, content: &[u8]) -> io::Result<()> {
     let unfinished = unfinished(path);
-    options().create(true).truncate(true).open(&unfinished)?.write_all(content)?;
+    let mut file = options().create(true).truncate(true).open(&unfinished)?;
+    file.write_all(content)?;
+    file.sync_all()?;
     fs::rename(&unfinished, path)
 }
 

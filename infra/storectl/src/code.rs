@@ -5,7 +5,7 @@ use crate::arguments::{self, beginning, end};
 use crate::prelude::*;
 use crate::user;
 use serde_json::Value;
-use shared::model::{Code, CodeKind, CodeText, Coupon, Discount, GiftCard, Referral};
+use shared::model::{Code, CodeKind, CodeText, Coupon, Discount, GiftCard, Money, Referral};
 use shared::money::{self, CurrencyFormat};
 use shared::rules::referral::Credit;
 use shared::shop::codes::{self, switch_referral, tag};
@@ -99,17 +99,29 @@ pub async fn list(at: &Deployment, kind: CodeKind) -> Outcome {
     codes.sort_by_key(Code::id);
     let digits = at.digits().await?;
     let format = CurrencyFormat::new(digits);
-    let state = |active: bool| if active { "active" } else { "off" }.to_owned();
+    let now = at.clock.seconds();
+    let state = |active: bool, (starts, ends): (Option<i64>, Option<i64>), is_left: bool| match () {
+        () if !active => "off".to_owned(),
+        () if ends.is_some_and(|end| end <= now) => "ended".to_owned(),
+        () if !is_left => "used up".to_owned(),
+        () => match starts.filter(|start| *start > now) {
+            Some(start) => format!("from {}", Time(start)),
+            None => "active".to_owned(),
+        },
+    };
     let coupon = |code: &Code| {
         let Code::Coupon(coupon) = code else { return None };
-        let Coupon { id, code, active, uses, max_uses, .. } = coupon;
+        let Coupon { id, code, active, uses, max_uses, starts_at, ends_at, .. } = coupon;
+        let state = state(*active, (*starts_at, *ends_at), max_uses.is_none_or(|most| *uses < most));
         let uses = max_uses.map_or(uses.to_string(), |most| format!("{uses} of {most}"));
-        Some([id.to_string(), code.to_string(), off(coupon, format), state(*active), uses])
+        Some([id.to_string(), code.to_string(), off(coupon, format), state, uses])
     };
     let gift = |code: &Code| {
-        let Code::Gift(GiftCard { id, code, balance, active, made_for, note, .. }) = code else { return None };
+        let Code::Gift(card) = code else { return None };
+        let GiftCard { id, code, balance, active, made_for, note, starts_at, ends_at, .. } = card;
+        let state = state(*active, (*starts_at, *ends_at), *balance > Money::ZERO);
         let [made_for, note] = [made_for, note].map(|text| text.clone().unwrap_or_default());
-        Some([id.to_string(), code.to_string(), format.money(*balance).to_string(), state(*active), made_for, note])
+        Some([id.to_string(), code.to_string(), format.money(*balance).to_string(), state, made_for, note])
     };
     let text = match kind {
         CodeKind::Coupon => columns(["ID", "CODE", "OFF", "STATE", "USES"], codes.iter().filter_map(coupon)),
@@ -254,7 +266,10 @@ async fn add(at: &Deployment, options: &AddReferral) -> Outcome {
     let referral = Referral { code: code.clone(), owner: owner.id, owner_name: owner.username.clone(), active: true };
     let written = create(&at.db, &keys::referral(&code), &referral).await;
     if !written.after("It is not known whether the code was made; check with `storectl referral list`.")? {
-        return Err(Failure::refused(format!("The referral code {code} is taken."), "Choose another."));
+        let known: Option<Referral> = read_live(&at.db, &keys::referral(&code)).await?;
+        if known.is_none_or(|known| known.owner != owner.id) {
+            return Err(Failure::refused(format!("The referral code {code} is taken."), "Choose another."));
+        }
     }
     let switched_on = read_active_version(&at.db).await?.is_some_and(|active| active.config.is_ref);
     let mut text = ok!("Referral code {code} belongs to {}.", owner.username);

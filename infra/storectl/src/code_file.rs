@@ -7,7 +7,6 @@ use shared::model::{Code, CodeText};
 use shared::shop::codes::{Card, missing_codes, new_codes, write_codes};
 use shared::table::StoreError;
 use std::fmt::Write as _;
-use std::io::Write as _;
 use std::path::Path;
 
 /// Codes that are looked for at once when a file is resumed.
@@ -74,11 +73,7 @@ impl CodeFile<'_> {
         }
         text.push_str("# end\n");
         // Who reads the file can use the codes.
-        let written = private::options().create_new(true).open(self.path).and_then(|mut file| {
-            file.write_all(text.as_bytes())?;
-            file.sync_all()
-        });
-        written.map_err(|error| {
+        private::write_whole(self.path, text.as_bytes()).map_err(|error| {
             let none = format!("No {} was made.", self.noun.trim_end_matches('s'));
             Failure::file(self.path, &error).done(none)
         })

@@ -7,14 +7,15 @@ use serde::Serialize;
 use shared::model::{InternalId, Money, OrderStatus, Server, ServerId, Settings};
 use shared::money::{CurrencyFormat, Decimal};
 use shared::rules::delivery::waits_long;
+use shared::rules::report::seconds_of_day;
 use shared::shop::delivery::measure;
 use shared::shop::orders::StoredOrder;
 use shared::shop::payments::open_orders;
 use shared::shop::statistics::paid_since;
 use shared::table::{StoreError, keys, read_published};
 
+/// A day in seconds.
 const DAY: i64 = 86_400;
-
 /// The most characters of a name, so that a line fits 80 columns.
 const NAME: usize = 24;
 
@@ -34,7 +35,7 @@ struct Status {
     servers: Vec<ServerStatus>,
 }
 
-/// The paid orders of today, in the store's currency, less refunds.
+/// The paid orders of today in the store's time zone, in the store's currency, less refunds.
 #[derive(Serialize)]
 struct Sold {
     since: Time,
@@ -80,7 +81,8 @@ pub async fn run(at: &Deployment) -> Outcome {
     }
     let settings: Option<Settings> = read_published(&at.db, &keys::settings(&active.version)).await?;
     let settings = settings.unwrap_or_default();
-    let since = now - now.rem_euclid(DAY);
+    let days = active.config.zone.days();
+    let since = seconds_of_day(&days, days.number(now)).start;
     let (orders, total) = sold(at, since).await?;
     let amount = CurrencyFormat::new(active.config.digits).money(total);
     let sold = Sold { since: Time(since), orders, amount, currency: settings.system_currency.name };

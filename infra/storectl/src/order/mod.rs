@@ -25,18 +25,17 @@ use std::fmt::Write as _;
 pub enum OrderCommand {
     /// Record an order that was made or paid elsewhere; the same internal id has no second effect.
     #[command(
-        after_help = "Examples:\n  storectl order record --owner 1 --gateway cardhouse --line 101 --local ./data\n  \
+        after_help = "Examples:\n  storectl order record --owner 1 --gateway cardhouse --line 101:1:4.99 --local ./data\n  \
                             storectl order record --id xihrrpwsa7d4vdj2 --status PAID --price 18.48 --currency EUR \\\n    \
                             --gateway cardhouse --owner 7 --line 101:1:4.99 --line 111:2:13.49 --coupon SPRING --stack storefront\n  \
-                            storectl order record --gateway cardhouse --owner 7 --line 201 --line 303@Thornwick --local ./data\n  \
-                            storectl order record --gateway cardhouse --owner 7 --line 402 --line 921 \\\n    \
+                            storectl order record --gateway cardhouse --owner 7 --line 201:1:1.99 --line 303:1:9.99@Thornwick --local ./data\n  \
+                            storectl order record --gateway cardhouse --owner 7 --line 402:1:3.00 --line 921:1:2.00 \\\n    \
                             --server 1:1 --var 2:1=Newt --local ./data\n  \
-                            storectl order record --session cs_live_a1B2c3 --owner 7 --line 201:2 --stack storefront\n\n\
-                            A line without a TOTAL costs what the owner's cart would charge for it now, coupon included; \
-                            if that is not known, the TOTAL must be given. Recorded again under the same --id, what is \
-                            left out is what was recorded. What a checkout would refuse is refused: an item that is not \
-                            on sale or sold out, a variable or server that is missing, a gift that its recipient owns. \
-                            --past records it all the same; limits hold in any case.\n\n\
+                            storectl order record --session cs_live_a1B2c3 --owner 7 --line 201:2:3.98 --stack storefront\n\n\
+                            Recorded again under the same --id, what is left out is what was recorded. What a checkout \
+                            would refuse is refused: an item that is not on sale or sold out, a variable or server that \
+                            is missing, a gift that its recipient owns. --past records it all the same; limits hold in \
+                            any case.\n\n\
                             --session is for a payment at the provider whose order is missing, as after a restore to an \
                             earlier time. Id, amount and currency are those of the payment, the lines are yours, and \
                             what they cost must be what was paid."
@@ -202,7 +201,8 @@ fn leaves_the_provider_right(stored: &StoredOrder, console: &Console, options: &
     match (from, options.status, payment) {
         (OrderStatus::Pending, OrderStatus::Failed | OrderStatus::Cancelled, _) => {
             let what = format!("The status is not changed: order {id} is {}.", from.as_str());
-            Err(Failure::refused(what, format!("`storectl order cancel {id}` ends it.")))
+            let next = "ends it. One whose payment is being processed ends when the provider says so, within days.";
+            Err(Failure::refused(what, format!("`storectl order cancel {id}` {next}")))
         }
         (OrderStatus::Pending, OrderStatus::Paid, _) if stored.is_checkout() => {
             let what =

@@ -11,6 +11,7 @@ use shared::model::{
     Proceeds, PublishedItem, RefundOutcome, ReviewOutcome, ServerId, Settings, User, UserId,
 };
 use shared::money::CurrencyFormat;
+use shared::rules::dispute::is_over;
 use shared::rules::line_refund::line_id;
 use shared::rules::order::users;
 use shared::shop::delivery::{Listed, listed_of};
@@ -79,7 +80,9 @@ fn buyer_lines(stored: &StoredOrder, format: CurrencyFormat, names: &Names, card
 fn checkout_lines(stored: &StoredOrder, format: CurrencyFormat) -> Vec<String> {
     let effects = &stored.effects;
     let mut lines = Vec::new();
-    if let Some(checkout) = &effects.provider {
+    let checkout = effects.provider.as_ref();
+    if let Some(checkout) = checkout.filter(|one| one.session.is_some() || stored.order.status == OrderStatus::Pending)
+    {
         let session = checkout.session.as_deref().unwrap_or("not opened yet");
         let intent = checkout.intent.as_ref().map(|intent| format!(", payment {intent}")).unwrap_or_default();
         lines.push(format!("checkout {session}{intent}, ends {}", Time(checkout.expires_at)));
@@ -117,8 +120,8 @@ fn tax_line(stored: &StoredOrder, format: CurrencyFormat) -> Option<String> {
     Some(format!("tax: {}{rate}{country}, {place}{seller}", format.money(tax.amount)))
 }
 
-/// Until when evidence is taken in a dispute, and whether the store has sent some.
-fn answer_line((dispute, answer): (&String, &DisputeAnswer)) -> String {
+/// Until when evidence is taken in a dispute that is not over, and whether the store has sent some.
+fn answer_line(dispute: &str, answer: &DisputeAnswer, is_over: bool) -> String {
     let sent = match (answer.outcome, answer.sent_at) {
         (Some(AnswerOutcome::Submitted), Some(at)) => format!("evidence sent by itself {}", Time(at)),
         (Some(AnswerOutcome::Refused), Some(at)) => format!("evidence refused by Stripe {}", Time(at)),
@@ -126,7 +129,7 @@ fn answer_line((dispute, answer): (&String, &DisputeAnswer)) -> String {
         (None, Some(at)) => format!("evidence began to be sent {}", Time(at)),
         _ => "no evidence sent by itself".to_owned(),
     };
-    let due_by = answer.due_by.map(|until| format!("evidence is taken until {}; ", Time(until)));
+    let due_by = answer.due_by.filter(|_| !is_over).map(|until| format!("evidence is taken until {}; ", Time(until)));
     format!("dispute {dispute}: {}{sent}", due_by.unwrap_or_default())
 }
 
@@ -156,14 +159,17 @@ fn own_lines(stored: &StoredOrder, format: CurrencyFormat) -> Vec<String> {
     let effects = &stored.effects;
     let mut lines = Vec::new();
     lines.extend(effects.due.map(|due| format!("something is left to do at {}", Time(due))));
-    lines.extend(effects.answers.iter().map(answer_line));
+    lines.extend(effects.answers.iter().map(|(dispute, answer)| {
+        answer_line(dispute, answer, effects.disputes.get(dispute).is_some_and(|state| is_over(state)))
+    }));
     if effects.held {
         lines.push("holds what it sells".to_owned());
     }
     if effects.failed_refunds > Money::ZERO {
         let (failed, open) = (format.money(effects.failed_refunds), format.money(effects.unreturned));
-        let line = format!("refunds of {failed} failed; {open} have not been refunded again: `storectl order refund`");
-        lines.push(if effects.unreturned > Money::ZERO { paint(WARN, &line) } else { line });
+        let line = format!("refunds of {failed} failed; {open} have not been refunded again");
+        let is_open = effects.unreturned > Money::ZERO;
+        lines.push(if is_open { paint(WARN, &format!("{line}: `storectl order refund`")) } else { line });
     }
     lines.extend(effects.reviewed.as_ref().map(|reviewed| {
         let outcome = match reviewed.outcome {
