@@ -21,15 +21,32 @@ pub async fn with_targets(store: &mut TestStore, names: &[&str]) -> Receiver {
     let address = |name: &&str| ((*name).to_owned(), json!({ "url": format!("{}/{name}", receiver.url), "keys": [] }));
     let keys: serde_json::Map<String, Value> = names.iter().filter(|name| **name != "unknown").map(address).collect();
     store.set_notice_keys(&Value::Object(keys).to_string());
-    let about = About::Item { id: 201, name: "A crate".to_owned() };
-    sent(&store.db, vec![put(NoticeEvent::SoldOut, "sold_out-201".to_owned(), NOW, about).unwrap()]).await.unwrap();
+    due(store, "sold_out-201").await;
     receiver
+}
+
+async fn due(store: &TestStore, id: &str) {
+    let about = About::Item { id: 201, name: "A crate".to_owned() };
+    sent(&store.db, vec![put(NoticeEvent::SoldOut, id.to_owned(), NOW, about).unwrap()]).await.unwrap();
 }
 
 /// Runs the function once, as its schedule does.
 pub async fn send(store: &TestStore) -> Reply {
     let event: Value = serde_json::from_str(&crate::schedule::input("notices/send")).unwrap();
     store.invoke("notices", &event).await
+}
+
+#[tokio::test]
+async fn a_target_that_was_just_published_gets_what_is_due() {
+    let mut store = TestStore::open().await;
+    let receiver = with_targets(&mut store, &["good"]).await;
+    let mut targets = Vec::new();
+    configure(&store, |config| targets = std::mem::take(&mut config.notify)).await;
+    // The function has read a version without targets a moment ago.
+    send(&store).await;
+    tests::configure(&store.db, |config| config.notify = targets).await;
+    due(&store, "sold_out-202").await;
+    assert_eq!((send(&store).await.json()["sent"].clone(), receiver.at("/good").len()), (json!(1), 1));
 }
 
 #[tokio::test]

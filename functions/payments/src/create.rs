@@ -203,7 +203,10 @@ impl CreateRefusal {
             CheckoutRefusal::TooManyAttempts { retry_seconds } => {
                 return Self::TooManyAttempts { retry_seconds: *retry_seconds };
             }
-            CheckoutRefusal::BelowLeast { least } => format!("At least {} must be paid.", format.money(*least)),
+            CheckoutRefusal::BelowLeast { least } => {
+                let least = format.money(*least);
+                format!("At least {least} must be paid. Put something else into your cart, or remove the coupon.")
+            }
             CheckoutRefusal::CodeRemoved { total } => format!("{refusal} The new total is {}.", format.money(*total)),
             CheckoutRefusal::RefusedPayments { retry_seconds } => {
                 format!("{refusal} Please try again in {}.", shown_wait(*retry_seconds))
