@@ -1,7 +1,7 @@
 //! `payments reconcile`: the provider's payments against the orders.
 
 use super::no_keys;
-use crate::arguments::beginning;
+use crate::arguments::past;
 use crate::prelude::*;
 use serde::Serialize;
 use shared::model::{Money, OrderStatus};
@@ -27,7 +27,7 @@ pub struct Reconcile {
 
 pub async fn reconcile(at: &Deployment, console: &Console, options: &Reconcile) -> Outcome {
     let digits = at.published().await?.config.digits;
-    let since = beginning(&options.since, at.clock.seconds())?;
+    let since = past(Some(&options.since), None, at.clock.seconds())?.start;
     let provider = at.payments.stripe().await?.ok_or_else(no_keys)?.for_many_calls();
     let mut made = Vec::new();
     each_order(&at.db, |stored| made.extend((stored.order.created_at >= since).then_some(stored))).await?;
