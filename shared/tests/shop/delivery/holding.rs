@@ -375,3 +375,29 @@ async fn what_is_left_to_an_end_is_taken_if_the_last_holder_is_refunded_before_i
     server.round(&shop, Trouble::NONE).await;
     assert_eq!(server.texts(), ["add Thornwick", "remove Thornwick"]);
 }
+
+#[tokio::test]
+async fn what_takes_back_and_waits_does_not_run_after_the_item_is_bought_again() {
+    let late = CommandTemplate { delay: 3_600, ..refunded("lock {player}") };
+    for takes in [online(refunded("lock {player}")), late] {
+        for delivery in [permanent, for_thirty_days] {
+            let (shop, mut server) = sells(delivery(vec![bought("unlock {player}"), takes.clone()])).await;
+            let first = shop.buy("a").await;
+            round(&shop, &mut server).await;
+            refund(&shop, &mut server, &first).await;
+            let second = shop.buy("b").await;
+            round(&shop, &mut server).await;
+            assert_eq!(server.take_ran(), ["unlock Thornwick"; 2]);
+            shop.wait(3_600);
+            round(&shop, &mut server).await;
+            server.join(&shop, BUYER.1).await;
+            assert_eq!(server.take_ran(), [""; 0], "{takes:?}");
+            server.leave(BUYER.1);
+            refund(&shop, &mut server, &second).await;
+            shop.wait(3_600);
+            round(&shop, &mut server).await;
+            server.join(&shop, BUYER.1).await;
+            assert_eq!(server.take_ran(), ["lock Thornwick"], "{takes:?}");
+        }
+    }
+}
