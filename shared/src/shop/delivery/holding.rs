@@ -119,7 +119,7 @@ impl Rows {
         let mut writes = Vec::new();
         match (next.is_permanent(), from.zip(next.end()), found) {
             (false, Some((from, end)), Some(command))
-                if waits(&command, now) && is_as_published(&command, text, from) =>
+                if waits(&command, now) && is_as_published(making, (text, player), &command, from) =>
             {
                 writes.extend(moved(&command, from, end)?);
             }
@@ -341,13 +341,20 @@ fn at_end(
     commands::put_new(&command, place_of(&command).as_ref())
 }
 
-/// Whether a command that waits for an end is as it is published now: a text that does not run at an end leaves it as it is.
-fn is_as_published(command: &Command, text: &Text<'_>, end: i64) -> bool {
+/// Whether a command that waits for an end is as it is published now, and for the player's present name: a text that does
+/// not run at an end leaves it as it is.
+fn is_as_published(making: &Making<'_>, (text, player): (&Text<'_>, &str), command: &Command, end: i64) -> bool {
     let published = text.entry.template;
-    let is_same = command.delivery.online == published.online
-        && command.delivery.once == published.once
-        && command.delivery.due.saturating_sub(end) == i64::from(published.delay);
-    text.end.is_none() || is_same
+    // However a name is written, it is the same player.
+    let is_same = |one: &str, other: &str| one.to_lowercase() == other.to_lowercase();
+    let is_as_made = || {
+        command.delivery.online == published.online
+            && command.delivery.once == published.once
+            && command.delivery.due.saturating_sub(end) == i64::from(published.delay)
+            && is_same(&command.player, player)
+            && making.text(&text.entry, player).is_none_or(|made| is_same(&command.text, &made))
+    };
+    text.end.is_none() || is_as_made()
 }
 
 /// The writes after which a subscription's order holds its texts until `until` (seconds since 1970 UTC) on one server;
