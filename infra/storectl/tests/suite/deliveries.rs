@@ -151,6 +151,8 @@ async fn doctor_names_servers_that_are_silent_or_stuck_while_they_have_a_key() {
     let (bench, ..) = sold().await;
     let found = async || findings(&bench, &[], "game servers").await;
     assert_eq!(found().await, [], "it never polled");
+    let waits = "4 commands wait for Hearth (1), which has not polled with its key".to_owned();
+    assert_eq!(findings(&bench, &[], "servers that have not polled").await, [("todo".into(), waits)]);
     // The doctor has the machine's clock.
     let polled = async |minutes: i64| {
         let at = SystemClock.seconds() - minutes * 60 - 5;
@@ -160,6 +162,11 @@ async fn doctor_names_servers_that_are_silent_or_stuck_while_they_have_a_key() {
     assert_eq!(found().await, []);
     polled(31).await;
     assert_eq!(found().await, [("todo".into(), "Hearth (1) has not polled for 31 minutes".to_owned())]);
+    assert_eq!(findings(&bench, &[], "servers that have not polled").await, []);
+    for (minutes, shown) in [(20 * 60, "20 hours"), (5_762, "4 days")] {
+        polled(minutes).await;
+        assert_eq!(found().await, [("todo".into(), format!("Hearth (1) has not polled for {shown}"))]);
+    }
     polled(5).await;
     let (state, said) = found().await.remove(0);
     assert_eq!(state, "todo");
