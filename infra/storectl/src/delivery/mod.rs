@@ -70,7 +70,7 @@ pub struct ListDelivery {
     /// Only commands of this server: its id or name.
     #[arg(long, value_name = "SERVER")]
     pub server: Option<String>,
-    /// Only commands of this order.
+    /// Only commands of this order, or of a goal that was reached, such as goal-1-3.
     #[arg(long, value_name = "ID")]
     pub order: Option<String>,
     /// Only commands for the user of this name, with or without an account; case does not matter.

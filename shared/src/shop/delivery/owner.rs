@@ -103,23 +103,33 @@ impl Filter {
 }
 
 /// The commands that a filter lets through at `now` (seconds since 1970 UTC), the longest due first; `None` if there is no
-/// such order.
+/// such order, and no goal's commands have its id.
 pub async fn matching(db: &Db, filter: &Filter, now: i64) -> Result<Option<Listed>, StoreError> {
     let mut found = Listed::default();
-    if let Some(order) = &filter.order {
-        let Some(stored) = orders::get(db, order).await? else { return Ok(None) };
+    let stored = match &filter.order {
+        Some(order) => orders::get(db, order).await?,
+        None => None,
+    };
+    if let Some(stored) = stored {
         found = listed_of(db, &stored).await?;
         found.commands.retain(|command| filter.matches(command, now));
     } else {
+        let mut is_known = filter.order.is_none();
         each(db, prefix::COMMAND, |item| {
             let key = key_of(&item)?;
             match noted(decode_live::<Command>(&key, item)) {
-                Some(command) => found.commands.extend(filter.matches(&command, now).then_some(command)),
+                Some(command) => {
+                    is_known |= filter.order.as_ref() == Some(&command.order);
+                    found.commands.extend(filter.matches(&command, now).then_some(command));
+                }
                 None => found.unreadable.push(key),
             }
             Ok::<(), StoreError>(())
         })
         .await?;
+        if !is_known {
+            return Ok(None);
+        }
     }
     found.commands.sort_by_key(|command| (command.delivery.due, command.id));
     Ok(Some(found))

@@ -227,7 +227,13 @@ async fn what_is_recorded_late_is_counted_and_told_of_no_goal_and_what_was_due_s
         let new: Vec<&String> = after.iter().filter(|id| !before.contains(id)).collect();
         assert_eq!(new, told, "{name}");
     }
-    let listed = matching(&model.shop.db, &Filter::default(), model.shop.now()).await.unwrap().unwrap();
+    let list = async |order: Option<&str>| {
+        let filter = Filter { order: order.map(id), ..Filter::default() };
+        matching(&model.shop.db, &filter, model.shop.now()).await.unwrap()
+    };
+    assert_eq!(list(Some("goal-2-1")).await.unwrap().commands.len(), 2);
+    assert!(list(Some("goal-2-2")).await.is_none());
+    let listed = list(None).await.unwrap();
     let orders: BTreeSet<String> = listed.commands.iter().map(|command| command.order.to_string()).collect();
     assert_eq!(orders, ["goal-1-4", "goal-1-6", "goal-2-1"].map(ToOwned::to_owned).into());
 }
