@@ -134,6 +134,23 @@ async fn a_ban_stops_what_was_bought_and_says_so() {
     assert!(!text.contains("withdrawn"), "{text}");
 }
 
+#[tokio::test]
+async fn a_ban_stops_what_waits_for_a_former_name_of_the_account_too() {
+    let (bench, ..) = sold().await;
+    // A gift for the player, and one of the player's own for another.
+    let record = ["order", "record", "--owner", "Newt", "--gateway", "test", "--past", "--yes", "--line"];
+    bench.ok(&[&record[..], &["201:1:1.99@Pebble"]].concat()).await;
+    bench.ok(&["user", "add", "Yew"]).await;
+    let gift =
+        ["order", "record", "--owner", "Yew", "--gateway", "test", "--past", "--yes", "--line", "201:1:1.99@Newt"];
+    let gift = bench.ok(&gift).await["internal_id"].as_str().unwrap().to_owned();
+    let of_gift = listed(&bench, &["--order", &gift]).await.len();
+    bench.ok(&["user", "rename", "Newt", "Wren"]).await;
+    assert_eq!(bench.ok(&["ban", "Wren"]).await["stopped_commands"], 4 + of_gift);
+    let stopped = listed(&bench, &["--state", "stopped"]).await;
+    assert!(stopped.iter().all(|command| command["player"] == "Newt"), "{stopped:?}");
+}
+
 /// The text of a check of `doctor`.
 async fn finding(bench: &Bench, options: &[&str], check: &str) -> (Value, String) {
     findings(bench, options, check).await.remove(0)
