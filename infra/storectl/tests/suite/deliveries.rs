@@ -151,6 +151,22 @@ async fn a_ban_stops_what_waits_for_a_former_name_of_the_account_too() {
     assert!(stopped.iter().all(|command| command["player"] == "Newt"), "{stopped:?}");
 }
 
+#[tokio::test]
+async fn what_an_agent_keeps_is_not_lost() {
+    let (bench, order, key) = sold().await;
+    poll(&bench.db, bench.clock.as_ref(), &key, None).await.unwrap();
+    let id = ids(&listed(&bench, &["--order", &order]).await)[0];
+    for (by_agent, shown) in [(false, " kept, or lost if the player was online "), (true, " kept ")] {
+        let before = commands::get(&bench.db, id).await.unwrap().unwrap();
+        let mut after = before.clone();
+        (after.delivery.state, after.delivery.by_agent) = (CommandState::Kept, by_agent);
+        let change = commands::change(&before, &after, place_of(&before), place_of(&after).as_ref()).unwrap();
+        write(&bench, change).await;
+        let list = bench.run(&["delivery", "list", "--state", "kept"]).await.unwrap();
+        assert!(list.text().contains(shown), "{}", list.text());
+    }
+}
+
 /// The text of a check of `doctor`.
 async fn finding(bench: &Bench, options: &[&str], check: &str) -> (Value, String) {
     findings(bench, options, check).await.remove(0)
