@@ -158,7 +158,7 @@ async fn ban(at: &Deployment, name: &str, reason: Option<&str>, with_cards: bool
     let name = parse(name)?;
     let now = at.seconds().await?;
     let user = bans::ban(&at.db, &name, reason, &[], now).await.unsure(UNKNOWN, AGAIN)?;
-    let stopped = stop_banned(&at.db, at.clock.as_ref(), &name).await;
+    let stopped = stop_banned(&at.db, at.clock.as_ref(), &name, user).await;
     let stopped = stopped.after(format!("{name} is banned; what waits for game servers may still run."))?;
     let cancelled = match user {
         Some(id) => bans::cancel_subscriptions(&at.db, id, now)

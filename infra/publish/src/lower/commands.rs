@@ -338,5 +338,13 @@ fn forgotten(item: &ItemFile, of_store: &[CommandFile], has_any: bool) -> Vec<No
         let problem = "it can be bought again then, and nothing is taken away: add a command with on: expired";
         notes.push((written.line, "expires_after", problem.to_owned()));
     }
+    let seconds = |written: &Option<At<String>>| written.as_ref().and_then(|it| duration::seconds(it).ok());
+    if let Some(end) = seconds(&item.expires_after).filter(|_| runs(CommandEvent::Expired)) {
+        let bought = item.commands.iter().filter(|command| command.on == CommandEvent::Bought);
+        for late in bought.filter(|command| seconds(&command.delay).is_some_and(|delay| end <= delay)) {
+            let problem = "the item has ended by then, and it does not run: make it shorter than expires_after";
+            notes.push((late.run.line, "commands.delay", problem.to_owned()));
+        }
+    }
     notes
 }

@@ -2,7 +2,7 @@
 //! named run of a server, or with `--today` a new season of it.
 
 use super::queue::find;
-use super::{CommandFacts, DecideDelivery, RetryDelivery, left_out, named, shown_state, table};
+use super::{CommandFacts, DecideDelivery, RetryDelivery, left_out, named, table};
 use crate::arguments::past;
 use crate::order::find as find_order;
 use crate::prelude::*;
@@ -130,7 +130,7 @@ fn outcome_of(id: CommandId, outcome: &OwnerOutcome) -> Result<(String, Value), 
         OwnerOutcome::LastsAgain => {
             format!("Command {id} is not sent again: its item was bought again since, and another command ends it.")
         }
-        OwnerOutcome::Refused(state) => format!("Command {id} is {} and stays so.", shown_state(*state)),
+        OwnerOutcome::Refused(state) => format!("Command {id} is {} and stays so.", state.as_str()),
         OwnerOutcome::Unknown => format!("There is no command {id}."),
     })
 }

@@ -70,7 +70,7 @@ pub struct ListDelivery {
     /// Only commands of this server: its id or name.
     #[arg(long, value_name = "SERVER")]
     pub server: Option<String>,
-    /// Only commands of this order.
+    /// Only commands of this order, or of a goal that was reached, such as goal-1-3.
     #[arg(long, value_name = "ID")]
     pub order: Option<String>,
     /// Only commands for the user of this name, with or without an account; case does not matter.
@@ -274,7 +274,7 @@ impl CommandFacts {
         let player = if self.player.is_empty() { "an erased player" } else { &self.player };
         let text = if self.command.is_empty() { "(erased)" } else { &self.command };
         let mut lines = vec![
-            format!("{head} on {} for {player}: {}", self.server(), shown_state(self.state)),
+            format!("{head} on {} for {player}: {}", self.server(), shown_state(self.state, self.by_agent)),
             format!("{indent}  {text}"),
             format!("{indent}  {}", self.times()),
         ];
@@ -283,10 +283,10 @@ impl CommandFacts {
     }
 }
 
-/// A state as people read it.
-const fn shown_state(state: CommandState) -> &'static str {
+/// A state as people read it. An agent loses nothing that it keeps.
+const fn shown_state(state: CommandState, by_agent: bool) -> &'static str {
     match state {
-        CommandState::Kept => "kept, or lost if the player was online",
+        CommandState::Kept if !by_agent => "kept, or lost if the player was online",
         other => other.as_str(),
     }
 }
@@ -295,7 +295,7 @@ fn table(commands: &[CommandFacts]) -> String {
     let row = |command: &CommandFacts| {
         [
             command.id.to_string(),
-            shown_state(command.state).to_owned(),
+            shown_state(command.state, command.by_agent).to_owned(),
             command.on.as_str().to_owned(),
             command.server(),
             command.player.clone(),

@@ -193,16 +193,33 @@ async fn late(at: &Deployment, server: &Server) -> Result<Option<Finding>> {
         measured => measured?,
     };
     let named = format!("{} ({})", server.name, server.id);
+    if health.silent_for.is_none() && health.oldest_ready > READY_TOO_LONG {
+        let count = waiting(at, server.id, at.clock.seconds()).await?.len();
+        let said = format!("{count} commands wait for {named}, which has not polled with its key");
+        let next =
+            format!("enter the line of the key into its console; `storectl server rotate {}` makes one", server.id);
+        return Ok(Some(Finding::todo(said, next).named("servers that have not polled")));
+    }
     if let Some(silent) = health.silent_for.filter(|silent| *silent > SILENT_TOO_LONG) {
-        let said = format!("{named} has not polled for {} minutes", silent / 60);
+        let said = format!("{named} has not polled for {}", about(silent));
         let next = "see that it runs, and enter `ms reload` into its console";
         return Ok(Some(Finding::todo(said, next).named(CHECK)));
     }
     Ok(health.stuck_for().filter(|stuck| *stuck > READY_TOO_LONG).map(|stuck| {
-        let said = format!("{named} polls, and commands have been ready for {} minutes", stuck / 60);
+        let said = format!("{named} polls, and commands have been ready for {}", about(stuck));
         let next = format!("see its console; `storectl delivery list --server {} --older 15m` shows them", server.id);
         Finding::todo(said, next).named(CHECK)
     }))
+}
+
+/// Seconds in the unit in which they are easily read.
+fn about(seconds: i64) -> String {
+    let minutes = seconds / 60;
+    match minutes {
+        ..120 => format!("{minutes} minutes"),
+        120..2_880 => format!("{} hours", minutes / 60),
+        _ => format!("{} days", minutes / 1_440),
+    }
 }
 
 pub async fn check_delivery(at: &Deployment, repairs: bool) -> Result<Vec<Finding>> {

@@ -134,6 +134,39 @@ async fn a_ban_stops_what_was_bought_and_says_so() {
     assert!(!text.contains("withdrawn"), "{text}");
 }
 
+#[tokio::test]
+async fn a_ban_stops_what_waits_for_a_former_name_of_the_account_too() {
+    let (bench, ..) = sold().await;
+    // A gift for the player, and one of the player's own for another.
+    let record = ["order", "record", "--owner", "Newt", "--gateway", "test", "--past", "--yes", "--line"];
+    bench.ok(&[&record[..], &["201:1:1.99@Pebble"]].concat()).await;
+    bench.ok(&["user", "add", "Yew"]).await;
+    let gift =
+        ["order", "record", "--owner", "Yew", "--gateway", "test", "--past", "--yes", "--line", "201:1:1.99@Newt"];
+    let gift = bench.ok(&gift).await["internal_id"].as_str().unwrap().to_owned();
+    let of_gift = listed(&bench, &["--order", &gift]).await.len();
+    bench.ok(&["user", "rename", "Newt", "Wren"]).await;
+    assert_eq!(bench.ok(&["ban", "Wren"]).await["stopped_commands"], 4 + of_gift);
+    let stopped = listed(&bench, &["--state", "stopped"]).await;
+    assert!(stopped.iter().all(|command| command["player"] == "Newt"), "{stopped:?}");
+}
+
+#[tokio::test]
+async fn what_an_agent_keeps_is_not_lost() {
+    let (bench, order, key) = sold().await;
+    poll(&bench.db, bench.clock.as_ref(), &key, None).await.unwrap();
+    let id = ids(&listed(&bench, &["--order", &order]).await)[0];
+    for (by_agent, shown) in [(false, " kept, or lost if the player was online "), (true, " kept ")] {
+        let before = commands::get(&bench.db, id).await.unwrap().unwrap();
+        let mut after = before.clone();
+        (after.delivery.state, after.delivery.by_agent) = (CommandState::Kept, by_agent);
+        let change = commands::change(&before, &after, place_of(&before), place_of(&after).as_ref()).unwrap();
+        write(&bench, change).await;
+        let list = bench.run(&["delivery", "list", "--state", "kept"]).await.unwrap();
+        assert!(list.text().contains(shown), "{}", list.text());
+    }
+}
+
 /// The text of a check of `doctor`.
 async fn finding(bench: &Bench, options: &[&str], check: &str) -> (Value, String) {
     findings(bench, options, check).await.remove(0)
@@ -151,6 +184,8 @@ async fn doctor_names_servers_that_are_silent_or_stuck_while_they_have_a_key() {
     let (bench, ..) = sold().await;
     let found = async || findings(&bench, &[], "game servers").await;
     assert_eq!(found().await, [], "it never polled");
+    let waits = "4 commands wait for Hearth (1), which has not polled with its key".to_owned();
+    assert_eq!(findings(&bench, &[], "servers that have not polled").await, [("todo".into(), waits)]);
     // The doctor has the machine's clock.
     let polled = async |minutes: i64| {
         let at = SystemClock.seconds() - minutes * 60 - 5;
@@ -160,6 +195,11 @@ async fn doctor_names_servers_that_are_silent_or_stuck_while_they_have_a_key() {
     assert_eq!(found().await, []);
     polled(31).await;
     assert_eq!(found().await, [("todo".into(), "Hearth (1) has not polled for 31 minutes".to_owned())]);
+    assert_eq!(findings(&bench, &[], "servers that have not polled").await, []);
+    for (minutes, shown) in [(20 * 60, "20 hours"), (5_762, "4 days")] {
+        polled(minutes).await;
+        assert_eq!(found().await, [("todo".into(), format!("Hearth (1) has not polled for {shown}"))]);
+    }
     polled(5).await;
     let (state, said) = found().await.remove(0);
     assert_eq!(state, "todo");

@@ -110,16 +110,20 @@ impl Rows {
             let after = ends.and_then(|ends| self.end_of_item(making, text, ends));
             next.hold(holder, after, making.since(line), now);
         }
-        if !next.lasts(now) && !found.as_ref().is_some_and(|command| waits(command, now)) {
+        // Without an end, the command takes back what an order before gave.
+        let from = before.end();
+        if !next.lasts(now) && !found.as_ref().is_some_and(|command| from.is_some() && waits(command, now)) {
             // A period that is over gives nothing that would have to end.
             return Ok(Vec::new());
         }
         let mut writes = Vec::new();
-        match (next.is_permanent(), next.end(), found) {
-            (false, Some(end), Some(command)) if is_as_published(&command, text, &before, now) => {
-                writes.extend(moved(&command, before.end().unwrap_or(end), end)?);
+        match (next.is_permanent(), from.zip(next.end()), found) {
+            (false, Some((from, end)), Some(command))
+                if waits(&command, now) && is_as_published(making, (text, player), &command, from) =>
+            {
+                writes.extend(moved(&command, from, end)?);
             }
-            (is_permanent, end, found) => {
+            (is_permanent, _, found) => {
                 next.command = None;
                 if let Some(command) = found {
                     let decided = Decided::new(command, Word::Recall(Entitlement::Superseded), now);
@@ -127,7 +131,7 @@ impl Rows {
                     next.owed |= !may_have_run(&decided.after.delivery);
                     writes.extend(decided.changes()?);
                 }
-                if let Some(end) = end.filter(|_| !is_permanent && next.is_due_at_end()) {
+                if let Some(end) = next.end().filter(|_| !is_permanent && next.is_due_at_end()) {
                     writes.extend(at_end(making, (text, &text.entry), &mut next, end, (id, player))?);
                 }
             }
@@ -294,9 +298,12 @@ impl Rows {
             }
         } else {
             let has_ended = next.holders.iter().any(|holder| holder.ends);
-            next.command = None;
             next.holders.clear();
-            if let Some(command) = found {
+            // What takes back an order before goes on by itself.
+            let is_end = before.end().is_some();
+            next.command =
+                found.as_ref().filter(|command| !is_end && place_of(command).is_some()).map(|found| found.id);
+            if let Some(command) = found.filter(|_| is_end) {
                 let decided = Decided::new(command, Word::Recall(Entitlement::Superseded), now);
                 next.owed |= has_ended && decided.has_changed() && !may_have_run(&decided.after.delivery);
                 writes.extend(decided.changes()?);
@@ -308,6 +315,10 @@ impl Rows {
             if std::mem::take(&mut next.owed) && !begins_anew {
                 let mut command = making.command(id, entry, player);
                 command.lasting = Some(text.name.clone());
+                if command.delivery.online || command.delayed {
+                    // What is bought before it runs recalls it.
+                    next.command = Some(id);
+                }
                 writes.extend(commands::put_new(&command, place_of(&command).as_ref())?);
             }
         }
@@ -330,14 +341,20 @@ fn at_end(
     commands::put_new(&command, place_of(&command).as_ref())
 }
 
-/// Whether a command waits, and as it is published now: a text that does not run at an end leaves it as it is.
-fn is_as_published(command: &Command, text: &Text<'_>, before: &Lasting, now: i64) -> bool {
+/// Whether a command that waits for an end is as it is published now, and for the player's present name: a text that does
+/// not run at an end leaves it as it is.
+fn is_as_published(making: &Making<'_>, (text, player): (&Text<'_>, &str), command: &Command, end: i64) -> bool {
     let published = text.entry.template;
-    let delay = before.end().map_or(0, |end| command.delivery.due.saturating_sub(end));
-    let is_same = command.delivery.online == published.online
-        && command.delivery.once == published.once
-        && delay == i64::from(published.delay);
-    waits(command, now) && (text.end.is_none() || is_same)
+    // However a name is written, it is the same player.
+    let is_same = |one: &str, other: &str| one.to_lowercase() == other.to_lowercase();
+    let is_as_made = || {
+        command.delivery.online == published.online
+            && command.delivery.once == published.once
+            && command.delivery.due.saturating_sub(end) == i64::from(published.delay)
+            && is_same(&command.player, player)
+            && making.text(&text.entry, player).is_none_or(|made| is_same(&command.text, &made))
+    };
+    text.end.is_none() || is_as_made()
 }
 
 /// The writes after which a subscription's order holds its texts until `until` (seconds since 1970 UTC) on one server;

@@ -6,15 +6,15 @@ use super::{commands, deliveries, holding};
 use crate::clock::Clock;
 use crate::model::{
     Command, CommandEvent, CommandId, CommandState, Delivery, Entitlement, InternalId, Lasting, OrderDelivery,
-    OrderLine, OrderStatus, ServerId, UserName,
+    OrderLine, OrderStatus, ServerId, UserId, UserName,
 };
 use crate::rules::delivery::shown::{LineState, line_state};
 use crate::rules::delivery::{Word, state_at, waits_long};
 use crate::rules::line_refund::line_id;
 use crate::shop::orders::{self, StoredOrder};
 use crate::table::bulk::each;
-use crate::table::codec::{decode_live, key_of, noted};
-use crate::table::keys::{Key, prefix};
+use crate::table::codec::{Row, decode_live, key_of, noted};
+use crate::table::keys::{self, Key, prefix};
 use crate::table::transaction::{Write, send, sent};
 use crate::table::{Db, StoreError, TURNS, Turns, in_turns};
 use std::collections::BTreeSet;
@@ -103,33 +103,67 @@ impl Filter {
 }
 
 /// The commands that a filter lets through at `now` (seconds since 1970 UTC), the longest due first; `None` if there is no
-/// such order.
+/// such order, and no goal's commands have its id.
 pub async fn matching(db: &Db, filter: &Filter, now: i64) -> Result<Option<Listed>, StoreError> {
     let mut found = Listed::default();
-    if let Some(order) = &filter.order {
-        let Some(stored) = orders::get(db, order).await? else { return Ok(None) };
+    let stored = match &filter.order {
+        Some(order) => orders::get(db, order).await?,
+        None => None,
+    };
+    if let Some(stored) = stored {
         found = listed_of(db, &stored).await?;
         found.commands.retain(|command| filter.matches(command, now));
     } else {
+        let mut is_known = filter.order.is_none();
         each(db, prefix::COMMAND, |item| {
             let key = key_of(&item)?;
             match noted(decode_live::<Command>(&key, item)) {
-                Some(command) => found.commands.extend(filter.matches(&command, now).then_some(command)),
+                Some(command) => {
+                    is_known |= filter.order.as_ref() == Some(&command.order);
+                    found.commands.extend(filter.matches(&command, now).then_some(command));
+                }
                 None => found.unreadable.push(key),
             }
             Ok::<(), StoreError>(())
         })
         .await?;
+        if !is_known {
+            return Ok(None);
+        }
     }
     found.commands.sort_by_key(|command| (command.delivery.due, command.id));
     Ok(Some(found))
 }
 
-/// Stops what a banned player has bought and what has not run; returns how many commands.
-pub async fn stop_banned(db: &Db, clock: &dyn Clock, name: &UserName) -> Result<usize, StoreError> {
+/// Stops what a banned player has bought and what has not run, also what was made for a former name of the account; returns
+/// how many commands. Reads every item.
+pub async fn stop_banned(
+    db: &Db,
+    clock: &dyn Clock,
+    name: &UserName,
+    account: Option<UserId>,
+) -> Result<usize, StoreError> {
     let filter = Filter { player: Some(name.to_string()), ..Filter::default() };
-    let found = matching(db, &filter, clock.seconds()).await?.unwrap_or_default();
-    let ids: Vec<CommandId> = found.commands.iter().map(|command| command.id).collect();
+    let (now, mut commands, mut lines) = (clock.seconds(), Vec::new(), BTreeSet::new());
+    each(db, "", |item| {
+        let key = key_of(&item)?;
+        if key.pk.starts_with(prefix::COMMAND) {
+            let open = noted(decode_live::<Command>(&key, item)).filter(|command| place_of(command).is_some());
+            commands
+                .extend(open.map(|command| (command.id, filter.matches(&command, now), (command.order, command.line))));
+        } else if keys::is_order(&key)
+            && let Some(StoredOrder { order, .. }) = noted(StoredOrder::decode(&key, Row::from(item)))
+        {
+            let player = order.player();
+            let is_its = |line: &OrderLine| account.is_some() && line.beneficiary(player) == account;
+            let places = (0..).zip(&order.lines).filter(|(_, line)| is_its(line));
+            lines.extend(places.map(|(place, _)| (order.internal_id.clone(), place)));
+        }
+        Ok::<(), StoreError>(())
+    })
+    .await?;
+    let is_its = |(_, is_named, line): &(CommandId, bool, (InternalId, u16))| *is_named || lines.contains(line);
+    let ids: Vec<CommandId> = commands.iter().filter(|one| is_its(one)).map(|(id, ..)| *id).collect();
     stop(db, clock, &ids, StopReason::Banned).await
 }
 

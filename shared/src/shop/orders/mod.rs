@@ -23,6 +23,7 @@ pub mod unfinished;
 pub use change::{Changed, SetStatusError, set_status};
 pub use moves::{MoveError, Moved, NewPlayer, check as check_move, move_order, moved_lines, player_of};
 pub use order_request::{LineRequest, OrderRequest, RequestError, lines};
+pub(in crate::shop) use record::is_recorded_late;
 pub use record::{NewOrder, PaidCheckout, RecordError, Recorded, record};
 pub use refusal::OrderRefusal;
 pub use rows::*;

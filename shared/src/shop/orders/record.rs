@@ -26,6 +26,12 @@ const CLOCK_SKEW: i64 = 300;
 /// An order that is older in seconds is recorded late, and tells the owner nothing.
 const TOLD_OF: i64 = 86_400;
 
+/// Whether an order was so old when it was recorded as paid that the owner is told nothing.
+pub(in crate::shop) fn is_recorded_late(stored: &StoredOrder) -> bool {
+    let recorded_at = stored.effects.paid_at.filter(|_| stored.effects.recorded_as == Some(OrderStatus::Paid));
+    recorded_at.is_some_and(|at| stored.order.created_at <= at - TOLD_OF)
+}
+
 /// The most recipients of an order's gifts: each takes two of the hundred writes of a transaction.
 const MAX_RECIPIENTS: usize = 18;
 
@@ -150,7 +156,7 @@ pub async fn record(db: &Db, clock: &dyn Clock, new: NewOrder) -> Result<Recorde
         writes.extend(OwnedOrder::put(&draft.order)?.map(Guarded::from));
         writes.extend(by_month::put(&draft)?.into_iter().map(Guarded::from));
         writes.extend(draft.intent().map(|intent| Payment::put(&draft.order, intent)).transpose()?.map(Guarded::from));
-        if draft.order.status == OrderStatus::Paid && draft.order.created_at > clock.seconds() - TOLD_OF {
+        if draft.order.status == OrderStatus::Paid && !is_recorded_late(&draft) {
             writes.extend(inputs.telling.paid(&draft, clock.seconds())?.map(Guarded::from));
         }
         send_guarded(db, writes).await??;

@@ -8,10 +8,10 @@ use crate::model::{
     UserId,
 };
 use crate::rules::donations::{Adjustment, apply_to_goals, rank, ranking, rename};
-use crate::rules::goals::{Counted, apply_parts, counted, part_of};
+use crate::rules::goals::{Counted, apply_parts, counted, part_of, told_after};
 use crate::rules::order::without_refunded;
 use crate::shop::accounts::users;
-use crate::shop::orders::{StoredOrder, active_version};
+use crate::shop::orders::{StoredOrder, active_version, is_recorded_late};
 use crate::table::codec::encode_live;
 use crate::table::keys::{self, Key};
 use crate::table::transaction::{Write, send};
@@ -101,7 +101,7 @@ fn credited(stored: &StoredOrder) -> Option<UserId> {
 
 async fn plan(db: &Db, mut shown: VersionedDonations, behind: &[StoredOrder]) -> Result<Vec<Write>, StoreError> {
     let changes: Vec<Change> = behind.iter().map(Change::of).collect();
-    let mut writes = count(db, &mut shown.donations.goals, behind, &changes).await?;
+    let mut writes = count(db, &mut shown.donations, behind, &changes).await?;
     let of_users: Vec<Change> = behind.iter().flat_map(Change::of_users).collect();
     writes.extend(users_writes(db, &mut shown.donations, &of_users).await?);
     writes.push(shown.write()?);
@@ -111,7 +111,7 @@ async fn plan(db: &Db, mut shown: VersionedDonations, behind: &[StoredOrder]) ->
 /// Adds the orders to the goals, or takes them off, and returns the writes that mark them.
 async fn count(
     db: &Db,
-    sums: &mut BTreeMap<String, Money>,
+    donations: &mut Donations,
     behind: &[StoredOrder],
     changes: &[Change],
 ) -> Result<Vec<Write>, StoreError> {
@@ -121,6 +121,9 @@ async fn count(
     let published = if has_unknown || has_added { published_goals(db).await? } else { Vec::new() };
     let mut marks = Vec::new();
     for (stored, change) in behind.iter().zip(changes) {
+        let is_late = change.adjustment == Adjustment::Add && is_recorded_late(stored);
+        let earlier = is_late.then(|| donations.goals.clone());
+        let sums = &mut donations.goals;
         let effects = &stored.effects;
         let before = match &effects.goals {
             _ if change.adjustment == Adjustment::Add => Counted::default(),
@@ -143,6 +146,9 @@ async fn count(
         };
         apply_to_goals(sums, &after.whole, change.adjustment, change.amount);
         apply_parts(sums, &before.parts, &after.parts);
+        if let Some(earlier) = earlier {
+            tell_nothing(donations, &published, &earlier);
+        }
         marks.extend(match change.adjustment {
             Adjustment::Add => stored.mark_counted(&after)?,
             Adjustment::Reduce | Adjustment::Restore => stored.mark_refunded(&after.parts)?,
@@ -150,6 +156,19 @@ async fn count(
         });
     }
     Ok(marks)
+}
+
+/// Marks what an order that is recorded late has raised the goals' sums to, since `earlier`, as told.
+fn tell_nothing(donations: &mut Donations, goals: &[Goal], earlier: &BTreeMap<String, Money>) {
+    for goal in goals {
+        let id = goal.id.to_string();
+        let of = |sums: &BTreeMap<String, Money>| sums.get(&id).copied().unwrap_or_default();
+        let told = of(&donations.reached);
+        let now_told = told_after(goal, (of(earlier), of(&donations.goals)), told);
+        if now_told > told {
+            donations.reached.insert(id, now_told);
+        }
+    }
 }
 
 async fn published_goals(db: &Db) -> Result<Vec<Goal>, StoreError> {

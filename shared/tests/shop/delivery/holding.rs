@@ -6,6 +6,7 @@ use super::holders::audited;
 use super::shop::{
     BUYER, DAY, ITEM, OTHER, Shop, bought, expired, for_thirty_days, hat, on, online, permanent, refunded, sells,
 };
+use super::values::rename_buyer;
 use shared::model::{CommandEvent, CommandTemplate, InternalId, ItemDelivery};
 use shared::shop::delivery::{HoldersAudit, redeliver};
 
@@ -374,4 +375,45 @@ async fn what_is_left_to_an_end_is_taken_if_the_last_holder_is_refunded_before_i
     }
     server.round(&shop, Trouble::NONE).await;
     assert_eq!(server.texts(), ["add Thornwick", "remove Thornwick"]);
+}
+
+#[tokio::test]
+async fn what_a_player_buys_again_under_another_name_ends_under_that_name() {
+    let (shop, mut server) = sells(for_thirty_days(vec![bought("add {player}"), expired("remove {player}")])).await;
+    shop.buy("a").await;
+    days(&shop, &mut server, 10).await;
+    rename_buyer(&shop, "Nightshade").await;
+    shop.buy("b").await;
+    round(&shop, &mut server).await;
+    assert_eq!(server.take_ran(), ["add Thornwick", "add Nightshade"]);
+    days(&shop, &mut server, 49).await;
+    assert_eq!(server.take_ran(), [""; 0]);
+    days(&shop, &mut server, 1).await;
+    assert_eq!(server.take_ran(), ["remove Nightshade"]);
+}
+
+#[tokio::test]
+async fn what_takes_back_and_waits_does_not_run_after_the_item_is_bought_again() {
+    let late = CommandTemplate { delay: 3_600, ..refunded("lock {player}") };
+    for takes in [online(refunded("lock {player}")), late] {
+        for delivery in [permanent, for_thirty_days] {
+            let (shop, mut server) = sells(delivery(vec![bought("unlock {player}"), takes.clone()])).await;
+            let first = shop.buy("a").await;
+            round(&shop, &mut server).await;
+            refund(&shop, &mut server, &first).await;
+            let second = shop.buy("b").await;
+            round(&shop, &mut server).await;
+            assert_eq!(server.take_ran(), ["unlock Thornwick"; 2]);
+            shop.wait(3_600);
+            round(&shop, &mut server).await;
+            server.join(&shop, BUYER.1).await;
+            assert_eq!(server.take_ran(), [""; 0], "{takes:?}");
+            server.leave(BUYER.1);
+            refund(&shop, &mut server, &second).await;
+            shop.wait(3_600);
+            round(&shop, &mut server).await;
+            server.join(&shop, BUYER.1).await;
+            assert_eq!(server.take_ran(), ["lock Thornwick"], "{takes:?}");
+        }
+    }
 }

@@ -6,7 +6,7 @@ use shared::table::{codec, keys, read_live};
 use tests::configure;
 
 /// Gives the buyer another name, which no login would accept.
-async fn rename_buyer(shop: &Shop, name: &str) {
+pub async fn rename_buyer(shop: &Shop, name: &str) {
     let key = keys::user(BUYER.0);
     let user = User { username: name.to_owned(), ..read_live(&shop.store.db, &key).await.unwrap().unwrap() };
     tests::put(&shop.store.db, codec::encode_live(&key, &user).unwrap()).await;

@@ -8,11 +8,12 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use shared::model::{CommandTemplate, Goal, ItemId, NoticeEvent, OrderStatus, Server, ServerId, Settings};
 use shared::shop::delivery::{Filter, matching};
+use shared::shop::orders::NewOrder;
 use shared::shop::statistics::{catch_up, tell_reached};
 use shared::table::codec;
 use shared::table::keys;
 use shared::table::published::read_active_version;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use tests::{NOW, count};
 
 /// Another item without a limit.
@@ -199,4 +200,40 @@ async fn a_jump_is_as_many_times_as_it_passes_and_a_refund_undoes_none_of_them()
         assert_eq!(model.times[&1], times, "{op:?}");
         model.check().await;
     }
+}
+
+#[tokio::test]
+async fn what_is_recorded_late_is_counted_and_told_of_no_goal_and_what_was_due_stays_due() {
+    let model = Model::open().await;
+    let mut sum = 0;
+    // Amounts, whether they are of two days ago, and the sums of goal 1 of which it is told then.
+    for (name, amount, is_late, told) in [
+        ("first", 9_000, false, &["goal-2-6000"][..]),
+        ("late", 22_000, true, &[]),
+        ("next", 9_000, false, &["goal-1-40000"]),
+        ("due", 10_000, false, &[]),
+        ("later", 15_000, true, &["goal-1-60000"]),
+    ] {
+        let order = paid(name, Some(1), &[(PLAIN, 1, amount)]);
+        let created_at = order.created_at.map(|at| if is_late { at - 2 * 86_400 } else { at });
+        let before = ids(&model.shop.db, NoticeEvent::Goal).await;
+        model.shop.record(NewOrder { created_at, ..order }).await.unwrap();
+        sum += amount;
+        if name != "due" {
+            assert!(model.sweep(&model.shop.instance()).await);
+        }
+        assert_eq!(shown(&model.shop.db).await.goals["1"], money(sum));
+        let after = ids(&model.shop.db, NoticeEvent::Goal).await;
+        let new: Vec<&String> = after.iter().filter(|id| !before.contains(id)).collect();
+        assert_eq!(new, told, "{name}");
+    }
+    let list = async |order: Option<&str>| {
+        let filter = Filter { order: order.map(id), ..Filter::default() };
+        matching(&model.shop.db, &filter, model.shop.now()).await.unwrap()
+    };
+    assert_eq!(list(Some("goal-2-1")).await.unwrap().commands.len(), 2);
+    assert!(list(Some("goal-2-2")).await.is_none());
+    let listed = list(None).await.unwrap();
+    let orders: BTreeSet<String> = listed.commands.iter().map(|command| command.order.to_string()).collect();
+    assert_eq!(orders, ["goal-1-4", "goal-1-6", "goal-2-1"].map(ToOwned::to_owned).into());
 }
