@@ -8,6 +8,7 @@ import { BLOCKED } from "./blocked.mjs";
 import { BUYERS } from "./buyers.mjs";
 import { DELIVERY } from "./delivery.mjs";
 import { FAILURES } from "./failures.mjs";
+import { LOGINS } from "./logins.mjs";
 import { OFFERS } from "./offers.mjs";
 import { PAGES } from "./pages.mjs";
 import { REFUSALS, tooManyLookUps } from "./refusals.mjs";
@@ -290,7 +291,7 @@ async function theServerStops() {
   await page.context().close();
 }
 
-const TESTS = [...PAGES, ...BLOCKED, ...ACCESS, ...BUYERS, ...DELIVERY, loggedOut, theFirstPlayerPays, everyLinkLeadsSomewhere, fromHomeToPaid, ...FAILURES, ...OFFERS, refusals, aNewTable, ...REFUSALS, aFullCart, onAPhone, byKeyboard, chatOnLocalhost, theReference, tooManyLookUps, theServerStops];
+const TESTS = [...PAGES, ...BLOCKED, ...ACCESS, ...BUYERS, ...DELIVERY, loggedOut, theFirstPlayerPays, everyLinkLeadsSomewhere, fromHomeToPaid, ...FAILURES, ...LOGINS, ...OFFERS, refusals, aNewTable, ...REFUSALS, aFullCart, onAPhone, byKeyboard, chatOnLocalhost, theReference, tooManyLookUps, theServerStops];
 const chosen = process.argv.slice(2).filter((name) => !name.startsWith("--"));
 
 try {

@@ -144,9 +144,12 @@ async function loginHere(item, then) {
   box.querySelector("input").focus();
 }
 
-/** Lets a button keep the focus while it works, and work once at a time. */
-export function works(button, work) {
-  button.addEventListener("click", async () => {
+/** Lets a button, or that of a form, keep the focus while it works, and work once at a time. */
+export function works(control, work) {
+  const isForm = control.tagName === "FORM";
+  const button = isForm ? control.querySelector("button:not([type=button])") : control;
+  control.addEventListener(isForm ? "submit" : "click", async (event) => {
+    event.preventDefault();
     if (button.ariaBusy === "true") return;
     button.ariaBusy = "true";
     try {
@@ -155,5 +158,5 @@ export function works(button, work) {
       button.ariaBusy = null;
     }
   });
-  return button;
+  return control;
 }

@@ -231,16 +231,6 @@ function checkout(sums, items, methods, changed, required, every) {
   const isFree = sums.price === 0 && sums.virtual_price === 0;
   const paid = every ? t("pay.every", sumOf(sums), every) : t("pay", sumOf(sums));
   const button = h("button", { name: "pay", class: "primary big wide" }, isFree ? t("pay.free") : paid);
-  const submit = async (event) => {
-    event.preventDefault();
-    if (button.ariaBusy === "true") return;
-    button.ariaBusy = "true";
-    try {
-      await pay();
-    } finally {
-      button.ariaBusy = null;
-    }
-  };
   const pay = async () => {
     await changing;
     for (const { box } of required) if (box.isUnsent?.()) await box.send();
@@ -280,8 +270,8 @@ function checkout(sums, items, methods, changed, required, every) {
       row(t("sum.to_pay"), [money(sums.price), shop.tax_on_top && sums.price > 0 && h("small", {}, ` ${t("tax.on_top")}`)], "total")),
     currency.isConverted && h("p", { class: "soft" }, t("charged", charged(sums.price))),
     sums.chat_sync === 1 && chat(changed),
-    h("form", { onsubmit: submit, novalidate: true }, field(t("method"), method), who(store.user), name, terms, privacy,
-      every && h("p", { class: "soft" }, t("subscription.until", charged(items.find(isSubscription).price), every)), without, message, button),
+    works(h("form", { novalidate: true }, field(t("method"), method), who(store.user), name, terms, privacy,
+      every && h("p", { class: "soft" }, t("subscription.until", charged(items.find(isSubscription).price), every)), without, message, button), pay),
     methods.length === 0 && h("p", { class: "note" }, t("method.none")));
 }
 

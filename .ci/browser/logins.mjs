@@ -1,0 +1,47 @@
+// Logins and what becomes of them: one that is begun twice, the name of a Bedrock player, and another tab that logs in or out.
+
+import assert from "node:assert/strict";
+import { startWith } from "./server.mjs";
+import { agree, login, open, settled, shop, visitor } from "./visitor.mjs";
+
+const nameOf = (page) => page.getByLabel("Your name in the game");
+const logsIn = (page) => page.locator("main").getByRole("button", { name: "Log in", exact: true });
+
+/** A store that asks in the game, which Bedrock players join too. */
+async function inTheGame(act) {
+  const server = await startWith({ "auth_type: username": "auth_type: ingame", 'players: {avatar: "/img/avatars/{player}.svg"}': 'players: {avatar: "/img/avatars/{player}.svg", bedrock: "."}' });
+  try {
+    const page = await visitor();
+    await act(page, server.ready.shop);
+    assert.deepEqual(page.faults, []);
+    await page.context().close();
+  } finally {
+    await server.stop();
+  }
+}
+
+/** A browser is one caller from its first login on: after a double tap, and where a response was lost. */
+const aLoginIsBegunTwice = () => inTheGame(async (page, url) => {
+  const secrets = new Set();
+  let begun = 0;
+  page.on("request", (request) => {
+    if (!request.url().includes("/game_auth/init/")) return;
+    secrets.add(request.postDataJSON().secret);
+    begun += 1;
+  });
+  await open(page, `${url}/login`);
+  await page.getByLabel("Java").check();
+  await nameOf(page).fill("Larkspur");
+  await page.route("**/api/game_auth/init/**", async (route) => {
+    await route.fetch();
+    await route.abort();
+  }, { times: 1 });
+  await logsIn(page).click();
+  await page.getByText("The store does not respond.", { exact: true }).waitFor();
+  await logsIn(page).dblclick();
+  await page.locator(".state").filter({ hasText: "Waiting for Larkspur" }).waitFor();
+  assert.deepEqual([begun, secrets.size], [2, 1], "the second tap does nothing, and the browser is the same caller");
+  assert.match([...secrets][0], /^[0-9a-f]{32}$/);
+});
+
+export const LOGINS = [aLoginIsBegunTwice];
