@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { startWith } from "./server.mjs";
-import { agree, login, open, settled, shop, visitor } from "./visitor.mjs";
+import { agree, login, open, visitor } from "./visitor.mjs";
 
 const nameOf = (page) => page.getByLabel("Your name in the game");
 const logsIn = (page) => page.locator("main").getByRole("button", { name: "Log in", exact: true });
@@ -44,4 +44,39 @@ const aLoginIsBegunTwice = () => inTheGame(async (page, url) => {
   assert.match([...secrets][0], /^[0-9a-f]{32}$/);
 });
 
-export const LOGINS = [aLoginIsBegunTwice];
+async function put(page, item) {
+  await open(page, `/item/${item}`);
+  await page.getByRole("button", { name: "Add to cart", exact: true }).click();
+  await page.getByText("The item was added to your cart.").first().waitFor();
+}
+
+/** What a tab shows, and would change, is of who is logged in: it is shown again when another tab logs in as another player, or out. */
+async function anotherTabLogsIn() {
+  const other = await visitor();
+  await login(other, "Campion");
+  await put(other, 201);
+  const page = await other.context().newPage();
+  await open(page, "/cart");
+  await page.locator(".who").filter({ hasText: "Campion" }).waitFor();
+  await other.getByRole("button", { name: "Log out Campion" }).click();
+  await page.getByRole("heading", { level: 1, name: "Who is there?" }).waitFor();
+  await login(other, "Betony");
+  await page.getByText("Your cart is empty.").waitFor();
+  await page.getByRole("button", { name: "Log out Betony" }).waitFor();
+  await put(other, 201);
+  await page.reload();
+  await page.locator(".who").filter({ hasText: "Betony" }).waitFor();
+  await agree(page);
+  // The other tab's login is known before the browser tells this one of it.
+  const token = await page.evaluate(async () => {
+    const response = await fetch("/api/auth/username", { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify({ username: "Campion" }) });
+    return response.json();
+  });
+  await page.evaluate((token) => localStorage.setItem("token", token), token);
+  await page.getByRole("button", { name: /^Pay/ }).click();
+  await page.getByText("What you pay has changed since you saw it. Please look at your cart again.").waitFor();
+  await page.locator(".who").filter({ hasText: "Campion" }).waitFor();
+  await other.context().close();
+}
+
+export const LOGINS = [aLoginIsBegunTwice, anotherTabLogsIn];

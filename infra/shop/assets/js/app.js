@@ -144,6 +144,8 @@ function account() {
 }
 
 addEventListener("session", shell);
+// Another tab has logged in or out: this one shows, and would change, what is another account's. All of the storage has no key.
+addEventListener("storage", ({ key }) => (key === "token" || key === null) && location.reload());
 addEventListener("expired", () => {
   Object.assign(store, { user: null, inCart: 0 });
   shell();

@@ -210,13 +210,14 @@ function mark(required) {
 /** What is charged for a cart, as its button says. */
 const sumOf = ({ price, virtual_price: points }) => [(price > 0 || points === 0) && charged(price), points > 0 && virtual(points)].filter(Boolean).join(" + ");
 
-/** What a buyer has seen of a cart: the sum, and who gets what. */
+/** What a buyer has seen of a cart: whose it is, the sum, and who gets what. */
 const seen = (sums, items) => {
   const line = ({ cid, id, count, gift, selected_server, vars }) => [cid, id, count, gift?.gifted_to, selected_server, vars.map(({ value }) => value)];
-  return JSON.stringify([sumOf(sums), sums.referral_code, items.map(line)]);
+  return JSON.stringify([session.login, sumOf(sums), sums.referral_code, items.map(line)]);
 };
 
 function checkout(sums, items, methods, changed, required, every) {
+  const shown = seen(sums, items);
   const { virtual_currency: balance } = store.user;
   const row = (label, text, kind = "") => h("div", { class: kind }, h("dt", {}, label), h("dd", {}, text));
   const off = items.filter((line) => line.is_unavailable);
@@ -237,10 +238,10 @@ function checkout(sums, items, methods, changed, required, every) {
     // A change has shown the cart again, which the buyer has to have seen.
     if (!button.isConnected) return say(t("cart.again"));
     const complain = (text) => { message.textContent = text; };
-    // What the page shows is bought, and nothing else: another login of the account may have changed the cart.
+    // What the page shows is bought, and nothing else: another login of the account, or of this browser, may have changed the cart.
     const now = await accepted("/cart/get", undefined, complain);
     if (!now) return;
-    if (seen(now.cart, now.items) !== seen(sums, items)) {
+    if (seen(now.cart, now.items) !== shown) {
       say(t("cart.changed"), "bad");
       return changed();
     }
