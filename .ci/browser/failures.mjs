@@ -45,6 +45,11 @@ async function theLoginIsOver() {
     await settled(page);
   }
   assert.deepEqual([await units.inputValue(), await units.getAttribute("aria-invalid")], ["2", null], "what was typed stays, and is sent");
+  // Another tab has logged out, which the browser has not told this one yet.
+  await page.evaluate(() => localStorage.removeItem("token"));
+  await page.getByRole("button", { name: "Remove Ember Key" }).click();
+  await over();
+  await page.getByRole("heading", { level: 1, name: "Who is there?" }).waitFor();
   await page.context().close();
 }
 
