@@ -46,11 +46,17 @@ const ending = (time) => h("time", { datetime: time, "data-countdown": true }, m
 
 const SECOND = 1000;
 const DAY = 86400;
+/** When the page was loaded, by the visitor's clock. */
+const LOADED = Date.now();
 
-/** Shows how long each sale of a page still runs; loads the page again when one is over, unless something is typed into it. */
+/**
+ * Shows how long each sale of a page still runs; loads the page again when one is over, unless something is typed into it. What was over
+ * when the page came is so only by a clock that is ahead, and would be again.
+ */
 export function countdown(main) {
   const tick = () => {
     for (const time of main.querySelectorAll("time[data-countdown]")) {
+      if (new Date(time.dateTime) <= LOADED) continue;
       const left = Math.ceil((new Date(time.dateTime) - Date.now()) / SECOND);
       if (left <= 0) {
         clearInterval(timer);
