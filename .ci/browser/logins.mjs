@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { startWith } from "./server.mjs";
-import { agree, login, open, visitor } from "./visitor.mjs";
+import { agree, login, open, settled, visitor } from "./visitor.mjs";
 
 const nameOf = (page) => page.getByLabel("Your name in the game");
 const logsIn = (page) => page.locator("main").getByRole("button", { name: "Log in", exact: true });
@@ -44,6 +44,23 @@ const aLoginIsBegunTwice = () => inTheGame(async (page, url) => {
   assert.match([...secrets][0], /^[0-9a-f]{32}$/);
 });
 
+/** A page that is shown again leaves it to the player which edition is theirs. */
+const theEditionStays = () => inTheGame(async (page, url) => {
+  await open(page, `${url}/cart`);
+  const java = page.getByLabel("Java");
+  for (const one of [page.getByLabel(/^Bedrock/), java]) {
+    await one.check();
+    await nameOf(page).fill("Larkspur");
+    const shown = page.evaluate(() => new Promise((resolve) => { addEventListener("shown", resolve, { once: true }); }));
+    await page.getByLabel("Currency").selectOption(one === java ? "USD" : "GBP");
+    await shown;
+    await settled(page);
+    assert(await one.isChecked());
+  }
+  await logsIn(page).click();
+  await page.locator(".state").filter({ hasText: "Waiting for Larkspur" }).waitFor();
+});
+
 async function put(page, item) {
   await open(page, `/item/${item}`);
   await page.getByRole("button", { name: "Add to cart", exact: true }).click();
@@ -79,4 +96,4 @@ async function anotherTabLogsIn() {
   await other.context().close();
 }
 
-export const LOGINS = [aLoginIsBegunTwice, anotherTabLogsIn];
+export const LOGINS = [aLoginIsBegunTwice, theEditionStays, anotherTabLogsIn];

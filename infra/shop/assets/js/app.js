@@ -68,9 +68,9 @@ function showLater(seconds) {
 
 const named = (name) => main.querySelector(`[name="${CSS.escape(name)}"]`);
 
-/** Takes what was typed out of the page. Returns what puts it back, and then returns the controls whose value is still to be sent. */
+/** Takes what was typed out of the page, without what is chosen among several, which its script keeps. Returns what puts it back, and then returns the controls whose value is still to be sent. */
 function takeTyped() {
-  const typed = [...main.querySelectorAll("input[name], select[name]")].filter((one) => one.dataset.typed !== "no").map((one) => {
+  const typed = [...main.querySelectorAll("input[name]:not([type=radio]), select[name]")].filter((one) => one.dataset.typed !== "no").map((one) => {
     const property = one.type === "checkbox" ? "checked" : "value";
     return { name: one.name, property, value: one[property], isUnsent: one.dataset.typed === "yes", one };
   });
@@ -92,7 +92,7 @@ const controls = () => [...main.querySelectorAll("a, button, input, select")];
 function focused() {
   const element = document.activeElement;
   if (!main.contains(element) || element === main) return null;
-  return { name: element.name, place: controls().indexOf(element), heading: element.closest("section[aria-labelledby]")?.getAttribute("aria-labelledby") };
+  return { name: element.type !== "radio" && element.name, place: controls().indexOf(element), heading: element.closest("section[aria-labelledby]")?.getAttribute("aria-labelledby") };
 }
 
 /** After a change in the cart, the focus stays where it was; in the section, if what had it is gone. */
