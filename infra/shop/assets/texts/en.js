@@ -49,6 +49,7 @@ export default {
   "charged": "You are charged {0}.",
   "chat": "Chat",
   "chat.again": "Log in with chat again",
+  "chat.blocked": "Your browser opened no window for the chat's login. Please allow this shop to open windows, and try again.",
   "chat.linked": "Chat account {0} is linked.",
   "chat.login": "Log in with chat",
   "chat.needed": "An item in your cart needs a linked chat account.",

@@ -1,5 +1,5 @@
 // The cart: lines with their choices, codes, promoted items, and the checkout.
-import { accepted, call, get, optional, session } from "../api.js";
+import { accepted, call, optional, session } from "../api.js";
 import { count as plural, field, h, hidden, kept, parts, picture, say, select, t } from "../dom.js";
 import { put, who, works } from "../parts.js";
 import { remember } from "../purchases.js";
@@ -296,28 +296,25 @@ function askName(required) {
 function chat(changed) {
   const linked = kept.read("chat");
   const message = h("p", { class: "message", role: "alert" });
+  const complain = (text) => { message.textContent = text; };
   const open = async () => {
     // Opened at once: after a pause, browsers take it for an advertisement.
     const popup = window.open("about:blank", "chat", "width=560,height=640");
-    try {
-      const reply = await get("/auth/chat");
-      if (!reply.success) throw new Error(reply.error);
-      // Only the page that the platform sends the buyer back to may say who logged in.
-      const callback = new URL(new URL(reply.url).searchParams.get("redirect_uri")).origin;
-      const posted = (event) => {
-        if (event.origin !== callback || event.source !== popup) return;
-        removeEventListener("message", posted);
-        if (!event.data.success) return (message.textContent = event.data.message);
-        kept.write("chat", event.data);
-        say(t("chat.linked", event.data.chat_username));
-        return changed();
-      };
-      addEventListener("message", posted);
-      popup.location = reply.url;
-    } catch (error) {
-      popup?.close();
-      message.textContent = error.message;
-    }
+    if (!popup) return complain(t("chat.blocked"));
+    const reply = await accepted("/auth/chat", undefined, complain, { method: "GET" });
+    if (!reply) return popup.close();
+    // Only the page that the platform sends the buyer back to may say who logged in.
+    const callback = new URL(new URL(reply.url).searchParams.get("redirect_uri")).origin;
+    const posted = (event) => {
+      if (event.origin !== callback || event.source !== popup) return;
+      removeEventListener("message", posted);
+      if (!event.data.success) return complain(event.data.message);
+      kept.write("chat", event.data);
+      say(t("chat.linked", event.data.chat_username));
+      return changed();
+    };
+    addEventListener("message", posted);
+    popup.location = reply.url;
   };
   const text = linked ? t("chat.shown", linked.chat_username) : t("chat.needed");
   // A login counts for some hours, and for the first player who uses it.
