@@ -143,6 +143,8 @@ async function ordersThatAreLookedUpAgain() {
   await page.clock.install();
   await busy(page, "/payments/delivery", 1);
   await open(page, "/orders/ska237syhxydekce");
+  // An id is in small letters, which the keyboard of a phone does not begin with.
+  assert.equal(await page.getByLabel("Look up another order by its id").evaluate((one) => one.autocapitalize), "none");
   await page.locator(".state.paid").waitFor();
   assert.equal(await page.locator(".bought").isVisible(), false);
   await page.clock.runFor(4000);

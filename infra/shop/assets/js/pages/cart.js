@@ -1,6 +1,6 @@
 // The cart: lines with their choices, codes, promoted items, and the checkout.
 import { accepted, call, optional, session } from "../api.js";
-import { count as plural, field, h, hidden, kept, parts, picture, say, select, t } from "../dom.js";
+import { AS_TYPED, count as plural, field, h, hidden, kept, parts, picture, say, select, t } from "../dom.js";
 import { put, who, works } from "../parts.js";
 import { remember } from "../purchases.js";
 import { charged, currency, methodName, money, shop, store, virtual } from "../store.js";
@@ -80,9 +80,6 @@ function setting(label, control, path, body, changed) {
   });
   return box;
 }
-
-/** For what goes to the game's console: phones must not change it. */
-const AS_TYPED = { autocapitalize: "none", autocorrect: "off", spellcheck: "false", autocomplete: "off" };
 
 /** A line; what has to be chosen, and sent, before it can be paid is added to `required`. */
 function cartLine(line, changed, required, every) {

@@ -1,6 +1,6 @@
 // The login: by name, or confirmed by the player in the game, as the store's `auth_type` says.
 import { accepted, call, isShown, session } from "../api.js";
-import { field, h, kept, parts, sayNext, t, tab } from "../dom.js";
+import { AS_TYPED, field, h, kept, parts, sayNext, t, tab } from "../dom.js";
 import { wanted, works } from "../parts.js";
 import { refreshUser, serverAddress, shop, store } from "../store.js";
 
@@ -83,7 +83,7 @@ function form(after, message) {
   };
 
   const ask = (username = "", problem = "") => {
-    const name = h("input", { name: "username", autocomplete: "username", required: true, maxlength: 64, spellcheck: "false", autocapitalize: "none", autocorrect: "off", value: username });
+    const name = h("input", { ...AS_TYPED, name: "username", autocomplete: "username", required: true, maxlength: 64, value: username });
     const box = field(t("login.name"), name, problem);
     const edition = shop.bedrock && editions(username);
     const submit = async () => {

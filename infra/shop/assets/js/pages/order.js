@@ -1,6 +1,6 @@
 // The state of an order, asked again until it is final. The API allows 18 look-ups in a minute from one address.
 import { Offline, call, isShown, session } from "../api.js";
-import { decoded, field, h, parts, picture, say, t } from "../dom.js";
+import { AS_TYPED, decoded, field, h, parts, picture, say, t } from "../dom.js";
 import { who, works } from "../parts.js";
 import { purchase, purchases } from "../purchases.js";
 import { date, methodName, moment, moneyIn, refreshUser, serverAddress, shop, store, utc } from "../store.js";
@@ -234,7 +234,7 @@ export async function listed() {
 }
 
 function lookup(id) {
-  const control = h("input", { type: "text", value: id ?? "", autocomplete: "off", spellcheck: "false" });
+  const control = h("input", { type: "text", value: id ?? "", ...AS_TYPED });
   return h("form", { class: "code narrow", onsubmit: (event) => {
     event.preventDefault();
     if (control.value.trim()) location.assign(`/orders/${encodeURIComponent(control.value.trim())}`);
