@@ -116,6 +116,34 @@ async function anEarlierChangeArrives() {
   await page.context().close();
 }
 
+/** A double tap changes the cart once. */
+async function aDoubleTap() {
+  const page = await visitor();
+  await login(page, "Bistort");
+  for (const item of [201, 302]) {
+    await open(page, `/item/${item}`);
+    await add(page).click();
+    await added(page);
+  }
+  await open(page, "/cart");
+  await page.getByLabel("Coupon or gift card").fill(shop.server.ready.try.coupon);
+  for (const name of ["Apply Coupon or gift card", "Remove Coupon", "Remove Ember Key"]) {
+    const shown = page.waitForResponse("**/api/cart/getPromoted");
+    let [sent, taps] = [0, null];
+    const tapped = new Promise((resolve) => { taps = resolve; });
+    await page.route(/\/cart\/(accept|remove)/, (route) => {
+      sent += 1;
+      return tapped.then(() => route.continue());
+    });
+    await page.getByRole("button", { name }).dblclick();
+    taps();
+    await shown;
+    await settled(page);
+    assert.deepEqual([sent, await page.locator(".toast.bad").count()], [1, 0], name);
+  }
+  await page.context().close();
+}
+
 /** What a buyer cannot have twice can be given to another player. */
 async function aGiftOfWhatIsOwned() {
   const page = await visitor();
@@ -206,4 +234,4 @@ async function aStoreInForints() {
   }
 }
 
-export const FAILURES = [theLoginIsOver, theStoreIsBusy, anEarlierChangeArrives, aGiftOfWhatIsOwned, ordersThatAreLookedUpAgain, aReferralLink, aStoreInForints];
+export const FAILURES = [theLoginIsOver, theStoreIsBusy, anEarlierChangeArrives, aDoubleTap, aGiftOfWhatIsOwned, ordersThatAreLookedUpAgain, aReferralLink, aStoreInForints];

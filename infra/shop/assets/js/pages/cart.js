@@ -129,7 +129,7 @@ function cartLine(line, changed, required, every) {
         line.vars.map(variable))),
     h("div", { class: "line-end" },
       h("strong", { class: "price", ...sum }, shown),
-      h("button", { type: "button", name: `remove-${cid}`, class: "link", onclick: remove }, t("remove"), hidden(` ${line.name}`))));
+      works(h("button", { type: "button", name: `remove-${cid}`, class: "link" }, t("remove"), hidden(` ${line.name}`)), remove)));
 }
 
 function offer(item, changed) {
@@ -145,24 +145,23 @@ function offer(item, changed) {
 }
 
 function codes(sums, changed) {
-  const remove = (path, label) => h("button", { type: "button", name: path, class: "link", onclick: async () => {
+  const remove = (path, label) => works(h("button", { type: "button", name: path, class: "link" }, t("remove"), hidden(` ${label}`)), async () => {
     const removed = await accepted(path);
     if (removed) {
       say(removed.message);
       await changed();
     }
-  } }, t("remove"), hidden(` ${label}`));
+  });
   const entry = (label, path, name) => {
     const control = h("input", { type: "text", name, maxlength: 255, autocomplete: "off", spellcheck: "false" });
     const box = field(label, control);
-    return h("form", { class: "code", onsubmit: async (event) => {
-      event.preventDefault();
+    return works(h("form", { class: "code" }, box, h("button", { name: path }, t("apply"), hidden(` ${label}`))), async () => {
       const applied = await accepted(path, { [name]: control.value }, box.complain);
       if (!applied) return;
       control.value = "";
       say(applied.message);
       await changed();
-    } }, box, h("button", { name: path }, t("apply"), hidden(` ${label}`)));
+    });
   };
   const applied = (label, code, path) => h("p", { class: "applied" }, h("span", {}, `${label} `, h("code", {}, code)), remove(path, label));
   return h("section", { class: "panel", id: "codes-panel", "aria-labelledby": "codes" },
