@@ -174,8 +174,9 @@ for (const button of document.querySelectorAll("#theme, [data-switch]")) button.
 });
 
 for (const button of document.querySelectorAll("[data-copy]")) button.addEventListener("click", async () => {
-  await navigator.clipboard.writeText(button.dataset.copy);
-  say(t("copied", button.dataset.copy));
+  // A page without TLS has no clipboard.
+  const isCopied = await navigator.clipboard?.writeText(button.dataset.copy).then(() => true, () => false);
+  say(t(isCopied ? "copied" : "copied.not", button.dataset.copy), isCopied ? "good" : "bad");
 });
 
 // A sign is in the place of a picture that is not there, such as that of a player whom nobody has drawn.

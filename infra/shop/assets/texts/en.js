@@ -70,6 +70,7 @@ export default {
   "compare": "Compare them",
   "compare.of": "Comparison of {0}",
   "copied": "{0} is copied.",
+  "copied.not": "Your browser did not copy it. Please type {0}.",
   "copy": "(copy)",
   "count": "How many",
   "currency": "Currency",
