@@ -188,6 +188,16 @@ async function ordersThatAreLookedUpAgain() {
   await again;
   await page.getByText("This page shows by itself when the payment has arrived.").waitFor();
   assert(await state.evaluate((one) => one.isConnected), "what has not changed is not announced again");
+  const hide = (isHidden) => page.evaluate((value) => Object.defineProperty(document, "hidden", { value, configurable: true }), isHidden);
+  let asked = 0;
+  page.on("request", (request) => { asked += request.url().endsWith("/payments/checkStatus") ? 1 : 0; });
+  await hide(true);
+  await page.clock.runFor(9000);
+  assert.equal(asked, 0, "a page that nobody looks at asks nothing");
+  await hide(false);
+  const looked = page.waitForResponse("**/api/payments/checkStatus");
+  await page.clock.runFor(4000);
+  await looked;
   await page.context().close();
 }
 

@@ -47,11 +47,12 @@ export default async function order(again) {
   const wait = (text) => {
     if (waits.textContent !== text) waits.textContent = text;
   };
+  /** Asks again later. A page that nobody looks at asks nothing. */
   const later = (seconds, text) => {
     wait(text);
-    timer = setTimeout(ask, seconds * 1000);
+    timer = setTimeout(() => (document.hidden ? later(seconds, text) : ask()), seconds * 1000);
   };
-  /** Shows the delivery as it goes on. A page that nobody looks at asks nothing. */
+  /** Shows the delivery as it goes on. */
   const follow = (found, details, last, seconds) => {
     deliveryTimer = setTimeout(async () => {
       const next = document.hidden ? last : await delivered(details).catch(() => last);
