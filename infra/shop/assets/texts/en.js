@@ -44,7 +44,7 @@ export default {
   "cart.units": "{0} units",
   "cart.units.one": "1 unit",
   "cart.with": "Cart, {0}",
-  "cart.without": "Not included, because it cannot be bought now: {0}.",
+  "cart.without": "Before you pay, remove what cannot be bought now: {0}.",
   "categories": "Categories",
   "charged": "You are charged {0}.",
   "chat": "Chat",

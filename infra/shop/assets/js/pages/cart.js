@@ -94,7 +94,7 @@ function cartLine(line, changed, required, every) {
   };
   const choice = (name, control, path, body, missing = "") => {
     const box = setting(label(name), control, `/cart/${path}/${cid}`, body, changed);
-    if (!line.is_unavailable) required.push({ box, problem: () => box.problem() || (control.value.trim() === "" ? missing : "") });
+    required.push({ box, problem: () => box.problem() || (control.value.trim() === "" ? missing : "") });
     return box;
   };
   const variable = (one) => {
@@ -212,13 +212,24 @@ const seen = (sums, items) => {
   return JSON.stringify([session.login, sumOf(sums), sums.referral_code, items.map(line)]);
 };
 
-function checkout(sums, items, methods, changed, required, every) {
-  const shown = seen(sums, items);
+function sumsTable(sums) {
   const { virtual_currency: balance } = store.user;
   const row = (label, text, kind = "") => h("div", { class: kind }, h("dt", {}, label), h("dd", {}, text));
+  return h("dl", { class: "sums" },
+    row(plural("cart.units", sums.items), money(sums.clear_price)),
+    sums.coupon_sum > 0 && row(t("code.coupon"), `− ${money(sums.coupon_sum)}`),
+    sums.gift_sum > 0 && row(t("code.gift"), `− ${money(sums.gift_sum)}`),
+    sums.virtual_price > 0 && row(t("sum.virtual"), [virtual(sums.virtual_price), balance !== undefined && h("small", {}, t("account.balance", virtual(balance)))]),
+    row(t("sum.to_pay"), [money(sums.price), shop.tax_on_top && sums.price > 0 && h("small", {}, ` ${t("tax.on_top")}`)], "total"));
+}
+
+function checkout(sums, items, methods, changed, required, every) {
+  const shown = seen(sums, items);
+  const panel = (...children) => h("section", { class: "panel", "aria-labelledby": "sum" }, h("h2", { id: "sum" }, t("total")), children);
   const off = items.filter((line) => line.is_unavailable);
-  const without = off.length > 0 && h("p", { class: "note" }, t("cart.without", off.map(({ name }) => name).join(", ")));
-  if (off.length === items.length) return h("section", { class: "panel", "aria-labelledby": "sum" }, h("h2", { id: "sum" }, t("total")), h("p", {}, t("cart.nothing")), without);
+  // The API lets nothing be paid beside such a line.
+  if (off.length > 0) return panel(off.length === items.length ? h("p", {}, t("cart.nothing")) : sumsTable(sums),
+    h("p", { class: "note" }, t("cart.without", off.map(({ name }) => name).join(", "))));
   const method = select({ name: "paymentMethod" }, methods.map(({ name }) => [name, methodName(name)]), methods[0]?.name);
   const name = isNewName() && askName(required);
   const terms = tick("terms", parts("accept_terms", linked(t("terms"), shop.terms)));
@@ -257,18 +268,11 @@ function checkout(sums, items, methods, changed, required, every) {
     say(created.message);
     location.assign(created.data.url);
   };
-  return h("section", { class: "panel", "aria-labelledby": "sum" },
-    h("h2", { id: "sum" }, t("total")),
-    h("dl", { class: "sums" },
-      row(plural("cart.units", sums.items), money(sums.clear_price)),
-      sums.coupon_sum > 0 && row(t("code.coupon"), `− ${money(sums.coupon_sum)}`),
-      sums.gift_sum > 0 && row(t("code.gift"), `− ${money(sums.gift_sum)}`),
-      sums.virtual_price > 0 && row(t("sum.virtual"), [virtual(sums.virtual_price), balance !== undefined && h("small", {}, t("account.balance", virtual(balance)))]),
-      row(t("sum.to_pay"), [money(sums.price), shop.tax_on_top && sums.price > 0 && h("small", {}, ` ${t("tax.on_top")}`)], "total")),
+  return panel(sumsTable(sums),
     currency.isConverted && h("p", { class: "soft" }, t("charged", charged(sums.price))),
     sums.chat_sync === 1 && chat(changed),
     works(h("form", { novalidate: true }, field(t("method"), method), who(store.user), name, terms, privacy,
-      every && h("p", { class: "soft" }, t("subscription.until", charged(items.find(isSubscription).price), every)), without, message, button), pay),
+      every && h("p", { class: "soft" }, t("subscription.until", charged(items.find(isSubscription).price), every)), message, button), pay),
     methods.length === 0 && h("p", { class: "note" }, t("method.none")));
 }
 
