@@ -29,6 +29,20 @@ async function smallScreensAndLargeText() {
   }
 }
 
+/** The widest name that a player can have is not wider than a small screen. */
+async function aWideName() {
+  const page = await visitor(SMALL);
+  await login(page, "W".repeat(24));
+  await open(page, "/item/201");
+  await page.getByRole("button", { name: "Add to cart", exact: true }).click();
+  await page.getByText("The item was added to your cart.").waitFor();
+  for (const path of ["/cart", "/account"]) {
+    await open(page, path);
+    await inspect(page, `small-wide-name-${path.slice(1)}`);
+  }
+  await page.context().close();
+}
+
 /** Backwards through a long page: what has the focus is never under the header. */
 async function theFocusIsInSight() {
   for (const options of [undefined, PHONE]) {
@@ -88,4 +102,4 @@ async function aMalformedPath() {
   await page.context().close();
 }
 
-export const ACCESS = [smallScreensAndLargeText, theFocusIsInSight, theMenuShowsWhereAVisitorIs, aBrowserOfBefore, aMalformedPath];
+export const ACCESS = [smallScreensAndLargeText, aWideName, theFocusIsInSight, theMenuShowsWhereAVisitorIs, aBrowserOfBefore, aMalformedPath];

@@ -45,6 +45,11 @@ async function theLoginIsOver() {
     await settled(page);
   }
   assert.deepEqual([await units.inputValue(), await units.getAttribute("aria-invalid")], ["2", null], "what was typed stays, and is sent");
+  // Another tab has logged out, which the browser has not told this one yet.
+  await page.evaluate(() => localStorage.removeItem("token"));
+  await page.getByRole("button", { name: "Remove Ember Key" }).click();
+  await over();
+  await page.getByRole("heading", { level: 1, name: "Who is there?" }).waitFor();
   await page.context().close();
 }
 
@@ -111,6 +116,34 @@ async function anEarlierChangeArrives() {
   await page.context().close();
 }
 
+/** A double tap changes the cart once. */
+async function aDoubleTap() {
+  const page = await visitor();
+  await login(page, "Bistort");
+  for (const item of [201, 302]) {
+    await open(page, `/item/${item}`);
+    await add(page).click();
+    await added(page);
+  }
+  await open(page, "/cart");
+  await page.getByLabel("Coupon or gift card").fill(shop.server.ready.try.coupon);
+  for (const name of ["Apply Coupon or gift card", "Remove Coupon", "Remove Ember Key"]) {
+    const shown = page.waitForResponse("**/api/cart/getPromoted");
+    let [sent, taps] = [0, null];
+    const tapped = new Promise((resolve) => { taps = resolve; });
+    await page.route(/\/cart\/(accept|remove)/, (route) => {
+      sent += 1;
+      return tapped.then(() => route.continue());
+    });
+    await page.getByRole("button", { name }).dblclick();
+    taps();
+    await shown;
+    await settled(page);
+    assert.deepEqual([sent, await page.locator(".toast.bad").count()], [1, 0], name);
+  }
+  await page.context().close();
+}
+
 /** What a buyer cannot have twice can be given to another player. */
 async function aGiftOfWhatIsOwned() {
   const page = await visitor();
@@ -138,6 +171,8 @@ async function ordersThatAreLookedUpAgain() {
   await page.clock.install();
   await busy(page, "/payments/delivery", 1);
   await open(page, "/orders/ska237syhxydekce");
+  // An id is in small letters, which the keyboard of a phone does not begin with.
+  assert.equal(await page.getByLabel("Look up another order by its id").evaluate((one) => one.autocapitalize), "none");
   await page.locator(".state.paid").waitFor();
   assert.equal(await page.locator(".bought").isVisible(), false);
   await page.clock.runFor(4000);
@@ -153,6 +188,16 @@ async function ordersThatAreLookedUpAgain() {
   await again;
   await page.getByText("This page shows by itself when the payment has arrived.").waitFor();
   assert(await state.evaluate((one) => one.isConnected), "what has not changed is not announced again");
+  const hide = (isHidden) => page.evaluate((value) => Object.defineProperty(document, "hidden", { value, configurable: true }), isHidden);
+  let asked = 0;
+  page.on("request", (request) => { asked += request.url().endsWith("/payments/checkStatus") ? 1 : 0; });
+  await hide(true);
+  await page.clock.runFor(9000);
+  assert.equal(asked, 0, "a page that nobody looks at asks nothing");
+  await hide(false);
+  const looked = page.waitForResponse("**/api/payments/checkStatus");
+  await page.clock.runFor(4000);
+  await looked;
   await page.context().close();
 }
 
@@ -199,4 +244,4 @@ async function aStoreInForints() {
   }
 }
 
-export const FAILURES = [theLoginIsOver, theStoreIsBusy, anEarlierChangeArrives, aGiftOfWhatIsOwned, ordersThatAreLookedUpAgain, aReferralLink, aStoreInForints];
+export const FAILURES = [theLoginIsOver, theStoreIsBusy, anEarlierChangeArrives, aDoubleTap, aGiftOfWhatIsOwned, ordersThatAreLookedUpAgain, aReferralLink, aStoreInForints];

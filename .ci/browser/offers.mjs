@@ -21,8 +21,10 @@ items:
   - {id: 9707, name: Winter cloak, price: 3.00, from: ${inHours(48)}}
   - {id: 9708, name: Old map, price: 1.00, hidden: true}
 `;
+/** When a sale ends. */
+const UNTIL = inHours(20);
 const SALES = `
-- {id: 1, name: Lantern night, percentage: 20, for: {items: [9704]}, until: ${inHours(20)}}
+- {id: 1, name: Lantern night, percentage: 20, for: {items: [9704]}, until: ${UNTIL}}
 - {id: 2, name: Lamplighters, percentage: 50, for: {items: [9705]}, who: {owners_of: [9701]}}
 `;
 
@@ -94,10 +96,26 @@ async function aBuyerOfOffers(url) {
   await page.context().close();
 }
 
+/** A clock that is ahead is taken for the end of a sale once: the page is not loaded again and again. */
+async function aClockThatIsAhead(url) {
+  const page = await visitor();
+  let loads = 0;
+  page.on("framenavigated", () => { loads += 1; });
+  await page.clock.install({ time: Date.parse(`${UNTIL}Z`) - 4000 });
+  await open(page, `${url}/item/9704`);
+  await page.getByText(/00:00:0\d left/).waitFor();
+  await page.waitForEvent("framenavigated");
+  await settled(page);
+  assert.equal(loads, 2);
+  await page.getByText("Lantern night").first().waitFor();
+  await page.context().close();
+}
+
 async function offers() {
   const server = await startWith({}, { "categories/offers.yaml": CATEGORY, "sales.yaml": SALES });
   try {
     await everybodySeesTheOffers(server.ready.shop);
+    await aClockThatIsAhead(server.ready.shop);
     await aBuyerOfOffers(server.ready.shop);
   } finally {
     await server.stop();

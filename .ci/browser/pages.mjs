@@ -53,6 +53,10 @@ async function theAccount() {
     await page.getByRole("button", { name: /play\.emberfall\.example/ }).click();
     await page.getByText("play.emberfall.example is copied.").waitFor();
     assert.equal(await page.evaluate(() => navigator.clipboard.readText()), "play.emberfall.example");
+    await page.evaluate(() => { navigator.clipboard.writeText = () => Promise.reject(new DOMException("denied", "NotAllowedError")); });
+    await page.getByRole("button", { name: /play\.emberfall\.example/ }).click();
+    await page.getByText("Your browser did not copy it. Please type play.emberfall.example.").waitFor();
+    assert.deepEqual(page.faults, []);
     await page.context().close();
   }
 }

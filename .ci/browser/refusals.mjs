@@ -95,7 +95,7 @@ async function cartsThatCannotBePaid() {
   }
   await login(page, "Rushlight");
   await open(page, "/cart");
-  await page.getByText("Not included, because it cannot be bought now: Moth Key.").waitFor();
+  await page.getByText("Before you pay, remove what cannot be bought now: Moth Key.").waitFor();
   assert.equal(await pay(page).count(), 0, "there is nothing to pay for");
   await page.context().close();
 }

@@ -73,6 +73,12 @@ async fn every_page_is_there_and_every_other_path_is_a_404_with_a_page() {
         assert_eq!(page(&store, missing).await.status, 404, "{missing}");
     }
     assert!(!closed.text.contains("noindex"), "search engines keep what they know of the page");
+    let address = attribute(&closed.text, "<link rel=\"canonical\"", "href");
+    assert_eq!(address, Some("https://store.emberfall.example/category/ranks"), "it is a page of its own");
+    for private in ["cart", "nowhere"] {
+        let html = page(&store, private).await.text;
+        assert!(html.contains("noindex") && !html.contains("canonical"), "{private}: {html}");
+    }
     assert!(
         page(&store, "payment/flow").await.text.contains("<h1>Your order</h1>"),
         "who is paying comes back to the order"

@@ -99,52 +99,68 @@ struct MessagePage<'a> {
 /// The page as HTML, and whether there is one at the path.
 pub fn render(loaded: &Loaded, shop: &Shop, path: &ShopPath) -> (String, bool) {
     let frame = |head| Frame::new(loaded, shop, head);
+    let head = head(loaded, path);
     // An order that is being paid is still shown.
     let is_order = matches!(path, ShopPath::Script("payment" | "orders"));
     if let Some(text) = loaded.active.closed().filter(|_| !is_order) {
-        let head = Head { kind: "closed", ..Head::default() };
-        return (message(frame(head), "closed", text, false), !matches!(loaded.content, Content::Missing));
+        let is_found = !matches!(loaded.content, Content::Missing);
+        // For search engines each page is still a page of its own, and not one of many copies.
+        let head = Head { kind: "closed", path: head.path, is_private: head.is_private, ..Head::default() };
+        return (message(frame(head), "closed", text, false), is_found);
     }
     let html = match &loaded.content {
         Content::Deals(deals) => {
-            let title = loaded.settings.website_name.clone();
-            let head = Head { kind: "home", title, path: "/".to_owned(), ..Head::default() };
             let deals = deals.0.iter().filter(|deal| deal.item.is_listed(loaded.now));
             let offers = deals.map(|deal| offer(loaded, deal)).collect();
             HomePage { frame: frame(head), offers }.render()
         }
         Content::Category(page) => match page.at(loaded.now) {
-            Some((own, subcategories)) => category(loaded, own, subcategories, frame).render(),
-            None => return missing(frame),
+            Some((own, subcategories)) => category(loaded, own, subcategories, frame(head)).render(),
+            None => return missing(frame(head)),
         },
         Content::Item(published) => {
             let offer = offer(loaded, published);
             let category = find(&loaded.tree, published.category);
-            let mut frame = frame(item_head(published, loaded.now));
+            let mut frame = frame(head);
             frame.head.json_ld = product(&frame, &offer);
             ItemPage { frame, offer, category }.render()
         }
-        Content::Page(page) => {
-            let path = format!("/pages/{}", page.url.trim_start_matches('/'));
-            let head = Head { kind: "page", title: page.title.clone(), path, ..Head::default() };
-            OwnersPage { frame: frame(head), page }.render()
-        }
-        Content::Staff(staff) => StaffPage { frame: frame(own_head(loaded, "staff")), staff }.render(),
-        Content::Patrons(patronage, patrons) => {
-            PatronsPage { frame: frame(own_head(loaded, "patrons")), patronage, patrons }.render()
-        }
+        Content::Page(page) => OwnersPage { frame: frame(head), page }.render(),
+        Content::Staff(staff) => StaffPage { frame: frame(head), staff }.render(),
+        Content::Patrons(patronage, patrons) => PatronsPage { frame: frame(head), patronage, patrons }.render(),
         Content::Empty => {
-            let name = if let ShopPath::Script(name) = path { name } else { "login" };
-            Ok(message(frame(Head { kind: name, is_private: true, ..Head::default() }), name, "", false))
+            let name = head.kind;
+            Ok(message(frame(head), name, "", false))
         }
-        Content::Missing => return missing(frame),
+        Content::Missing => return missing(frame(head)),
     };
     // Rendering into a string fails only if a value's `Display` does, and none of these do.
     (html.unwrap_or_default(), true)
 }
 
-fn missing<'a>(frame: impl Fn(Head) -> Frame<'a>) -> (String, bool) {
-    let frame = frame(Head { kind: "missing", is_private: true, ..Head::default() });
+fn head(loaded: &Loaded, path: &ShopPath) -> Head {
+    let private = |kind| Head { kind, is_private: true, ..Head::default() };
+    match &loaded.content {
+        Content::Deals(_) => {
+            let title = loaded.settings.website_name.clone();
+            Head { kind: "home", title, path: "/".to_owned(), ..Head::default() }
+        }
+        Content::Category(page) => {
+            page.at(loaded.now).map_or_else(|| private("missing"), |(own, _)| category_head(&own.head))
+        }
+        Content::Item(published) => item_head(published, loaded.now),
+        Content::Page(page) => {
+            let path = format!("/pages/{}", page.url.trim_start_matches('/'));
+            Head { kind: "page", title: page.title.clone(), path, ..Head::default() }
+        }
+        Content::Staff(_) => own_head(loaded, "staff"),
+        Content::Patrons(..) => own_head(loaded, "patrons"),
+        Content::Empty => private(if let ShopPath::Script(name) = path { name } else { "login" }),
+        Content::Missing => private("missing"),
+    }
+}
+
+fn missing(frame: Frame<'_>) -> (String, bool) {
     let text = frame.texts.of("missing.text");
     (message(frame, "missing", text, true), false)
 }
@@ -167,7 +183,7 @@ fn category<'a>(
     loaded: &'a Loaded,
     own: &'a CategoryWithItems,
     subcategories: Vec<&'a CategoryWithItems>,
-    frame: impl Fn(Head) -> Frame<'a>,
+    frame: Frame<'a>,
 ) -> CategoryPage<'a> {
     let is_parent = |node: &&TreeNode| node.subcategories.iter().any(|sub| sub.id == own.head.id);
     let parent = loaded.tree.0.iter().find(is_parent);
@@ -178,20 +194,23 @@ fn category<'a>(
         let offers = listed.map(|item| Offer::new(item, &tiers, loaded)).collect();
         PricedCategory { head: &category.head, comparison: &category.comparison, offers }
     };
-    let head = Head {
-        kind: "category",
-        title: own.head.name.clone(),
-        description: own.head.description.clone().unwrap_or_default(),
-        path: format!("/category{}", own.head.slug),
-        image: own.head.image.clone().unwrap_or_default(),
-        ..Head::default()
-    };
     CategoryPage {
-        frame: frame(head),
+        frame,
         head: &own.head,
         parent: parent.map(|node| &node.head),
         siblings: top.filter(|node| !node.subcategories.is_empty()),
         categories: std::iter::once(own).chain(subcategories).map(category).collect(),
+    }
+}
+
+fn category_head(head: &CategoryHead) -> Head {
+    Head {
+        kind: "category",
+        title: head.name.clone(),
+        description: head.description.clone().unwrap_or_default(),
+        path: format!("/category{}", head.slug),
+        image: head.image.clone().unwrap_or_default(),
+        ..Head::default()
     }
 }
 

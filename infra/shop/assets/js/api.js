@@ -93,9 +93,9 @@ function lost() {
 
 /**
  * Calls the API. Returns the body of a 2xx response, which can still be a refusal: see `accepted`. Of an optional call that gets no
- * response, such as one that a filter in the browser blocks, the page says nothing.
+ * response, such as one that a filter in the browser blocks, the page says nothing. A change that needs a login is made by who was logged in.
  */
-export async function call(path, body, { method = "POST", seen, isOptional } = {}) {
+export async function call(path, body, { method = "POST", seen, isOptional, isChange } = {}) {
   const headers = {};
   const token = method === "POST" ? session.token : null;
   if (token) headers.authorization = `Bearer ${token}`;
@@ -110,8 +110,8 @@ export async function call(path, body, { method = "POST", seen, isOptional } = {
   const data = await response.json().catch(() => null);
   seen?.(remaining(response));
   if (response.ok) return data;
-  if (response.status !== 401 || !token) throw new Refused(response, data);
-  // The token has expired, or the server has other keys now. Of calls that are refused together, the first one says so.
+  if (response.status !== 401 || !(token || isChange)) throw new Refused(response, data);
+  // The token has expired, another tab has taken it away, or the server has other keys now. Of calls that are refused together, the first one says so.
   if (session.token === token) {
     session.clear();
     dispatchEvent(new Event("expired"));
@@ -135,7 +135,7 @@ export async function accepted(path, body, complain = (text) => text && say(text
   let data = null;
   let [problem, reason] = ["", null];
   try {
-    data = await call(path, body, options);
+    data = await call(path, body, { isChange: true, ...options });
     if (data?.success === false || data?.status === false) problem = messageOf(data);
   } catch (error) {
     if (!isShown(error)) throw error;

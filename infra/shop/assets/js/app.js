@@ -68,9 +68,9 @@ function showLater(seconds) {
 
 const named = (name) => main.querySelector(`[name="${CSS.escape(name)}"]`);
 
-/** Takes what was typed out of the page. Returns what puts it back, and then returns the controls whose value is still to be sent. */
+/** Takes what was typed out of the page, without what is chosen among several, which its script keeps. Returns what puts it back, and then returns the controls whose value is still to be sent. */
 function takeTyped() {
-  const typed = [...main.querySelectorAll("input[name], select[name]")].filter((one) => one.dataset.typed !== "no").map((one) => {
+  const typed = [...main.querySelectorAll("input[name]:not([type=radio]), select[name]")].filter((one) => one.dataset.typed !== "no").map((one) => {
     const property = one.type === "checkbox" ? "checked" : "value";
     return { name: one.name, property, value: one[property], isUnsent: one.dataset.typed === "yes", one };
   });
@@ -92,7 +92,7 @@ const controls = () => [...main.querySelectorAll("a, button, input, select")];
 function focused() {
   const element = document.activeElement;
   if (!main.contains(element) || element === main) return null;
-  return { name: element.name, place: controls().indexOf(element), heading: element.closest("section[aria-labelledby]")?.getAttribute("aria-labelledby") };
+  return { name: element.type !== "radio" && element.name, place: controls().indexOf(element), heading: element.closest("section[aria-labelledby]")?.getAttribute("aria-labelledby") };
 }
 
 /** After a change in the cart, the focus stays where it was; in the section, if what had it is gone. */
@@ -144,6 +144,8 @@ function account() {
 }
 
 addEventListener("session", shell);
+// Another tab has logged in or out: this one shows, and would change, what is another account's. All of the storage has no key.
+addEventListener("storage", ({ key }) => (key === "token" || key === null) && location.reload());
 addEventListener("expired", () => {
   Object.assign(store, { user: null, inCart: 0 });
   shell();
@@ -172,8 +174,9 @@ for (const button of document.querySelectorAll("#theme, [data-switch]")) button.
 });
 
 for (const button of document.querySelectorAll("[data-copy]")) button.addEventListener("click", async () => {
-  await navigator.clipboard.writeText(button.dataset.copy);
-  say(t("copied", button.dataset.copy));
+  // A page without TLS has no clipboard.
+  const isCopied = await navigator.clipboard?.writeText(button.dataset.copy).then(() => true, () => false);
+  say(t(isCopied ? "copied" : "copied.not", button.dataset.copy), isCopied ? "good" : "bad");
 });
 
 // A sign is in the place of a picture that is not there, such as that of a player whom nobody has drawn.

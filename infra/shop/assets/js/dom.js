@@ -62,6 +62,9 @@ export function complain(box, text) {
   else control.removeAttribute("aria-invalid");
 }
 
+/** For what is not a word, such as what goes to the game's console: phones must not change it. */
+export const AS_TYPED = { autocapitalize: "none", autocorrect: "off", spellcheck: "false", autocomplete: "off" };
+
 let numbers = 0;
 
 /** A labelled control with room for a message of its own. */

@@ -46,11 +46,17 @@ const ending = (time) => h("time", { datetime: time, "data-countdown": true }, m
 
 const SECOND = 1000;
 const DAY = 86400;
+/** When the page was loaded, by the visitor's clock. */
+const LOADED = Date.now();
 
-/** Shows how long each sale of a page still runs; loads the page again when one is over, unless something is typed into it. */
+/**
+ * Shows how long each sale of a page still runs; loads the page again when one is over, unless something is typed into it. What was over
+ * when the page came is so only by a clock that is ahead, and would be again.
+ */
 export function countdown(main) {
   const tick = () => {
     for (const time of main.querySelectorAll("time[data-countdown]")) {
+      if (new Date(time.dateTime) <= LOADED) continue;
       const left = Math.ceil((new Date(time.dateTime) - Date.now()) / SECOND);
       if (left <= 0) {
         clearInterval(timer);
@@ -144,9 +150,12 @@ async function loginHere(item, then) {
   box.querySelector("input").focus();
 }
 
-/** Lets a button keep the focus while it works, and work once at a time. */
-export function works(button, work) {
-  button.addEventListener("click", async () => {
+/** Lets a button, or that of a form, keep the focus while it works, and work once at a time. */
+export function works(control, work) {
+  const isForm = control.tagName === "FORM";
+  const button = isForm ? control.querySelector("button:not([type=button])") : control;
+  control.addEventListener(isForm ? "submit" : "click", async (event) => {
+    event.preventDefault();
     if (button.ariaBusy === "true") return;
     button.ariaBusy = "true";
     try {
@@ -155,5 +164,5 @@ export function works(button, work) {
       button.ariaBusy = null;
     }
   });
-  return button;
+  return control;
 }

@@ -14,8 +14,7 @@ const all = () => kept.read(KEY) ?? [];
 export const purchase = (order) => purchases().find((one) => one.order === order);
 
 export function remember(order, lines) {
-  const bought = lines.filter((line) => !line.is_unavailable);
-  const names = bought.map(({ name, count, image, gift }) => ({ name, count, image, giftTo: gift?.gifted_to ?? null }));
+  const names = lines.map(({ name, count, image, gift }) => ({ name, count, image, giftTo: gift?.gifted_to ?? null }));
   const others = all().filter((one) => one.order !== order);
   const newest = { order, login: session.login, at: new Date().toISOString(), lines: names };
   kept.write(KEY, [newest, ...others].slice(0, MOST));

@@ -1,6 +1,6 @@
 // The cart: lines with their choices, codes, promoted items, and the checkout.
-import { accepted, call, get, optional, session } from "../api.js";
-import { count as plural, field, h, hidden, kept, parts, picture, say, select, t } from "../dom.js";
+import { accepted, call, optional, session } from "../api.js";
+import { AS_TYPED, count as plural, field, h, hidden, kept, parts, picture, say, select, t } from "../dom.js";
 import { put, who, works } from "../parts.js";
 import { remember } from "../purchases.js";
 import { charged, currency, methodName, money, shop, store, virtual } from "../store.js";
@@ -81,9 +81,6 @@ function setting(label, control, path, body, changed) {
   return box;
 }
 
-/** For what goes to the game's console: phones must not change it. */
-const AS_TYPED = { autocapitalize: "none", autocorrect: "off", spellcheck: "false", autocomplete: "off" };
-
 /** A line; what has to be chosen, and sent, before it can be paid is added to `required`. */
 function cartLine(line, changed, required, every) {
   const { cid } = line;
@@ -97,7 +94,7 @@ function cartLine(line, changed, required, every) {
   };
   const choice = (name, control, path, body, missing = "") => {
     const box = setting(label(name), control, `/cart/${path}/${cid}`, body, changed);
-    if (!line.is_unavailable) required.push({ box, problem: () => box.problem() || (control.value.trim() === "" ? missing : "") });
+    required.push({ box, problem: () => box.problem() || (control.value.trim() === "" ? missing : "") });
     return box;
   };
   const variable = (one) => {
@@ -132,7 +129,7 @@ function cartLine(line, changed, required, every) {
         line.vars.map(variable))),
     h("div", { class: "line-end" },
       h("strong", { class: "price", ...sum }, shown),
-      h("button", { type: "button", name: `remove-${cid}`, class: "link", onclick: remove }, t("remove"), hidden(` ${line.name}`))));
+      works(h("button", { type: "button", name: `remove-${cid}`, class: "link" }, t("remove"), hidden(` ${line.name}`)), remove)));
 }
 
 function offer(item, changed) {
@@ -148,24 +145,23 @@ function offer(item, changed) {
 }
 
 function codes(sums, changed) {
-  const remove = (path, label) => h("button", { type: "button", name: path, class: "link", onclick: async () => {
+  const remove = (path, label) => works(h("button", { type: "button", name: path, class: "link" }, t("remove"), hidden(` ${label}`)), async () => {
     const removed = await accepted(path);
     if (removed) {
       say(removed.message);
       await changed();
     }
-  } }, t("remove"), hidden(` ${label}`));
+  });
   const entry = (label, path, name) => {
     const control = h("input", { type: "text", name, maxlength: 255, autocomplete: "off", spellcheck: "false" });
     const box = field(label, control);
-    return h("form", { class: "code", onsubmit: async (event) => {
-      event.preventDefault();
+    return works(h("form", { class: "code" }, box, h("button", { name: path }, t("apply"), hidden(` ${label}`))), async () => {
       const applied = await accepted(path, { [name]: control.value }, box.complain);
       if (!applied) return;
       control.value = "";
       say(applied.message);
       await changed();
-    } }, box, h("button", { name: path }, t("apply"), hidden(` ${label}`)));
+    });
   };
   const applied = (label, code, path) => h("p", { class: "applied" }, h("span", {}, `${label} `, h("code", {}, code)), remove(path, label));
   return h("section", { class: "panel", id: "codes-panel", "aria-labelledby": "codes" },
@@ -210,18 +206,30 @@ function mark(required) {
 /** What is charged for a cart, as its button says. */
 const sumOf = ({ price, virtual_price: points }) => [(price > 0 || points === 0) && charged(price), points > 0 && virtual(points)].filter(Boolean).join(" + ");
 
-/** What a buyer has seen of a cart: the sum, and who gets what. */
+/** What a buyer has seen of a cart: whose it is, the sum, and who gets what. */
 const seen = (sums, items) => {
   const line = ({ cid, id, count, gift, selected_server, vars }) => [cid, id, count, gift?.gifted_to, selected_server, vars.map(({ value }) => value)];
-  return JSON.stringify([sumOf(sums), sums.referral_code, items.map(line)]);
+  return JSON.stringify([session.login, sumOf(sums), sums.referral_code, items.map(line)]);
 };
 
-function checkout(sums, items, methods, changed, required, every) {
+function sumsTable(sums) {
   const { virtual_currency: balance } = store.user;
   const row = (label, text, kind = "") => h("div", { class: kind }, h("dt", {}, label), h("dd", {}, text));
+  return h("dl", { class: "sums" },
+    row(plural("cart.units", sums.items), money(sums.clear_price)),
+    sums.coupon_sum > 0 && row(t("code.coupon"), `− ${money(sums.coupon_sum)}`),
+    sums.gift_sum > 0 && row(t("code.gift"), `− ${money(sums.gift_sum)}`),
+    sums.virtual_price > 0 && row(t("sum.virtual"), [virtual(sums.virtual_price), balance !== undefined && h("small", {}, t("account.balance", virtual(balance)))]),
+    row(t("sum.to_pay"), [money(sums.price), shop.tax_on_top && sums.price > 0 && h("small", {}, ` ${t("tax.on_top")}`)], "total"));
+}
+
+function checkout(sums, items, methods, changed, required, every) {
+  const shown = seen(sums, items);
+  const panel = (...children) => h("section", { class: "panel", "aria-labelledby": "sum" }, h("h2", { id: "sum" }, t("total")), children);
   const off = items.filter((line) => line.is_unavailable);
-  const without = off.length > 0 && h("p", { class: "note" }, t("cart.without", off.map(({ name }) => name).join(", ")));
-  if (off.length === items.length) return h("section", { class: "panel", "aria-labelledby": "sum" }, h("h2", { id: "sum" }, t("total")), h("p", {}, t("cart.nothing")), without);
+  // The API lets nothing be paid beside such a line.
+  if (off.length > 0) return panel(off.length === items.length ? h("p", {}, t("cart.nothing")) : sumsTable(sums),
+    h("p", { class: "note" }, t("cart.without", off.map(({ name }) => name).join(", "))));
   const method = select({ name: "paymentMethod" }, methods.map(({ name }) => [name, methodName(name)]), methods[0]?.name);
   const name = isNewName() && askName(required);
   const terms = tick("terms", parts("accept_terms", linked(t("terms"), shop.terms)));
@@ -231,26 +239,16 @@ function checkout(sums, items, methods, changed, required, every) {
   const isFree = sums.price === 0 && sums.virtual_price === 0;
   const paid = every ? t("pay.every", sumOf(sums), every) : t("pay", sumOf(sums));
   const button = h("button", { name: "pay", class: "primary big wide" }, isFree ? t("pay.free") : paid);
-  const submit = async (event) => {
-    event.preventDefault();
-    if (button.ariaBusy === "true") return;
-    button.ariaBusy = "true";
-    try {
-      await pay();
-    } finally {
-      button.ariaBusy = null;
-    }
-  };
   const pay = async () => {
     await changing;
     for (const { box } of required) if (box.isUnsent?.()) await box.send();
     // A change has shown the cart again, which the buyer has to have seen.
     if (!button.isConnected) return say(t("cart.again"));
     const complain = (text) => { message.textContent = text; };
-    // What the page shows is bought, and nothing else: another login of the account may have changed the cart.
+    // What the page shows is bought, and nothing else: another login of the account, or of this browser, may have changed the cart.
     const now = await accepted("/cart/get", undefined, complain);
     if (!now) return;
-    if (seen(now.cart, now.items) !== seen(sums, items)) {
+    if (seen(now.cart, now.items) !== shown) {
       say(t("cart.changed"), "bad");
       return changed();
     }
@@ -270,18 +268,11 @@ function checkout(sums, items, methods, changed, required, every) {
     say(created.message);
     location.assign(created.data.url);
   };
-  return h("section", { class: "panel", "aria-labelledby": "sum" },
-    h("h2", { id: "sum" }, t("total")),
-    h("dl", { class: "sums" },
-      row(plural("cart.units", sums.items), money(sums.clear_price)),
-      sums.coupon_sum > 0 && row(t("code.coupon"), `− ${money(sums.coupon_sum)}`),
-      sums.gift_sum > 0 && row(t("code.gift"), `− ${money(sums.gift_sum)}`),
-      sums.virtual_price > 0 && row(t("sum.virtual"), [virtual(sums.virtual_price), balance !== undefined && h("small", {}, t("account.balance", virtual(balance)))]),
-      row(t("sum.to_pay"), [money(sums.price), shop.tax_on_top && sums.price > 0 && h("small", {}, ` ${t("tax.on_top")}`)], "total")),
+  return panel(sumsTable(sums),
     currency.isConverted && h("p", { class: "soft" }, t("charged", charged(sums.price))),
     sums.chat_sync === 1 && chat(changed),
-    h("form", { onsubmit: submit, novalidate: true }, field(t("method"), method), who(store.user), name, terms, privacy,
-      every && h("p", { class: "soft" }, t("subscription.until", charged(items.find(isSubscription).price), every)), without, message, button),
+    works(h("form", { novalidate: true }, field(t("method"), method), who(store.user), name, terms, privacy,
+      every && h("p", { class: "soft" }, t("subscription.until", charged(items.find(isSubscription).price), every)), message, button), pay),
     methods.length === 0 && h("p", { class: "note" }, t("method.none")));
 }
 
@@ -305,28 +296,25 @@ function askName(required) {
 function chat(changed) {
   const linked = kept.read("chat");
   const message = h("p", { class: "message", role: "alert" });
+  const complain = (text) => { message.textContent = text; };
   const open = async () => {
     // Opened at once: after a pause, browsers take it for an advertisement.
     const popup = window.open("about:blank", "chat", "width=560,height=640");
-    try {
-      const reply = await get("/auth/chat");
-      if (!reply.success) throw new Error(reply.error);
-      // Only the page that the platform sends the buyer back to may say who logged in.
-      const callback = new URL(new URL(reply.url).searchParams.get("redirect_uri")).origin;
-      const posted = (event) => {
-        if (event.origin !== callback || event.source !== popup) return;
-        removeEventListener("message", posted);
-        if (!event.data.success) return (message.textContent = event.data.message);
-        kept.write("chat", event.data);
-        say(t("chat.linked", event.data.chat_username));
-        return changed();
-      };
-      addEventListener("message", posted);
-      popup.location = reply.url;
-    } catch (error) {
-      popup?.close();
-      message.textContent = error.message;
-    }
+    if (!popup) return complain(t("chat.blocked"));
+    const reply = await accepted("/auth/chat", undefined, complain, { method: "GET" });
+    if (!reply) return popup.close();
+    // Only the page that the platform sends the buyer back to may say who logged in.
+    const callback = new URL(new URL(reply.url).searchParams.get("redirect_uri")).origin;
+    const posted = (event) => {
+      if (event.origin !== callback || event.source !== popup) return;
+      removeEventListener("message", posted);
+      if (!event.data.success) return complain(event.data.message);
+      kept.write("chat", event.data);
+      say(t("chat.linked", event.data.chat_username));
+      return changed();
+    };
+    addEventListener("message", posted);
+    popup.location = reply.url;
   };
   const text = linked ? t("chat.shown", linked.chat_username) : t("chat.needed");
   // A login counts for some hours, and for the first player who uses it.

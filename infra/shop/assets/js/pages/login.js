@@ -1,7 +1,7 @@
 // The login: by name, or confirmed by the player in the game, as the store's `auth_type` says.
 import { accepted, call, isShown, session } from "../api.js";
-import { field, h, kept, parts, sayNext, t, tab } from "../dom.js";
-import { wanted } from "../parts.js";
+import { AS_TYPED, field, h, kept, parts, sayNext, t, tab } from "../dom.js";
+import { wanted, works } from "../parts.js";
 import { refreshUser, serverAddress, shop, store } from "../store.js";
 
 /** Milliseconds between two questions whether the player has confirmed. */
@@ -24,15 +24,14 @@ const refused = (box) => (text) => box.complain(/^Incorrect username/.test(text)
 
 /**
  * The secret by which the API knows this browser. A phone may begin a login in one network and end it in another, and others behind
- * its address cannot end it.
+ * its address cannot end it. It is made here: a browser that was given one, and lost the response, would be a second caller.
  */
-const secret = {
-  get() {
-    const text = kept.get("login_secret") ?? "";
-    return /^[0-9a-f]{32}$/.test(text) ? text : "";
-  },
-  set: (text) => kept.set("login_secret", text),
-};
+function secret() {
+  if (!/^[0-9a-f]{32}$/.test(kept.get("login_secret"))) {
+    kept.set("login_secret", [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join(""));
+  }
+  return kept.get("login_secret");
+}
 
 const gameAuth = (step, name) => `/game_auth/${step}/${encodeURIComponent(name)}`;
 const command = () => h("code", {}, "/ms auth");
@@ -84,11 +83,10 @@ function form(after, message) {
   };
 
   const ask = (username = "", problem = "") => {
-    const name = h("input", { name: "username", autocomplete: "username", required: true, maxlength: 64, spellcheck: "false", autocapitalize: "none", autocorrect: "off", value: username });
+    const name = h("input", { ...AS_TYPED, name: "username", autocomplete: "username", required: true, maxlength: 64, value: username });
     const box = field(t("login.name"), name, problem);
     const edition = shop.bedrock && editions(username);
-    const submit = async (event) => {
-      event.preventDefault();
+    const submit = async () => {
       // The keyboard of a phone adds a space to a word that it completes.
       const typed = name.value.trim();
       const player = edition && edition.isBedrock() && !typed.startsWith(shop.bedrock) ? shop.bedrock + typed : typed;
@@ -96,9 +94,8 @@ function form(after, message) {
         const token = await accepted("/auth/username", { username: player }, refused(box));
         if (token) await enter(token);
       } else {
-        const login = await accepted(gameAuth("init", player), { secret: secret.get() }, refused(box));
+        const login = await accepted(gameAuth("init", player), { secret: secret() }, refused(box));
         if (!login) return;
-        secret.set(login.secret);
         begun.set({ name: player, until: Date.now() + TIME });
         if (!panel.isConnected) return;
         wait(begun.get());
@@ -108,7 +105,7 @@ function form(after, message) {
     show(h("h2", { id: "login" }, t("login")),
       message && h("p", { class: "note", role: "status" }, message),
       isInGame && h("p", {}, parts("login.confirm", command())),
-      h("form", { onsubmit: submit }, box, edition, shop.bedrock === "" && h("p", { class: "soft" }, t("login.bedrock_name")), h("button", { class: "primary wide" }, t("login"))));
+      works(h("form", {}, box, edition, shop.bedrock === "" && h("p", { class: "soft" }, t("login.bedrock_name")), h("button", { class: "primary wide" }, t("login"))), submit));
   };
 
   /** Waits until the player confirms in the game, the time is over, or the visitor cancels. */
@@ -129,7 +126,7 @@ function form(after, message) {
     };
     const check = async () => {
       try {
-        const { token } = await call(gameAuth("check", name), { secret: secret.get() });
+        const { token } = await call(gameAuth("check", name), { secret: secret() });
         trouble.textContent = "";
         // A login that was cancelled meanwhile does not count.
         if (!token || begun.get()?.until !== until) return;

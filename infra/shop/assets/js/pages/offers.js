@@ -59,16 +59,7 @@ function bind({ box, item }) {
   box.dataset.bound = "";
   const action = box.querySelector("[data-action]");
   if (action.tagName === "BUTTON") works(action, () => add(item));
-  else if (action.tagName === "FORM") action.addEventListener("submit", async (event) => {
-    event.preventDefault();
-    if (action.ariaBusy === "true") return;
-    action.ariaBusy = "true";
-    try {
-      await submit(action, item);
-    } finally {
-      action.ariaBusy = null;
-    }
-  });
+  else if (action.tagName === "FORM") works(action, () => submit(action, item));
   if (window.early !== action) return;
   window.early = null;
   if (action.tagName === "FORM") action.requestSubmit();

@@ -1,6 +1,6 @@
 // The state of an order, asked again until it is final. The API allows 18 look-ups in a minute from one address.
 import { Offline, call, isShown, session } from "../api.js";
-import { decoded, field, h, parts, picture, say, t } from "../dom.js";
+import { AS_TYPED, decoded, field, h, parts, picture, say, t } from "../dom.js";
 import { who, works } from "../parts.js";
 import { purchase, purchases } from "../purchases.js";
 import { date, methodName, moment, moneyIn, refreshUser, serverAddress, shop, store, utc } from "../store.js";
@@ -47,11 +47,12 @@ export default async function order(again) {
   const wait = (text) => {
     if (waits.textContent !== text) waits.textContent = text;
   };
+  /** Asks again later. A page that nobody looks at asks nothing. */
   const later = (seconds, text) => {
     wait(text);
-    timer = setTimeout(ask, seconds * 1000);
+    timer = setTimeout(() => (document.hidden ? later(seconds, text) : ask()), seconds * 1000);
   };
-  /** Shows the delivery as it goes on. A page that nobody looks at asks nothing. */
+  /** Shows the delivery as it goes on. */
   const follow = (found, details, last, seconds) => {
     deliveryTimer = setTimeout(async () => {
       const next = document.hidden ? last : await delivered(details).catch(() => last);
@@ -234,7 +235,7 @@ export async function listed() {
 }
 
 function lookup(id) {
-  const control = h("input", { type: "text", value: id ?? "", autocomplete: "off", spellcheck: "false" });
+  const control = h("input", { type: "text", value: id ?? "", ...AS_TYPED });
   return h("form", { class: "code narrow", onsubmit: (event) => {
     event.preventDefault();
     if (control.value.trim()) location.assign(`/orders/${encodeURIComponent(control.value.trim())}`);
