@@ -10,7 +10,7 @@ use proptest::sample::select;
 use serde_json::{Map, Value, json};
 use sha2::{Sha256, Sha512};
 use shared::http::bearer::Bearer;
-use shared::token::{LONGEST, TokenKeys};
+use shared::token::{LONGEST_TOKEN, TokenKeys};
 use stripe::webhook::{TOLERANCE, verify};
 use stripe::{Event, ObjectId, WebhookSecret};
 use tests::{NOW, repository};
@@ -80,7 +80,7 @@ fn verified(keys: &TokenKeys, secrets: &Map<String, Value>, token: &str) -> Outc
         return Err(TestCaseError::fail("not three parts in base64"));
     };
     let [header, claims] = [header, claims].map(|part| serde_json::from_slice::<Value>(part).unwrap_or_default());
-    prop_assert!(token.split('.').count() == 3 && token.len() <= LONGEST, "more than {LONGEST} bytes");
+    prop_assert!(token.split('.').count() == 3 && token.len() <= LONGEST_TOKEN, "more than {LONGEST_TOKEN} bytes");
     prop_assert_eq!(&header["alg"], "HS256");
     prop_assert!(claims["exp"].as_i64().is_some_and(|exp| exp >= NOW - 60), "accepted: {claims}");
     prop_assert_eq!(&claims["iss"], if claim.is_ok() { "storefront" } else { "storefront/chat-state" });

@@ -19,9 +19,9 @@ use std::collections::{HashMap, HashSet};
 use std::fmt;
 
 /// The largest body of these calls in bytes.
-pub const LARGEST: usize = 256 * 1024;
+pub const LARGEST_REPORT: usize = 256 * 1024;
 /// The most ids of a call.
-pub const MOST: usize = 10_000;
+pub const MOST_IDS: usize = 10_000;
 
 /// A body that names ids.
 pub trait Named: DeserializeOwned + schemars::JsonSchema + fmt::Debug + Send {
@@ -32,7 +32,7 @@ pub trait Named: DeserializeOwned + schemars::JsonSchema + fmt::Debug + Send {
 #[derive(Debug, Deserialize, schemars::JsonSchema)]
 pub struct IdsRequest {
     /// The ids of rows of the queue, at most 10,000.
-    #[schemars(with = "Vec<i64>", length(max = MOST))]
+    #[schemars(with = "Vec<i64>", length(max = MOST_IDS))]
     #[serde(deserialize_with = "ids")]
     ids: Vec<i64>,
 }
@@ -110,10 +110,10 @@ fn each_once(mut ids: Vec<i64>) -> Vec<i64> {
 
 pub fn ids<'de, D: Deserializer<'de>>(field: D) -> Result<Vec<i64>, D::Error> {
     let ids = Vec::deserialize(field)?;
-    if ids.len() <= MOST {
+    if ids.len() <= MOST_IDS {
         return Ok(ids);
     }
-    Err(D::Error::custom(format_args!("must not have more than {MOST} numbers")))
+    Err(D::Error::custom(format_args!("must not have more than {MOST_IDS} numbers")))
 }
 
 /// The response to a call that reports commands.
@@ -159,7 +159,7 @@ impl Endpoint for Delivered {
     const ROUTES: &'static [&'static str] = &["POST /plugin/api/servers/{key}/commands/delivered"];
     const SUMMARY: &'static str = "records that a game server has commands";
     const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 4, cold: 4 };
-    const BODY_LIMIT: usize = LARGEST;
+    const BODY_LIMIT: usize = LARGEST_REPORT;
 
     async fn handle(state: &State, (): (), input: Ids) -> Result<Self::Reply, Error<UnknownKey>> {
         let base = &state.base;
@@ -205,7 +205,7 @@ impl Endpoint for Validated {
     const ROUTES: &'static [&'static str] = &["POST /plugin/api/servers/{key}/commands/validated"];
     const SUMMARY: &'static str = "returns which commands a game server may run";
     const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 4, cold: 4 };
-    const BODY_LIMIT: usize = LARGEST;
+    const BODY_LIMIT: usize = LARGEST_REPORT;
 
     async fn handle(state: &State, (): (), input: Ids) -> Result<Self::Reply, Error<UnknownKey>> {
         let base = &state.base;
@@ -233,7 +233,7 @@ pub struct Executed;
 #[schemars(extend("anyOf" = [{ "required": ["ids"] }, { "required": ["results"] }]))]
 pub struct ReportsRequest {
     /// The ids of rows of the queue that ran.
-    #[schemars(with = "Vec<i64>", length(max = MOST))]
+    #[schemars(with = "Vec<i64>", length(max = MOST_IDS))]
     #[serde(default, deserialize_with = "some_ids")]
     ids: Option<Vec<i64>>,
     /// Rows of the queue that an agent began, at most 1,000. Of several about one id, the first counts.
@@ -322,7 +322,7 @@ impl Endpoint for Executed {
     const ROUTES: &'static [&'static str] = &["POST /plugin/api/servers/{key}/commands/executed"];
     const SUMMARY: &'static str = "records that a game server has run commands, with its responses";
     const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 4, cold: 4 };
-    const BODY_LIMIT: usize = LARGEST;
+    const BODY_LIMIT: usize = LARGEST_REPORT;
 
     async fn handle(state: &State, (): (), input: Ids<ReportsRequest>) -> Result<Self::Reply, Error<UnknownKey>> {
         let base = &state.base;

@@ -9,7 +9,7 @@ use std::time::Duration;
 /// For how long a command may run after the store served it or said that it may: after that the store is asked.
 pub const FRESH: Duration = Duration::from_mins(1);
 /// How many seconds the ids of commands that are over are kept.
-const KEPT: i64 = 30 * 24 * 60 * 60;
+const IDS_KEPT: i64 = 30 * 24 * 60 * 60;
 
 /// A command as the store serves it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -320,8 +320,10 @@ impl Book {
 
     /// The ids that can be forgotten. A clock that was set back keeps them.
     pub fn old(&self, now: i64) -> BTreeSet<u32> {
-        let old =
-            self.commands.iter().filter(|(_, command)| matches!(command, Command::Over { at, .. } if at + KEPT < now));
+        let old = self
+            .commands
+            .iter()
+            .filter(|(_, command)| matches!(command, Command::Over { at, .. } if at + IDS_KEPT < now));
         old.map(|(id, _)| *id).collect()
     }
 

@@ -45,7 +45,7 @@ pub use price_calendar::{PriceChange, PriceEdge, price_edges};
 pub use prices::{PlannedReduction, assume_regular_prices, planned_reductions};
 pub use publish::{PublishError, Published, publish, publish_with, return_to, switch};
 pub use read::{LIVE, read};
-pub use remove::{KEPT, outdated, remove_outdated};
+pub use remove::{VERSIONS_KEPT, outdated, remove_outdated};
 pub use version::{read_tree, store_of};
 
 use files::StoreFiles;

@@ -10,18 +10,18 @@ use shared::table::published::read_active_version;
 use shared::table::{Db, StoreError};
 
 /// How many versions are kept in addition to the published one, however old.
-pub const KEPT: usize = 3;
+pub const VERSIONS_KEPT: usize = 3;
 /// How long a removal may take, in seconds, before another process may continue it.
 const REMOVAL_SECONDS: i64 = 900;
 /// How long a version that is not whole stays, in seconds, at least: a publish may be writing it.
 const DRAFT_SECONDS: i64 = 3_600;
 
-/// Which versions are to be removed at `now`: all but the published one, the last [`KEPT`] before it, and those that
+/// Which versions are to be removed at `now`: all but the published one, the last [`VERSIONS_KEPT`] before it, and those that
 /// were of use less than `grace` seconds ago. `versions` are newest first.
 pub fn outdated<'a>(versions: &'a [VersionRecord], published: &str, now: i64, grace: i64) -> Vec<&'a VersionRecord> {
     let others = || versions.iter().filter(|record| record.version != published);
     let kept: Vec<&str> =
-        others().filter(|record| record.is_ready()).take(KEPT).map(|record| record.version.as_str()).collect();
+        others().filter(|record| record.is_ready()).take(VERSIONS_KEPT).map(|record| record.version.as_str()).collect();
     let spent = |record: &&VersionRecord| match record.removing_since {
         Some(since) => now - since >= REMOVAL_SECONDS,
         None if !record.whole => now - record.published_at >= grace.max(DRAFT_SECONDS),

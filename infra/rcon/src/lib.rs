@@ -15,7 +15,7 @@ use std::time::Duration;
 use tokio::time::timeout;
 
 /// The longest command in bytes. Minecraft reads a request at once, into 1,460 bytes.
-pub const LONGEST: usize = 1_413;
+pub const LONGEST_COMMAND: usize = 1_413;
 /// The longest response in bytes.
 const LONGEST_RESPONSE: usize = 1024 * 1024;
 
@@ -114,8 +114,8 @@ impl Connection {
 
 /// Whether a command can be sent.
 pub fn check(command: &str) -> Result<(), String> {
-    if command.len() > LONGEST {
-        return Err(format!("it has {} bytes, and RCON takes at most {LONGEST}", command.len()));
+    if command.len() > LONGEST_COMMAND {
+        return Err(format!("it has {} bytes, and RCON takes at most {LONGEST_COMMAND}", command.len()));
     }
     if command.trim().is_empty() {
         return Err("it is empty".to_owned());

@@ -195,7 +195,7 @@ pub enum Malformed {
 }
 
 impl Packet {
-    /// The bytes on the wire. A text is at most [`crate::LONGEST`] bytes, so that its length fits.
+    /// The bytes on the wire. A text is at most [`crate::LONGEST_COMMAND`] bytes, so that its length fits.
     pub fn encode(id: i32, kind: i32, text: &str) -> Vec<u8> {
         let length = i32::try_from(text.len() + SHORTEST_PACKET).unwrap_or(i32::MAX);
         let head = [length, id, kind].map(i32::to_le_bytes).concat();

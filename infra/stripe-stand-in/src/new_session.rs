@@ -50,7 +50,7 @@ const LINE: Shape = Shape::Object(&[
 /// The methods that the account has.
 pub(super) const METHODS: &[&str] = &["card", "paypal", "ideal", "klarna", "sepa_debit", "oxxo"];
 /// Those of them whose money comes after days.
-pub(super) const LATE: &[&str] = &["sepa_debit", "oxxo"];
+pub(super) const LATE_METHODS: &[&str] = &["sepa_debit", "oxxo"];
 /// Those whose payments cannot be refunded.
 pub(super) const FINAL: &[&str] = &["oxxo"];
 /// The words for methods.

@@ -1,6 +1,6 @@
 //! The objects that are kept, and the shapes in which they are sent.
 
-use super::new_session::LATE;
+use super::new_session::LATE_METHODS;
 use super::tax::Taxed;
 use jiff::tz::TimeZone;
 use jiff::{Span, Timestamp};
@@ -110,7 +110,7 @@ impl Session {
 
     /// Whether it offers a method that pays after days.
     pub(super) fn has_delayed_methods(&self) -> bool {
-        self.methods.iter().any(|method| LATE.contains(&method.as_str()))
+        self.methods.iter().any(|method| LATE_METHODS.contains(&method.as_str()))
     }
 
     pub(super) fn json(&self, base: &str) -> Value {

@@ -2,7 +2,7 @@
 
 use super::html::{Parameters, button, buttons_to_give_back, html, in_html, lines, money, redirect, text};
 use super::kept::Shared;
-use super::new_session::{LATE, METHODS};
+use super::new_session::{LATE_METHODS, METHODS};
 use super::objects::Session;
 use super::server::Fault;
 use super::state::{Action, State, Switches};
@@ -227,7 +227,8 @@ fn buttons_to_pay(page: &mut String, session: &Session) {
     if session.has_delayed_methods() {
         button(page, "delayed", "Pay by a delayed method");
     }
-    for method in session.methods.iter().filter(|method| *method != "card" && !LATE.contains(&method.as_str())) {
+    for method in session.methods.iter().filter(|method| *method != "card" && !LATE_METHODS.contains(&method.as_str()))
+    {
         button(page, method, &format!("Pay by {method}"));
     }
     if session.adaptive && session.recurring.is_none() {

@@ -1,6 +1,6 @@
 //! The ends of a session: it is paid, declined, delayed or expires.
 
-use super::new_session::{LATE, METHODS};
+use super::new_session::{LATE_METHODS, METHODS};
 use super::objects::{Charge, Intent, Session};
 use super::state::State;
 use serde_json::{Map, Value};
@@ -144,7 +144,7 @@ impl State {
         let open = self.open(session)?;
         let known = METHODS.iter().find(|known| **known == method && open.methods.iter().any(|one| one == method));
         let method = known.ok_or_else(|| format!("This session does not offer {method}."))?;
-        if LATE.contains(method) { self.pay_late(&open, method, now) } else { self.pay(session, method, now) }
+        if LATE_METHODS.contains(method) { self.pay_late(&open, method, now) } else { self.pay(session, method, now) }
     }
 
     /// Pays by card in another currency.

@@ -76,7 +76,7 @@ pub trait Endpoint: Sized + 'static {
     /// How many requests an address may make. A request is counted before anything else is done for it.
     const RATE_LIMIT: Option<RateLimit> = None;
     /// The largest body in bytes.
-    const BODY_LIMIT: usize = body::LARGEST;
+    const BODY_LIMIT: usize = body::LARGEST_BODY;
     /// The JSON that is the response, with status 200, if the database is away for a moment; `None` if that is an error. A game
     /// server's plugin ends for good after an error at its start. A fault that does not pass is an error all the same.
     const WHILE_AWAY: Option<&'static str> = None;

@@ -4,7 +4,7 @@
 use crate::model::Palette;
 
 /// The least contrast of text, 4.5 to 1, in thousandths.
-pub const LEAST: u64 = 4_500;
+pub const LEAST_CONTRAST: u64 = 4_500;
 
 /// Red, green and blue.
 pub type Colour = [u8; 3];

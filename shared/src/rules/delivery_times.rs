@@ -6,15 +6,15 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 /// The steps: up to how many milliseconds each is used, and its length.
-const STEPS: [(u64, u64); 4] = [(10_000, 500), (60_000, 1_000), (3_600_000, 60_000), (LONGEST, 3_600_000)];
+const STEPS: [(u64, u64); 4] = [(10_000, 500), (60_000, 1_000), (3_600_000, 60_000), (LONGEST_TIME, 3_600_000)];
 /// Two days in milliseconds: what takes longer counts as this.
-const LONGEST: u64 = 172_800_000;
+const LONGEST_TIME: u64 = 172_800_000;
 
 /// The end of the step that a time is counted in, both in milliseconds.
 #[must_use]
 pub fn step_of(took: u64) -> u64 {
-    let took = took.clamp(1, LONGEST);
-    let length = STEPS.iter().find(|(until, _)| took <= *until).map_or(LONGEST, |(_, length)| *length);
+    let took = took.clamp(1, LONGEST_TIME);
+    let length = STEPS.iter().find(|(until, _)| took <= *until).map_or(LONGEST_TIME, |(_, length)| *length);
     took.div_ceil(length).saturating_mul(length)
 }
 
@@ -78,7 +78,7 @@ impl fmt::Display for DeliveryTimes {
 #[must_use]
 pub fn shown(millis: u64) -> String {
     match millis {
-        LONGEST.. => "two days or more".to_owned(),
+        LONGEST_TIME.. => "two days or more".to_owned(),
         3_600_000.. => format!("{} h", millis / 3_600_000),
         60_001.. => format!("{} min", millis / 60_000),
         _ if millis.is_multiple_of(1_000) => format!("{} s", millis / 1_000),
@@ -103,14 +103,14 @@ mod tests {
             }
             prop_assert_eq!(times.commands(), u64::try_from(took.len()).unwrap());
             let said = times.within(share).unwrap();
-            let within = took.iter().filter(|took| (**took).min(LONGEST) <= said).count();
+            let within = took.iter().filter(|took| (**took).min(LONGEST_TIME) <= said).count();
             prop_assert!(within * 100 >= took.len() * usize::try_from(share).unwrap());
             prop_assert_eq!(times.within(100), times.slowest());
             prop_assert_eq!(times.slowest().unwrap(), step_of(*took.iter().max().unwrap()));
         }
 
         #[test]
-        fn a_step_is_stable_and_little_longer(took in 1_u64..=LONGEST) {
+        fn a_step_is_stable_and_little_longer(took in 1_u64..=LONGEST_TIME) {
             let step = step_of(took);
             prop_assert_eq!(step_of(step), step);
             let most = STEPS.iter().find(|(until, _)| took <= *until).unwrap().1;

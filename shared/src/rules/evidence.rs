@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 use std::net::{IpAddr, SocketAddr};
 
 /// The longest text of a field in characters; the provider takes 20,000, and 150,000 in all.
-pub const LONGEST: usize = 10_000;
+pub const LONGEST_TEXT: usize = 10_000;
 /// The longest text of a command, or of what a console responded to it, in characters.
 const COMMAND: usize = 300;
 
@@ -214,7 +214,7 @@ fn joined(lines: &[String]) -> String {
     let (mut text, mut length) = (String::new(), 0);
     for (place, line) in lines.iter().enumerate() {
         length += line.chars().count() + 1;
-        if length > LONGEST - 40 {
+        if length > LONGEST_TEXT - 40 {
             _ = write!(text, "({} more lines)", lines.len() - place);
             break;
         }
@@ -246,7 +246,11 @@ mod tests {
     fn a_text_that_is_too_long_ends_after_a_whole_line() {
         let lines: Vec<String> = (0..100).map(|_| "é".repeat(500)).collect();
         let text = joined(&lines);
-        assert!(text.chars().count() <= LONGEST && text.ends_with("\n(81 more lines)"), "{}", text.chars().count());
+        assert!(
+            text.chars().count() <= LONGEST_TEXT && text.ends_with("\n(81 more lines)"),
+            "{}",
+            text.chars().count()
+        );
         assert_eq!(joined(&lines[..2]).chars().count(), 1_001);
     }
 }

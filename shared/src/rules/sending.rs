@@ -3,7 +3,7 @@
 use crate::model::{Notice, NoticeTarget, Sending};
 
 /// After how many seconds a notice that was not taken is sent again: after each of the first attempts, and then every hour.
-const AGAIN: [i64; 3] = [60, 300, 1_800];
+const SENT_AGAIN: [i64; 3] = [60, 300, 1_800];
 /// The time between later attempts, and for which a target is left alone that takes no more and says no time, in seconds.
 pub const HOUR: i64 = 3_600;
 /// For how many seconds a notice is tried.
@@ -46,7 +46,7 @@ pub fn after(before: &Sending, at: i64, outcome: &Outcome, now: i64) -> Sending 
 
 /// After how many seconds it is tried again, after so many attempts before this one.
 fn wait(before: u32) -> i64 {
-    usize::try_from(before).ok().and_then(|place| AGAIN.get(place)).copied().unwrap_or(HOUR)
+    usize::try_from(before).ok().and_then(|place| SENT_AGAIN.get(place)).copied().unwrap_or(HOUR)
 }
 
 /// How an answer begins that is about the message.

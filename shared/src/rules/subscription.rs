@@ -8,9 +8,9 @@ use crate::model::{
 };
 
 /// How many seconds after a period's end its renewal is expected to be known. Providers charge about an hour after it.
-pub const LATE: i64 = 3 * 3_600;
+pub const RENEWAL_LATE: i64 = 3 * 3_600;
 /// When a subscription that is overdue is looked at again, in seconds.
-const AGAIN: i64 = 6 * 3_600;
+const OVERDUE_AGAIN: i64 = 6 * 3_600;
 /// When a step that did not succeed is tried again, in seconds.
 pub const SOON: i64 = 60;
 
@@ -231,13 +231,13 @@ pub fn call_of(subscription: &Subscription) -> Option<Cancellation> {
 /// The subscription with the second at which the sweep looks at it next.
 pub fn settled(subscription: Subscription, now: i64) -> Subscription {
     let is_moved = subscription.scheduled == access_until(&subscription);
-    let expected = lasts_until(&subscription) + LATE;
+    let expected = lasts_until(&subscription) + RENEWAL_LATE;
     let due = if subscription.requested.is_some() || !is_moved {
         Some(now)
     } else if subscription.status == Ended {
         None
     } else {
-        Some(if expected > now { expected } else { now + AGAIN })
+        Some(if expected > now { expected } else { now + OVERDUE_AGAIN })
     };
     Subscription { due, ..subscription }
 }

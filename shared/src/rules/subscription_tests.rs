@@ -36,7 +36,7 @@ fn subscription() -> Subscription {
         runs: Vec::new(),
         requested: None,
         scheduled: END + GRACE,
-        due: Some(END + LATE),
+        due: Some(END + RENEWAL_LATE),
     }
 }
 
@@ -197,8 +197,8 @@ fn it_is_looked_at_until_nothing_is_left_to_do() {
         let scheduled = access_until(&next);
         settled(Subscription { scheduled, ..next }, now).due
     };
-    assert_eq!(due(seen(Active, false, None), 10), Some(END + LATE));
-    assert_eq!(due(seen(PastDue, false, None), END + LATE), Some(END + LATE + AGAIN));
+    assert_eq!(due(seen(Active, false, None), 10), Some(END + RENEWAL_LATE));
+    assert_eq!(due(seen(PastDue, false, None), END + RENEWAL_LATE), Some(END + RENEWAL_LATE + OVERDUE_AGAIN));
     assert_eq!(due(seen(Ended, true, Some(END)), END + 5), None);
     assert_eq!(observed(&subscription(), &seen(Ended, true, Some(END)), END).due, Some(END));
 }

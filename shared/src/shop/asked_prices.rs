@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Rows that are written by one transaction.
-const AT_ONCE: usize = 50;
+const ROWS_AT_ONCE: usize = 50;
 
 /// The stored prices of an item: those that a publish found were asked until then.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,7 +37,7 @@ pub async fn read(
 /// Writes prices, each only if none are stored that another publisher found of a later version; then its publish has overtaken
 /// this one, which is refused. After an error some are written, and the same call can be made again.
 pub async fn write(db: &Db, prices: &[(ItemId, StoredPrices)]) -> Result<(), StoreError> {
-    for part in prices.chunks(AT_ONCE) {
+    for part in prices.chunks(ROWS_AT_ONCE) {
         let put = |(id, stored): &(ItemId, StoredPrices)| {
             let key = keys::prices(*id);
             let put = Write::put(key.clone(), encode_live(&key, stored)?);

@@ -21,7 +21,7 @@ pub const ISSUER: &str = "storefront";
 /// `iss` of every chat state.
 pub const STATE_ISSUER: &str = "storefront/chat-state";
 /// The longest token in bytes (rules.md, "Tokens").
-pub const LONGEST: usize = 4096;
+pub const LONGEST_TOKEN: usize = 4096;
 /// How long a chat state is valid, in seconds (rules.md, "Chat login").
 pub const STATE_SECONDS: i64 = 600;
 
@@ -126,7 +126,7 @@ impl TokenKeys {
     /// Verifies an access token: signature by any key, `iss`, and `exp` with [`LEEWAY`]. The error has no reason: a
     /// caller must not learn it.
     pub fn verify(&self, token: &str, now: i64) -> Result<Claim, InvalidToken> {
-        if token.len() > LONGEST {
+        if token.len() > LONGEST_TOKEN {
             return Err(InvalidToken);
         }
         let header = jsonwebtoken::decode_header(token).map_err(|_| InvalidToken)?;
@@ -155,7 +155,7 @@ impl TokenKeys {
 
     /// Verifies a `state`, as the service that receives the callback must; any key of the list is accepted.
     pub fn verify_state(&self, state: &str, now: i64) -> Result<ChatState, InvalidToken> {
-        if state.len() > LONGEST {
+        if state.len() > LONGEST_TOKEN {
             return Err(InvalidToken);
         }
         let signed = |key| decode::<StateClaims>(state, keys::TokenKey::state_secret(key), STATE_ISSUER).ok();

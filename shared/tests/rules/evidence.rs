@@ -4,7 +4,7 @@ use crate::any::{self, money};
 use serde_json::json;
 use shared::model::{Command, OrderEffects, OrderLine, OrderStatus, Server, ServerId, StoreDelivery};
 use shared::money::CurrencyFormat;
-use shared::rules::evidence::{ConfirmedRefund, LONGEST, OrderFacts, evidence};
+use shared::rules::evidence::{ConfirmedRefund, LONGEST_TEXT, OrderFacts, evidence};
 use std::collections::BTreeMap;
 
 /// 2026-06-15 12:00:00 UTC.
@@ -95,7 +95,7 @@ fn no_address_and_no_code_of_a_gift_card_is_sent_and_no_text_is_longer_than_it_m
     commands.push(command(1, "mail Thornwick EMBER-1234", Some("joined from /192.0.2.7:50112"), Some(SOLD + 5)));
     let found = about(&commands, &json!({ "gift_card": { "code": "ember-1234", "amount": 5 } }));
     let all: Vec<&str> = found.values().map(String::as_str).collect();
-    assert!(all.iter().all(|text| text.chars().count() <= LONGEST), "{found:?}");
+    assert!(all.iter().all(|text| text.chars().count() <= LONGEST_TEXT), "{found:?}");
     let all = all.join("\n");
     assert!(all.contains("player Thornwick: (left out);") && all.contains("joined from /(address)"), "{all}");
     assert!(!all.to_lowercase().contains("ember-1234") && !all.contains("192.0.2.7"), "{all}");

@@ -164,7 +164,7 @@ async fn responses_of_any_length_and_in_pieces_are_read_and_faults_are_named() {
         assert_eq!(console.run("list").await.unwrap().len(), length);
         server.console().leave(&name);
     }
-    let longest = "x".repeat(rcon::LONGEST);
+    let longest = "x".repeat(rcon::LONGEST_COMMAND);
     assert!(console.run(&longest).await.unwrap().contains(&longest));
     assert!(matches!(console.run(&format!("{longest}x")).await, Err(RconError::Refused(_))));
     server.turn(Switch::Drop);

@@ -7,7 +7,7 @@ use crate::files::{At, LimitFile};
 use shared::model::{Every, ItemLimit, Server, ServerId, Window, WindowKind};
 
 /// The most limits of one item.
-const MOST: usize = 8;
+const MOST_LIMITS: usize = 8;
 /// The most units of a limit whose units are kept with their times: of one user, or in total.
 const MOST_TIMES: [u32; 2] = [100, 200];
 
@@ -32,8 +32,8 @@ pub(super) fn all(reader: &mut ItemReader<'_>, servers: &[Server]) -> (Vec<ItemL
 /// Notes what cannot be a limit.
 fn limits(reader: &mut ItemReader<'_>, servers: &[Server]) -> Vec<ItemLimit> {
     let file = reader.file;
-    if let Some(limit) = file.limit.get(MOST) {
-        reader.fault(line_of(limit), "limit", &format!("an item has at most {MOST} limits"));
+    if let Some(limit) = file.limit.get(MOST_LIMITS) {
+        reader.fault(line_of(limit), "limit", &format!("an item has at most {MOST_LIMITS} limits"));
     }
     let mut limits: Vec<ItemLimit> = Vec::new();
     for limit in &file.limit {

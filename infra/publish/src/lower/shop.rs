@@ -56,13 +56,13 @@ fn palette(file: Option<&PaletteFile>, name: &str, report: &mut Report) -> Optio
         (colour(&file.accent, "accent"), colour(&file.background, "background"), colour(&file.text, "text"));
     let palette = Palette { accent: accent?, background: background?, text: text? };
     let (part, contrast) = Scheme::of(&palette).worst();
-    if contrast < colours::LEAST {
+    if contrast < colours::LEAST_CONTRAST {
         let line = if part == "accent" { file.accent.line } else { file.text.line };
         let shown = |contrast: u64| format!("{}.{} to 1", contrast / 1_000, contrast % 1_000 / 100);
         let problem = format!(
             "cannot be read well: its contrast with the background is {}, and must be {} on every part of a page",
             shown(contrast),
-            shown(colours::LEAST)
+            shown(colours::LEAST_CONTRAST)
         );
         report.fault(line, format!("shop.colours.{name}.{part}"), problem);
     }

@@ -192,7 +192,7 @@ fn a_command_that_is_too_long_for_rcon_with_its_longest_values_is_told_by_its_by
 
 #[test]
 fn the_longest_command_is_what_rcon_takes() {
-    assert_eq!(publish::LONGEST_BY_RCON, rcon::LONGEST);
+    assert_eq!(publish::LONGEST_BY_RCON, rcon::LONGEST_COMMAND);
 }
 
 #[test]

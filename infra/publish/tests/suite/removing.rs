@@ -1,7 +1,9 @@
 //! Old versions go after a while, the last ones stay, and nothing is left behind.
 
 use crate::support::{STORE, store};
-use publish::{Compiled, KEPT, PublishError, Published, compile, damage, publish, read, remove_outdated, switch};
+use publish::{
+    Compiled, PublishError, Published, VERSIONS_KEPT, compile, damage, publish, read, remove_outdated, switch,
+};
 use shared::model::{ActiveVersion, Tree};
 use shared::shop::publishing::{Step, list_versions, read_record};
 use shared::table::published::read_active_version;
@@ -47,8 +49,8 @@ async fn the_published_version_and_the_last_three_before_it_stay() {
     }
     let now = NOW + 100 * HOUR;
     let removed = remove_outdated(&table.db, now, HOUR, &|_| {}).await.unwrap();
-    assert_eq!(removed.len(), 6 - 1 - KEPT);
-    let kept: Vec<String> = stores.iter().rev().take(1 + KEPT).map(|store| store.version.clone()).collect();
+    assert_eq!(removed.len(), 6 - 1 - VERSIONS_KEPT);
+    let kept: Vec<String> = stores.iter().rev().take(1 + VERSIONS_KEPT).map(|store| store.version.clone()).collect();
     assert_eq!(versions(&table).await, kept);
     // Every row that is left belongs to a kept version: its rows, its files, its record; then the active version and the history.
     assert_eq!(rows(&table).await, kept.len() * (stores[0].parts("").len() + 2) + 2);
@@ -85,8 +87,12 @@ async fn a_removal_that_was_cut_off_is_completed_by_the_next() {
         }
         // Another process may still be removing it: the removal is not taken over before a quarter of an hour.
         remove_outdated(&table.db, NOW + 2 * HOUR, HOUR, &|_| {}).await.unwrap();
-        assert_eq!(versions(&table).await.len(), 1 + KEPT, "write {let_through}");
-        assert_eq!(rows(&table).await, (1 + KEPT) * (stores[0].parts("").len() + 2) + 2, "write {let_through}");
+        assert_eq!(versions(&table).await.len(), 1 + VERSIONS_KEPT, "write {let_through}");
+        assert_eq!(
+            rows(&table).await,
+            (1 + VERSIONS_KEPT) * (stores[0].parts("").len() + 2) + 2,
+            "write {let_through}"
+        );
     }
 }
 

@@ -105,15 +105,15 @@ impl Wanted<'_> {
             && self.player.as_ref().is_none_or(|player| player.has(order))
             && options.item.as_ref().is_none_or(|item| order.lines.iter().any(|line| is_of_item(line, item)))
             && self.period.contains(&order.created_at)
-            && options.amount.as_ref().is_none_or(|amount| self.is_amount(order, amount))
+            && options.amount.as_ref().is_none_or(|amount| is_amount(order, amount))
             && options.provider_id.as_ref().is_none_or(|id| has_provider_id(stored, id))
             && (!options.open || effects.due.is_some())
             && (!options.review || needs_attention(stored))
     }
+}
 
-    fn is_amount(&self, order: &Order, text: &str) -> bool {
-        money("--amount", text, order.digits).is_ok_and(|amount| amount == order.price)
-    }
+fn is_amount(order: &Order, text: &str) -> bool {
+    money("--amount", text, order.digits).is_ok_and(|amount| amount == order.price)
 }
 
 /// A player, who may have no account, under the present name and former ones.

@@ -19,7 +19,7 @@ use std::collections::{BTreeMap, btree_map};
 use std::fmt;
 
 /// The largest body in bytes, unless an endpoint declares another limit.
-pub const LARGEST: usize = 16 * 1024;
+pub const LARGEST_BODY: usize = 16 * 1024;
 
 /// The reason why a body cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

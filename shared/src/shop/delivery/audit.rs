@@ -19,7 +19,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// For how many seconds a command that will not run is worth a note.
 const RECENT: i64 = 30 * 86_400;
 /// After how many seconds something that is under way is late.
-const LATE: i64 = 15 * 60;
+const STEP_LATE: i64 = 15 * 60;
 
 /// A server that took commands and has said nothing about them since.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -114,7 +114,7 @@ impl Found {
             }
         } else if keys::is_order(key) {
             let stored = StoredOrder::decode(key, Row::from(item))?;
-            let is_late = stored.effects.due.is_none_or(|due| due + LATE < now);
+            let is_late = stored.effects.due.is_none_or(|due| due + STEP_LATE < now);
             if stored.order.status == OrderStatus::Paid && stored.delivery_due() && is_late {
                 let list = if stored.effects.due.is_none() { &mut self.audit.late } else { &mut self.known };
                 list.push(stored);
@@ -151,7 +151,7 @@ pub async fn audit(db: &Db, now: i64) -> Result<DeliveryAudit, StoreError> {
     }
     // Also the places of commands that are in no queue: a repair puts them there.
     audit.servers = copies.iter().chain(places.keys()).filter_map(commands::server_of).collect();
-    for (server, lease) in leases.into_iter().filter(|(_, lease)| !lease.over && lease.taken_at + LATE < now) {
+    for (server, lease) in leases.into_iter().filter(|(_, lease)| !lease.over && lease.taken_at + STEP_LATE < now) {
         let (served, _) = commands::read_each(db, lease.ids.iter().copied()).await?;
         let commands = served.values().filter(|command| command.delivery.state == CommandState::Served).count();
         audit.silent.extend((commands > 0).then_some(Silent { server, commands, since: lease.taken_at }));

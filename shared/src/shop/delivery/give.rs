@@ -5,7 +5,7 @@ use super::holding::{Rows, WRITES_OF_TEXT};
 use super::making::Making;
 use super::players::Players;
 use super::texts::{Ends, Text, ends, texts};
-use super::write::{AT_ONCE, place_of};
+use super::write::{WRITES_AT_ONCE, place_of};
 use super::{commands, deliveries};
 use crate::model::{Command, CommandEvent, CommandId, DeliveryStep, LastingText, OrderDelivery, ServerId};
 use crate::rules::delivery::frozen::Expanded;
@@ -59,7 +59,7 @@ impl Following<'_> {
         if part.held >= to_hold.len() {
             let mut ends_at = BTreeMap::new();
             let mut checked = BTreeSet::new();
-            while let Some(entry) = all.get(place).filter(|_| part.writes.len() + 3 < AT_ONCE) {
+            while let Some(entry) = all.get(place).filter(|_| part.writes.len() + 3 < WRITES_AT_ONCE) {
                 let new = id(first, place)?;
                 part.writes.extend(self.command(&making, &to_hold, &rows, (entry, new, first), &mut ends_at).await?);
                 // One player may be written in several ways.
@@ -90,7 +90,7 @@ impl Following<'_> {
     ) -> Result<(), StoreError> {
         let begun = part.held;
         while let Some(text) = to_hold.texts.get(part.held).filter(|_| part.held < begun + READ_AT_ONCE) {
-            if part.writes.len() + WRITES_OF_TEXT > AT_ONCE || rows.is_written(&text.key) {
+            if part.writes.len() + WRITES_OF_TEXT > WRITES_AT_ONCE || rows.is_written(&text.key) {
                 return Ok(());
             }
             if let Some(player) = making.player(&text.entry) {
@@ -115,7 +115,7 @@ impl Following<'_> {
             let own = self.frozen.lines.iter().find(|line| line.line == ends.line);
             // An older period of a subscription decides nothing.
             if own.is_some_and(|line| making.lasts(line).is_some()) {
-                let most = AT_ONCE.saturating_sub(part.writes.len());
+                let most = WRITES_AT_ONCE.saturating_sub(part.writes.len());
                 let (writes, is_all) = if making.moves {
                     // What the player has bought since is published later.
                     (rows.add_ends(ends)?.into_iter().collect(), true)

@@ -1,7 +1,7 @@
 //! Commands as an owner sees them, and the owner's decisions about them.
 
 use super::follow::{all_ids, given_ids};
-use super::write::{AT_ONCE, Decided, in_transactions, place_of};
+use super::write::{Decided, WRITES_AT_ONCE, in_transactions, place_of};
 use super::{commands, deliveries, holding};
 use crate::clock::Clock;
 use crate::model::{
@@ -345,7 +345,7 @@ pub async fn stop(db: &Db, clock: &dyn Clock, ids: &[CommandId], reason: StopRea
             parts.push(((id, is_stopped), writes));
         }
         left.clear();
-        for (said, writes) in in_transactions(parts, AT_ONCE) {
+        for (said, writes) in in_transactions(parts, WRITES_AT_ONCE) {
             let is_written = sent(db, writes).await?;
             stopped += said.iter().filter(|(_, is_stopped)| is_written && *is_stopped).count();
             left.extend(said.into_iter().filter(|_| !is_written).map(|(id, _)| id));

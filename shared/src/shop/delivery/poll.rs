@@ -4,7 +4,7 @@ use super::commands::{self, Queued};
 use super::follow::{block, ended_alone};
 use super::leases::{AnotherAgent, Lease};
 use super::servers::{self, ServerKey, StoredKey};
-use super::write::{AT_ONCE, Decided, in_transactions};
+use super::write::{Decided, WRITES_AT_ONCE, in_transactions};
 use super::{CallError, holding, known};
 use crate::clock::Clock;
 use crate::model::{AgentId, Command, CommandId, CommandState, Entitlement, ServerId};
@@ -248,7 +248,7 @@ pub async fn paynow(db: &Db, clock: &dyn Clock, key: &ServerKey, agent: Option<&
     for command in found.into_values() {
         parts.push(((), Decided::new(command, Word::GivenBack, now).writes()?));
     }
-    for (_, mut writes) in in_transactions(parts, AT_ONCE) {
+    for (_, mut writes) in in_transactions(parts, WRITES_AT_ONCE) {
         writes.push(lease.is_untouched(server));
         if !sent(db, writes).await? {
             // A word came, or another poll.

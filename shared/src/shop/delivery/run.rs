@@ -5,7 +5,7 @@ use super::follow::{access, delivered, given_ids, id};
 use super::making::{Access, Making};
 use super::owner::{Filter, is_taken_back, matching, with_further};
 use super::players::Players;
-use super::write::{AT_ONCE, Decided, place_of};
+use super::write::{Decided, WRITES_AT_ONCE, place_of};
 use super::{commands, deliveries, holding};
 use crate::clock::Clock;
 use crate::model::{
@@ -159,7 +159,7 @@ impl Plan {
         if self.run.again.is_empty() {
             return Ok(Vec::new());
         }
-        self.run.again.truncate(AT_ONCE / WRITES_OF_COMMAND);
+        self.run.again.truncate(WRITES_AT_ONCE / WRITES_OF_COMMAND);
         let mut again = self.run.again;
         let first = commands::reserve(db, u32::try_from(again.len()).unwrap_or(u32::MAX)).await?;
         let (mut writes, mut bans) = (Vec::new(), BTreeSet::new());

@@ -5,7 +5,7 @@ use super::commands;
 use super::follow::{Following, Inputs, Step, id};
 use super::holding::{Rows, WRITES_OF_TEXT};
 use super::texts::{Text, name_of, texts};
-use super::write::{AT_ONCE, place_of};
+use super::write::{WRITES_AT_ONCE, place_of};
 use crate::model::{CommandEvent, DeliveryStep, Entitlement, LastingText, OrderDelivery};
 use crate::rules::delivery::frozen::{Expanded, when_taken_back};
 use crate::table::StoreError;
@@ -76,7 +76,7 @@ impl Following<'_> {
         for back in window {
             let text = back.text.and_then(|(place, holds)| Some((texts.get(place)?, holds)));
             let is_written = text.is_some_and(|(text, _)| rows.is_written(&text.key));
-            if is_written || writes.len() + WRITES_OF_TEXT > AT_ONCE {
+            if is_written || writes.len() + WRITES_OF_TEXT > WRITES_AT_ONCE {
                 break;
             }
             let entry = &back.entry;

@@ -7,7 +7,7 @@ use super::holding::{Rows, WRITES_OF_TEXT};
 use super::making::Making;
 use super::take_back::{Back, backs};
 use super::texts::{Text, name_of, texts};
-use super::write::{AT_ONCE, Decided, place_of, waits, write_all};
+use super::write::{Decided, WRITES_AT_ONCE, place_of, waits, write_all};
 use crate::model::{Command, CommandEvent, CommandId, Entitlement, Money, OrderDelivery, TakenUnits};
 use crate::rules::delivery::frozen::{Expanded, when_paid, when_taken_back};
 use crate::rules::delivery::{Word, can_still_run};
@@ -85,7 +85,7 @@ impl Following<'_> {
         };
         let (before, taken, rest) = (making(&views.before), making(&views.taken), making(&views.rest));
         let (mut writes, mut further, mut used) = (Vec::new(), self.delivery.further.clone(), BTreeSet::new());
-        while place < len && writes.len() + WRITES_OF_TEXT <= AT_ONCE {
+        while place < len && writes.len() + WRITES_OF_TEXT <= WRITES_AT_ONCE {
             let new = id(first, place)?;
             if let Some(entry) = plan.ends.get(place) {
                 let ended =

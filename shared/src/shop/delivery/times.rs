@@ -12,7 +12,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 
 /// How long the counts of an hour are kept, in seconds.
-const KEPT: i64 = 40 * 86_400;
+const COUNTS_KEPT: i64 = 40 * 86_400;
 const HOUR: i64 = 3_600;
 /// How many parts an hour has: the transactions of a call run at once, and each counts in a part of its own.
 const PARTS: usize = 16;
@@ -47,7 +47,7 @@ pub(super) fn count(server: ServerId, part: usize, took: impl Iterator<Item = St
     let adds: Vec<String> = counts.keys().map(|name| format!("{name} :{name}")).collect();
     let key = keys::delivery_times(server, hour, part % PARTS);
     let write = Write::update(key, format!("ADD {} SET {TTL} = :ends", adds.join(", ")));
-    let write = write.number(":ends", hour + KEPT);
+    let write = write.number(":ends", hour + COUNTS_KEPT);
     Some(counts.into_iter().fold(write, |write, (name, count)| write.number(format!(":{name}"), count)))
 }
 

@@ -2,7 +2,7 @@
 
 use super::leases::Lease;
 use super::servers::ServerKey;
-use super::write::{AT_ONCE, Decided, in_transactions, write_all};
+use super::write::{Decided, WRITES_AT_ONCE, in_transactions, write_all};
 use super::{CallError, commands, holding, known, times};
 use crate::clock::Clock;
 use crate::model::{Command, CommandId, CommandState};
@@ -175,7 +175,7 @@ impl Call {
                 }
             }
             let transactions =
-                in_transactions(parts, AT_ONCE).into_iter().enumerate().map(|(part, (said, mut writes))| {
+                in_transactions(parts, WRITES_AT_ONCE).into_iter().enumerate().map(|(part, (said, mut writes))| {
                     let took = said.iter().filter_map(|(_, _, took)| took.clone());
                     writes.extend(times::count(key.server(), part, took, clock.seconds()));
                     async { Ok::<_, StoreError>((said, sent(db, writes).await?)) }

@@ -8,7 +8,7 @@ use crate::table::transaction::{Write, sent};
 use crate::table::{Db, StoreError};
 
 /// The most writes of a transaction that is not limited otherwise. The database takes a hundred.
-pub(super) const AT_ONCE: usize = 90;
+pub(super) const WRITES_AT_ONCE: usize = 90;
 
 /// The place of a command in its server's queue.
 pub fn place_of(command: &Command) -> Option<Key> {
@@ -94,7 +94,7 @@ pub(super) async fn write_all(db: &Db, decided: Vec<Decided>) -> Result<(), Stor
         parts.push(((), decided.writes()?));
     }
     let mut is_written = true;
-    for (_, writes) in in_transactions(parts, AT_ONCE) {
+    for (_, writes) in in_transactions(parts, WRITES_AT_ONCE) {
         is_written &= sent(db, writes).await?;
     }
     if is_written { Ok(()) } else { Err(StoreError::Contended) }

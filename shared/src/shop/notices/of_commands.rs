@@ -15,7 +15,7 @@ use crate::telemetry::unreadable_row;
 use futures_util::future::join_all;
 
 /// How many commands of a state are told of in one sweep; the next one goes on.
-const AT_ONCE: usize = 300;
+const COMMANDS_AT_ONCE: usize = 300;
 /// The most writes of one transaction.
 const WRITES: usize = 90;
 /// The most characters of a command and of its answer.
@@ -51,7 +51,7 @@ async fn tell_of_commands(
     server: &Server,
     (event, state): (NoticeEvent, CommandState),
 ) -> Result<(), StoreError> {
-    let untold = commands::untold(db, server.id, state, now, AT_ONCE).await?;
+    let untold = commands::untold(db, server.id, state, now, COMMANDS_AT_ONCE).await?;
     let parts = untold
         .iter()
         .filter(|queued| !is_tried(&queued.command))

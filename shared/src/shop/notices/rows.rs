@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 /// The attribute with a notice's subject.
 const ABOUT: &str = "about";
 /// How long a notice is kept that every target has, in seconds.
-const KEPT: i64 = 30 * 86_400;
+const NOTICE_KEPT: i64 = 30 * 86_400;
 /// The most notices that are listed.
 pub const MOST_LISTED: usize = 1_000;
 
@@ -91,7 +91,7 @@ pub(super) async fn move_to(
         // Later than before, so that it is another key.
         Place::Due(due) => (keys::notice_due(due.max(row.due().map_or(0, |due| due + 1)), id), None),
         Place::Waiting => (keys::notice_in("WAITING", at, id), None),
-        Place::Sent => (keys::notice_in("SENT", at, id), Some(now.saturating_add(KEPT))),
+        Place::Sent => (keys::notice_in("SENT", at, id), Some(now.saturating_add(NOTICE_KEPT))),
     };
     put_in_place_of(db, row, notice, (key, expires)).await
 }

@@ -18,9 +18,9 @@ use std::time::Duration;
 use tokio::time::sleep;
 
 /// The most notices that a run works on.
-const MOST: usize = 2_000;
+const MOST_NOTICES: usize = 2_000;
 /// How many messages a target of the owner's own is sent at once.
-const AT_ONCE: usize = 8;
+const MESSAGES_AT_ONCE: usize = 8;
 /// The longest time that a run waits for a target that takes nothing for a time, in seconds.
 const WAITS: i64 = 5;
 /// When a notice is looked at again for which there was no time, in seconds.
@@ -67,8 +67,8 @@ pub async fn run(
     time: Duration,
 ) -> Result<Sent, StoreError> {
     let (stop, now) = (Stop::after(time), clock.seconds());
-    let (rows, paused) = tokio::try_join!(rows::due(db, now, MOST), rows::paused(db))?;
-    let is_full = rows.len() == MOST;
+    let (rows, paused) = tokio::try_join!(rows::due(db, now, MOST_NOTICES), rows::paused(db))?;
+    let is_full = rows.len() == MOST_NOTICES;
     let entries = rows.into_iter().map(|row| Entry { notice: row.notice.clone(), row, open: 1 });
     let run = Run {
         db,
@@ -102,7 +102,7 @@ async fn join_in_parts<F: Future<Output = ()>>(all: impl IntoIterator<Item = usi
             work(place).await;
         }
     };
-    join_all((0..AT_ONCE).map(|_| worker())).await;
+    join_all((0..MESSAGES_AT_ONCE).map(|_| worker())).await;
 }
 
 /// How the work on a target goes on.
@@ -141,7 +141,7 @@ impl Run<'_> {
         let workers = match target.kind {
             // Its messages have many notices each, and its limits are for one sender.
             TargetKind::Discord => 1,
-            TargetKind::Webhook => AT_ONCE,
+            TargetKind::Webhook => MESSAGES_AT_ONCE,
         };
         join_all((0..workers).map(|_| self.worker(target, &queue, &state))).await;
         let left: Vec<usize> = locked(&queue).drain(..).collect();

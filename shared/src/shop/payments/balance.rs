@@ -19,7 +19,7 @@ const EVERY: i64 = 900;
 /// How many seconds before the last time are asked for again: the provider's clock is not ours, and its list may lag.
 const OVERLAP: i64 = 3_600;
 /// The most writes of one transaction.
-const AT_ONCE: usize = 100;
+const WRITES_AT_ONCE: usize = 100;
 
 /// How far the provider's changes of the balance were asked for. Times are seconds since 1970 UTC.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -106,7 +106,7 @@ impl<P: Provider> Desk<'_, &P> {
         let changes = page.changes.iter().map(put_change);
         let mut writes = changes.chain([cursor.put()]).collect::<Result<Vec<_>, _>>()?;
         while !writes.is_empty() {
-            let rest = writes.split_off(writes.len().min(AT_ONCE));
+            let rest = writes.split_off(writes.len().min(WRITES_AT_ONCE));
             send(self.db, std::mem::replace(&mut writes, rest)).await?;
         }
         Ok(page.changes.len())

@@ -218,7 +218,7 @@ pub(super) async fn read_ledgers(
     recipients: &mut Recipients,
     now: i64,
 ) -> Result<(), StoreError> {
-    let large = possessions(lines, now).into_iter().filter(|(_, bounds)| bounds.len() > ledgers::AT_ONCE);
+    let large = possessions(lines, now).into_iter().filter(|(_, bounds)| bounds.len() > ledgers::ITEMS_AT_ONCE);
     let user = |(who, _)| match who {
         Beneficiary::Buyer => None,
         Beneficiary::Player(name) => recipients.get(&name)?.user,

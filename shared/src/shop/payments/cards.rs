@@ -11,7 +11,7 @@ use sha2::Sha256;
 use std::collections::BTreeSet;
 
 /// The most cards that one command bans, so that they fit into one transaction. The newest orders come first.
-const MOST: usize = 50;
+const MOST_CARDS: usize = 50;
 
 /// The hash of a card's fingerprint.
 pub(in crate::shop) fn hash_of(salt: &str, fingerprint: &str) -> String {
@@ -43,11 +43,11 @@ impl<P: Provider> Desk<'_, &P> {
                 cards.extend(self.card(&stored).await?.map(|card| hash_of(&salt, &card)));
             }
             cursor = page.next;
-            if cursor.is_none() || cards.len() >= MOST {
+            if cursor.is_none() || cards.len() >= MOST_CARDS {
                 break;
             }
         }
-        let cards: Vec<String> = cards.into_iter().take(MOST).collect();
+        let cards: Vec<String> = cards.into_iter().take(MOST_CARDS).collect();
         bans::ban(self.db, name, None, &cards, self.clock.seconds()).await?;
         Ok(cards.len())
     }

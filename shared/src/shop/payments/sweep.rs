@@ -17,7 +17,7 @@ use crate::shop::delivery::{follow, sweep_servers};
 use crate::shop::notices::{of_commands, of_stock, tell_daily};
 use crate::shop::orders::change::clear_cart;
 use crate::shop::orders::unfinished::{self, Due, DueRow};
-use crate::shop::statistics::{AT_ONCE, catch_up_all, note_times, tell_reached};
+use crate::shop::statistics::{ORDERS_AT_ONCE, catch_up_all, note_times, tell_reached};
 use crate::shop::{orders, subscriptions};
 use crate::table::keys::Key;
 use crate::table::transaction::{Write, sent};
@@ -171,7 +171,7 @@ impl Tally {
     /// must not keep the others waiting.
     async fn count(&mut self, db: &Db, clock: &dyn Clock, stop: Stop) {
         while !self.uncounted.is_empty() && !stop.has_come() {
-            let part: Vec<DueRow> = self.uncounted.drain(..self.uncounted.len().min(AT_ONCE)).collect();
+            let part: Vec<DueRow> = self.uncounted.drain(..self.uncounted.len().min(ORDERS_AT_ONCE)).collect();
             if counted(db, clock, &part).await.is_ok() {
                 self.swept.done += part.len();
                 continue;
@@ -314,10 +314,13 @@ pub(super) async fn work_until<T: Send, F: Future<Output: Send> + Send>(
 pub const OVERDUE: i64 = 900;
 
 /// When something that failed is tried again, in seconds: at first, and at most.
-const AGAIN: (i64, i64) = (300, 21_600);
+const FAILED_AGAIN: (i64, i64) = (300, 21_600);
 /// In how many seconds something that failed `failed` times before is tried again.
 pub(super) fn again_in(failed: u32) -> i64 {
-    2_i64.checked_pow(failed).and_then(|times| AGAIN.0.checked_mul(times)).map_or(AGAIN.1, |time| time.min(AGAIN.1))
+    2_i64
+        .checked_pow(failed)
+        .and_then(|times| FAILED_AGAIN.0.checked_mul(times))
+        .map_or(FAILED_AGAIN.1, |time| time.min(FAILED_AGAIN.1))
 }
 
 #[cfg(test)]

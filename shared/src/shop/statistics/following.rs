@@ -20,14 +20,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// The most orders of one transaction. It has at most a hundred writes: six for each order, and those of the donations
 /// and the largest patrons.
-pub const AT_ONCE: usize = 15;
+pub const ORDERS_AT_ONCE: usize = 15;
 
 /// Lets the statistics follow an order if they are behind. Whether they were.
 pub async fn catch_up(db: &Db, id: &InternalId) -> Result<bool, StoreError> {
     catch_up_all(db, std::slice::from_ref(id)).await
 }
 
-/// Lets the statistics follow the orders that they are behind of, at most [`AT_ONCE`], in one transaction. An order
+/// Lets the statistics follow the orders that they are behind of, at most [`ORDERS_AT_ONCE`], in one transaction. An order
 /// with nothing else left to do leaves the rows of the sweep by it. The statistics are never half written. Whether they were behind.
 pub async fn catch_up_all(db: &Db, ids: &[InternalId]) -> Result<bool, StoreError> {
     in_turns(STATISTICS_TURNS, || async {
@@ -36,7 +36,7 @@ pub async fn catch_up_all(db: &Db, ids: &[InternalId]) -> Result<bool, StoreErro
         let orders = ids.iter().filter_map(|id| StoredOrder::take(&mut rows, id).transpose());
         let mut behind = orders.collect::<Result<Vec<_>, _>>()?;
         behind.retain(StoredOrder::statistics_due);
-        let mut room = AT_ONCE;
+        let mut room = ORDERS_AT_ONCE;
         behind.retain(|stored| {
             // One that was moved has two users.
             let users = Change::of_users(stored).len();

@@ -15,7 +15,7 @@ use crate::table::{Db, StoreError, in_turns};
 use std::collections::BTreeMap;
 
 /// How often goals are told of as reached in one sweep: the next one goes on.
-const MOST: usize = 50;
+const MOST_TOLD: usize = 50;
 /// The player of a command that no player has caused: no account can have this name.
 const NO_PLAYER: &str = "-";
 
@@ -30,7 +30,7 @@ pub async fn tell_reached(
         return Ok(());
     }
     let telling = Telling { db, clock, active, settings };
-    for _ in 0..MOST {
+    for _ in 0..MOST_TOLD {
         if !in_turns(STATISTICS_TURNS, || telling.tell_next()).await? {
             break;
         }

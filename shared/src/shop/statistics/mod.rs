@@ -7,7 +7,7 @@ mod goals;
 mod patrons;
 mod times;
 
-pub use following::{AT_ONCE, catch_up, catch_up_all, rename_in_statistics};
+pub use following::{ORDERS_AT_ONCE, catch_up, catch_up_all, rename_in_statistics};
 pub use goals::tell_reached;
 pub use patrons::{Erased, erase_from_cart, erase_from_order, erase_names};
 pub use patrons::{differs as patrons_differ, repair as repair_patrons};

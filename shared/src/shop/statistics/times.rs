@@ -9,7 +9,7 @@ use crate::table::transaction::send;
 use crate::table::{Db, StoreError, in_turns};
 
 /// Fewer commands than this in 24 hours say nothing.
-const LEAST: u64 = 10;
+const LEAST_COMMANDS: u64 = 10;
 
 /// Notes the times of the last 24 hours, if the shop shows them and they have changed.
 pub async fn note_times(
@@ -24,7 +24,7 @@ pub async fn note_times(
     for server in &active.config.delivery.servers {
         all.add_all(&times(db, server.id, now - 86_400, now + 1).await?.own);
     }
-    let shown = all.within(50).zip(all.within(95)).filter(|_| all.commands() >= LEAST);
+    let shown = all.within(50).zip(all.within(95)).filter(|_| all.commands() >= LEAST_COMMANDS);
     let delivery = shown.map(|(half, most)| ShownTimes { half, most });
     in_turns(STATISTICS_TURNS, || async {
         let mut read = VersionedDonations::read(db).await?;

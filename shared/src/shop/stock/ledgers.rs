@@ -191,7 +191,7 @@ fn with_times(write: Write, place: usize, times: &Times) -> Write {
 pub type AtMost = (ItemId, u64, Option<i64>);
 
 /// How many items one condition compares: an expression has at most 4 KB and 300 operators.
-pub const AT_ONCE: usize = 40;
+pub const ITEMS_AT_ONCE: usize = 40;
 
 /// The conditions on a ledger: items of which it has at most so many, and items that it must have.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -202,9 +202,9 @@ pub struct Bounds {
 }
 
 impl Bounds {
-    /// The items that one condition compares: of more than [`AT_ONCE`] the first, and whole groups only.
+    /// The items that one condition compares: of more than [`ITEMS_AT_ONCE`] the first, and whole groups only.
     fn compared(self) -> Self {
-        let (mut at_most, mut left) = (self.at_most, AT_ONCE);
+        let (mut at_most, mut left) = (self.at_most, ITEMS_AT_ONCE);
         at_most.truncate(left);
         left -= at_most.len();
         let mut any_of = self.any_of;
@@ -218,7 +218,7 @@ impl Bounds {
 }
 
 /// The condition that a user owns at most so many units of some items, and one of others, at `now` (seconds since 1970 UTC), and
-/// that the ledger is at the version that was `read`, if it was; changes nothing. Of more than [`AT_ONCE`] items only the first
+/// that the ledger is at the version that was `read`, if it was; changes nothing. Of more than [`ITEMS_AT_ONCE`] items only the first
 /// are compared: the ledger must have been read then. The items are compared although the version is too, because functions of
 /// a version from before it was stored write ledgers without counting it.
 pub fn check(user: UserId, bounds: Bounds, read: Option<u64>, now: i64) -> Write {

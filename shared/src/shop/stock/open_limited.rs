@@ -13,7 +13,7 @@ use aws_sdk_dynamodb::operation::update_item::{UpdateItemError, UpdateItemInput}
 use aws_sdk_dynamodb::types::{AttributeValue, ReturnValuesOnConditionCheckFailure};
 
 /// The most such checkouts of an address, of those begun within the time of a hold.
-pub const MOST: usize = 10;
+pub const MOST_OPEN: usize = 10;
 /// The kind of the limit in its key.
 const KIND: &str = "hold";
 /// The attribute with the entries.
@@ -40,14 +40,14 @@ pub struct Entry {
 pub enum Added {
     /// It is counted.
     Yes,
-    /// The address has [`MOST`] others; so many seconds until one of them no longer counts.
+    /// The address has [`MOST_OPEN`] others; so many seconds until one of them no longer counts.
     Full {
         /// At least 1.
         retry_seconds: u64,
     },
 }
 
-/// Adds an entry of an address, on the condition that it has fewer than [`MOST`] others whose checkouts are open.
+/// Adds an entry of an address, on the condition that it has fewer than [`MOST_OPEN`] others whose checkouts are open.
 /// Repeating it has no second effect. If the database does not respond, the entry may be added or not.
 pub async fn add(db: &Db, address: &str, entry: &Entry) -> Result<Added, StoreError> {
     let mut retry_seconds = 1;
@@ -83,7 +83,7 @@ async fn try_add(db: &Db, address: &str, entry: &Entry) -> Result<Option<Item>, 
         .update_expression(format!("SET {TTL} = :ttl ADD #{OPEN} :entries"))
         .condition_expression(format!("attribute_not_exists(#{OPEN}) OR size(#{OPEN}) < :most"))
         .expression_attribute_values(":entries", set(std::slice::from_ref(entry)))
-        .expression_attribute_values(":most", AttributeValue::N(MOST.to_string()))
+        .expression_attribute_values(":most", AttributeValue::N(MOST_OPEN.to_string()))
         .expression_attribute_values(":ttl", AttributeValue::N(entry.until.saturating_add(KEPT_SECONDS).to_string()))
         .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld);
     let Err(error) = db.update_item(request).await else { return Ok(None) };

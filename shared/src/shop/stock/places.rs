@@ -168,7 +168,7 @@ impl<'de> Visitor<'de> for FlatVisitor {
 }
 
 /// How many seconds a window is kept after its end: a checkout that began in it may still be paid.
-const LATE: i64 = 2 * 86_400;
+const WINDOW_KEPT: i64 = 2 * 86_400;
 
 /// The parts of a counter's places that have run out at `at`, seconds since 1970 UTC: marks of rolling limits, and windows that are over.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -181,9 +181,9 @@ impl RunOut {
     pub fn of(item: &CatalogItem, counted: &Counted, at: i64) -> Self {
         let mut run_out = Self::default();
         for limit in item.limits.iter().filter(|limit| !limit.per_user) {
-            run_out
-                .windows
-                .extend(counted.places.keys().filter(|name| limit.is_over(name, at.saturating_sub(LATE))).cloned());
+            run_out.windows.extend(
+                counted.places.keys().filter(|name| limit.is_over(name, at.saturating_sub(WINDOW_KEPT))).cloned(),
+            );
             let (Some(Every::Rolling(_)), Some(name), Some(counts)) =
                 (&limit.every, limit.place(at), limit.counted_at(at))
             else {

@@ -9,7 +9,7 @@ use crate::table::{Db, StoreError};
 use std::collections::BTreeMap;
 
 /// The most rows of one transaction.
-const AT_ONCE: usize = 50;
+const ROWS_AT_ONCE: usize = 50;
 
 /// The rows that orders lack in their months: of those from before there were any. Reads every item.
 pub async fn missing_in_months(db: &Db) -> Result<Vec<Write>, StoreError> {
@@ -33,7 +33,7 @@ pub async fn missing_in_months(db: &Db) -> Result<Vec<Write>, StoreError> {
 /// Writes such rows. Done again, they are the same.
 pub async fn write_in_months(db: &Db, mut writes: Vec<Write>) -> Result<(), StoreError> {
     while !writes.is_empty() {
-        let part = writes.split_off(writes.len().saturating_sub(AT_ONCE));
+        let part = writes.split_off(writes.len().saturating_sub(ROWS_AT_ONCE));
         if !sent(db, part).await? {
             return Err(StoreError::Contended);
         }

@@ -15,7 +15,7 @@ const FIRST: u64 = 1_000;
 const STEPS: u64 = 300;
 const TOP: u64 = FIRST + STEPS - 1;
 /// The dearest of the steps that no condition compares when the first one is bought.
-const NOT_COMPARED: u64 = TOP - ledgers::AT_ONCE as u64;
+const NOT_COMPARED: u64 = TOP - ledgers::ITEMS_AT_ONCE as u64;
 
 async fn open() -> Shop {
     static CONTENTS: Prepared = Prepared::new();

@@ -7,7 +7,7 @@ use serde_json::json;
 use shared::model::UserId;
 use shared::rules::checkout::CheckoutRefusal;
 use shared::shop::payments::{CHECKOUTS, Checkout};
-use shared::shop::stock::open_limited::MOST;
+use shared::shop::stock::open_limited::MOST_OPEN;
 use shared::table::keys;
 use std::time::Duration;
 use tests::{Fault, Prepared};
@@ -52,8 +52,15 @@ async fn of_twenty_from_one_address_ten_begin_and_the_others_hold_nothing() {
         join_all((1_005..1_020).zip(instances.iter().cycle()).map(|(buyer, by)| create(&shop, by, buyer))).await;
     let all: Vec<_> = all.into_iter().map(Ok).chain(at_once).collect();
     let begun: Vec<&Checkout> = all.iter().flatten().collect();
-    assert_eq!((begun.len(), all.iter().filter(|created| is_full(created)).count()), (MOST, 20 - MOST), "{all:?}");
-    assert_eq!((shop.sold(TWENTY).await, shop.stand_in.sessions().len()), (i64::try_from(MOST).unwrap(), MOST));
+    assert_eq!(
+        (begun.len(), all.iter().filter(|created| is_full(created)).count()),
+        (MOST_OPEN, 20 - MOST_OPEN),
+        "{all:?}"
+    );
+    assert_eq!(
+        (shop.sold(TWENTY).await, shop.stand_in.sessions().len()),
+        (i64::try_from(MOST_OPEN).unwrap(), MOST_OPEN)
+    );
     assert_books(&shop).await;
     // Those that are paid leave their places to as many others, and not more.
     for checkout in begun.iter().take(4) {
