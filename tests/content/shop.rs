@@ -61,6 +61,11 @@ async fn every_page_is_there_and_every_other_path_is_a_404_with_a_page() {
         assert_eq!((reply.status.as_u16(), reply.header("cache-control")), (404, "no-store"), "{path}");
         assert!(reply.text.contains("<h1>Not found</h1>"), "{path}: {}", reply.text);
     }
+}
+
+#[tokio::test]
+async fn a_closed_store_says_so_on_every_page_and_each_is_a_page_of_its_own() {
+    let store = TestStore::open().await;
     republish(&store, |files| {
         files.store.content.patrons.enabled = false;
         files.store.content.maintenance.enabled = true;
