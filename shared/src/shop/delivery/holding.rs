@@ -297,34 +297,45 @@ impl Rows {
                 _ => {}
             }
         } else {
-            let has_ended = next.holders.iter().any(|holder| holder.ends);
-            next.holders.clear();
-            // What takes back an order before goes on by itself.
-            let is_end = before.end().is_some();
-            next.command =
-                found.as_ref().filter(|command| !is_end && place_of(command).is_some()).map(|found| found.id);
-            if let Some(command) = found.filter(|_| is_end) {
-                let decided = Decided::new(command, Word::Recall(Entitlement::Superseded), now);
-                next.owed |= has_ended && decided.has_changed() && !may_have_run(&decided.after.delivery);
-                writes.extend(decided.changes()?);
-            } else {
-                // Its end came while another order held it.
-                next.owed |= has_ended;
-            }
-            // Nothing is on a server that begins anew.
-            if std::mem::take(&mut next.owed) && !begins_anew {
-                let mut command = making.command(id, entry, player);
-                command.lasting = Some(text.name.clone());
-                if command.delivery.online || command.delayed {
-                    // What is bought before it runs recalls it.
-                    next.command = Some(id);
-                }
-                writes.extend(commands::put_new(&command, place_of(&command).as_ref())?);
-            }
+            writes = let_go(making, (text, entry), (before.end().is_some(), found), &mut next, (id, player))?;
         }
         writes.extend(self.put(&text.key, next)?);
         Ok(writes)
     }
+}
+
+/// The writes of a text that nobody holds any more: the command for its end, if it had one, is recalled, and what is owed runs.
+fn let_go(
+    making: &Making<'_>,
+    (text, entry): (&Text<'_>, &Expanded<'_>),
+    (had_end, found): (bool, Option<Command>),
+    next: &mut Lasting,
+    (id, player): (CommandId, &str),
+) -> Result<Vec<Write>, StoreError> {
+    let has_ended = next.holders.iter().any(|holder| holder.ends);
+    next.holders.clear();
+    // What takes back an order before goes on by itself.
+    next.command = found.as_ref().filter(|command| !had_end && place_of(command).is_some()).map(|found| found.id);
+    let mut writes = Vec::new();
+    if let Some(command) = found.filter(|_| had_end) {
+        let decided = Decided::new(command, Word::Recall(Entitlement::Superseded), making.now);
+        next.owed |= has_ended && decided.has_changed() && !may_have_run(&decided.after.delivery);
+        writes.extend(decided.changes()?);
+    } else {
+        // Its end came while another order held it.
+        next.owed |= has_ended;
+    }
+    // Nothing is on a server that begins anew.
+    if std::mem::take(&mut next.owed) && making.season().is_none() {
+        let mut command = making.command(id, entry, player);
+        command.lasting = Some(text.name.clone());
+        if command.delivery.online || command.delayed {
+            // What is bought before it runs recalls it.
+            next.command = Some(id);
+        }
+        writes.extend(commands::put_new(&command, place_of(&command).as_ref())?);
+    }
+    Ok(writes)
 }
 
 /// The write of a new command that runs a text at its end.
