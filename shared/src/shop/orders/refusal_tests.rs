@@ -50,6 +50,7 @@ fn gift(balance: i64) -> Vec<(&'static str, AttributeValue)> {
         ("code", AttributeValue::S("card".to_owned())),
         ("active", AttributeValue::Bool(true)),
         ("balance", number(balance)),
+        ("start_balance", number(balance)),
     ]
 }
 
