@@ -100,14 +100,17 @@ pub async fn list(at: &Deployment, kind: CodeKind) -> Outcome {
     let digits = at.digits().await?;
     let format = CurrencyFormat::new(digits);
     let now = at.clock.seconds();
-    let state = |active: bool, (starts, ends): (Option<i64>, Option<i64>), is_left: bool| match () {
-        () if !active => "off".to_owned(),
-        () if ends.is_some_and(|end| end <= now) => "ended".to_owned(),
-        () if !is_left => "used up".to_owned(),
-        () => match starts.filter(|start| *start > now) {
-            Some(start) => format!("from {}", Time(start)),
-            None => "active".to_owned(),
-        },
+    let state = |active: bool, (starts, ends): (Option<i64>, Option<i64>), is_left: bool| {
+        if !active {
+            "off".to_owned()
+        } else if ends.is_some_and(|end| end <= now) {
+            "ended".to_owned()
+        } else if !is_left {
+            "used up".to_owned()
+        } else {
+            let later = starts.filter(|start| *start > now);
+            later.map_or_else(|| "active".to_owned(), |start| format!("from {}", Time(start)))
+        }
     };
     let coupon = |code: &Code| {
         let Code::Coupon(coupon) = code else { return None };

@@ -25,6 +25,11 @@ pub enum OrderStatus {
 }
 
 impl OrderStatus {
+    /// Whether an order in it was paid, whatever went back since.
+    pub const fn was_paid(self) -> bool {
+        matches!(self, Self::Paid | Self::Refunded)
+    }
+
     /// Every status, in the order of rules.md, "Who may see an order".
     pub const ALL: [Self; 5] = [Self::Pending, Self::Paid, Self::Failed, Self::Cancelled, Self::Refunded];
 

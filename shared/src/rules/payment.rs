@@ -144,7 +144,7 @@ pub fn may_be_same(account: &ProviderAccount, ours: &ProviderAccount) -> bool {
 
 /// The amount of an order's payment: its price, and the tax on top of it, which is in the price once the order is paid.
 pub fn amount_due(order: &Order, effects: &OrderEffects, state: &PaymentState) -> Money {
-    let is_settled = matches!(order.status, OrderStatus::Paid | OrderStatus::Refunded);
+    let is_settled = order.status.was_paid();
     let is_on_top = effects.provider.as_ref().is_some_and(|checkout| checkout.tax_on_top);
     if is_on_top && !is_settled { order.price + state.tax.amount } else { order.price }
 }

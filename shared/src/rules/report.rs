@@ -200,7 +200,7 @@ impl Report {
         let card = effects.card();
         let discount: Money = order.lines.iter().map(|line| line.discount).sum();
         let own = charge.filter(|charge| charge.currency == self.currency);
-        if let Some(charge) = charge.filter(|_| !is_sold(order)) {
+        if let Some(charge) = charge.filter(|_| !order.status.was_paid()) {
             // Money of an order that is not paid: nothing was sold for it.
             if !was_returned(effects, charge.intent.as_ref()) {
                 self.differ(order, DifferenceKind::NotPaid, Money::ZERO, charge.of);
@@ -367,11 +367,6 @@ impl Report {
         };
         found.filter(|text| !text.is_empty()).unwrap_or_else(|| NONE.to_owned())
     }
-}
-
-/// Whether an order was sold, whatever became of it.
-const fn is_sold(order: &Order) -> bool {
-    matches!(order.status, OrderStatus::Paid | OrderStatus::Refunded)
 }
 
 /// What of an order's money came back to the buyer, as the order says.

@@ -2,7 +2,7 @@
 //! about, a page at a time.
 
 use crate::deadline::Stop;
-use crate::model::{BalanceChange, BalanceKind, Donations, InternalId, Money, OrderOfMonth, OrderStatus};
+use crate::model::{BalanceChange, BalanceKind, Donations, InternalId, Money, OrderOfMonth};
 use crate::rules::report::Report;
 use crate::shop::orders::{Payment, StoredOrder};
 use crate::shop::payments::BalanceCursor;
@@ -172,7 +172,7 @@ async fn take_orders(
             continue;
         }
         report.made(order, effects);
-        let is_paid = matches!(order.status, OrderStatus::Paid | OrderStatus::Refunded);
+        let is_paid = order.status.was_paid();
         let is_charged = stored.intent().is_some_and(|intent| charged.contains(&hash(intent)));
         // The provider has said what is left of it: it was charged long before or after, and counts then.
         let is_elsewhere = effects.facts.as_ref().is_some_and(|facts| facts.proceeds.is_some());

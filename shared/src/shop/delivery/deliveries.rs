@@ -21,7 +21,7 @@ impl StoredOrder {
     pub fn delivery_due(&self) -> bool {
         let Some(delivery) = &self.effects.delivery else { return false };
         match (delivery.step, self.order.status) {
-            (DeliveryStep::Queue, status) => matches!(status, OrderStatus::Paid | OrderStatus::Refunded),
+            (DeliveryStep::Queue, status) => status.was_paid(),
             (DeliveryStep::Queued, OrderStatus::Paid) => !delivery.units.is_empty(),
             (DeliveryStep::Queued, status) => status == OrderStatus::Refunded,
             (DeliveryStep::Recall | DeliveryStep::Settle | DeliveryStep::TakeBack, _) => true,

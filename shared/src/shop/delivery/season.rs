@@ -55,7 +55,7 @@ pub async fn season_orders(db: &Db, name: &RunName, run: &DeliveryRun) -> Result
 
 /// Whether an order was paid and delivered, and a run has not begun with it.
 fn is_open(stored: &StoredOrder, name: &RunName) -> bool {
-    let was_paid = matches!(stored.order.status, OrderStatus::Paid | OrderStatus::Refunded);
+    let was_paid = stored.order.status.was_paid();
     was_paid && stored.effects.delivery.as_ref().is_some_and(|delivery| !delivery.runs.contains(name))
 }
 

@@ -195,7 +195,7 @@ fn take_step(order: &mut StoredOrder, step: &Step<'_>) {
     }
     // Statistics and delivery follow, at the latest at the next sweep.
     let is_followed = is_checkout || effects.delivery.is_some();
-    effects.due = (is_followed && matches!(step.to, OrderStatus::Paid | OrderStatus::Refunded)).then_some(step.now);
+    effects.due = (is_followed && step.to.was_paid()).then_some(step.now);
     effects.paid_at = (step.to == OrderStatus::Paid).then_some(step.now).or(effects.paid_at);
     effects.refunded_at = (step.to == OrderStatus::Refunded).then_some(step.now);
     effects.over_limit |= step.limits == Limits::Ignored;

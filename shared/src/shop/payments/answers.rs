@@ -216,10 +216,7 @@ impl<P: Provider> Desk<'_, &P> {
             None => None,
         };
         let is_erased = order.owner.is_some() && owner.is_none();
-        if is_erased
-            || stored.is_sold_by_provider()
-            || !matches!(order.status, OrderStatus::Paid | OrderStatus::Refunded)
-        {
+        if is_erased || stored.is_sold_by_provider() || !order.status.was_paid() {
             return Ok(None);
         }
         let refunds = match stored.intent() {

@@ -177,7 +177,7 @@ pub(super) fn payment<'a>(
     total: Option<Money>,
 ) -> Result<(&'a str, Money), OperatorError> {
     let (order, effects) = (&stored.order, &stored.effects);
-    let is_settled = matches!(order.status, OrderStatus::Paid | OrderStatus::Refunded);
+    let is_settled = order.status.was_paid();
     let is_known = effects.review.is_some() || effects.reviewed.is_some() || effects.refund.is_some();
     if is_settled && state.progress != Progress::Paid {
         // It was paid elsewhere, and set by hand.
