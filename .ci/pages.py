@@ -15,8 +15,6 @@ TEST = re.compile(r"^ *#\[(?:\w+::)*test\b[^\n]*\n(?: *#[^\n]*\n)* *(?:async )?f
 NEED_THE_ENGINE = {
     ("tests/auth/username.rs", "a_login_takes_two_round_trips_and_a_new_account_four"),
     ("tests/budget.rs", "every_event_stays_within_the_round_trips_of_its_endpoint"),
-    ("tests/prices/page.rs", "sales_cost_a_page_no_further_round_trip"),
-    ("tests/prices/page.rs", "sales_and_limits_cost_a_checkout_no_further_round_trip"),
     ("tests/payments/stripe_webhook.rs", "a_paid_webhook_reads_its_order_once_and_tries_nothing_again"),
 }
 
