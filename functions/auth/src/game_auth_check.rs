@@ -5,7 +5,7 @@ use crate::State;
 use crate::account;
 use crate::game_login::{Known, SecretRequest, SentName};
 use serde::Serialize;
-use shared::endpoint::{Endpoint, Error, ErrorBody, Json, PathParameterAndBody, RoundTrips, WithAddress};
+use shared::endpoint::{Endpoint, Error, ErrorBody, Json, PathParameter, RoundTrips, WithAddress, WithBody};
 use shared::http::address::network_of;
 use shared::model::AuthType;
 use shared::shop::accounts::{game_login, logins, names};
@@ -28,7 +28,7 @@ pub struct EndReply {
 impl Endpoint for EndGameLogin {
     type State = State;
     type Caller = ();
-    type Input = WithAddress<PathParameterAndBody<SentName, SecretRequest>>;
+    type Input = WithAddress<WithBody<PathParameter<SentName>, SecretRequest>>;
     type Reply = Json<EndReply>;
     type Refusal = Infallible;
 
@@ -48,9 +48,11 @@ impl Endpoint for EndGameLogin {
 
 async fn token(
     state: &State,
-    input: WithAddress<PathParameterAndBody<SentName, SecretRequest>>,
+    input: WithAddress<WithBody<PathParameter<SentName>, SecretRequest>>,
 ) -> Result<Option<String>, Error> {
-    let WithAddress(PathParameterAndBody(Some(SentName(written)), request), address) = input else { return Ok(None) };
+    let WithAddress(WithBody(PathParameter(Some(SentName(written))), request), address) = input else {
+        return Ok(None);
+    };
     let Some(known) = Known::asking(request) else { return Ok(None) };
     let base = &state.base;
     let active = base.published.active_version().await?;

@@ -4,7 +4,7 @@ use crate::State;
 use crate::game_login::{Known, SecretRequest, SentName};
 use serde::Serialize;
 use shared::endpoint::{
-    Endpoint, Error, ErrorBody, Json, PathParameterAndBody, RoundTrips, WithAddress, shown_wait, too_many_attempts,
+    Endpoint, Error, ErrorBody, Json, PathParameter, RoundTrips, WithAddress, WithBody, shown_wait, too_many_attempts,
 };
 use shared::http::address::network_of;
 use shared::model::AuthType;
@@ -37,7 +37,7 @@ pub struct BeginReply<'a> {
 impl Endpoint for BeginGameLogin {
     type State = State;
     type Caller = ();
-    type Input = WithAddress<PathParameterAndBody<SentName, SecretRequest>>;
+    type Input = WithAddress<WithBody<PathParameter<SentName>, SecretRequest>>;
     type Reply = Json<BeginReply<'static>>;
     type Refusal = Infallible;
 
@@ -49,7 +49,7 @@ impl Endpoint for BeginGameLogin {
     const RATE_LIMIT: Option<RateLimit> = Some(RateLimit { kind: "game", requests: 10, seconds: 600 });
 
     async fn handle(state: &State, (): (), input: Self::Input) -> Result<Self::Reply, Error> {
-        let WithAddress(PathParameterAndBody(name, request), address) = input;
+        let WithAddress(WithBody(PathParameter(name), request), address) = input;
         let refused = |message: &str| Ok(Json::of(&BeginReply { status: false, message, secret: None }));
         let Some(SentName(written)) = name else { return refused("Incorrect username!") };
         let (base, network) = (&state.base, network_of(&address));

@@ -7,7 +7,7 @@ use crate::support::context;
 use crate::support::count::Count;
 use crate::support::write::{self, CART_CONFLICT};
 use serde::{Deserialize, Deserializer, Serialize, de};
-use shared::endpoint::{Contended, Endpoint, Error, ErrorBody, Json, PathIdAndBody, RoundTrips, WithCookie};
+use shared::endpoint::{Contended, Endpoint, Error, ErrorBody, Json, PathId, RoundTrips, WithBody, WithCookie};
 use shared::http::body::{BodyFault, Flag, Written};
 use shared::model::{ItemId, LineId, LineVariable, NotAPlayerName, PaymentType, PlayerName, ServerId};
 use shared::rules::add_line::LineToAdd;
@@ -59,7 +59,7 @@ type Failure = Error<AddRefusal>;
 impl Endpoint for Add {
     type State = State;
     type Caller = Claim;
-    type Input = WithCaptured<PathIdAndBody<ItemId, AddRequest>>;
+    type Input = WithCaptured<WithBody<PathId<ItemId>, AddRequest>>;
     type Reply = WithCookie<Json<Added>>;
     type Refusal = AddRefusal;
 
@@ -72,7 +72,7 @@ impl Endpoint for Add {
     async fn handle(
         state: &State,
         claim: Claim,
-        WithCaptured(PathIdAndBody(item, body), captured): Self::Input,
+        WithCaptured(WithBody(PathId(item), body), captured): Self::Input,
     ) -> Result<Self::Reply, Failure> {
         Ok(write::with_retries(state, &captured, || attempt(state, claim, item, &body)).await?.rendered())
     }

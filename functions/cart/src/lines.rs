@@ -9,7 +9,7 @@ use crate::support::write::{self, CART_CHANGED, CART_CONFLICT};
 use lambda_http::http::StatusCode;
 use serde::Deserialize;
 use shared::endpoint::{
-    Contended, Endpoint, Error, ErrorBody, Json, PathId, PathIdAndBody, Refusal, RoundTrips, WithCookie,
+    Contended, Endpoint, Error, ErrorBody, Json, PathId, Refusal, RoundTrips, WithBody, WithCookie,
 };
 use shared::http::body::Written;
 use shared::http::reply::Outcome;
@@ -29,7 +29,7 @@ pub struct CountRequest {
 impl Endpoint for Reload {
     type State = State;
     type Caller = Claim;
-    type Input = WithCaptured<PathIdAndBody<LineId, CountRequest>>;
+    type Input = WithCaptured<WithBody<PathId<LineId>, CountRequest>>;
     type Reply = WithCookie<Json<Done>>;
     type Refusal = ReloadRefusal;
 
@@ -42,7 +42,7 @@ impl Endpoint for Reload {
     async fn handle(
         state: &State,
         claim: Claim,
-        WithCaptured(PathIdAndBody(line, body), captured): Self::Input,
+        WithCaptured(WithBody(PathId(line), body), captured): Self::Input,
     ) -> Result<Self::Reply, Error<ReloadRefusal>> {
         change(state, claim, line, &captured, &|_| Ok(Change::Count(body.count.get()))).await
     }
@@ -61,7 +61,7 @@ pub struct VariableRequest {
 impl Endpoint for SetVariable {
     type State = State;
     type Caller = Claim;
-    type Input = WithCaptured<PathIdAndBody<LineId, VariableRequest>>;
+    type Input = WithCaptured<WithBody<PathId<LineId>, VariableRequest>>;
     type Reply = WithCookie<Json<Done>>;
     type Refusal = ChangeRefusal;
 
@@ -74,7 +74,7 @@ impl Endpoint for SetVariable {
     async fn handle(
         state: &State,
         claim: Claim,
-        WithCaptured(PathIdAndBody(line, body), captured): Self::Input,
+        WithCaptured(WithBody(PathId(line), body), captured): Self::Input,
     ) -> Result<Self::Reply, Error<ChangeRefusal>> {
         let choice = LineVariable { id: body.var_id, value: body.var_value.0 };
         change(state, claim, line, &captured, &|_| Ok(Change::Variable(choice.clone()))).await
@@ -92,7 +92,7 @@ pub struct ServerRequest {
 impl Endpoint for SetSelectedServer {
     type State = State;
     type Caller = Claim;
-    type Input = WithCaptured<PathIdAndBody<LineId, ServerRequest>>;
+    type Input = WithCaptured<WithBody<PathId<LineId>, ServerRequest>>;
     type Reply = WithCookie<Json<Done>>;
     type Refusal = ChangeRefusal;
 
@@ -105,7 +105,7 @@ impl Endpoint for SetSelectedServer {
     async fn handle(
         state: &State,
         claim: Claim,
-        WithCaptured(PathIdAndBody(line, body), captured): Self::Input,
+        WithCaptured(WithBody(PathId(line), body), captured): Self::Input,
     ) -> Result<Self::Reply, Error<ChangeRefusal>> {
         change(state, claim, line, &captured, &|_| Ok(Change::Server(body.server_id))).await
     }
@@ -122,7 +122,7 @@ pub struct PriceRequest {
 impl Endpoint for ChangePrice {
     type State = State;
     type Caller = Claim;
-    type Input = WithCaptured<PathIdAndBody<LineId, PriceRequest>>;
+    type Input = WithCaptured<WithBody<PathId<LineId>, PriceRequest>>;
     type Reply = WithCookie<Json<Done>>;
     type Refusal = ChangeRefusal;
 
@@ -135,7 +135,7 @@ impl Endpoint for ChangePrice {
     async fn handle(
         state: &State,
         claim: Claim,
-        WithCaptured(PathIdAndBody(line, body), captured): Self::Input,
+        WithCaptured(WithBody(PathId(line), body), captured): Self::Input,
     ) -> Result<Self::Reply, Error<ChangeRefusal>> {
         let price = |digits| money("price", &body.price.0, digits).map(Change::Price);
         change(state, claim, line, &captured, &price).await

@@ -171,28 +171,6 @@ impl<T: FromStr + JsonSchema + Send> Input for PathId<T> {
     }
 }
 
-/// The path parameter as a decimal id, and a JSON object.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PathIdAndBody<I, B>(pub Option<I>, pub B);
-
-impl<I, B> Input for PathIdAndBody<I, B>
-where
-    I: FromStr + JsonSchema + Send,
-    B: DeserializeOwned + JsonSchema + Send,
-{
-    const KIND: InputKind = InputKind::PathParameterAndJsonBody;
-
-    fn read(received: Received<'_>) -> Result<Self, BodyFault> {
-        let body = body::object(received.request)?;
-        PathId::read(received).map(|PathId(id)| Self(id, body))
-    }
-
-    fn schemas(generator: &mut schemars::SchemaGenerator) -> RequestSchemas {
-        let (path, body) = (PathId::<I>::schemas(generator), JsonBody::<B>::schemas(generator));
-        RequestSchemas { path_parameters: path.path_parameters, body: body.body, ..RequestSchemas::default() }
-    }
-}
-
 /// The path parameter, percent-decoded and parsed; `None` if it is not UTF-8 or cannot be parsed. The handler decides
 /// what that means, because the token is checked first (rules.md, "Order of refusals").
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -210,24 +188,19 @@ impl<T: FromStr + JsonSchema + Send> Input for PathParameter<T> {
     }
 }
 
-/// The path parameter, parsed, and a JSON object.
+/// The path parameter as `P` reads it, and a JSON object.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PathParameterAndBody<T, B>(pub Option<T>, pub B);
+pub struct WithBody<P, B>(pub P, pub B);
 
-impl<T, B> Input for PathParameterAndBody<T, B>
-where
-    T: FromStr + JsonSchema + Send,
-    B: DeserializeOwned + JsonSchema + Send,
-{
+impl<P: Input, B: DeserializeOwned + JsonSchema + Send> Input for WithBody<P, B> {
     const KIND: InputKind = InputKind::PathParameterAndJsonBody;
 
     fn read(received: Received<'_>) -> Result<Self, BodyFault> {
         let body = body::object(received.request)?;
-        PathParameter::read(received).map(|PathParameter(found)| Self(found, body))
+        P::read(received).map(|path| Self(path, body))
     }
 
     fn schemas(generator: &mut schemars::SchemaGenerator) -> RequestSchemas {
-        let (path, body) = (PathParameter::<T>::schemas(generator), JsonBody::<B>::schemas(generator));
-        RequestSchemas { path_parameters: path.path_parameters, body: body.body, ..RequestSchemas::default() }
+        RequestSchemas { body: JsonBody::<B>::schemas(generator).body, ..P::schemas(generator) }
     }
 }

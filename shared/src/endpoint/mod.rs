@@ -19,8 +19,7 @@ pub use describe::{Description, OtherResponse, Schemas};
 pub use error::{Contended, Error, ErrorBody, Refusal, failed, shown_wait, too_many_attempts};
 pub use input::RequestSchemas;
 pub use input::{
-    Input, InputKind, JsonBody, PathId, PathIdAndBody, PathParameter, PathParameterAndBody, Received, Signed,
-    TokenCookie, WithAddress,
+    Input, InputKind, JsonBody, PathId, PathParameter, Received, Signed, TokenCookie, WithAddress, WithBody,
 };
 pub use reply::{Content, Json, Reply, WithCookie};
 pub use run::{handle, respond};
