@@ -3,7 +3,7 @@
 //! token is needed, and every refusal counts as a try of an unknown code (rules.md, "Unknown codes").
 
 use crate::State;
-use crate::support::captured::{Captured, WithCaptured};
+use crate::support::captured::WithCaptured;
 use crate::support::context;
 use crate::support::unknown_codes::{self, TooMany, Tries};
 use crate::support::write::{self, CART_CHANGED};
@@ -216,8 +216,8 @@ impl Endpoint for RemoveCoupon {
         claim: Claim,
         WithCaptured((), captured): Self::Input,
     ) -> Result<Self::Reply, Error> {
-        let (none, removed) = ("No coupon is on your cart.", "The coupon was removed.");
-        remove_code(state, claim, CodeKind::Coupon, none, removed, &captured).await
+        let messages = ("No coupon is on your cart.", "The coupon was removed.");
+        write::remove_code(state, claim, &captured, |cart| cart.coupon.take().is_some(), messages).await
     }
 }
 
@@ -241,8 +241,8 @@ impl Endpoint for RemoveGiftcard {
         claim: Claim,
         WithCaptured((), captured): Self::Input,
     ) -> Result<Self::Reply, Error> {
-        let (none, removed) = ("No gift card is on your cart.", "The gift card was removed.");
-        remove_code(state, claim, CodeKind::Gift, none, removed, &captured).await
+        let messages = ("No gift card is on your cart.", "The gift card was removed.");
+        write::remove_code(state, claim, &captured, |cart| cart.gift_card.take().is_some(), messages).await
     }
 }
 
@@ -330,29 +330,4 @@ fn refuse(refusal: CodeRefusal) -> GiftReply {
         _ => "This gift card does not exist.",
     };
     GiftReply::Refused { status: false, message }
-}
-
-/// Removes the code of this kind. `none` is the message if the cart has none, `removed` the message if it is removed.
-async fn remove_code(
-    state: &State,
-    claim: Claim,
-    kind: CodeKind,
-    none: &'static str,
-    removed: &'static str,
-    captured: &Captured,
-) -> Result<WithCookie<Json<Outcome<'static>>>, Error> {
-    let attempt = || async {
-        let context = context::load(state, claim, &[]).await?.ok_or(Error::Unauthorized)?;
-        let mut cart = context.cart;
-        let is_removed = match kind {
-            CodeKind::Coupon => cart.coupon.take().is_some(),
-            CodeKind::Gift => cart.gift_card.take().is_some(),
-        };
-        if !is_removed {
-            return Ok(Attempt::Done(Outcome { success: false, message: none }));
-        }
-        drop_unpublished(&state.sources(), &context.active.version, &mut cart).await?;
-        Ok(Attempt::Write(Box::new(cart), Outcome { success: true, message: removed }))
-    };
-    Ok(write::with_retries(state, captured, attempt).await?.rendered())
 }

@@ -109,21 +109,9 @@ impl Endpoint for RemoveReferral {
         WithCaptured((), captured): Self::Input,
     ) -> Result<Self::Reply, Error> {
         // The buyer wants no referral code on the cart: one that the browser keeps is not applied.
-        Ok(write::with_retries(state, &captured.unapplied(), || removed(state, claim)).await?.rendered())
+        let messages = ("No referral code is set.", "The referral code was removed.");
+        write::remove_code(state, claim, &captured.unapplied(), |cart| cart.referral.take().is_some(), messages).await
     }
-}
-
-async fn removed(state: &State, claim: Claim) -> Result<Attempt<Outcome<'static>>, Error> {
-    let context = context::load(state, claim, &[]).await?.ok_or(Error::Unauthorized)?;
-    if context.cart.referral.is_none() {
-        let message = "No referral code is set.";
-        return Ok(Attempt::Done(Outcome { success: false, message }));
-    }
-    let mut cart = context.cart;
-    drop_unpublished(&state.sources(), &context.active.version, &mut cart).await?;
-    cart.referral = None;
-    let message = "The referral code was removed.";
-    Ok(Attempt::Write(Box::new(cart), Outcome { success: true, message }))
 }
 
 pub struct CaptureReferral;

@@ -2,9 +2,13 @@
 
 use crate::State;
 use crate::support::captured::{self, Captured};
+use crate::support::context;
 use lambda_http::http::StatusCode;
-use shared::endpoint::{Contended, Error, WithCookie};
-use shared::shop::carts::{self, Attempt};
+use shared::endpoint::{Contended, Error, Json, WithCookie};
+use shared::http::reply::Outcome;
+use shared::model::Cart;
+use shared::shop::carts::{self, Attempt, drop_unpublished};
+use shared::token::Claim;
 
 /// Every attempt found the cart changed by another request: an ordinary outcome for clients that read `success`.
 pub const CART_CHANGED: Contended = Contended {
@@ -40,4 +44,24 @@ where
         })
     };
     carts::edit(&state.base.db, attempt).await
+}
+
+/// Removes a code, which `take` takes from the cart. The messages are for a cart without one, and for one that is removed.
+pub async fn remove_code(
+    state: &State,
+    claim: Claim,
+    captured: &Captured,
+    take: impl Fn(&mut Cart) -> bool + Sync,
+    (none, removed): (&'static str, &'static str),
+) -> Result<WithCookie<Json<Outcome<'static>>>, Error> {
+    let attempt = || async {
+        let context = context::load(state, claim, &[]).await?.ok_or(Error::Unauthorized)?;
+        let mut cart = context.cart;
+        if !take(&mut cart) {
+            return Ok(Attempt::Done(Outcome { success: false, message: none }));
+        }
+        drop_unpublished(&state.sources(), &context.active.version, &mut cart).await?;
+        Ok(Attempt::Write(Box::new(cart), Outcome { success: true, message: removed }))
+    };
+    Ok(with_retries(state, captured, attempt).await?.rendered())
 }
