@@ -63,7 +63,7 @@ async fn visitor(state: &State, token: Option<&str>) -> Result<Visitor, Error> {
     let Ok(claim) = base.config.keys.verify(token, base.clock.seconds()) else { return Ok(Visitor::Unknown) };
     let key = keys::user(claim.user);
     let mut rows = base.db.batch_get(vec![key.clone()]).await?;
-    let user: Option<User> = rows.take(&key).map(|row| row.live(&key)).transpose()?;
+    let user: Option<User> = rows.take_live(&key)?;
     Ok(match user {
         Some(user) if user.banned => Visitor::Banned,
         Some(user) if user.admits(claim.issued_at) => Visitor::Welcome,

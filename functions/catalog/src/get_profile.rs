@@ -105,7 +105,7 @@ impl Endpoint for GetProfile {
         }
         let id = user?.ok_or(Error::Refused(NoProfile))?;
         let mut rows = state.base.db.batch_get(vec![keys::user(id), keys::ledger(id), keys::patron(id)]).await?;
-        let user: Option<User> = rows.take(&keys::user(id)).map(|row| row.live(&keys::user(id))).transpose()?;
+        let user: Option<User> = rows.take_live(&keys::user(id))?;
         let user = user.filter(|user| !user.banned).ok_or(Error::Refused(NoProfile))?;
         let (ledger, spent) = (ledgers::take(&mut rows, id)?, statistics::take_sum(&mut rows, id)?);
         let buyer = Buyer { ledger: &ledger, subscriptions: &user.subscriptions, now: state.base.clock.seconds() };

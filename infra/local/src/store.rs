@@ -95,5 +95,5 @@ async fn read<T: DeserializeOwned>(db: &Db, keys: impl Iterator<Item = Key>) -> 
         return Ok(Vec::new());
     }
     let mut rows = db.batch_get(keys.clone()).await.map_err(refused)?;
-    keys.iter().filter_map(|key| Some(rows.take(key)?.live(key).map_err(refused))).collect()
+    keys.iter().filter_map(|key| rows.take_live(key).map_err(refused).transpose()).collect()
 }

@@ -3,7 +3,6 @@
 
 use crate::model::ItemId;
 use crate::rules::price_history::PriceHistory;
-use crate::table::codec::encode_live;
 use crate::table::keys;
 use crate::table::single::apply_all;
 use crate::table::transaction::Write;
@@ -31,7 +30,9 @@ pub async fn read(
 ) -> Result<BTreeMap<ItemId, StoredPrices>, StoreError> {
     let keys: Vec<_> = items.into_iter().map(|id| (id, keys::prices(id))).collect();
     let mut rows = db.batch_get(keys.iter().map(|(_, key)| key.clone()).collect()).await?;
-    keys.into_iter().filter_map(|(id, key)| Some(rows.take(&key)?.live(&key).map(|stored| (id, stored)))).collect()
+    keys.into_iter()
+        .filter_map(|(id, key)| rows.take_live(&key).map(|stored| Some((id, stored?))).transpose())
+        .collect()
 }
 
 /// Writes prices, each only if none are stored that another publisher found of a later version; then its publish has overtaken
@@ -39,8 +40,7 @@ pub async fn read(
 pub async fn write(db: &Db, prices: &[(ItemId, StoredPrices)]) -> Result<(), StoreError> {
     for part in prices.chunks(ROWS_AT_ONCE) {
         let put = |(id, stored): &(ItemId, StoredPrices)| {
-            let key = keys::prices(*id);
-            let put = Write::put(key.clone(), encode_live(&key, stored)?);
+            let put = Write::put_live(keys::prices(*id), stored)?;
             let is_later = "attribute_not_exists(#pk) OR settled <= :settled";
             Ok(put.only_if(is_later).name("#pk", keys::PK).number(":settled", stored.settled))
         };

@@ -267,7 +267,7 @@ impl History {
 
     /// The write of this history in place of `seen`, on the condition that `seen` is still stored.
     pub(in crate::shop) fn replace(&self, seen: &Self) -> Result<Write, StoreError> {
-        let write = Write::put(keys::history(), encode_live(&keys::history(), self)?);
+        let write = Write::put_live(keys::history(), self)?;
         Ok(if seen.newest == 0 { write.only_if_absent() } else { write.only_if_equal("newest", seen.newest) })
     }
 }

@@ -129,8 +129,7 @@ async fn orders_of(db: &Db, intents: BTreeSet<&str>) -> Result<BTreeMap<String, 
     let mut rows = db.batch_get(intents.iter().map(|intent| keys::payment(intent)).collect()).await?;
     let mut found = BTreeMap::new();
     for intent in intents {
-        let key = keys::payment(intent);
-        let row: Option<Payment> = rows.take(&key).map(|row| row.live(&key)).transpose()?;
+        let row: Option<Payment> = rows.take_live(&keys::payment(intent))?;
         found.extend(row.map(|row| (intent.to_owned(), row.order)));
     }
     Ok(found)

@@ -13,6 +13,7 @@ use aws_sdk_dynamodb::operation::update_item::builders::UpdateItemInputBuilder;
 use aws_sdk_dynamodb::operation::update_item::{UpdateItemError, UpdateItemOutput};
 use aws_sdk_dynamodb::types::{AttributeValue, TransactWriteItem};
 use dynamodb::{Access, BatchGetError, Middleware, Table};
+use serde::de::DeserializeOwned;
 use std::collections::HashMap;
 
 #[derive(Debug, Clone)]
@@ -159,5 +160,10 @@ impl Rows {
     /// Takes an item out; `None` if the table does not have it.
     pub fn take(&mut self, key: &Key) -> Option<Row> {
         self.0.remove(key)
+    }
+
+    /// Takes a live thing out; `None` if the table does not have it.
+    pub fn take_live<T: DeserializeOwned>(&mut self, key: &Key) -> Result<Option<T>, StoreError> {
+        self.take(key).map(|row| row.live(key)).transpose()
     }
 }

@@ -93,8 +93,7 @@ pub fn full_in(old: Option<&Item>, limit: RateLimit, now: u64) -> Option<u64> {
 
 /// Takes the window of an address out of the rows, which were read by [`keys::rate`].
 pub fn take(rows: &mut Rows, limit: RateLimit, address: &str) -> Result<Option<Window>, StoreError> {
-    let key = keys::rate(limit.kind, address);
-    rows.take(&key).map(|row| row.live(&key)).transpose()
+    rows.take_live(&keys::rate(limit.kind, address))
 }
 
 impl Window {

@@ -59,7 +59,7 @@ pub async fn read_all_live<T: DeserializeOwned>(
         return Ok(Vec::new());
     }
     let mut rows = db.batch_get(keys.iter().cloned().collect()).await?;
-    keys.iter().filter_map(|key| rows.take(key).map(|row| row.live(key))).collect()
+    keys.iter().filter_map(|key| rows.take_live(key).transpose()).collect()
 }
 
 /// Reads a published item, strongly consistent and without a cache; `None` if there is none.

@@ -1,6 +1,6 @@
 //! Conditional writes of one item or a few, and integer ids: one counter item for each kind, which holds the next free id.
 
-use super::codec::{Item, encode_live, key_attributes};
+use super::codec::{Item, key_attributes};
 use super::keys::{self, Key};
 use super::transaction::{Guard, Write, send_guarded};
 use super::{Db, StoreError, in_turns};
@@ -41,7 +41,7 @@ pub async fn apply_all(db: &Db, writes: Vec<Write>) -> Result<bool, StoreError> 
 
 /// Writes a live thing under a key that must be free. Returns whether it was written.
 pub async fn create<T: Serialize>(db: &Db, key: &Key, thing: &T) -> Result<bool, StoreError> {
-    apply(db, Write::put(key.clone(), encode_live(key, thing)?).only_if_absent()).await
+    apply(db, Write::put_live(key.clone(), thing)?.only_if_absent()).await
 }
 
 /// Ids of users.

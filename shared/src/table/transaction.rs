@@ -5,9 +5,9 @@ mod token;
 
 use super::Turns;
 use super::client::Db;
-use super::codec::{Item, key_attributes};
+use super::codec::{self, Item, encode_live, key_attributes};
 use super::error::StoreError;
-use super::keys::{Key, PK};
+use super::keys::{Key, PK, TTL};
 use crate::random;
 use aws_sdk_dynamodb::error::BuildError;
 use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
@@ -15,6 +15,7 @@ use aws_sdk_dynamodb::types::{
     AttributeValue, CancellationReason, ConditionCheck, Delete, Put, ReturnValuesOnConditionCheckFailure,
     TransactWriteItem, Update,
 };
+use serde::Serialize;
 use std::collections::HashMap;
 use std::error::Error;
 use std::fmt::Display;
@@ -77,6 +78,21 @@ impl Write {
     /// Replaces the item with this key; `item` includes the key.
     pub fn put(key: Key, item: Item) -> Self {
         Self::new(key, Change::Put(item))
+    }
+
+    /// Replaces the item with this key by a live thing.
+    pub fn put_live<T: Serialize>(key: Key, thing: &T) -> Result<Self, StoreError> {
+        let item = encode_live(&key, thing)?;
+        Ok(Self::put(key, item))
+    }
+
+    /// Adds the second after which the table may remove the item that is put.
+    #[must_use]
+    pub fn kept_until(mut self, second: i64) -> Self {
+        if let Change::Put(item) = &mut self.change {
+            item.extend([codec::number(TTL, second)]);
+        }
+        self
     }
 
     pub fn update(key: Key, expression: impl Into<String>) -> Self {

@@ -9,7 +9,6 @@ use crate::model::{Cancellation, Subscription, User, UserId, UserName};
 use crate::rules::subscription::cancelled;
 use crate::shop::subscriptions;
 use crate::shop::subscriptions::of_orders::write;
-use crate::table::codec::encode_live;
 use crate::table::transaction::{Write, send, sent};
 use crate::table::{Db, StoreError, TURNS, in_turns, keys, read_live};
 use aws_sdk_dynamodb::types::AttributeValue;
@@ -31,7 +30,7 @@ pub async fn ban(
         ban.reason = reason.map(str::to_owned).or(ban.reason);
         let new: Vec<&String> = cards.iter().filter(|card| !ban.cards.contains(card)).collect();
         ban.cards.extend(new.iter().map(|card| (*card).clone()));
-        let put = Write::put(key.clone(), encode_live(&key, &ban)?);
+        let put = Write::put_live(key.clone(), &ban)?;
         let mut writes = vec![match &before {
             None => put.only_if_absent(),
             // Of two bans at the same time neither loses the cards of the other.

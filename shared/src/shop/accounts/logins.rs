@@ -9,12 +9,11 @@
 use crate::model::{AuthId, ChatAccount, ChatId, ChatName, GameLogin, PendingLogin, ServerId, UserId, UserName};
 use crate::random;
 use crate::table::client::Db;
-use crate::table::codec::{encode_live, key_attributes, readable};
-use crate::table::keys::{self, TTL};
-use crate::table::transaction::{VERSION, Write, send, send_or_read};
+use crate::table::codec::{key_attributes, readable};
+use crate::table::keys;
+use crate::table::transaction::{Write, send, send_or_read};
 use crate::table::{StoreError, TURNS, in_turns, read_live};
-use aws_sdk_dynamodb::types::AttributeValue;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// How many pending logins a poll reads at once, and how often: of 2,500 it sees each one.
@@ -24,7 +23,7 @@ const PAGES: usize = 6;
 const MOST_REMOVED: usize = 100;
 
 /// The stored row of a name, and the number of its writes.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct StoredLogin {
     #[serde(flatten)]
     pub login: GameLogin,
@@ -66,17 +65,13 @@ pub async fn save(
     expires_at: i64,
     told: Told<'_>,
 ) -> Result<(), StoreError> {
-    let key = keys::game_login(name);
-    let mut item = encode_live(&key, next)?;
-    let number = |value: String| AttributeValue::N(value);
-    item.insert(VERSION.to_owned(), number((read.version + 1).to_string()));
-    item.insert(TTL.to_owned(), number(expires_at.to_string()));
-    let mut writes = vec![Write::put(key, item).and_at(read.version)];
+    let next = StoredLogin { login: next.clone(), version: read.version + 1 };
+    let write = Write::put_live(keys::game_login(name), &next)?.kept_until(expires_at);
+    let mut writes = vec![write.and_at(read.version)];
     match told {
         Told::Nothing => {}
         Told::Begins(login) => {
-            let key = keys::pending_login(&login.auth_id);
-            writes.push(Write::put(key.clone(), encode_live(&key, login)?));
+            writes.push(Write::put_live(keys::pending_login(&login.auth_id), login)?);
         }
         Told::Ends(auth_id) => writes.push(Write::delete(keys::pending_login(auth_id))),
     }
@@ -146,8 +141,7 @@ pub const KEPT_SECONDS: i64 = 6 * 3_600;
 /// larger. If the database does not respond, the row may have been written or not.
 pub async fn completed(db: &Db, id: &ChatId, name: ChatName, now: i64) -> Result<(), StoreError> {
     let account = ChatAccount { name, logged_in_at: now, expires_at: now.saturating_add(KEPT_SECONDS), user: None };
-    let key = keys::chat(id);
-    let write = Write::put(key.clone(), encode_live(&key, &account)?);
+    let write = Write::put_live(keys::chat(id), &account)?;
     // The same account may log in twice at the same time.
     in_turns(TURNS, || send(db, vec![write.clone()])).await
 }

@@ -4,10 +4,9 @@
 use crate::model::{User, UserId, UserName, next_issue};
 use crate::table::client::Db;
 use crate::table::codec::{Item, encode_live};
-use crate::table::keys::{self, TTL};
+use crate::table::keys;
 use crate::table::transaction::{Guard, Guarded, Write, send_guarded, sent};
 use crate::table::{StoreError, TURNS, in_turns, read_live};
-use aws_sdk_dynamodb::types::AttributeValue;
 use serde::{Deserialize, Serialize};
 
 /// The attribute with the id of the user who has the name.
@@ -66,14 +65,13 @@ pub struct Login {
 pub async fn login(db: &Db, name: &UserName) -> Result<Login, StoreError> {
     let (key, ban) = (keys::name(name), keys::ban(name));
     let mut rows = db.batch_get(vec![key.clone(), ban.clone()]).await?;
-    let row = rows.take(&key).map(|row| row.live(&key)).transpose()?;
+    let row = rows.take_live(&key)?;
     Ok(Login { name: row, is_banned: rows.take(&ban).is_some() })
 }
 
 /// Gives a name to a user, if it still belongs to `found` (`None`: to no user). Returns whether it was written.
 pub async fn claim(db: &Db, name: &UserName, row: &NameRow, found: Option<UserId>) -> Result<bool, StoreError> {
-    let key = keys::name(name);
-    let write = Write::put(key.clone(), encode_live(&key, row)?);
+    let write = Write::put_live(keys::name(name), row)?;
     let write = match found {
         None => write.only_if_absent(),
         Some(other) => write.only_if_equal(USER, other),
@@ -119,7 +117,6 @@ pub async fn find(db: &Db, name: &UserName) -> Result<Option<NameRow>, StoreErro
 /// that was held until the second in which the account is made is free. If the database does not respond, the account
 /// may have been written or not.
 pub async fn create(db: &Db, user: &User, name: &UserName) -> Result<Created, StoreError> {
-    let account = keys::user(user.id);
     let index = row(name, user.id, user.tokens_valid_after)?;
     let writes = vec![
         Write::check(keys::ban(name)).only_if_absent().guarded_by(Taken::Banned),
@@ -128,7 +125,7 @@ pub async fn create(db: &Db, user: &User, name: &UserName) -> Result<Created, St
             .name("#pk", keys::PK)
             .number(":now", user.created_at)
             .guarded_by(Taken::Name),
-        Write::put(account.clone(), encode_live(&account, user)?).only_if_absent().guarded_by(Taken::Id),
+        Write::put_live(keys::user(user.id), user)?.only_if_absent().guarded_by(Taken::Id),
     ];
     in_turns(TURNS, || async {
         Ok(match send_guarded(db, writes.clone()).await? {
@@ -187,11 +184,9 @@ pub async fn rename(db: &Db, before: &User, after: &User, name: &UserName) -> Re
 
 /// The write that holds a former name of an account.
 fn hold(name: &UserName, user: &User) -> Result<Write, StoreError> {
-    let (key, until) = (keys::name(name), user.updated_at.saturating_add(HELD_SECONDS));
+    let until = user.updated_at.saturating_add(HELD_SECONDS);
     let held = NameRow { user: user.id, valid_after: user.tokens_valid_after, held_until: Some(until) };
-    let mut item = encode_live(&key, &held)?;
-    item.insert(TTL.to_owned(), AttributeValue::N(until.to_string()));
-    Ok(Write::put(key, item).only_if_equal(USER, user.id))
+    Ok(Write::put_live(keys::name(name), &held)?.kept_until(until).only_if_equal(USER, user.id))
 }
 
 /// The write of the account's name, on the condition that what the index rows repeat of it is as it was read.

@@ -12,8 +12,7 @@ use std::collections::BTreeMap;
 /// Takes the user of a token out of the rows; `None` if there is no such user, or if [`User::admits`] refuses the
 /// token.
 pub fn admit(rows: &mut Rows, claim: Claim) -> Result<Option<User>, StoreError> {
-    let key = keys::user(claim.user);
-    let user: Option<User> = rows.take(&key).map(|row| row.live(&key)).transpose()?;
+    let user: Option<User> = rows.take_live(&keys::user(claim.user))?;
     Ok(user.filter(|user| user.admits(claim.issued_at)))
 }
 

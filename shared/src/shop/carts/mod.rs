@@ -22,8 +22,7 @@ use std::collections::HashMap;
 
 /// Takes a user's cart out of the rows; before its first write it is empty.
 pub fn take(rows: &mut Rows, user: UserId) -> Result<Cart, StoreError> {
-    let key = keys::cart(user);
-    rows.take(&key).map_or_else(|| Ok(Cart::empty(user)), |row| row.live(&key))
+    Ok(rows.take_live(&keys::cart(user))?.unwrap_or_else(|| Cart::empty(user)))
 }
 
 /// Writes a cart as the version after the one that was read, which is still in it.

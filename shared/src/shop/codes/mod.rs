@@ -37,22 +37,19 @@ pub fn set_referral_owner_name(code: &CodeText, owner: UserId, name: &str) -> Wr
 
 /// Takes a coupon or gift card out of the rows.
 pub fn take(rows: &mut Rows, code: &CodeText) -> Result<Option<Code>, StoreError> {
-    let key = keys::code(code);
-    rows.take(&key).map(|row| row.live(&key)).transpose()
+    rows.take_live(&keys::code(code))
 }
 
 /// Takes out of the rows how often a user used a coupon.
 pub fn take_uses(rows: &mut Rows, code: &CodeText, user: UserId) -> Result<CouponUses, StoreError> {
     let key = keys::code_use(code, user);
-    let Some(row) = rows.take(&key) else { return Ok(CouponUses::default()) };
-    let Used { uses, last } = row.live(&key)?;
+    let Some(Used { uses, last }) = rows.take_live(&key)? else { return Ok(CouponUses::default()) };
     Ok(CouponUses { count: u32::try_from(uses.max(0)).unwrap_or(u32::MAX), last })
 }
 
 /// Takes a referral code out of the rows.
 pub fn take_referral(rows: &mut Rows, code: &CodeText) -> Result<Option<Referral>, StoreError> {
-    let key = keys::referral(code);
-    rows.take(&key).map(|row| row.live(&key)).transpose()
+    rows.take_live(&keys::referral(code))
 }
 
 /// The code in a row that a failed condition returned; `None` if there is none or it does not decode.
@@ -256,7 +253,7 @@ const fn most(addition: &Addition) -> i64 {
 
 /// Writes an amount under `key`, with `balance`, which adds it to the row with the id `owner`.
 async fn give(db: &Db, key: Key, balance: Write, owner: u64, addition: &Addition) -> Result<Added, StoreError> {
-    let row = Write::put(key.clone(), encode_live(&key, addition)?).only_if_absent();
+    let row = Write::put_live(key.clone(), addition)?.only_if_absent();
     let writes = vec![row.guarded_by(Refusal::Before), balance.guarded_by(Refusal::Balance(owner))];
     in_turns(TURNS, || async {
         Ok(match send_guarded(db, writes.clone()).await? {

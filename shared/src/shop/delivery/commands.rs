@@ -60,8 +60,7 @@ pub fn decode(id: CommandId, item: Item) -> Result<Command, StoreError> {
 
 /// The writes of a new command and of its place in the queue. Repeating them after they were written is a conflict.
 pub fn put_new(command: &Command, place: Option<&Key>) -> Result<Vec<Write>, StoreError> {
-    let key = keys::command(command.id);
-    let own = Write::put(key.clone(), encode_live(&key, command)?).only_if_absent();
+    let own = Write::put_live(keys::command(command.id), command)?.only_if_absent();
     let queued = place.map(|place| put_queued(place, command)).transpose()?;
     Ok([own].into_iter().chain(queued).collect())
 }
@@ -74,9 +73,8 @@ pub fn change(
     from: Option<Key>,
     to: Option<&Key>,
 ) -> Result<Vec<Write>, StoreError> {
-    let key = keys::command(before.id);
     let after = Command { version: before.version.wrapping_add(1), ..after.clone() };
-    let own = Write::put(key.clone(), encode_live(&key, &after)?).only_if_equal("version", before.version);
+    let own = Write::put_live(keys::command(before.id), &after)?.only_if_equal("version", before.version);
     let mut writes = vec![own];
     if from.as_ref() != to {
         writes.extend(from.map(Write::delete));
@@ -117,7 +115,7 @@ pub fn item(place: &Key, command: &Command) -> Result<Item, StoreError> {
 
 /// The write of a command's copy in a queue.
 pub fn put_queued(place: &Key, command: &Command) -> Result<Write, StoreError> {
-    Ok(Write::put(place.clone(), item(place, command)?))
+    Write::put_live(place.clone(), &Attributes { command })
 }
 
 /// At most `most` rows of a server that are due at `now` (seconds since 1970 UTC), the longest due first. Those that cannot be read

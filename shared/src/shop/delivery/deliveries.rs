@@ -2,13 +2,12 @@
 
 use crate::model::{DeliveryStep, FrozenCommands, InternalId, ItemEnds, Lasting, OrderDelivery, OrderStatus};
 use crate::shop::orders::StoredOrder;
-use crate::table::client::{Db, Rows};
+use crate::table::client::Db;
 use crate::table::codec::{Item, Row, encode_live, encode_published, noted};
 use crate::table::keys::{self, Key};
 use crate::table::transaction::Write;
 use crate::table::{StoreError, read_published};
 use serde::Serialize;
-use serde::de::DeserializeOwned;
 use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Serialize)]
@@ -82,7 +81,7 @@ pub async fn frozen(db: &Db, order: &InternalId) -> Result<FrozenCommands, Store
 /// version if it was there. `None` deletes it.
 fn counted<T: Serialize>(key: &Key, read: Option<u32>, next: Option<&T>) -> Result<Write, StoreError> {
     let write = match next {
-        Some(next) => Write::put(key.clone(), encode_live(key, next)?),
+        Some(next) => Write::put_live(key.clone(), next)?,
         None => Write::delete(key.clone()),
     };
     Ok(match read {
@@ -105,11 +104,6 @@ pub fn put_lasting(key: &Key, read: Option<&Lasting>, next: &Lasting) -> Result<
 pub fn put_item_ends(key: &Key, read: Option<&ItemEnds>, next: &ItemEnds) -> Result<Write, StoreError> {
     let next = ItemEnds { version: read.map_or(0, |read| read.version).wrapping_add(1), ..next.clone() };
     counted(key, read.map(|read| read.version), Some(&next))
-}
-
-/// Takes a row out of those that were read, if the table has it.
-fn take<T: DeserializeOwned>(rows: &mut Rows, key: &Key) -> Result<Option<T>, StoreError> {
-    rows.take(key).map(|row| row.live(key)).transpose()
 }
 
 /// Texts that take something from accounts, strongly consistent, by their keys. Those without a row are missing.
@@ -144,10 +138,10 @@ pub async fn lasting_and_ends(
     }
     let mut rows = db.batch_get(keys.iter().chain(&items).cloned().collect()).await?;
     for key in keys {
-        held.extend(take(&mut rows, &key)?.map(|row| (key, row)));
+        held.extend(rows.take_live(&key)?.map(|row| (key, row)));
     }
     for key in items {
-        ends.extend(take(&mut rows, &key)?.map(|row| (key, row)));
+        ends.extend(rows.take_live(&key)?.map(|row| (key, row)));
     }
     Ok((held, ends))
 }

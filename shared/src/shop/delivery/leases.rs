@@ -64,8 +64,7 @@ impl Guard for OneAgent {
 impl Lease {
     /// Takes a server's lease out of the rows.
     pub fn take(rows: &mut Rows, server: ServerId) -> Result<Self, StoreError> {
-        let key = keys::lease(server);
-        rows.take(&key).map_or_else(|| Ok(Self::default()), |row| row.live(&key))
+        Ok(rows.take_live(&keys::lease(server))?.unwrap_or_default())
     }
 
     /// The write that takes the next lease, on the condition that no other poll has taken it since this one was read.

@@ -18,9 +18,7 @@ impl Players {
         let mut rows = db.batch_get(of_order.iter().map(|user| keys::user(*user)).collect()).await?;
         let mut names = BTreeMap::new();
         for user in of_order {
-            let key = keys::user(user);
-            if let Some(row) = rows.take(&key) {
-                let User { username, .. } = row.live(&key)?;
+            if let Some(User { username, .. }) = rows.take_live(&keys::user(user))? {
                 names.insert(user, username);
             }
         }

@@ -16,7 +16,6 @@ use crate::rules::delivery::frozen::{Expanded, when_paid};
 use crate::rules::delivery::{Word, can_be_lost, given_at};
 use crate::rules::dispute::is_taken_back as is_disputed;
 use crate::shop::orders::{self, StoredOrder};
-use crate::table::codec::encode_live;
 use crate::table::keys::{self, Key};
 use crate::table::published::read_active_version;
 use crate::table::transaction::{Write, send, sent};
@@ -317,8 +316,7 @@ pub async fn get(db: &Db, name: &RunName) -> Result<Option<OwnerRun>, StoreError
 
 /// Stores a run under its name, and returns the one that is stored: the first that had it.
 pub async fn begin(db: &Db, name: &RunName, run: &OwnerRun) -> Result<OwnerRun, StoreError> {
-    let key = keys::run(name);
-    let write: Write = Write::put(key.clone(), encode_live(&key, run)?).only_if_absent();
+    let write = Write::put_live(keys::run(name), run)?.only_if_absent();
     let before = if sent(db, vec![write]).await? { None } else { get(db, name).await? };
     Ok(before.unwrap_or_else(|| run.clone()))
 }

@@ -5,7 +5,6 @@ use super::leases::Lease;
 use crate::clock::Clock;
 use crate::model::ServerId;
 use crate::table::client::Rows;
-use crate::table::codec::encode_live;
 use crate::table::transaction::{Write, send, sent};
 use crate::table::{Db, StoreError, keys};
 use serde::{Deserialize, Serialize};
@@ -25,14 +24,12 @@ pub struct StoredKey {
 
 /// Takes a key by its hash out of the rows.
 pub fn take(rows: &mut Rows, hash: &str) -> Result<Option<StoredKey>, StoreError> {
-    let key = keys::server_key(hash);
-    rows.take(&key).map(|row| row.live(&key)).transpose()
+    rows.take_live(&keys::server_key(hash))
 }
 
 /// The write of a new key.
 pub fn put(hash: &str, stored: &StoredKey) -> Result<Write, StoreError> {
-    let key = keys::server_key(hash);
-    Ok(Write::put(key.clone(), encode_live(&key, stored)?).only_if_absent())
+    Ok(Write::put_live(keys::server_key(hash), stored)?.only_if_absent())
 }
 
 /// The write after which the key opens nothing.

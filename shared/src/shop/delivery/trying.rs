@@ -19,7 +19,6 @@ use crate::rules::delivery::{Place, Word, can_still_run, may_have_run, place};
 use crate::shop::accounts::names;
 use crate::shop::orders::StoredOrder;
 use crate::shop::stock::ledgers;
-use crate::table::codec::encode_live;
 use crate::table::keys::{self, Key};
 use crate::table::transaction::{Write, send, sent};
 use crate::table::{Db, StoreError, TURNS, in_turns, read_live};
@@ -207,8 +206,7 @@ pub async fn begin(db: &Db, name: &RunName, plan: TryPlan) -> Result<Option<Try>
     }
     let texts = texts.into_iter().map(|key| (key.pk, key.sk)).collect();
     let begun = Try { item, player, first, given: u32::try_from(given_count).unwrap_or(u32::MAX), all, texts };
-    let key = keys::run(name);
-    writes.push(Write::put(key.clone(), encode_live(&key, &OwnerRun::Try(begun.clone()))?).only_if_absent());
+    writes.push(Write::put_live(keys::run(name), &OwnerRun::Try(begun.clone()))?.only_if_absent());
     writes.extend(Players::ban(&begun.player).map(|ban| Write::check(ban).only_if_absent()));
     Ok(sent(db, writes).await?.then_some(begun))
 }

@@ -10,7 +10,6 @@ use crate::rules::report::{By, Names, Report, day_text, seconds_of_day};
 use crate::shop::delivery::times::times;
 use crate::shop::delivery::{commands, measure};
 use crate::shop::report::{Listed, listed, read};
-use crate::table::codec::encode_live;
 use crate::table::published::read_active_version;
 use crate::table::transaction::{Write, sent};
 use crate::table::{Db, StoreError, keys, read_live, read_published};
@@ -30,8 +29,7 @@ struct ToldDay {
 
 /// The write of the day, on the condition that the owner was told of no later one.
 fn put_told(day: i64) -> Result<Write, StoreError> {
-    let key = keys::told_day();
-    let write = Write::put(key.clone(), encode_live(&key, &ToldDay { day })?);
+    let write = Write::put_live(keys::told_day(), &ToldDay { day })?;
     Ok(write.only_if("attribute_not_exists(#day) OR #day < :day").name("#day", "day").number(":day", day))
 }
 

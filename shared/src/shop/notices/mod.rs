@@ -15,7 +15,6 @@ pub(in crate::shop) mod of_stock;
 
 use crate::model::{About, Notice, NoticeEvent, NoticeTarget};
 use crate::table::StoreError;
-use crate::table::codec::encode_live;
 use crate::table::keys;
 use crate::table::transaction::Write;
 use serde_json::json;
@@ -28,7 +27,7 @@ pub fn tells(targets: &[NoticeTarget], event: NoticeEvent) -> bool {
 /// The write of a notice, for the transaction of what it tells of. It is sent in the next minute.
 pub fn put(event: NoticeEvent, id: String, at: i64, about: About) -> Result<Write, StoreError> {
     let key = keys::notice_due(at, &id);
-    Ok(Write::put(key.clone(), encode_live(&key, &Notice::new(event, id, at, about))?))
+    Write::put_live(key, &Notice::new(event, id, at, about))
 }
 
 /// The writes of a notice of something that lasts, on the condition that it is not the last one that was written of `what`.
@@ -39,9 +38,8 @@ pub(in crate::shop) fn put_once(
     at: i64,
     about: About,
 ) -> Result<Vec<Write>, StoreError> {
-    let key = keys::notice_told(what);
-    let told = encode_live(&key, &json!({ "notice": id }))?;
-    let mark = Write::put(key, told).only_if("attribute_not_exists(#notice) OR #notice <> :notice");
+    let mark = Write::put_live(keys::notice_told(what), &json!({ "notice": id }))?;
+    let mark = mark.only_if("attribute_not_exists(#notice) OR #notice <> :notice");
     let mark = mark.name("#notice", "notice").text(":notice", &id);
     Ok(vec![mark, put(event, id, at, about)?])
 }

@@ -5,7 +5,7 @@
 
 use crate::model::{Notice, PausedTarget};
 use crate::rules::sending::{Place, again};
-use crate::table::codec::{Row, encode_live, noted, number, readable};
+use crate::table::codec::{Row, encode_live, noted, readable};
 use crate::table::keys::{self, Key};
 use crate::table::transaction::Write;
 use crate::table::{Db, StoreError, single};
@@ -72,10 +72,8 @@ pub(super) async fn paused(db: &Db) -> Result<BTreeMap<String, i64>, StoreError>
 
 /// Notes until when a target takes nothing.
 pub(super) async fn pause(db: &Db, name: &str, until: i64) -> Result<(), StoreError> {
-    let key = keys::paused_target(name);
-    let mut item = encode_live(&key, &PausedTarget { name: name.to_owned(), until })?;
-    item.extend([number(keys::TTL, until)]);
-    single::apply(db, Write::put(key, item)).await.map(drop)
+    let write = Write::put_live(keys::paused_target(name), &PausedTarget { name: name.to_owned(), until })?;
+    single::apply(db, write.kept_until(until)).await.map(drop)
 }
 
 /// Moves a row to where its notice belongs now. Returns whether it was still as it was read.
@@ -103,12 +101,12 @@ async fn put_in_place_of(
     notice: &Notice,
     (key, expires): (Key, Option<i64>),
 ) -> Result<bool, StoreError> {
-    let mut item = encode_live(&key, notice)?;
-    item.extend(expires.map(|second| number(keys::TTL, second)));
+    let put = Write::put_live(key, notice)?;
+    let put = expires.into_iter().fold(put, Write::kept_until);
     let read = encode_live(&row.key, &row.notice)?.remove(ABOUT).unwrap_or(AttributeValue::Null(true));
     let delete = Write::delete(row.key.clone());
     let as_read = delete.clone().only_if("#about = :about").name("#about", ABOUT).value(":about", read);
-    if single::apply_all(db, vec![as_read, Write::put(key.clone(), item.clone())]).await? {
+    if single::apply_all(db, vec![as_read, put.clone()]).await? {
         return Ok(true);
     }
     // What a later version has written besides is not read here, and is no change.
@@ -116,7 +114,7 @@ async fn put_in_place_of(
     if found.first() != Some(row) {
         return Ok(false);
     }
-    single::apply_all(db, vec![delete.only_if_present(), Write::put(key, item)]).await
+    single::apply_all(db, vec![delete.only_if_present(), put]).await
 }
 
 /// The write of another subject of a notice, if it is still under this key. It keeps when the row ends.

@@ -5,7 +5,7 @@ use super::refunds::encode;
 use super::unfinished::UnfinishedDispute;
 use crate::model::DisputeAnswer;
 use crate::table::StoreError;
-use crate::table::codec::{Item, encode_live};
+use crate::table::codec::Item;
 use crate::table::keys::{self, Key};
 use crate::table::transaction::Write;
 use std::collections::BTreeMap;
@@ -50,7 +50,7 @@ impl StoredOrder {
                 writes.extend(before.map(Write::delete));
                 let put = |key: Key| {
                     let due = UnfinishedDispute { order: &self.order.internal_id, dispute };
-                    Ok::<_, StoreError>(Write::put(key.clone(), encode_live(&key, &due)?))
+                    Write::put_live(key, &due)
                 };
                 writes.extend(after.map(put).transpose()?);
             }

@@ -366,9 +366,7 @@ pub struct Payment {
 
 impl Payment {
     pub fn put(order: &Order, intent: &str) -> Result<Write, StoreError> {
-        let key = keys::payment(intent);
-        let row = Self { order: order.internal_id.clone() };
-        Ok(Write::put(key.clone(), encode_live(&key, &row)?))
+        Write::put_live(keys::payment(intent), &Self { order: order.internal_id.clone() })
     }
 }
 

@@ -4,7 +4,7 @@ use crate::model::{InternalId, Order, Place, Units};
 use crate::shop::stock::reservations::Reservation;
 use crate::table::StoreError;
 use crate::table::client::Db;
-use crate::table::codec::{Row, encode_live};
+use crate::table::codec::Row;
 use crate::table::keys::{self, Key};
 use crate::table::transaction::Write;
 use serde::{Deserialize, Serialize};
@@ -18,8 +18,7 @@ pub struct Unfinished {
 impl Unfinished {
     pub fn put(order: &Order, due: i64) -> Result<Write, StoreError> {
         let key = keys::unfinished_order(due, order.id);
-        let row = Self { order: order.internal_id.clone() };
-        Ok(Write::put(key.clone(), encode_live(&key, &row)?))
+        Write::put_live(key, &Self { order: order.internal_id.clone() })
     }
 }
 

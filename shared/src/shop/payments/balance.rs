@@ -9,7 +9,6 @@ use super::provider::{Provider, ProviderError};
 use super::webhook_events::Window;
 use crate::deadline::Stop;
 use crate::model::BalanceChange;
-use crate::table::codec::encode_live;
 use crate::table::transaction::{Write, send};
 use crate::table::{Db, StoreError, keys, read_live};
 use serde::{Deserialize, Serialize};
@@ -45,14 +44,13 @@ impl BalanceCursor {
     fn put(&mut self) -> Result<Write, StoreError> {
         let (key, read) = (keys::balance_asked(), self.version);
         self.version += 1;
-        let write = Write::put(key.clone(), encode_live(&key, self)?);
+        let write = Write::put_live(key, self)?;
         Ok(if read == 0 { write.only_if_absent() } else { write.only_if_equal("version", read) })
     }
 }
 
 fn put_change(change: &BalanceChange) -> Result<Write, StoreError> {
-    let key = keys::balance_change(change.created, &change.id);
-    Ok(Write::put(key.clone(), encode_live(&key, change)?))
+    Write::put_live(keys::balance_change(change.created, &change.id), change)
 }
 
 impl<P: Provider> Desk<'_, &P> {

@@ -187,8 +187,7 @@ fn recipients(context: &CartContext) -> Recipients {
 /// The recipients with their accounts. A former name that is still held is that of its account.
 fn found(mut recipients: Recipients, loaded: &mut LoadedCart, now: i64) -> Result<Recipients, StoreError> {
     for recipient in recipients.values_mut() {
-        let key = recipient.key();
-        let row: Option<NameRow> = loaded.items.rows.take(&key).map(|row| row.live(&key)).transpose()?;
+        let row: Option<NameRow> = loaded.items.rows.take_live(&recipient.key())?;
         recipient.user = row.filter(|row| !row.is_free(now)).map(|row| row.user);
     }
     Ok(recipients)

@@ -44,7 +44,7 @@ impl<'a> BuyerLimits<'a> {
     /// Reads out of the rows whether the buyer has paid before first payments were stored: then more is known to be paid than since.
     pub(super) fn recognize(&mut self, rows: &mut Rows) -> Result<(), StoreError> {
         let Some(key) = self.patron.take() else { return Ok(()) };
-        let patron: Option<Patron> = rows.take(&key).map(|row| row.live(&key)).transpose()?;
+        let patron: Option<Patron> = rows.take_live(&key)?;
         if patron.is_some_and(|patron| patron.amount > self.spent.sum) {
             self.spent.since = Some(0);
         }

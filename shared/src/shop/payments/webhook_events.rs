@@ -9,7 +9,6 @@ use crate::shop::stock::addresses;
 use crate::shop::subscriptions;
 use crate::shop::subscriptions::renew::without_order;
 use crate::table::client::Db;
-use crate::table::codec::encode_live;
 use crate::table::transaction::Write;
 use crate::table::{StoreError, keys, read_live};
 use serde::{Deserialize, Serialize};
@@ -70,7 +69,7 @@ impl EventCursor {
         const VERSION: &str = "version";
         let (key, read) = (keys::webhook_events(), self.version);
         self.version += 1;
-        let write = Write::put(key.clone(), encode_live(&key, self)?);
+        let write = Write::put_live(key, self)?;
         Ok(match read {
             0 => write.only_if("attribute_not_exists(#version)").name("#version", VERSION),
             read => write.only_if_equal(VERSION, read),

@@ -12,7 +12,6 @@ use crate::rules::goals::{Counted, apply_parts, counted, part_of, told_after};
 use crate::rules::order::without_refunded;
 use crate::shop::accounts::users;
 use crate::shop::orders::{StoredOrder, active_version, is_recorded_late};
-use crate::table::codec::encode_live;
 use crate::table::keys::{self, Key};
 use crate::table::transaction::{Write, send};
 use crate::table::{Db, StoreError, in_turns, read_all_live, read_published};
@@ -191,7 +190,7 @@ async fn users_writes(db: &Db, donations: &mut Donations, changes: &[Change]) ->
         let is_shown = change.adjustment != Adjustment::Remove && row.amount > Money::ZERO;
         match owner {
             Some(owner) if is_shown => {
-                writes.push(Write::put(key.clone(), encode_live(&key, &row)?));
+                writes.push(Write::put_live(key.clone(), &row)?);
                 shown.push((key, RecentDonation::new(&row, owner)));
             }
             None if is_shown => {}

@@ -18,7 +18,7 @@ use crate::shop::accounts::users;
 use crate::table::StoreError;
 use crate::table::client::{Db, Rows};
 use crate::table::codec::{Row, decode_live, encode_live};
-use crate::table::keys::{self, Key, TTL};
+use crate::table::keys::{self, Key};
 use crate::table::transaction::Write;
 use aws_sdk_dynamodb::types::AttributeValue;
 
@@ -53,7 +53,7 @@ pub async fn top_patrons(db: &Db) -> Result<TopPatrons, StoreError> {
 /// [`keys::patron`]; zero for a user without a paid order.
 pub fn take_sum(rows: &mut Rows, user: UserId) -> Result<Money, StoreError> {
     let key = keys::patron(user);
-    let donor: Option<Donor> = rows.take(&key).map(|row| row.live(&key)).transpose()?;
+    let donor: Option<Donor> = rows.take_live(&key)?;
     Ok(donor.map_or(Money::ZERO, |donor| donor.amount))
 }
 
@@ -119,10 +119,7 @@ pub fn write_month_sum(month: &str, sum: &MonthSum, at: i64) -> Result<Write, St
     if sum.amount == Money::ZERO {
         return Ok(Write::delete(key));
     }
-    let mut item = encode_live(&key, sum)?;
-    let ends = at.saturating_add(KEPT_SECONDS);
-    item.insert(TTL.to_owned(), AttributeValue::N(ends.to_string()));
-    Ok(Write::put(key, item))
+    Ok(Write::put_live(key, sum)?.kept_until(at.saturating_add(KEPT_SECONDS)))
 }
 
 /// The most paid orders that are read at once.

@@ -7,7 +7,6 @@ use crate::rules::donations::{self, Adjustment, ranking};
 use crate::rules::erase::ErasedPlayer;
 use crate::rules::patrons::{largest, set};
 use crate::shop::{carts, orders, statistics};
-use crate::table::codec::encode_live;
 use crate::table::transaction::{Write, send};
 use crate::table::{Db, StoreError, TURNS, in_turns, keys, read_all_live, read_live};
 use std::collections::BTreeMap;
@@ -23,12 +22,7 @@ pub(in crate::shop) async fn adjust(db: &Db, given: &[(&User, Adjustment, Money)
     let mut writes: Vec<Write> = change_top(db, sums.values().map(Patron::from).collect()).await?.into_iter().collect();
     for donor in sums.values() {
         let key = keys::patron(donor.user);
-        writes.push(if donor.amount > Money::ZERO {
-            let item = encode_live(&key, donor)?;
-            Write::put(key, item)
-        } else {
-            Write::delete(key)
-        });
+        writes.push(if donor.amount > Money::ZERO { Write::put_live(key, donor)? } else { Write::delete(key) });
     }
     Ok(writes)
 }
@@ -52,8 +46,7 @@ pub(in crate::shop) async fn rename(db: &Db, user: &User) -> Result<Vec<Write>, 
     let changed = Donor::new(user, before.amount);
     let mut writes: Vec<Write> = change_top(db, vec![Patron::from(&changed)]).await?.into_iter().collect();
     if changed != before {
-        let item = encode_live(&key, &changed)?;
-        writes.push(Write::put(key, item));
+        writes.push(Write::put_live(key, &changed)?);
     }
     Ok(writes)
 }
@@ -104,9 +97,7 @@ async fn change_top(db: &Db, changed: Vec<Patron>) -> Result<Option<Write>, Stor
 }
 
 fn write(top: &TopPatrons) -> Result<Write, StoreError> {
-    let key = keys::top_patrons();
-    let item = encode_live(&key, top)?;
-    Ok(Write::put(key, item))
+    Write::put_live(keys::top_patrons(), top)
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

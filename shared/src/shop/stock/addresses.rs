@@ -73,9 +73,7 @@ pub struct Address<'a> {
 impl<'a> Address<'a> {
     /// Takes an address out of the rows, which were read by [`keys::address`] at `now` (seconds since 1970 UTC).
     pub fn take(rows: &mut Rows, hash: &'a str, now: i64) -> Result<Self, StoreError> {
-        let key = keys::address(hash);
-        let row = rows.take(&key).map_or_else(|| Ok(Row::default()), |row| row.live(&key))?;
-        Ok(Self { hash, row, now })
+        Ok(Self { hash, row: rows.take_live(&keys::address(hash))?.unwrap_or_default(), now })
     }
 
     /// Seconds until a checkout may begin after payments were refused; `None` if it may now.

@@ -23,8 +23,7 @@ const FIRST_PAID_AT: &str = "first_paid_at";
 
 /// Takes a user's ledger out of the rows; a user who bought nothing has an empty one.
 pub fn take(rows: &mut Rows, user: UserId) -> Result<Ledger, StoreError> {
-    let key = keys::ledger(user);
-    rows.take(&key).map_or_else(|| Ok(Ledger::default()), |row| row.live(&key).map(|Flat(ledger)| ledger))
+    Ok(rows.take_live(&keys::ledger(user))?.map_or_else(Ledger::default, |Flat(ledger)| ledger))
 }
 
 /// Takes the ledgers of users who have one.
@@ -32,10 +31,7 @@ pub fn take_existing(
     rows: &mut Rows,
     users: impl Iterator<Item = UserId>,
 ) -> Result<BTreeMap<UserId, Ledger>, StoreError> {
-    let take = |user| {
-        let key = keys::ledger(user);
-        rows.take(&key).map(|row| row.live(&key).map(|Flat(ledger)| (user, ledger)))
-    };
+    let take = |user| rows.take_live(&keys::ledger(user)).map(|row| row.map(|Flat(ledger)| (user, ledger))).transpose();
     users.filter_map(take).collect()
 }
 

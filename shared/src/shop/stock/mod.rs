@@ -125,8 +125,7 @@ fn with_parts(write: Write, parts: Parts) -> Write {
 
 /// Takes the counter of an item out of the rows; `None` if it has none.
 pub fn take(rows: &mut Rows, item: ItemId) -> Result<Option<Counted>, StoreError> {
-    let key = keys::count(item);
-    rows.take(&key).map(|row| row.live(&key).map(|places::Flat(counted)| counted)).transpose()
+    Ok(rows.take_live(&keys::count(item))?.map(|places::Flat(counted)| counted))
 }
 
 impl CounterPlan {

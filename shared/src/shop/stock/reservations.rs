@@ -10,7 +10,7 @@ use super::places::{self, Parts, Places, RunOut};
 use crate::model::{Counted, InternalId, Item as CatalogItem, ItemId, Order, Place, Units};
 use crate::rules::limits::taken;
 use crate::table::client::Db;
-use crate::table::codec::{Item, Row, encode_live, key_attributes};
+use crate::table::codec::{Item, Row, key_attributes};
 use crate::table::keys::{self, Key, PK};
 use crate::table::transaction::{VERSION, Write};
 use crate::table::{StoreError, Turns, in_turns};
@@ -104,7 +104,7 @@ impl Reservation {
     /// The write of the row, before anything is reserved.
     pub fn put(&self) -> Result<Write, StoreError> {
         let row = NewRow { order: &self.order, units: &self.units, places: &self.places, at: self.at };
-        Ok(Write::put(self.key.clone(), encode_live(&self.key, &row)?).only_if_absent())
+        Ok(Write::put_live(self.key.clone(), &row)?.only_if_absent())
     }
 
     /// The condition that the row exists and that it is not being released.

@@ -9,7 +9,6 @@ pub use at_provider::extend_subscription;
 
 use crate::model::Subscription;
 use crate::table::client::Db;
-use crate::table::codec::encode_live;
 use crate::table::keys::{self, Key};
 use crate::table::transaction::Write;
 use crate::table::{StoreError, read_live};
@@ -25,12 +24,11 @@ pub async fn get(db: &Db, id: &str) -> Result<Option<Subscription>, StoreError> 
 pub fn put(read: Option<&Subscription>, next: Subscription) -> Result<Vec<Write>, StoreError> {
     let version = read.map_or(0, |read| read.version);
     let next = Subscription { version: version.wrapping_add(1), ..next };
-    let key = keys::subscription(&next.id);
-    let row = Write::put(key.clone(), encode_live(&key, &next)?);
+    let row = Write::put_live(keys::subscription(&next.id), &next)?;
     let row = if read.is_some() { row.only_if_equal("version", version) } else { row.only_if_absent() };
     let (before, after) = (read.and_then(due_key), due_key(&next));
     let gone = before.filter(|before| Some(before) != after.as_ref()).map(Write::delete);
-    let wanted = after.map(|key| Ok::<_, StoreError>(Write::put(key.clone(), due_row(&key, &next.id)?))).transpose()?;
+    let wanted = after.map(|key| put_due(key, &next.id)).transpose()?;
     Ok([row].into_iter().chain(gone).chain(wanted).collect())
 }
 
@@ -48,7 +46,7 @@ pub fn without_row(read: Option<&Subscription>, id: &str, row: &Key) -> Vec<Writ
 
 /// The writes that let the sweep find a subscription when it is due, if it is still as it was read.
 pub fn with_row(read: &Subscription) -> Result<Vec<Write>, StoreError> {
-    let row = due_key(read).map(|key| Ok::<_, StoreError>(Write::put(key.clone(), due_row(&key, &read.id)?)));
+    let row = due_key(read).map(|key| put_due(key, &read.id));
     Ok([unchanged(read)].into_iter().chain(row.transpose()?).collect())
 }
 
@@ -57,8 +55,8 @@ pub fn unchanged(read: &Subscription) -> Write {
     Write::check(keys::subscription(&read.id)).only_if_equal("version", read.version)
 }
 
-fn due_row(key: &Key, id: &str) -> Result<crate::table::codec::Item, StoreError> {
-    encode_live(key, &DueSubscription { subscription: id })
+fn put_due(key: Key, id: &str) -> Result<Write, StoreError> {
+    Write::put_live(key, &DueSubscription { subscription: id })
 }
 
 #[derive(Serialize)]

@@ -18,7 +18,7 @@ use crate::shop::accounts::users;
 use crate::shop::orders::StoredOrder;
 use crate::shop::statistics::VersionedDonations;
 use crate::shop::stock::{SOLD, ledgers, reservations};
-use crate::table::codec::{Item, Row, encode_live, key_of};
+use crate::table::codec::{Item, Row, key_of};
 use crate::table::keys::{self, Key, prefix};
 use crate::table::transaction::{NumberChange, VERSION, Write, sent};
 use crate::table::{Db, StoreError};
@@ -311,7 +311,7 @@ async fn patron(db: &Db, differences: &[&Difference]) -> Result<Vec<Write>, Stor
         None => None,
     };
     let write = match user.filter(|_| difference.expected > 0) {
-        Some(user) => Write::put(key.clone(), encode_live(key, &Donor::new(&user, expected))?),
+        Some(user) => Write::put_live(key.clone(), &Donor::new(&user, expected))?,
         None => Write::delete(key.clone()),
     };
     let write = match difference.found {
