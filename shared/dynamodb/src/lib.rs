@@ -21,5 +21,5 @@ mod runtime;
 mod table;
 
 pub use access::{Access, MissingVariable};
-pub use raw_item::{Item, Row, Unreadable, from_item, from_json, to_item};
+pub use raw_item::{Item, Row, Unreadable, from_item, from_json, to_item, to_value};
 pub use table::{BatchGetError, Middleware, Table, Turns};

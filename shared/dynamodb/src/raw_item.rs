@@ -255,6 +255,11 @@ pub fn to_item<T: Serialize>(thing: &T) -> Result<Item, Unreadable> {
     serde_dynamo::aws_sdk_dynamodb_1::to_item(thing).map_err(|error| Unreadable::of(&error))
 }
 
+/// Writes a thing as the value of an attribute.
+pub fn to_value<T: Serialize>(thing: &T) -> Result<AttributeValue, Unreadable> {
+    serde_dynamo::aws_sdk_dynamodb_1::to_attribute_value(thing).map_err(|error| Unreadable::of(&error))
+}
+
 /// Reads the JSON that an attribute contains as text. The error names the attribute.
 pub fn from_json<T: DeserializeOwned>(name: &str, json: &str) -> Result<T, Unreadable> {
     serde_json::from_str(json).map_err(|error| Unreadable::at(name, &error))

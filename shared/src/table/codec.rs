@@ -128,6 +128,11 @@ pub fn encode_live<T: Serialize>(key: &Key, thing: &T) -> Result<Item, StoreErro
     Ok(item)
 }
 
+/// The value of an attribute of the item with this key.
+pub fn encode_value<T: Serialize>(key: &Key, thing: &T) -> Result<AttributeValue, StoreError> {
+    dynamodb::to_value(thing).map_err(|error| StoreError::unreadable(key, &error.to_string()))
+}
+
 /// Reads a live thing.
 pub fn decode_live<T: DeserializeOwned>(key: &Key, item: Item) -> Result<T, StoreError> {
     Row::from(item).live(key)

@@ -2,11 +2,10 @@
 
 use crate::model::{Money, ProviderCustomer, User, UserId, UserSubscription};
 use crate::table::client::{Db, Rows};
-use crate::table::codec::{Item, encode_live};
+use crate::table::codec::{Item, encode_value};
 use crate::table::transaction::Write;
 use crate::table::{StoreError, keys, read_all_live};
 use crate::token::Claim;
-use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// Takes the user of a token out of the rows; `None` if there is no such user, or if [`User::admits`] refuses the
@@ -46,44 +45,36 @@ pub fn set_subscriptions(
     next: &[UserSubscription],
     customer: Option<&ProviderCustomer>,
 ) -> Result<Write, StoreError> {
-    let mut attributes = encode_live(&keys::user(user), &Subscribed { subscriptions: next, customer })?;
-    let (mut set, mut removed) = (Vec::new(), Vec::new());
-    let mut values = Item::new();
-    for name in ["subscriptions", "customer"] {
-        match attributes.remove(name) {
-            Some(value) => {
-                set.push(format!("{name} = :{name}"));
-                values.insert(format!(":{name}"), value);
-            }
-            None if name == "subscriptions" => removed.push(name),
-            None => {}
-        }
-    }
-    let clause = |word: &str, parts: &str| if parts.is_empty() { String::new() } else { format!("{word} {parts} ") };
-    let expression = clause("SET", &set.join(", ")) + &clause("REMOVE", &removed.join(", "));
-    let write = subscribed_as_read(Write::update(keys::user(user), expression.trim_end()), user, read)?;
-    Ok(write.values(values))
+    let key = keys::user(user);
+    let write = Write::update(
+        key.clone(),
+        match (next, customer) {
+            ([], None) => "REMOVE subscriptions",
+            ([], Some(_)) => "SET customer = :customer REMOVE subscriptions",
+            (_, None) => "SET subscriptions = :subscriptions",
+            (_, Some(_)) => "SET subscriptions = :subscriptions, customer = :customer",
+        },
+    );
+    let write = if_subscribed_as_read(write, user, read)?;
+    let write = if next.is_empty() { write } else { write.value(":subscriptions", encode_value(&key, &next)?) };
+    Ok(match customer {
+        Some(customer) => write.value(":customer", encode_value(&key, customer)?),
+        None => write,
+    })
 }
 
 /// The write that fails if the user was erased, or their subscriptions are not those that were read.
 pub fn must_have_subscriptions(user: UserId, read: &[UserSubscription]) -> Result<Write, StoreError> {
-    subscribed_as_read(Write::check(keys::user(user)), user, read)
+    if_subscribed_as_read(Write::check(keys::user(user)), user, read)
 }
 
-fn subscribed_as_read(write: Write, user: UserId, read: &[UserSubscription]) -> Result<Write, StoreError> {
-    let read = Subscribed { subscriptions: read, customer: None };
-    Ok(match encode_live(&keys::user(user), &read)?.remove("subscriptions") {
-        Some(read) => write.only_if_present().and_if("subscriptions = :subscribed").value(":subscribed", read),
-        None => write.only_if_present().and_if("attribute_not_exists(subscriptions)"),
+fn if_subscribed_as_read(write: Write, user: UserId, read: &[UserSubscription]) -> Result<Write, StoreError> {
+    let write = write.only_if_present();
+    Ok(if read.is_empty() {
+        write.and_if("attribute_not_exists(subscriptions)")
+    } else {
+        write.and_if("subscriptions = :subscribed").value(":subscribed", encode_value(&keys::user(user), &read)?)
     })
-}
-
-#[derive(Serialize)]
-struct Subscribed<'a> {
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    subscriptions: &'a [UserSubscription],
-    #[serde(skip_serializing_if = "Option::is_none")]
-    customer: Option<&'a ProviderCustomer>,
 }
 
 /// The attribute with a user's balance in virtual currency.

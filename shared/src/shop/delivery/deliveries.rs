@@ -3,17 +3,12 @@
 use crate::model::{DeliveryStep, FrozenCommands, InternalId, ItemEnds, Lasting, OrderDelivery, OrderStatus};
 use crate::shop::orders::StoredOrder;
 use crate::table::client::Db;
-use crate::table::codec::{Item, Row, encode_live, encode_published, noted};
+use crate::table::codec::{Item, Row, encode_published, encode_value, noted};
 use crate::table::keys::{self, Key};
 use crate::table::transaction::Write;
 use crate::table::{StoreError, read_published};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
-
-#[derive(Serialize)]
-struct Encoded<'a> {
-    delivery: &'a OrderDelivery,
-}
 
 impl StoredOrder {
     /// Whether its delivery has something to do.
@@ -37,14 +32,8 @@ impl StoredOrder {
     fn write_delivery(&self, next: OrderDelivery, expression: &str) -> Result<(Write, OrderDelivery), StoreError> {
         let read = self.effects.delivery.as_ref().map_or(0, |delivery| delivery.version);
         let next = OrderDelivery { version: read.wrapping_add(1), ..next };
-        let mut item = encode_live(&self.key(), &Encoded { delivery: &next })?;
-        let delivery = item.remove("delivery").ok_or_else(|| StoreError::unreadable(&self.key(), "delivery"))?;
-        let write = Write::update(self.key(), expression)
-            .only_if("delivery.version = :read AND #status = :status")
-            .name("#status", "status")
-            .text(":status", self.order.status.as_str())
-            .number(":read", read);
-        Ok((write.value(":delivery", delivery), next))
+        let write = self.update(expression).and_if("delivery.version = :read").number(":read", read);
+        Ok((write.value(":delivery", encode_value(&self.key(), &next)?), next))
     }
 
     /// The write that begins a step of the delivery as [`set_delivery`](Self::set_delivery) does, and those that let the
@@ -61,8 +50,8 @@ pub fn mark_restored(key: &Key, item: &mut Item) -> Result<bool, StoreError> {
     let stored = StoredOrder::decode(key, Row::from(item.clone()))?;
     let is_unmarked = |delivery: &OrderDelivery| !matches!(delivery.step, DeliveryStep::Queued | DeliveryStep::Over);
     let Some(delivery) = stored.effects.delivery.filter(is_unmarked) else { return Ok(false) };
-    let delivery = &OrderDelivery { restored: true, ..delivery };
-    item.extend(encode_live(key, &Encoded { delivery })?);
+    let delivery = encode_value(key, &OrderDelivery { restored: true, ..delivery })?;
+    item.insert("delivery".to_owned(), delivery);
     Ok(true)
 }
 

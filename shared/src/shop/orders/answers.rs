@@ -1,11 +1,10 @@
 //! Writes of the store's answers to the disputes of an order, with the rows by which the sweep finds what is due.
 
 use super::StoredOrder;
-use super::refunds::encode;
 use super::unfinished::UnfinishedDispute;
 use crate::model::DisputeAnswer;
 use crate::table::StoreError;
-use crate::table::codec::Item;
+use crate::table::codec::encode_value;
 use crate::table::keys::{self, Key};
 use crate::table::transaction::Write;
 use std::collections::BTreeMap;
@@ -25,23 +24,17 @@ impl StoredOrder {
 
     /// The writes of other answers, on the condition that status, refunds, dispute and answers are as they were read.
     pub fn set_answers(&self, next: &Answers) -> Result<Vec<Write>, StoreError> {
-        let mut values = Item::new();
-        let as_read = self.returned_as_read(&mut values).join(" AND ");
-        let write = Write::update(self.key(), "SET answers = :answers")
-            .only_if(format!("#status = :status AND {as_read}"))
-            .name("#status", "status")
-            .text(":status", self.order.status.as_str());
-        self.with_answers(write.values(values), next)
+        self.with_answers(self.if_returned_as_read(self.update("SET answers = :answers")), next)
     }
 
     /// A write that sets `:answers`, with its value and the condition that answers are as they were read, and those of rows.
     pub(in crate::shop) fn with_answers(&self, write: Write, next: &Answers) -> Result<Vec<Write>, StoreError> {
         let (key, read) = (self.key(), &self.effects.answers);
-        let write = write.value(":answers", encode(&key, next)?);
+        let write = write.value(":answers", encode_value(&key, next)?);
         let write = if read.is_empty() {
             write.and_if("attribute_not_exists(answers)")
         } else {
-            write.and_if("answers = :read_answers").value(":read_answers", encode(&key, read)?)
+            write.and_if("answers = :read_answers").value(":read_answers", encode_value(&key, read)?)
         };
         let mut writes = vec![write];
         for dispute in next.keys() {

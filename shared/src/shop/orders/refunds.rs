@@ -6,42 +6,23 @@ use crate::model::{
     Money, Order, OrderLine, OrderStatus, PaymentFacts, RefundAttempt, RefundOutcome, Refunds, Reviewed,
 };
 use crate::table::StoreError;
-use crate::table::codec::{Item, encode_live};
-use crate::table::keys::Key;
+use crate::table::codec::{Item, encode_value, number};
 use crate::table::transaction::Write;
 use aws_sdk_dynamodb::types::AttributeValue;
-use serde::Serialize;
-
-#[derive(Serialize)]
-struct Encoded<'a, T> {
-    value: &'a T,
-}
-
-pub(in crate::shop) fn encode<T: Serialize>(key: &Key, value: &T) -> Result<AttributeValue, StoreError> {
-    let mut item = encode_live(key, &Encoded { value })?;
-    item.remove("value").ok_or_else(|| StoreError::unreadable(key, "nothing was encoded"))
-}
-
-fn number(money: Money) -> AttributeValue {
-    AttributeValue::N(money.minor().to_string())
-}
 
 impl StoredOrder {
     /// The writes that begin an attempt to refund the payment, on the condition that status and last attempt are as
     /// they were read, and that one which is open was not about to be sent again. The row of the payment comes with it.
     pub fn begin_refund(&self, attempt: &RefundAttempt, intent: &str) -> Result<Vec<Write>, StoreError> {
-        let mut values = Item::from([(":refund".to_owned(), encode(&self.key(), attempt)?)]);
-        let mut as_read = self.attempt_as_read(&mut values);
-        if let Some(open) = self.effects.refund.as_ref().filter(|attempt| attempt.is_open()) {
-            as_read.push_str(" AND refund.sent_at = :sent_at");
-            values.insert(":sent_at".to_owned(), AttributeValue::N(open.at.to_string()));
-        }
-        let write = Write::update(self.key(), "SET refund = :refund, provider.intent = :intent")
-            .only_if(format!("#status = :status AND {as_read}"))
-            .name("#status", "status")
-            .text(":status", self.order.status.as_str())
+        let write = self
+            .if_attempt_as_read(self.update("SET refund = :refund, provider.intent = :intent"))
+            .value(":refund", encode_value(&self.key(), attempt)?)
             .text(":intent", intent);
-        Ok(vec![write.values(values), Payment::put(&self.order, intent)?])
+        let write = match self.effects.refund.as_ref().filter(|attempt| attempt.is_open()) {
+            Some(open) => write.and_if("refund.sent_at = :sent_at").number(":sent_at", open.at),
+            None => write,
+        };
+        Ok(vec![write, Payment::put(&self.order, intent)?])
     }
 
     /// The write that notes that the open attempt is about to be sent at `attempt.at`, on the condition that it is
@@ -92,7 +73,7 @@ impl StoredOrder {
         for (name, sum) in refunded.into_iter().chain(others) {
             if sum > Money::ZERO {
                 set.push(format!("{name} = :{name}"));
-                values.insert(format!(":{name}"), number(sum));
+                values.extend([number(format!(":{name}"), sum.minor())]);
             } else {
                 // A condition reads zero as missing.
                 removed.push(name);
@@ -103,16 +84,10 @@ impl StoredOrder {
             if refunds.refunded > self.effects.refunded {
                 set.push("refunded_at = :now".to_owned());
             }
-            values.insert(":now".to_owned(), AttributeValue::N(now.to_string()));
+            values.extend([number(":now", now)]);
         }
-        let mut condition = vec!["#status = :status".to_owned()];
-        condition.extend(self.returned_as_read(&mut values));
         let removed = if removed.is_empty() { String::new() } else { format!(" REMOVE {}", removed.join(", ")) };
-        let write = Write::update(self.key(), format!("SET {}{removed}", set.join(", ")))
-            .only_if(condition.join(" AND "))
-            .name("#status", "status")
-            .text(":status", self.order.status.as_str());
-        write.values(values)
+        self.if_returned_as_read(self.update(format!("SET {}{removed}", set.join(", ")))).values(values)
     }
 
     /// The writes that note units of lines as refunded, and the total to which the payment is refunded by that, on the condition
@@ -126,37 +101,31 @@ impl StoredOrder {
         with: Option<Write>,
     ) -> Result<Vec<Write>, StoreError> {
         let set = "line_refunds = :line_refunds, refund_to = :refund_to";
-        let mut values = Item::from([
-            (":line_refunds".to_owned(), AttributeValue::N(self.effects.line_refunds.saturating_add(1).to_string())),
-            (":refund_to".to_owned(), number(refund_to)),
-        ]);
-        let attempt = self.attempt_as_read(&mut values);
-        self.set_lines(lines, (set, &attempt, values), due, with)
+        self.set_lines(lines, (set, due, with), |write| {
+            let next = self.effects.line_refunds.saturating_add(1);
+            self.if_attempt_as_read(write).number(":line_refunds", next).number(":refund_to", refund_to.minor())
+        })
     }
 
-    /// The writes that change lines, and what `more` sets under its condition, on the condition that the order is PAID, and
-    /// refunds and disputes are as they were read. `with` and `due` are those of [`StoredOrder::return_lines`].
+    /// The writes that change lines, and what `more` says, with the values and conditions that `and` adds, on the condition that the
+    /// order is PAID, and refunds and disputes are as they were read. `with` and `due` are those of [`StoredOrder::return_lines`].
     fn set_lines(
         &self,
         lines: &[OrderLine],
-        (more, only_if, mut values): (&str, &str, Item),
-        due: i64,
-        with: Option<Write>,
+        (more, due, with): (&str, i64, Option<Write>),
+        and: impl FnOnce(Write) -> Write,
     ) -> Result<Vec<Write>, StoreError> {
         let set = format!("#lines = :lines, {more}");
         let begun = with.is_some();
         let write = match with {
             Some(write) => write.also(&format!(", {set}")),
-            None => Write::update(self.key(), format!("SET due = :due, {set}"))
-                .only_if("#status = :status")
-                .name("#status", "status")
+            None => self
+                .update(format!("SET due = :due, {set}"))
                 .text(":status", OrderStatus::Paid.as_str())
                 .number(":due", due),
         };
-        values.insert(":lines".to_owned(), encode(&self.key(), &lines)?);
-        let mut condition: Vec<String> = self.returned_as_read(&mut values).into();
-        condition.push(only_if.to_owned());
-        let write = write.name("#lines", "lines").and_if(&condition.join(" AND ")).values(values);
+        let write = write.name("#lines", "lines").value(":lines", encode_value(&self.key(), &lines)?);
+        let write = and(self.if_returned_as_read(write));
         if begun {
             return Ok(vec![write]);
         }
@@ -179,123 +148,85 @@ impl StoredOrder {
 
     /// The writes that note the provider's payment, on the condition that the status is as it was read.
     pub fn set_intent(&self, intent: &str) -> Result<Vec<Write>, StoreError> {
-        let own = Write::update(self.key(), "SET provider.intent = :intent")
-            .only_if("attribute_exists(provider) AND #status = :status")
-            .name("#status", "status")
-            .text(":status", self.order.status.as_str())
-            .text(":intent", intent);
-        Ok(vec![own, Payment::put(&self.order, intent)?])
+        let own = self.update("SET provider.intent = :intent").and_if("attribute_exists(provider)");
+        Ok(vec![own.text(":intent", intent), Payment::put(&self.order, intent)?])
     }
 
     /// The write that notes what has become known of the payment, on the condition that what was known is as it was read.
     pub fn set_facts(&self, facts: &PaymentFacts) -> Result<Write, StoreError> {
         let key = self.key();
-        let write = Write::update(self.key(), "SET facts = :facts").value(":facts", encode(&key, facts)?);
+        let write = Write::update(self.key(), "SET facts = :facts").value(":facts", encode_value(&key, facts)?);
         Ok(match &self.effects.facts {
             None => write.only_if("attribute_exists(provider) AND attribute_not_exists(facts)"),
-            Some(read) => write.only_if("facts = :read_facts").value(":read_facts", encode(&key, read)?),
+            Some(read) => write.only_if("facts = :read_facts").value(":read_facts", encode_value(&key, read)?),
         })
     }
 
-    /// The condition that the provider's payment is as it was read.
-    pub(in crate::shop) fn intent_as_read(&self, values: &mut Item) -> &'static str {
+    /// Adds the condition that the provider's payment is as it was read.
+    pub(super) fn if_intent_as_read(&self, write: Write) -> Write {
         match self.intent() {
-            Some(intent) => {
-                values.insert(":intent_read".to_owned(), AttributeValue::S(intent.to_owned()));
-                "provider.intent = :intent_read"
-            }
-            None => "attribute_not_exists(provider.intent)",
+            Some(intent) => write.and_if("provider.intent = :intent_read").text(":intent_read", intent),
+            None => write.and_if("attribute_not_exists(provider.intent)"),
         }
     }
 
     /// The write that notes what an operator decided, on the condition that status, refunds and dispute are as they were read.
     pub fn end_review(&self, reviewed: &Reviewed) -> Result<Write, StoreError> {
-        let mut values = Item::from([(":reviewed".to_owned(), encode(&self.key(), reviewed)?)]);
-        let mut condition = vec!["#status = :status".to_owned(), "attribute_exists(review)".to_owned()];
-        condition.extend(self.returned_as_read(&mut values));
-        condition.push(self.attempt_as_read(&mut values));
-        let write = Write::update(self.key(), "SET reviewed = :reviewed REMOVE review")
-            .only_if(condition.join(" AND "))
-            .name("#status", "status")
-            .text(":status", self.order.status.as_str());
-        Ok(write.values(values))
+        let write = self.if_returned_as_read(self.update("SET reviewed = :reviewed REMOVE review"));
+        let write = self.if_attempt_as_read(write).and_if("attribute_exists(review)");
+        Ok(write.value(":reviewed", encode_value(&self.key(), reviewed)?))
     }
 
-    /// The conditions that as much is refunded, and as much has failed, as was read, that no line was refunded or moved since,
+    /// Adds the conditions that as much is refunded, and as much has failed, as was read, that no line was refunded or moved since,
     /// and that the same state of the disputes decides.
-    pub(in crate::shop) fn returned_as_read(&self, values: &mut Item) -> [String; 5] {
-        let sum = |sum: Money| (sum > Money::ZERO).then(|| number(sum));
-        let count = |count: u32| (count > 0).then(|| AttributeValue::N(count.to_string()));
+    pub(super) fn if_returned_as_read(&self, write: Write) -> Write {
+        let number = |number: i64| (number > 0).then(|| AttributeValue::N(number.to_string()));
         let read = [
-            ("refunded", sum(self.effects.refunded)),
-            ("failed_refunds", sum(self.effects.failed_refunds)),
-            ("line_refunds", count(self.effects.line_refunds)),
-            ("moves", count(self.effects.moves)),
+            ("refunded", number(self.effects.refunded.minor())),
+            ("failed_refunds", number(self.effects.failed_refunds.minor())),
+            ("line_refunds", number(self.effects.line_refunds.into())),
+            ("moves", number(self.effects.moves.into())),
             ("dispute", self.effects.dispute.clone().map(AttributeValue::S)),
         ];
-        read.map(|(name, read)| {
-            let Some(read) = read else { return format!("attribute_not_exists({name})") };
-            values.insert(format!(":read_{name}"), read);
-            format!("{name} = :read_{name}")
+        read.into_iter().fold(write, |write, (name, read)| match read {
+            None => write.and_if(&format!("attribute_not_exists({name})")),
+            Some(read) => write.and_if(&format!("{name} = :read_{name}")).value(format!(":read_{name}"), read),
         })
     }
 
-    /// The condition that the last attempt to refund is the one that was read, and as open as then.
-    pub(in crate::shop) fn attempt_as_read(&self, values: &mut Item) -> String {
-        let Some(attempt) = &self.effects.refund else { return "attribute_not_exists(refund)".to_owned() };
-        values.insert(":attempt".to_owned(), AttributeValue::N(attempt.number.to_string()));
+    /// Adds the condition that the last attempt to refund is the one that was read, and as open as then.
+    pub(super) fn if_attempt_as_read(&self, write: Write) -> Write {
+        let Some(attempt) = &self.effects.refund else { return write.and_if("attribute_not_exists(refund)") };
         let outcome = if attempt.is_open() { "attribute_not_exists" } else { "attribute_exists" };
-        format!("refund.attempt = :attempt AND {outcome}(refund.outcome)")
+        write
+            .and_if(&format!("refund.attempt = :attempt AND {outcome}(refund.outcome)"))
+            .number(":attempt", attempt.number)
     }
-}
 
-#[derive(Serialize)]
-struct Lines<'a> {
-    lines: &'a [OrderLine],
-}
-
-impl StoredOrder {
     /// The write that replaces the lines, and that removes chat account, login and evidence if the order is the erased player's.
     /// Its condition is that status and refunds are as they were read: lines change with those only.
     pub fn erase_player(&self, lines: &[OrderLine], is_own: bool) -> Result<Write, StoreError> {
-        let lines = encode_live(&self.key(), &Lines { lines })?.remove("lines");
-        let mut values = Item::new();
-        let as_read = self.returned_as_read(&mut values).join(" AND ");
-        let write = Write::update(
-            self.key(),
-            if is_own { "SET #lines = :lines REMOVE chat, login, answers" } else { "SET #lines = :lines" },
-        )
-        .only_if(format!("#status = :status AND {as_read}"))
-        .name("#status", "status")
-        .name("#lines", "lines")
-        .text(":status", self.order.status.as_str())
-        .values(values);
-        Ok(lines.into_iter().fold(write, |write, lines| write.value(":lines", lines)))
+        let expression = if is_own { "SET #lines = :lines REMOVE chat, login, answers" } else { "SET #lines = :lines" };
+        let write = self.if_returned_as_read(self.update(expression)).name("#lines", "lines");
+        Ok(write.value(":lines", encode_value(&self.key(), &lines)?))
     }
-}
 
-impl StoredOrder {
     /// The writes after which lines, and the player of those that are not gifts, are those of `after`, on the condition that
     /// the order is PAID, no operator has to look at it, and refunds, disputes and earlier moves are as they were read. An order
     /// that renews a subscription gives what that gives at its beginning. `with` is the beginning of a step of the delivery, in
     /// the same write. The sweep looks at `due` (seconds since 1970 UTC) at what follows from it.
     pub fn move_lines(&self, after: &Order, due: i64, with: Option<Write>) -> Result<Vec<Write>, StoreError> {
-        let mut values = Item::from([
-            (":moves".to_owned(), AttributeValue::N(self.effects.moves.saturating_add(1).to_string())),
-            // Without a mark the statistics agree with the status.
-            (":counted".to_owned(), AttributeValue::Bool(true)),
-        ]);
         let mut set = "moves = :moves, counted = if_not_exists(counted, :counted)".to_owned();
         if self.effects.subscription.as_ref().is_some_and(|subscription| subscription.renewal) {
             set.push_str(", subscription.restart = :counted");
         }
-        match after.moved_to {
-            Some(player) => {
-                values.insert(":moved_to".to_owned(), AttributeValue::N(player.to_string()));
-                set.push_str(", moved_to = :moved_to");
-            }
-            None => set.push_str(" REMOVE moved_to"),
-        }
-        self.set_lines(&after.lines, (&set, "attribute_not_exists(review)", values), due, with)
+        set.push_str(if after.moved_to.is_some() { ", moved_to = :moved_to" } else { " REMOVE moved_to" });
+        self.set_lines(&after.lines, (&set, due, with), |write| {
+            let write =
+                write.and_if("attribute_not_exists(review)").number(":moves", self.effects.moves.saturating_add(1));
+            // Without a mark the statistics agree with the status.
+            let write = write.flag(":counted", true);
+            after.moved_to.into_iter().fold(write, |write, player| write.number(":moved_to", player))
+        })
     }
 }

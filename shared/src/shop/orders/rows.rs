@@ -1,11 +1,10 @@
 //! Orders: as buyers look them up, and with what is needed to refund them.
 
-use super::refunds::encode;
 use super::unfinished::Unfinished;
 use crate::model::{BuyerAddress, GoalPart, InternalId, Money, Order, OrderEffects, OrderStatus, TaxMode};
 use crate::rules::goals::Counted;
 use crate::table::client::{Db, Rows};
-use crate::table::codec::{Item, Row, encode_live};
+use crate::table::codec::{Item, Row, encode_live, encode_value};
 use crate::table::keys::{self, Key};
 use crate::table::transaction::Write;
 use crate::table::{StoreError, read_live};
@@ -75,29 +74,17 @@ impl StoredOrder {
         // Without a mark the statistics agree with the status.
         values.insert(":counted".to_owned(), AttributeValue::Bool(self.should_count()));
         self.differences(after, (&mut set, &mut removed, &mut values))?;
-        let held = self.effects.held;
-        if held {
-            values.insert(":held".to_owned(), AttributeValue::Bool(true));
-        }
-        let mut condition = vec!["#status = :from".to_owned()];
-        condition.push(if held { "held = :held" } else { "attribute_not_exists(held)" }.to_owned());
-        condition.extend(self.returned_as_read(&mut values));
-        match after.order.status {
-            // What is being refunded, or was by a read that is newer, is never paid.
-            OrderStatus::Paid => {
-                condition.push(self.attempt_as_read(&mut values));
-                condition.push(self.intent_as_read(&mut values).to_owned());
-            }
-            _ => removed.push("unreturned"),
-        }
-        let expression = format!("SET {} REMOVE {}", set.join(", "), removed.join(", "));
-        let write = Write::update(self.key(), expression)
-            .only_if(condition.join(" AND "))
-            .name("#status", "status")
-            .text(":from", self.order.status.as_str())
-            .text(":to", after.order.status.as_str());
-        let write = if after.order.lines == self.order.lines { write } else { write.name("#lines", "lines") };
-        Ok(write.values(values))
+        let is_paid = after.order.status == OrderStatus::Paid;
+        removed.extend((!is_paid).then_some("unreturned"));
+        let write = self.update(format!("SET {} REMOVE {}", set.join(", "), removed.join(", "))).values(values);
+        let write = self.if_returned_as_read(write.text(":to", after.order.status.as_str()));
+        let write = match self.effects.held {
+            true => write.and_if("held = :held").flag(":held", true),
+            false => write.and_if("attribute_not_exists(held)"),
+        };
+        // What is being refunded, or was by a read that is newer, is never paid.
+        let write = if is_paid { self.if_intent_as_read(self.if_attempt_as_read(write)) } else { write };
+        Ok(if after.order.lines == self.order.lines { write } else { write.name("#lines", "lines") })
     }
 
     /// What differs in `after` besides the status and the hold.
@@ -127,11 +114,11 @@ impl StoredOrder {
         values.extend(tax.map(|_| (":price".to_owned(), price)));
         removed.extend(self.address().filter(|_| after.address().is_none()).map(|_| "provider.address"));
         for (value, words, name) in [
-            (has_new_lines.then(|| encode(&key, &after.order.lines)), "#lines = :lines", ":lines"),
-            (tax.map(|tax| encode(&key, tax)), "tax = :tax, price = :price", ":tax"),
-            (subscription.map(|own| encode(&key, own)), "subscription = :subscription", ":subscription"),
-            (reviewed.map(|reviewed| encode(&key, reviewed)), "reviewed = :reviewed", ":reviewed"),
-            (facts.map(|facts| encode(&key, facts)), "facts = :facts", ":facts"),
+            (has_new_lines.then(|| encode_value(&key, &after.order.lines)), "#lines = :lines", ":lines"),
+            (tax.map(|tax| encode_value(&key, tax)), "tax = :tax, price = :price", ":tax"),
+            (subscription.map(|own| encode_value(&key, own)), "subscription = :subscription", ":subscription"),
+            (reviewed.map(|reviewed| encode_value(&key, reviewed)), "reviewed = :reviewed", ":reviewed"),
+            (facts.map(|facts| encode_value(&key, facts)), "facts = :facts", ":facts"),
         ] {
             if let Some(value) = value {
                 set.push(words);
@@ -222,19 +209,13 @@ impl StoredOrder {
         let set = "dispute = :dispute, disputes = :disputes";
         let write = match with {
             Some(write) => write.also(&format!(", {set}")),
-            None => Write::update(self.key(), format!("SET {set}"))
-                .only_if("#status = :status")
-                .name("#status", "status")
-                .text(":status", self.order.status.as_str()),
+            None => self.update(format!("SET {set}")),
         };
         let map = |states: &BTreeMap<String, String>| {
             let states = states.iter().map(|(id, state)| (id.clone(), AttributeValue::S(state.clone())));
             AttributeValue::M(states.collect())
         };
-        let mut values = Item::new();
-        let as_read = self.returned_as_read(&mut values).join(" AND ");
-        let write = write.text(":dispute", decides).value(":disputes", map(disputes)).and_if(&as_read);
-        let write = write.values(values);
+        let write = self.if_returned_as_read(write).text(":dispute", decides).value(":disputes", map(disputes));
         match &self.effects.disputes {
             none if none.is_empty() => write.and_if("attribute_not_exists(disputes)"),
             read => write.and_if("disputes = :read_disputes").value(":read_disputes", map(read)),
@@ -274,7 +255,7 @@ impl StoredOrder {
     /// at it again.
     pub fn finish(&self) -> Vec<Write> {
         let Some((due, row)) = self.effects.due.zip(self.unfinished()) else { return Vec::new() };
-        let own = self.update_as_read("REMOVE due", "due = :due").number(":due", due);
+        let own = self.if_returned_as_read(self.update("REMOVE due")).and_if("due = :due").number(":due", due);
         vec![own, Write::delete(row)]
     }
 
@@ -321,7 +302,7 @@ impl StoredOrder {
             return Ok(self.mark_credited(set, counted));
         }
         let write = self.mark_credited(&format!("{set}, goal_parts = :parts"), counted);
-        Ok(write.value(":parts", encode(&self.key(), parts)?))
+        Ok(write.value(":parts", encode_value(&self.key(), parts)?))
     }
 
     /// A mark that also notes for whom the statistics count the order.
@@ -339,23 +320,18 @@ impl StoredOrder {
         let removed: Vec<&str> = removed.iter().copied().chain(due.map(|_| "due")).collect();
         let expression =
             if removed.is_empty() { set.to_owned() } else { format!("{set} REMOVE {}", removed.join(", ")) };
-        let condition = if due.is_some() { "counted = :before AND due = :due" } else { "counted = :before" };
-        let write = self.update_as_read(expression, condition).value(":before", AttributeValue::Bool(counted));
+        let write = self.if_returned_as_read(self.update(expression));
+        let write = write.and_if("counted = :before").flag(":before", counted);
         match due {
-            Some(due) => write.number(":due", due),
+            Some(due) => write.and_if("due = :due").number(":due", due),
             None => write,
         }
     }
 
-    /// An update on the condition that status, refunds and dispute are as they were read.
-    fn update_as_read(&self, expression: impl Into<String>, condition: &str) -> Write {
-        let mut values = Item::new();
-        let as_read = self.returned_as_read(&mut values).join(" AND ");
-        let write = Write::update(self.key(), expression)
-            .only_if(format!("#status = :status AND {as_read} AND {condition}"))
-            .name("#status", "status")
-            .text(":status", self.order.status.as_str());
-        write.values(values)
+    /// An update on the condition that the status is as it was read.
+    pub(in crate::shop) fn update(&self, expression: impl Into<String>) -> Write {
+        let write = Write::update(self.key(), expression).only_if("#status = :status").name("#status", "status");
+        write.text(":status", self.order.status.as_str())
     }
 }
 

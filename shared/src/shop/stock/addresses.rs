@@ -5,14 +5,12 @@
 use crate::model::{BuyerAddress, Money, Spent};
 use crate::rules::first_day::{FirstDay, is_first, refused};
 use crate::shop::orders::refusal::{Guarded, Limit};
-use crate::table::codec::{Item, decode_live, encode_live};
+use crate::table::codec::{Item, decode_live, encode_value};
 use crate::table::keys::{self, TTL};
 use crate::table::transaction::{Write, send};
 use crate::table::{Db, Rows, StoreError, TURNS, in_turns, read_live};
-use aws_sdk_dynamodb::types::AttributeValue;
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
 
 /// How long an address is known after its last checkout, in seconds: 30 days.
 const KEPT_SECONDS: i64 = 30 * 86_400;
@@ -53,13 +51,8 @@ impl Row {
         if self.refused.is_empty() {
             return Ok(write.and_if("attribute_not_exists(refused)"));
         }
-        Ok(write.and_if("refused = :read").value(":read", encoded(hash, &self.refused)?))
+        Ok(write.and_if("refused = :read").value(":read", encode_value(&keys::address(hash), &self.refused)?))
     }
-}
-
-fn encoded(hash: &str, refused: &[Refused]) -> Result<AttributeValue, StoreError> {
-    let mut item = encode_live(&keys::address(hash), &BTreeMap::from([("refused", refused)]))?;
-    item.remove("refused").ok_or_else(|| StoreError::unreadable(&keys::address(hash), "refused"))
 }
 
 /// The address of a buyer who begins a checkout, as it was read.
@@ -135,7 +128,7 @@ pub(in crate::shop) async fn count_refused(
         refused.sort_by_key(|refused| Reverse(refused.at));
         refused.truncate(MOST_KEPT);
         let write = Write::update(key.clone(), format!("SET refused = :refused, {TTL} = :ttl"))
-            .value(":refused", encoded(hash, &refused)?)
+            .value(":refused", encode_value(&keys::address(hash), &refused)?)
             .number(":ttl", now.saturating_add(KEPT_SECONDS));
         send(db, vec![row.refused_as_read(hash, write)?]).await
     })
