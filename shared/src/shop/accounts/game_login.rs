@@ -59,10 +59,10 @@ pub async fn begin(db: &Db, player: &PlayerName, client: &Client, now: i64) -> R
         let (next, told, result) = match rule::begin(&found.login, &client.caller, fresh.clone(), now) {
             Begun::Confirmed => return Ok(Beginning::Pending),
             Begun::Wait { seconds } => return Ok(Beginning::Wait { seconds }),
-            Begun::Voided { next, former } => (next, Change::Ends(former), Beginning::Voided),
+            Begun::Voided { next, former } => (next, Told::Ends(former), Beginning::Voided),
             Begun::Pending { next, auth_id, is_known } => {
                 let login = PendingLogin { is_known, ..pending(db, player, client, auth_id, now).await? };
-                (next, Change::Begins(login), Beginning::Pending)
+                (next, Told::Begins(login), Beginning::Pending)
             }
         };
         save(db, player, &found, &next, &told).await?;
@@ -71,23 +71,13 @@ pub async fn begin(db: &Db, player: &PlayerName, client: &Client, now: i64) -> R
     .await
 }
 
-/// The change of the row that game servers are told.
-enum Change {
-    Begins(PendingLogin),
-    Ends(Option<AuthId>),
-}
-
 async fn save(
     db: &Db,
     player: &PlayerName,
     found: &logins::StoredLogin,
     next: &GameLogin,
-    change: &Change,
+    told: &Told,
 ) -> Result<(), StoreError> {
-    let told = match change {
-        Change::Begins(login) => Told::Begins(login),
-        Change::Ends(former) => former.as_ref().map_or(Told::Nothing, Told::Ends),
-    };
     let kept = rule::forgotten_at(next) + KEPT_SECONDS;
     logins::save(db, player.key(), found, next, kept, told).await
 }
@@ -111,11 +101,11 @@ async fn pending(
 /// confirm. Fails also if other requests for the same name kept colliding.
 pub async fn confirm(db: &Db, auth_id: &AuthId, now: i64) -> Result<bool, StoreError> {
     let Some(pending) = logins::pending(db, auth_id).await? else { return Ok(false) };
-    let change = Change::Ends(Some(auth_id.clone()));
+    let told = Told::Ends(Some(auth_id.clone()));
     in_turns(TURNS, || async {
         let found = logins::of_name(db, pending.player.key()).await?;
         let Some(next) = rule::confirm(&found.login, auth_id, now) else { return Ok(false) };
-        save(db, &pending.player, &found, &next, &change).await?;
+        save(db, &pending.player, &found, &next, &told).await?;
         Ok(true)
     })
     .await
@@ -143,7 +133,7 @@ pub async fn end(
             logins::of_name(db, player.key()).await?
         };
         let Some(next) = rule::end(&found.login, &client.caller, now) else { return Ok(false) };
-        save(db, player, &found, &next, &Change::Ends(None)).await?;
+        save(db, player, &found, &next, &Told::Ends(None)).await?;
         Ok(true)
     })
     .await

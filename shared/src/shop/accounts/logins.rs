@@ -48,11 +48,10 @@ pub async fn pending(db: &Db, auth_id: &AuthId) -> Result<Option<PendingLogin>, 
 }
 
 /// The effect of a write of a name's row on the row that game servers are told.
-#[derive(Debug, Clone, Copy)]
-pub enum Told<'a> {
-    Nothing,
-    Begins(&'a PendingLogin),
-    Ends(&'a AuthId),
+#[derive(Debug)]
+pub enum Told {
+    Begins(PendingLogin),
+    Ends(Option<AuthId>),
 }
 
 /// Writes a name's row, kept until `expires_at`, on the condition that nothing has changed since it was read. Returns whether
@@ -63,17 +62,16 @@ pub async fn save(
     read: &StoredLogin,
     next: &GameLogin,
     expires_at: i64,
-    told: Told<'_>,
+    told: &Told,
 ) -> Result<(), StoreError> {
     let next = StoredLogin { login: next.clone(), version: read.version + 1 };
     let write = Write::put_live(keys::game_login(name), &next)?.kept_until(expires_at);
     let mut writes = vec![write.and_at(read.version)];
     match told {
-        Told::Nothing => {}
         Told::Begins(login) => {
             writes.push(Write::put_live(keys::pending_login(&login.auth_id), login)?);
         }
-        Told::Ends(auth_id) => writes.push(Write::delete(keys::pending_login(auth_id))),
+        Told::Ends(former) => writes.extend(former.as_ref().map(|id| Write::delete(keys::pending_login(id)))),
     }
     send(db, writes).await
 }

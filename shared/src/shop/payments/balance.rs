@@ -44,8 +44,7 @@ impl BalanceCursor {
     fn put(&mut self) -> Result<Write, StoreError> {
         let (key, read) = (keys::balance_asked(), self.version);
         self.version += 1;
-        let write = Write::put_live(key, self)?;
-        Ok(if read == 0 { write.only_if_absent() } else { write.only_if_equal("version", read) })
+        Ok(Write::put_live(key, self)?.and_at(read))
     }
 }
 

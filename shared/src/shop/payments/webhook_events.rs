@@ -66,14 +66,9 @@ impl EventCursor {
 
     /// The write of the row, on the condition that no other sweep has written it since it was read.
     pub fn put(&mut self) -> Result<Write, StoreError> {
-        const VERSION: &str = "version";
         let (key, read) = (keys::webhook_events(), self.version);
         self.version += 1;
-        let write = Write::put_live(key, self)?;
-        Ok(match read {
-            0 => write.only_if("attribute_not_exists(#version)").name("#version", VERSION),
-            read => write.only_if_equal(VERSION, read),
-        })
+        Ok(Write::put_live(key, self)?.and_at(read))
     }
 }
 

@@ -17,17 +17,14 @@ use crate::model::{Donations, Donor, Money, MonthSum, PaidOrder, RecentDonation,
 use crate::shop::accounts::users;
 use crate::table::StoreError;
 use crate::table::client::{Db, Rows};
-use crate::table::codec::{Row, decode_live, encode_live};
+use crate::table::codec::{Row, decode_live, encode_live, number};
 use crate::table::keys::{self, Key};
-use crate::table::transaction::Write;
-use aws_sdk_dynamodb::types::AttributeValue;
+use crate::table::transaction::{VERSION, Write};
 
 /// How often a transaction of the statistics is tried: all orders write the same item, and in each round one of them
 /// succeeds. If all rounds fail, the order's mark shows that the statistics are behind.
 const STATISTICS_TURNS: u32 = 8;
 
-/// The attribute that counts the writes of the donations item.
-const VERSION: &str = "version";
 /// How many users are read at once.
 const USERS: usize = 25;
 /// How many rows a page of the paid orders has.
@@ -67,7 +64,7 @@ pub async fn patrons(db: &Db) -> Result<Vec<Donor>, StoreError> {
 #[derive(Debug)]
 pub struct VersionedDonations {
     pub donations: Donations,
-    version: Option<u64>,
+    version: u64,
 }
 
 impl VersionedDonations {
@@ -76,22 +73,17 @@ impl VersionedDonations {
     pub async fn read(db: &Db) -> Result<Self, StoreError> {
         let key = keys::donations();
         let Some(item) = db.get(&key, true).await? else {
-            return Ok(Self { donations: Donations::default(), version: None });
+            return Ok(Self { donations: Donations::default(), version: 0 });
         };
         let version = item.get(VERSION).and_then(|value| value.as_n().ok()).and_then(|text| text.parse().ok());
-        Ok(Self { donations: decode_live(&key, item)?, version })
+        Ok(Self { donations: decode_live(&key, item)?, version: version.unwrap_or_default() })
     }
 
     pub fn write(&self) -> Result<Write, StoreError> {
         let key = keys::donations();
         let mut item = encode_live(&key, &self.donations)?;
-        let next = self.version.unwrap_or_default().saturating_add(1);
-        item.insert(VERSION.to_owned(), AttributeValue::N(next.to_string()));
-        let write = Write::put(key, item);
-        Ok(match self.version {
-            None => write.only_if("attribute_not_exists(#version)").name("#version", VERSION),
-            Some(read) => write.only_if_equal(VERSION, read),
-        })
+        item.extend([number(VERSION, self.version.saturating_add(1))]);
+        Ok(Write::put(key, item).and_at(self.version))
     }
 }
 
