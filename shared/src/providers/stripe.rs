@@ -3,8 +3,8 @@
 use super::pace::Pace;
 use super::paid::Paid;
 use super::words::{
-    NotCreated, NotSubmitted, about, awaited_of, balance_change_of, confirmed, described, failed, not_created,
-    not_submitted, of_attempt, webhook_event_of, without_named,
+    NotCreated, about, awaited_of, balance_change_of, confirmed, described, failed, not_created, of_attempt,
+    webhook_event_of, without_named,
 };
 use crate::config::{Config, StripeKeys};
 use crate::deadline;
@@ -380,10 +380,12 @@ impl Provider for Stripe {
         evidence: &BTreeMap<String, String>,
     ) -> Result<bool, ProviderError> {
         let submit = Dispute::submit(&id(dispute)?, evidence, key(key_text)?);
-        match self.send_or(submit, not_submitted).await {
+        let unless_failed = |error: &stripe::Error| (!matches!(error, stripe::Error::Failed(_))).then(|| failed(error));
+        match self.send_or(submit, unless_failed).await {
             Ok(_) => Ok(true),
-            Err(NotSubmitted::Failed) => Ok(false),
-            Err(NotSubmitted::Other(error)) => Err(error),
+            // Stripe failed, and repeats that under the same key.
+            Err(None) => Ok(false),
+            Err(Some(error)) => Err(error),
         }
     }
 

@@ -142,23 +142,6 @@ pub(super) fn of_attempt(error: &Error) -> ProviderError {
     }
 }
 
-/// The reason why evidence was not submitted, as far as is known.
-pub(super) enum NotSubmitted {
-    /// Stripe failed, and repeats that under the same key.
-    Failed,
-    Other(ProviderError),
-}
-
-impl From<ProviderError> for NotSubmitted {
-    fn from(error: ProviderError) -> Self {
-        Self::Other(error)
-    }
-}
-
-pub(super) fn not_submitted(error: &Error) -> NotSubmitted {
-    if matches!(error, Error::Failed(_)) { NotSubmitted::Failed } else { NotSubmitted::Other(failed(error)) }
-}
-
 pub(super) fn failed(error: &Error) -> ProviderError {
     let text = match error {
         Error::NoResponse(OutgoingError::Connect(source) | OutgoingError::Broken(source)) => {
