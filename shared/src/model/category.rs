@@ -2,7 +2,6 @@
 
 use super::{CategoryId, Item, OnSale, ParseIdError, PriceTier};
 use serde::{Deserialize, Serialize};
-use std::fmt;
 
 /// A row of the table in which a category's items are compared.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -136,24 +135,10 @@ impl Slug {
         }
         Ok(Self(path))
     }
-
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
 }
 
-impl TryFrom<String> for Slug {
-    type Error = ParseSlugError;
-    fn try_from(text: String) -> Result<Self, ParseSlugError> {
-        Self::parse(&text)
-    }
-}
-
-impl fmt::Display for Slug {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
+parsed!(Slug: ParseSlugError);
+texts!(Slug);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CategoryPath {

@@ -2,7 +2,6 @@
 
 use super::{CategoryId, CodeId, ItemId, Money, Percent, UserId};
 use serde::{Deserialize, Serialize};
-use std::fmt;
 
 /// A normalised code: trimmed and lower-cased (rules.md, "Coupons and gift cards"), never empty.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -26,10 +25,6 @@ impl CodeText {
         if text.is_empty() { Err(BlankCode) } else { Ok(Self(text.to_lowercase())) }
     }
 
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-
     /// The code for callers who must not learn it: `****` and its last four characters, or `****` alone if it has fewer
     /// than 12 characters.
     pub fn masked(&self) -> String {
@@ -39,11 +34,7 @@ impl CodeText {
     }
 }
 
-impl fmt::Display for CodeText {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
+texts!(CodeText);
 
 /// Which of the two kinds a code is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]

@@ -3,7 +3,6 @@
 use super::{CommandTemplate, ItemId, Money, Rate, ServerId};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 
 /// A link of the header or the footer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -129,18 +128,9 @@ impl PageUrl {
     pub fn new(text: &str) -> Self {
         Self(text.trim().trim_start_matches('/').to_owned())
     }
-
-    /// The url without a leading slash.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
 }
 
-impl fmt::Display for PageUrl {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
+texts!(PageUrl);
 
 /// A custom page (api.md, "POST /pages/get").
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

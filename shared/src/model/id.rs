@@ -121,10 +121,6 @@ impl InternalId {
     pub fn new(text: &str) -> Self {
         Self(text.to_owned())
     }
-
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
 }
 
 impl From<&str> for InternalId {
@@ -133,11 +129,7 @@ impl From<&str> for InternalId {
     }
 }
 
-impl fmt::Display for InternalId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
+texts!(InternalId);
 
 #[cfg(test)]
 mod tests {

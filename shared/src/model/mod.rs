@@ -4,6 +4,35 @@
 //! owner *publishes* (settings, pages, categories, items), and *live* data (users, carts, codes, ledgers, orders,
 //! statistics), which a publish never changes.
 
+/// A type that is read from text by its `parse` alone.
+macro_rules! parsed {
+    ($name:ident: $error:ident) => {
+        impl TryFrom<String> for $name {
+            type Error = $error;
+            fn try_from(text: String) -> Result<Self, $error> {
+                Self::parse(&text)
+            }
+        }
+    };
+}
+
+/// A type that is a text, and is shown as that.
+macro_rules! texts {
+    ($name:ident) => {
+        impl $name {
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                self.0.fmt(f)
+            }
+        }
+    };
+}
+
 mod active_version;
 mod bundle;
 mod cart;

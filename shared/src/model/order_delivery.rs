@@ -5,7 +5,6 @@ use super::{
     UserId, is_default,
 };
 use serde::{Deserialize, Serialize};
-use std::fmt;
 
 /// The next step of an order's delivery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -268,24 +267,10 @@ impl RunName {
         let is_name = (1..=Self::LONGEST).contains(&text.len()) && text.bytes().all(is_sign);
         if is_name { Ok(Self(text.to_owned())) } else { Err(NotARunName) }
     }
-
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
 }
 
-impl TryFrom<String> for RunName {
-    type Error = NotARunName;
-    fn try_from(text: String) -> Result<Self, NotARunName> {
-        Self::parse(&text)
-    }
-}
-
-impl fmt::Display for RunName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
+parsed!(RunName: NotARunName);
+texts!(RunName);
 
 /// Commands of a game server that run again, because it has lost what they gave.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

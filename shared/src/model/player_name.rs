@@ -144,12 +144,7 @@ fn without_spaces(text: &str) -> Cow<'_, str> {
     if is_bedrock { text.replace(' ', "_").into() } else { text.into() }
 }
 
-impl TryFrom<String> for PlayerName {
-    type Error = NotAPlayerName;
-    fn try_from(text: String) -> Result<Self, NotAPlayerName> {
-        Self::parse(&text)
-    }
-}
+parsed!(PlayerName: NotAPlayerName);
 
 impl From<PlayerName> for String {
     fn from(name: PlayerName) -> Self {

@@ -38,13 +38,7 @@ impl fmt::Debug for AuthId {
     }
 }
 
-impl TryFrom<String> for AuthId {
-    type Error = NotAnAuthId;
-
-    fn try_from(text: String) -> Result<Self, NotAnAuthId> {
-        Self::parse(&text)
-    }
-}
+parsed!(AuthId: NotAnAuthId);
 
 /// The secret of a client that keeps one, by which it is known at any address: 128 random bits as 32 hex digits in lower case.
 #[derive(Clone, PartialEq, Eq)]
@@ -173,25 +167,10 @@ impl ChatId {
             && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'));
         if is_id { Ok(Self(text.to_owned())) } else { Err(NotAChatId) }
     }
-
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
 }
 
-impl TryFrom<String> for ChatId {
-    type Error = NotAChatId;
-
-    fn try_from(text: String) -> Result<Self, NotAChatId> {
-        Self::parse(&text)
-    }
-}
-
-impl fmt::Display for ChatId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
+parsed!(ChatId: NotAChatId);
+texts!(ChatId);
 
 /// The name of an account at the chat platform, for display: 1 to 100 characters and no control characters.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -216,13 +195,7 @@ impl ChatName {
     }
 }
 
-impl TryFrom<String> for ChatName {
-    type Error = NotAChatName;
-
-    fn try_from(text: String) -> Result<Self, NotAChatName> {
-        Self::parse(&text)
-    }
-}
+parsed!(ChatName: NotAChatName);
 
 /// The row of a chat account that completed the login.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -156,13 +156,7 @@ impl fmt::Display for LoginId {
     }
 }
 
-impl TryFrom<String> for LoginId {
-    type Error = NotALoginId;
-
-    fn try_from(text: String) -> Result<Self, NotALoginId> {
-        Self::parse(&text)
-    }
-}
+parsed!(LoginId: NotALoginId);
 
 impl From<LoginId> for String {
     fn from(id: LoginId) -> Self {
