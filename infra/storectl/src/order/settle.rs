@@ -45,17 +45,16 @@ pub async fn cancel(at: &Deployment, console: &Console, options: &ConfirmedOrder
             return Ok(Printed::new(text, &facts(&stored, None)));
         }
     }
-    let stored = match end(at, &stored, options.yes).await {
-        Err(EndError::Gone) => {
-            let shown = format!(
-                "The payment provider has no checkout of order {id}. It was deleted there, or `payments connect` was \
-                 given the wrong --account: then it can still be paid until its time is over."
-            );
-            console.confirm(&shown, "End the order now, and give back what it holds?", false)?;
-            end(at, &stored, true).await?
-        }
-        ended => ended?,
-    };
+    let mut ended = end(at, &stored, options.yes).await?;
+    if ended.is_none() {
+        let shown = format!(
+            "The payment provider has no checkout of order {id}. It was deleted there, or `payments connect` was \
+             given the wrong --account: then it can still be paid until its time is over."
+        );
+        console.confirm(&shown, "End the order now, and give back what it holds?", false)?;
+        ended = end(at, &stored, true).await?;
+    }
+    let stored = ended.unwrap_or(stored);
     let status = stored.order.status.as_str();
     let text = if stored.order.status == OrderStatus::Paid {
         let next = format!("`storectl order refund {id}` gives the money back.");
@@ -71,16 +70,16 @@ fn is_paid(id: &InternalId) -> Failure {
     Failure::refused(what, format!("`storectl order refund {id}` gives the money back and ends it."))
 }
 
-/// Ends a pending order: its checkout at the provider, if it has one. The stored order, which may be paid by now.
-async fn end(at: &Deployment, stored: &StoredOrder, ends_gone: bool) -> Result<StoredOrder, EndError> {
+/// Ends a pending order: its checkout at the provider, if it has one. The stored order, which may be paid by now; `None` if the
+/// provider does not have the checkout, and that does not end it.
+async fn end(at: &Deployment, stored: &StoredOrder, ends_gone: bool) -> Result<Option<StoredOrder>> {
     let (id, what) = (&stored.order.internal_id, "The order is not cancelled");
     if stored.is_checkout() {
         let provider = provider(at).await?;
-        let ended = Desk::new(&at.db, at.clock.as_ref(), &provider).cancel(id, ends_gone).await;
-        return ended.map_err(|error| match error {
-            OperatorError::Gone => EndError::Gone,
-            error => failed(error, what).into(),
-        });
+        return match Desk::new(&at.db, at.clock.as_ref(), &provider).cancel(id, ends_gone).await {
+            Err(OperatorError::Gone) if !ends_gone => Ok(None),
+            ended => Ok(Some(ended.map_err(|error| failed(error, what))?)),
+        };
     }
     let changed = orders::set_status(&at.db, at.clock.as_ref(), id, OrderStatus::Cancelled).await;
     let ended = changed.map(|changed| changed.stored).map_err(|error| match error {
@@ -88,29 +87,7 @@ async fn end(at: &Deployment, stored: &StoredOrder, ends_gone: bool) -> Result<S
         SetStatusError::Forbidden { from: OrderStatus::Paid, .. } => is_paid(id),
         error => Failure::new(Exit::Raced, format!("{what}: {error}."), AGAIN),
     });
-    Ok(ended?)
-}
-
-/// The reason for which a pending order was not ended.
-enum EndError {
-    /// The provider does not have its checkout.
-    Gone,
-    Failed(Failure),
-}
-
-impl From<Failure> for EndError {
-    fn from(failure: Failure) -> Self {
-        Self::Failed(failure)
-    }
-}
-
-impl From<EndError> for Failure {
-    fn from(error: EndError) -> Self {
-        match error {
-            EndError::Gone => failed(OperatorError::Gone, "The order is not cancelled"),
-            EndError::Failed(failure) => failure,
-        }
-    }
+    Ok(Some(ended?))
 }
 
 /// Ends an open order before something else is done. An order that is not pending any more is not changed.
@@ -123,7 +100,7 @@ pub async fn end_order(at: &Deployment, id: &InternalId) -> Result<()> {
         // It may have been settled by another request in the meantime.
         let now = store::get(&at.db, id).await?;
         let is_open = now.is_some_and(|now| now.order.status == OrderStatus::Pending);
-        return if is_open { Err(failure.into()) } else { Ok(()) };
+        return if is_open { Err(failure) } else { Ok(()) };
     }
     Ok(())
 }
