@@ -25,6 +25,12 @@ pub fn chain(error: &dyn Error) -> String {
     if causes.is_empty() { error.to_string() } else { format!("{error}: {causes}") }
 }
 
+/// A text with its first letter in upper case.
+pub fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

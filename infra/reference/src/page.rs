@@ -6,6 +6,7 @@ use crate::samples::{self, Sample};
 use crate::{Documented, Reference, json};
 use serde_json::Value;
 use shared::endpoint::{Access, Cache, Declaration, InputKind, OtherResponse};
+use shared::fault::capital;
 use shared::rules::payment_methods::{METHODS, Method, Refundable};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -104,7 +105,7 @@ fn with_sections(text: &str, reference: &Reference, samples: &[Sample]) -> Resul
         _ = write!(page, "{HEADING}{before}{GENERATED}{}{rest}", described(reference, endpoint, samples));
     }
     for endpoint in missing {
-        let (heading, summary) = (endpoint.heading(), sentence(&endpoint.summary()));
+        let (heading, summary) = (endpoint.heading(), capital(&endpoint.summary()));
         let generated = described(reference, endpoint, samples);
         _ = write!(page, "{HEADING}{heading}\n\n{summary}.\n\n{GENERATED}{generated}");
     }
@@ -338,12 +339,6 @@ fn refusals(reference: &Reference, endpoint: &Documented) -> Vec<Outcome> {
         Outcome { status: *status, when: format!("{when}{retry_after}"), body }
     };
     others.into_iter().map(outcome).collect()
-}
-
-/// A phrase with a capital letter.
-pub fn sentence(phrase: &str) -> String {
-    let mut characters = phrase.chars();
-    characters.next().map(|first| first.to_uppercase().chain(characters).collect()).unwrap_or_default()
 }
 
 fn lower_case(text: &str) -> String {

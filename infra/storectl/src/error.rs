@@ -6,7 +6,7 @@
 use crate::answer::{BAD, facts, paint, value};
 use archive::ArchiveError;
 use serde::Serialize;
-use shared::fault::chain;
+use shared::fault::{capital, chain};
 use shared::table::StoreError;
 use std::error::Error;
 use std::fmt;
@@ -251,10 +251,4 @@ fn last(error: &(dyn Error + 'static)) -> String {
 fn sentence(chain: &str) -> String {
     let words = chain.find("User:").or_else(|| chain.find("AccessDenied")).map_or(chain, |start| &chain[start..]);
     words.trim_end_matches('.').to_owned()
-}
-
-/// A text with its first letter in upper case.
-pub fn capital(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }

@@ -1,8 +1,8 @@
 //! `export`: the files of the published store, as they were published.
 
-use crate::error::capital;
 use crate::prelude::*;
 use publish::{FilesError, OwnFiles, own_files};
+use shared::fault::capital;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fmt::Write as _;

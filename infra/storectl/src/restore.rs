@@ -5,11 +5,11 @@
 //! last, in one write with the sequences, so that no request is served from half a store.
 
 use crate::console::Progress;
-use crate::error::capital;
 use crate::prelude::*;
 use crate::upgrade;
 use archive::{Content, Seal};
 use sha2::{Digest, Sha256};
+use shared::fault::capital;
 use shared::model::SCHEMA;
 use shared::shop::delivery::{Doubts, ids_after_restore, restored};
 use shared::shop::upkeep::subscription_lists::DueRows;

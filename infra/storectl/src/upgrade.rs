@@ -2,9 +2,9 @@
 //! opens the store, `delivery restored` is for a table that was restored to a point in time.
 
 use crate::code::UNKNOWN_SWITCH;
-use crate::error::capital;
 use crate::prelude::*;
 use clap::ValueEnum;
+use shared::fault::capital;
 use shared::model::SCHEMA;
 use shared::shop::delivery::RestoredTable;
 use shared::shop::publishing;

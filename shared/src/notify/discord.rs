@@ -2,6 +2,7 @@
 //! left out (rules.md, "Notices").
 
 use super::{Message, millis};
+use crate::fault::capital;
 use crate::model::{Notice, NoticeTarget};
 use crate::money::iso_8601;
 use crate::rules::notice::{default_text, fill, word};
@@ -63,9 +64,7 @@ fn text(target: &NoticeTarget, notice: &Notice) -> String {
 
 /// The title of an event: `Free order`.
 fn title(notice: &Notice) -> String {
-    let words = word(notice.event).replace('_', " ");
-    let mut characters = words.chars();
-    characters.next().map_or_else(String::new, |first| first.to_uppercase().chain(characters).collect())
+    capital(&word(notice.event).replace('_', " "))
 }
 
 fn body(embeds: &[Value]) -> String {

@@ -2,6 +2,7 @@
 
 use crate::{Reference, json, reference};
 use serde_json::{Map, Value, json};
+use shared::fault::capital;
 use shared::model::LARGEST_ID;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -58,8 +59,7 @@ impl Components {
     /// A schema of a request, as the document writes it.
     pub fn request(&self, schema: &Value) -> Value {
         let mut schema = rewritten(schema, &self.requests);
-        drop_defaults(&mut schema);
-        limit_ids(&mut schema);
+        tighten(&mut schema);
         schema
     }
 
@@ -127,28 +127,18 @@ fn rewritten(schema: &Value, names: &BTreeMap<String, String>) -> Value {
     }
 }
 
-/// Removes default values: they are those of the code's types, and a field's text says what its absence means.
-fn drop_defaults(schema: &mut Value) {
+/// Removes default values: they are those of the code's types, and a field's text says what its absence means. Limits the
+/// integers of requests that are ids to what they can be: an integer that every client can represent.
+fn tighten(schema: &mut Value) {
     match schema {
         Value::Object(keywords) => {
             keywords.remove("default");
-            keywords.values_mut().for_each(drop_defaults);
-        }
-        Value::Array(values) => values.iter_mut().for_each(drop_defaults),
-        _ => {}
-    }
-}
-
-/// Limits the integers of requests that are ids to what they can be: an integer that every client can represent.
-fn limit_ids(schema: &mut Value) {
-    match schema {
-        Value::Object(keywords) => {
             if keywords.get("format").is_some_and(|format| format == "uint64") {
                 keywords.insert("maximum".to_owned(), json!(LARGEST_ID));
             }
-            keywords.values_mut().for_each(limit_ids);
+            keywords.values_mut().for_each(tighten);
         }
-        Value::Array(values) => values.iter_mut().for_each(limit_ids),
+        Value::Array(values) => values.iter_mut().for_each(tighten),
         _ => {}
     }
 }
@@ -156,9 +146,4 @@ fn limit_ids(schema: &mut Value) {
 /// A doc comment without its line breaks.
 fn lines(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
-/// A name with a capital letter.
-fn capital(name: &str) -> String {
-    crate::page::sentence(name)
 }

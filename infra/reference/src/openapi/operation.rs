@@ -1,11 +1,11 @@
 //! One operation: a method and a path of an endpoint.
 
 use super::components::Components;
-use crate::page::sentence;
 use crate::samples::Sample;
 use crate::{Documented, json};
 use serde_json::{Map, Value, json};
 use shared::endpoint::{Access, Cache, InputKind};
+use shared::fault::capital;
 use std::fmt::Write;
 
 /// The endpoint that begins a chat login, and sets its cookie.
@@ -34,9 +34,9 @@ pub fn id(endpoint: &Documented) -> String {
     let mut id = String::new();
     for part in endpoint.declaration.name.split(['/', '_', '-']) {
         match part.strip_prefix('{').and_then(|part| part.strip_suffix('}')) {
-            Some(parameter) => _ = write!(id, "By{}", sentence(parameter)),
+            Some(parameter) => _ = write!(id, "By{}", capital(parameter)),
             None if id.is_empty() => id.push_str(part),
-            None => id.push_str(&sentence(part)),
+            None => id.push_str(&capital(part)),
         }
     }
     id
@@ -49,9 +49,9 @@ impl Operation<'_> {
         let id = id(self.endpoint);
         let mut operation = Map::new();
         let mut set = |name: &str, value: Value| _ = operation.insert(name.to_owned(), value);
-        set("operationId", json!(if self.is_first { id } else { format!("{id}{}", sentence(&lower(self.method))) }));
+        set("operationId", json!(if self.is_first { id } else { format!("{id}{}", capital(&lower(self.method))) }));
         set("tags", json!([self.endpoint.function]));
-        set("summary", json!(sentence(&self.endpoint.summary())));
+        set("summary", json!(capital(&self.endpoint.summary())));
         set("description", json!(self.description()));
         if self.endpoint.is_added(self.is_first) {
             set("x-beyond-contract", json!(true));

@@ -8,6 +8,7 @@ pub use server::{Moment, Options, RconServer};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
+use shared::fault::capital;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -214,10 +215,7 @@ impl Inner {
 
 /// `firework_rocket` as `Firework Rocket`.
 fn title(item: &str) -> String {
-    let words = item.rsplit(':').next().unwrap_or(item).split('_').map(|word| {
-        let mut letters = word.chars();
-        letters.next().map(|first| first.to_uppercase().chain(letters).collect::<String>()).unwrap_or_default()
-    });
+    let words = item.rsplit(':').next().unwrap_or(item).split('_').map(capital);
     words.collect::<Vec<_>>().join(" ")
 }
 
