@@ -4,7 +4,7 @@ use crate::bench::Bench;
 use http::{Method, StatusCode};
 use shared::clock::{Clock, SystemClock};
 use shared::model::{Money, User, UserId, UserName};
-use shared::shop::accounts::names::{self, Created};
+use shared::shop::accounts::{Added, names};
 use shared::table::keys;
 use storectl::error::Exit;
 use tests::NOW;
@@ -43,7 +43,7 @@ async fn a_token_of_an_erased_account_is_not_valid_for_a_later_one_with_the_same
     let later = SystemClock.seconds() + 120;
     let name = UserName::parse("Wren").unwrap();
     let wren = User { id: UserId::new(1), created_at: later, updated_at: later, ..user("Wren") };
-    assert_eq!(names::create(&bench.db, &wren, &name).await.unwrap(), Created::Written);
+    assert_eq!(names::create(&bench.db, &wren, &name).await.unwrap(), Some(Added::Written));
     assert_eq!(status(&bench, &old).await, StatusCode::UNAUTHORIZED);
 }
 

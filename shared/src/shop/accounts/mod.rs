@@ -14,7 +14,7 @@ use crate::table::bulk::all;
 use crate::table::keys::{self, prefix};
 use crate::table::transaction::send;
 use crate::table::{Db, StoreError, TURNS, in_turns, read_live, single};
-use names::{Created, NameRow, Renamed};
+use names::NameRow;
 
 /// How many ids are tried, if accounts have them already.
 const IDS_TRIED: u32 = 3;
@@ -52,12 +52,9 @@ pub enum Added {
 pub async fn add(db: &Db, user: &mut User, name: &UserName) -> Result<Added, StoreError> {
     for _ in 0..IDS_TRIED {
         user.id = single::reserve(db, single::USERS, 1).await.map(UserId::new)?;
-        match names::create(db, user, name).await? {
-            Created::Written => return Ok(Added::Written),
-            Created::NameTaken(row) => return Ok(Added::NameTaken(row)),
-            Created::Banned => return Ok(Added::Banned),
-            // A restored table may hold accounts above its own counter.
-            Created::IdTaken => {}
+        // A restored table may hold accounts above its own counter.
+        if let Some(added) = names::create(db, user, name).await? {
+            return Ok(added);
         }
     }
     Err(StoreError::Contended)
@@ -102,11 +99,7 @@ pub async fn rename(
                 after.avatar = config.avatar_of(text);
             }
             (after.username, after.updated_at) = (text.to_owned(), now);
-            match names::rename(db, &before, &after, name).await? {
-                Renamed::Written => {}
-                Renamed::NameTaken => return Err(RenameError::NameTaken),
-                Renamed::Banned => return Err(RenameError::NameBanned),
-            }
+            names::rename(db, &before, &after, name).await?;
         }
         for former in former_names(db, id).await?.iter().filter(|former| *former != name) {
             // Whoever has the name next is not to share it with addresses of this player.

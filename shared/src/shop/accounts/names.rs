@@ -1,6 +1,7 @@
 //! User names: one index row per name, written in the same transaction as the account, so that names are unique without
 //! regard to case (rules.md, "Accounts") and a user is found by name with one read.
 
+use super::{Added, RenameError};
 use crate::model::{User, UserId, UserName, next_issue};
 use crate::table::client::Db;
 use crate::table::codec::{Item, encode_live};
@@ -79,19 +80,6 @@ pub async fn claim(db: &Db, name: &UserName, row: &NameRow, found: Option<UserId
     sent(db, vec![write]).await
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[must_use]
-pub enum Created {
-    /// It is in the table.
-    Written,
-    /// Another user has the name; nothing was written.
-    NameTaken(NameRow),
-    /// There is an account with this id; nothing was written.
-    IdTaken,
-    /// The name is banned; nothing was written.
-    Banned,
-}
-
 /// The index row of a user's name.
 pub fn row(name: &UserName, user: UserId, valid_after: Option<i64>) -> Result<Item, StoreError> {
     encode_live(&keys::name(name), &NameRow { user, valid_after, held_until: None })
@@ -114,9 +102,9 @@ pub async fn find(db: &Db, name: &UserName) -> Result<Option<NameRow>, StoreErro
 }
 
 /// Writes an account and its name's index row in one transaction, if neither exists and the name is not banned. A name
-/// that was held until the second in which the account is made is free. If the database does not respond, the account
-/// may have been written or not.
-pub async fn create(db: &Db, user: &User, name: &UserName) -> Result<Created, StoreError> {
+/// that was held until the second in which the account is made is free. `None`, and nothing is written, if there is an account
+/// with this id. If the database does not respond, the account may have been written or not.
+pub async fn create(db: &Db, user: &User, name: &UserName) -> Result<Option<Added>, StoreError> {
     let index = row(name, user.id, user.tokens_valid_after)?;
     let writes = vec![
         Write::check(keys::ban(name)).only_if_absent().guarded_by(Taken::Banned),
@@ -129,14 +117,14 @@ pub async fn create(db: &Db, user: &User, name: &UserName) -> Result<Created, St
     ];
     in_turns(TURNS, || async {
         Ok(match send_guarded(db, writes.clone()).await? {
-            Ok(()) => Created::Written,
+            Ok(()) => Some(Added::Written),
             // It may have been erased in the meantime.
             Err(Taken::Name) => match find(db, name).await?.ok_or(StoreError::Contended)? {
-                row if row.user == user.id => Created::Written,
-                row => Created::NameTaken(row),
+                row if row.user == user.id => Some(Added::Written),
+                row => Some(Added::NameTaken(row)),
             },
-            Err(Taken::Id) => Created::IdTaken,
-            Err(Taken::Banned) => Created::Banned,
+            Err(Taken::Id) => None,
+            Err(Taken::Banned) => Some(Added::Banned),
         })
     })
     .await
@@ -145,21 +133,10 @@ pub async fn create(db: &Db, user: &User, name: &UserName) -> Result<Created, St
 /// The condition that no account has a name, and that it is not held for one at `:now`.
 const FREE: &str = "attribute_not_exists(#pk) OR held_until <= :now";
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[must_use]
-pub enum Renamed {
-    /// The account has the new name, and the former one is held for it.
-    Written,
-    /// Another user has the name, or it is held for one; nothing was written.
-    NameTaken,
-    /// The name is banned; nothing was written.
-    Banned,
-}
-
 /// Writes the account `after` over `before`, as far as the name goes, with the index rows of both names, in one
 /// transaction. `after` has another name, and its `updated_at` is the present second. An account that was changed or banned since
 /// is a lost race. If the database does not respond, the account may have been renamed or not.
-pub async fn rename(db: &Db, before: &User, after: &User, name: &UserName) -> Result<Renamed, StoreError> {
+pub async fn rename(db: &Db, before: &User, after: &User, name: &UserName) -> Result<(), RenameError> {
     let (id, now) = (after.id, after.updated_at);
     let mut writes: Vec<Guarded<Taken>> = vec![rename_account(before, after).into()];
     let former = UserName::parse(&before.username).ok();
@@ -175,10 +152,9 @@ pub async fn rename(db: &Db, before: &User, after: &User, name: &UserName) -> Re
             writes.push(hold(&former, after)?.into());
         }
     }
-    Ok(match send_guarded(db, writes).await? {
-        Ok(()) => Renamed::Written,
-        Err(Taken::Banned) => Renamed::Banned,
-        Err(Taken::Name | Taken::Id) => Renamed::NameTaken,
+    send_guarded(db, writes).await?.map_err(|taken| match taken {
+        Taken::Banned => RenameError::NameBanned,
+        Taken::Name | Taken::Id => RenameError::NameTaken,
     })
 }
 
