@@ -262,7 +262,7 @@ pub enum LoginKind {
 
 /// A checkout at a payment provider. Everything that the provider is sent is in the order, so that the request can be
 /// repeated unchanged.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ProviderCheckout {
     /// Its id at the provider; `None` until the provider has responded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -321,20 +321,11 @@ impl ProviderCheckout {
     pub fn paid(session: String, intent: Option<String>, account: ProviderAccount, at: i64) -> Self {
         Self {
             session: Some(session),
-            url: None,
             intent,
             expires_at: at,
-            storefront: String::new(),
-            methods: Vec::new(),
-            adaptive: false,
-            three_d_secure: false,
-            asked_at: None,
             account: account.id,
             live: account.live,
-            tax: TaxMode::None,
-            tax_on_top: false,
-            invoice: false,
-            address: None,
+            ..Self::default()
         }
     }
 }

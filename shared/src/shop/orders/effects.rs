@@ -25,7 +25,7 @@ use crate::table::{Db, StoreError, keys};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What the effects of an order depend on.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(in crate::shop) struct OrderInputs {
     /// The order's users, owner and recipients, who have an account.
     pub(in crate::shop) users: BTreeSet<UserId>,

@@ -1,9 +1,9 @@
 //! The order of a checkout, and the transaction with which it begins: it holds what is sold, writes the order and marks the cart.
 
 use crate::model::{
-    BuyerAddress, Cart, ChatId, CouponUses, Held, ItemId, Ledger, Login, LoginKind, Money, OpenCheckout, Order,
-    OrderEffects, OrderLine, OrderNumber, OrderReferral, OrderStatus, OrderSubscription, PaymentType, Payments,
-    PlayerName, ProviderAccount, ProviderCheckout, ProviderCustomer, TaxMode, TaxPrices, ThreeDSecure, UserId,
+    BuyerAddress, Cart, ChatId, Held, ItemId, Ledger, Login, LoginKind, Money, OpenCheckout, Order, OrderEffects,
+    OrderLine, OrderNumber, OrderReferral, OrderStatus, OrderSubscription, PaymentType, Payments, PlayerName,
+    ProviderAccount, ProviderCheckout, ProviderCustomer, TaxMode, TaxPrices, ThreeDSecure, UserId,
 };
 use crate::rules::cart::PricedLine;
 use crate::rules::checkout::{Beneficiary, MayOwn, MustOwn, Sale, may_own, must_own};
@@ -13,7 +13,6 @@ use crate::rules::payment_methods::offered;
 use crate::rules::pricing::Buyer;
 use crate::shop::accounts::{logins, users};
 use crate::shop::carts::{self, CartContext, LoadedCart};
-use crate::shop::notices::of_orders::Telling;
 use crate::shop::orders::by_month;
 use crate::shop::orders::effects::{OrderInputs, spent, take_codes, to_check};
 use crate::shop::orders::owned_orders::OwnedOrder;
@@ -137,9 +136,6 @@ pub(super) fn with_checkout(
     let minutes = i64::from(config.payments.hold_minutes).max(LEAST_MINUTES);
     let expires_at = now.saturating_add(minutes * 60).saturating_add(MARGIN);
     let provider = ProviderCheckout {
-        session: None,
-        url: None,
-        intent: None,
         expires_at,
         storefront: config.storefront_url.clone(),
         methods: offered(&config.payments, is_limited, order.effects.subscription.is_some()),
@@ -149,7 +145,6 @@ pub(super) fn with_checkout(
             ThreeDSecure::Always => true,
             ThreeDSecure::NewBuyers => order.effects.via == Some(LoginKind::Name) || !loaded.context.ledger.has_any(),
         },
-        asked_at: None,
         account: account.id,
         live: account.live,
         // A subscription has invoices anyway.
@@ -157,6 +152,7 @@ pub(super) fn with_checkout(
         address,
         tax: config.payments.tax,
         tax_on_top: config.payments.tax != TaxMode::None && config.payments.tax_prices == TaxPrices::Exclusive,
+        ..ProviderCheckout::default()
     };
     // An order of nothing waits for no payment: if its request ends early, the sweep completes it.
     let ends = if order.order.price == Money::ZERO { now } else { expires_at };
@@ -169,17 +165,11 @@ pub(super) fn inputs(loaded: &LoadedCart, lines: &[PricedLine<'_>], recipients: 
     let accounts = recipients.values().filter_map(|recipient| recipient.user);
     OrderInputs {
         users: accounts.chain([loaded.context.user]).collect::<BTreeSet<UserId>>(),
-        ledgers: BTreeMap::new(),
         items: lines.iter().flat_map(PricedLine::given).map(|(given, _)| (given.item.id, given.clone())).collect(),
-        counted: BTreeMap::new(),
         coupon: loaded.coupon().cloned(),
-        uses: CouponUses::default(),
         gift_card: loaded.gift_card().cloned(),
-        checkout: None,
         delivery: loaded.context.active.config.delivery.clone(),
-        has_address: false,
-        card_salt: None,
-        telling: Telling::default(),
+        ..OrderInputs::default()
     }
 }
 
