@@ -78,9 +78,10 @@ impl StoredOrder {
         removed.extend((!is_paid).then_some("unreturned"));
         let write = self.update(format!("SET {} REMOVE {}", set.join(", "), removed.join(", "))).values(values);
         let write = self.if_returned_as_read(write.text(":to", after.order.status.as_str()));
-        let write = match self.effects.held {
-            true => write.and_if("held = :held").flag(":held", true),
-            false => write.and_if("attribute_not_exists(held)"),
+        let write = if self.effects.held {
+            write.and_if("held = :held").flag(":held", true)
+        } else {
+            write.and_if("attribute_not_exists(held)")
         };
         // What is being refunded, or was by a read that is newer, is never paid.
         let write = if is_paid { self.if_intent_as_read(self.if_attempt_as_read(write)) } else { write };
