@@ -369,12 +369,12 @@ pub struct MayOwn {
     pub limit: Option<u32>,
     /// The second (since 1970 UTC) from which bought units count; `None` if all count that are owned.
     pub since: Option<i64>,
-    /// Whether the limit in time is at least the units that are bought now.
+    /// Whether the limit is at least the units that are bought now.
     pub fits: bool,
 }
 
 impl MayOwn {
-    /// Whether a player has more than that.
+    /// Whether a player has more than that, or would get more than anybody may own.
     pub fn is_exceeded(&self, player: Buyer<'_>) -> bool {
         let units = match self.since {
             None => u64::from(player.owned(self.item).units),
@@ -383,7 +383,7 @@ impl MayOwn {
                 times.filter(|time| **time >= since).map(|_| 1).sum()
             }
         };
-        units > self.most
+        !self.fits || units > self.most
     }
 }
 
@@ -416,7 +416,8 @@ pub fn may_own(lines: &[PricedLine<'_>], now: i64) -> BTreeMap<Beneficiary, Vec<
         let none = |item: ItemId| MayOwn { item, most: 0, sold, limit: None, since: None, fits: true };
         if let Some(limit) = item.user_limit {
             let most = u64::from(limit).saturating_sub(wanted);
-            of.push(MayOwn { item: item.id, most, sold, limit: Some(limit), since: None, fits: true });
+            let fits = wanted <= u64::from(limit);
+            of.push(MayOwn { item: item.id, most, sold, limit: Some(limit), since: None, fits });
         }
         for limit in item.limits.iter().filter(|limit| limit.per_user) {
             let most = u64::from(limit.most).saturating_sub(wanted);

@@ -141,8 +141,10 @@ async fn check_recipients(
     let accounts = lines.iter().filter_map(|line| Some((Beneficiary::player(line.gift_to.as_ref()?), line.recipient?)));
     let accounts: BTreeMap<Beneficiary, UserId> = accounts.collect();
     for (who, limits) in may_own(priced, now) {
-        let Some(user) = accounts.get(&who) else { continue };
-        let ledger = read_ledger(db, *user).await?;
+        if who == Beneficiary::Buyer {
+            continue;
+        }
+        let ledger = of_recipient(db, accounts.get(&who)).await?;
         if let Some(over) =
             limits.iter().find(|limit| limit.is_exceeded(Buyer { ledger: &ledger, subscriptions: &[], now }))
         {
@@ -155,10 +157,7 @@ async fn check_recipients(
         if who == Beneficiary::Buyer {
             continue;
         }
-        let ledger = match accounts.get(&who) {
-            Some(user) => read_ledger(db, *user).await?,
-            None => Ledger::default(),
-        };
+        let ledger = of_recipient(db, accounts.get(&who)).await?;
         let owns = |item: &ItemId| ledger.of(*item).at(now).units > 0;
         if let Some(lacks) = needed.iter().find(|needed| !needed.any_of.iter().any(owns)) {
             let line = priced.iter().find(|line| line.item().id == lacks.sold);
@@ -168,7 +167,9 @@ async fn check_recipients(
     Ok(())
 }
 
-async fn read_ledger(db: &Db, user: UserId) -> Result<Ledger, StoreError> {
-    let mut rows = db.batch_get(vec![keys::ledger(user)]).await?;
-    ledgers::take(&mut rows, user)
+/// The ledger of a recipient; a player without an account owns nothing.
+async fn of_recipient(db: &Db, account: Option<&UserId>) -> Result<Ledger, StoreError> {
+    let Some(user) = account else { return Ok(Ledger::default()) };
+    let mut rows = db.batch_get(vec![keys::ledger(*user)]).await?;
+    ledgers::take(&mut rows, *user)
 }

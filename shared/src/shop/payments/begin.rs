@@ -301,10 +301,10 @@ fn ledger_checks(
                 (recipient.and_then(|recipient| recipient.user), read, false)
             }
         };
-        if let (Some(needed), None) = (bounds.must.first(), user) {
-            return Err(OrderRefusal::RecipientLacks { item: needed.sold }.into());
-        }
-        let (Some(user), first) = (user, first.get(&who)) else { continue };
+        let (Some(user), first) = (user, first.get(&who)) else {
+            bounds.allow_nothing_owned()?;
+            continue;
+        };
         // A gift for the buyer's own name, or for a player under a former and the present name: one transaction cannot
         // check a ledger twice.
         if !judged.insert(user) {
@@ -347,6 +347,15 @@ impl Possessions {
     /// How many items are compared.
     fn len(&self) -> usize {
         self.may.len() + self.must.iter().map(|needed| needed.any_of.len()).sum::<usize>()
+    }
+
+    /// Whether a player without an account may get what is sold, who owns nothing.
+    fn allow_nothing_owned(&self) -> Result<(), OrderRefusal> {
+        if let Some(needed) = self.must.first() {
+            return Err(OrderRefusal::RecipientLacks { item: needed.sold });
+        }
+        let beyond = self.may.iter().find(|limit| !limit.fits);
+        beyond.map_or(Ok(()), |limit| Err(OrderRefusal::Recipient { item: limit.sold }))
     }
 
     /// The first item that it is about.
