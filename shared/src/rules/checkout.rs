@@ -25,6 +25,7 @@ pub const LARGEST_CHARGE: Money = Money::from_minor(99_999_999);
 pub struct Sale {
     /// The lines, with their totals after coupon.
     pub lines: Vec<OrderLine>,
+    /// The coupon; `None` if it takes nothing off.
     pub coupon: Option<CodeText>,
     pub gift_card: Option<GiftCardPayment>,
     /// The amount to be paid in virtual currency.
@@ -185,8 +186,9 @@ pub fn sale(
     }
     let sale = Sale {
         lines: sold,
-        coupon: codes.coupon.as_ref().map(|applied| applied.code.text().clone()),
-        gift_card: codes.gift_card.as_ref().and_then(gift_card),
+        coupon: used(codes.coupon.as_ref()).map(|applied| applied.code.text().clone()),
+        gift_card: used(codes.gift_card.as_ref())
+            .map(|applied| GiftCardPayment { code: applied.code.text().clone(), amount: applied.sum }),
         virtual_currency: virtual_price(lines),
         price: Money::ZERO,
     };
@@ -307,10 +309,9 @@ fn discounts(lines: &[PricedLine<'_>], codes: &AppliedCodes<'_>) -> Vec<Money> {
     (0..lines.len()).map(|place| parts.get(place).map_or(Money::ZERO, |part| part.off)).collect()
 }
 
-/// A card that pays nothing is not used.
-fn gift_card(applied: &Applied<'_>) -> Option<GiftCardPayment> {
-    let pays = applied.sum > Money::ZERO;
-    pays.then(|| GiftCardPayment { code: applied.code.text().clone(), amount: applied.sum })
+/// A code that takes nothing off is not used.
+fn used<'a>(applied: Option<&'a Applied<'a>>) -> Option<&'a Applied<'a>> {
+    applied.filter(|applied| applied.sum > Money::ZERO)
 }
 
 fn virtual_price(lines: &[PricedLine<'_>]) -> Money {

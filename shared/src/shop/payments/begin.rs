@@ -1,7 +1,7 @@
 //! The order of a checkout, and the transaction with which it begins: it holds what is sold, writes the order and marks the cart.
 
 use crate::model::{
-    BuyerAddress, Cart, ChatId, Held, ItemId, Ledger, Login, LoginKind, Money, OpenCheckout, Order, OrderEffects,
+    BuyerAddress, Cart, ChatId, Code, Held, ItemId, Ledger, Login, LoginKind, Money, OpenCheckout, Order, OrderEffects,
     OrderLine, OrderNumber, OrderReferral, OrderStatus, OrderSubscription, PaymentType, Payments, PlayerName,
     ProviderAccount, ProviderCheckout, ProviderCustomer, TaxMode, TaxPrices, ThreeDSecure, UserId,
 };
@@ -160,13 +160,18 @@ pub(super) fn with_checkout(
     StoredOrder { effects, ..order }
 }
 
-/// The inputs of the order's effects. It has all been read for the cart.
-pub(super) fn inputs(loaded: &LoadedCart, lines: &[PricedLine<'_>], recipients: &Recipients) -> OrderInputs {
+/// The inputs of the order's effects. It has all been read for the cart. `coupon` is the one that the order uses.
+pub(super) fn inputs(
+    loaded: &LoadedCart,
+    lines: &[PricedLine<'_>],
+    recipients: &Recipients,
+    coupon: Option<&Code>,
+) -> OrderInputs {
     let accounts = recipients.values().filter_map(|recipient| recipient.user);
     OrderInputs {
         users: accounts.chain([loaded.context.user]).collect::<BTreeSet<UserId>>(),
         items: lines.iter().flat_map(PricedLine::given).map(|(given, _)| (given.item.id, given.clone())).collect(),
-        coupon: loaded.coupon().cloned(),
+        coupon: coupon.cloned(),
         gift_card: loaded.gift_card().cloned(),
         delivery: loaded.context.active.config.delivery.clone(),
         ..OrderInputs::default()

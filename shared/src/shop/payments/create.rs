@@ -142,12 +142,13 @@ async fn begin<E>(
     let sale = sale(&lines, &codes, &payments, payer)?;
     check_commands(&lines, &loaded.context.active.config.delivery)?;
     limits.check(sale.price)?;
-    let is_limited = has_limited(&lines, loaded.coupon());
+    let coupon = loaded.coupon().filter(|_| sale.coupon.is_some());
+    let is_limited = has_limited(&lines, coupon);
     let chat = request.chat.filter(|_| lines.iter().any(|line| line.item().needs_chat));
     let order = order(sale, &loaded, Request { chat, ..request }, &names, number?, &account, now)?;
     let address = limits.of_order(order.order.price);
     let mut order = with_checkout(order, &loaded, account, is_limited, address, now);
-    let (inputs, first) = (inputs(&loaded, &lines, &names), first_purchases(&lines, &codes));
+    let (inputs, first) = (inputs(&loaded, &lines, &names, coupon), first_purchases(&lines, &codes));
     let commands = freeze(&mut order, &inputs.items, &inputs.delivery)?;
     begin::read_ledgers(sources.db, &lines, &mut names, now).await?;
     let place = Place::of(&order, is_limited, request.address);

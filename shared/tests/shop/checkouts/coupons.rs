@@ -2,7 +2,7 @@
 
 use crate::books::assert_books;
 use crate::shop::{
-    DAY, GIFT, Instance, PLAIN, Refused, Shop, TWENTY, code, gift, item, line, paid, published_item, request,
+    DAY, FREE, GIFT, Instance, PLAIN, Refused, Shop, TWENTY, code, gift, item, line, paid, published_item, request,
 };
 use serde_json::{Value, json};
 use shared::model::{Line, LineVariable, Login, LoginId, OrderStatus, UserId};
@@ -103,6 +103,17 @@ async fn a_coupon_for_a_first_purchase_is_for_who_never_paid_nor_got_anything() 
     assert_eq!(price(&shop, 1).await, None);
     shop.refund(&order, None).await.unwrap();
     assert_eq!(price(&shop, 1).await, None, "it was a purchase, also if it is refunded");
+    assert_books(&shop).await;
+}
+
+#[tokio::test]
+async fn a_coupon_that_takes_nothing_off_is_not_used_and_stays_on_the_cart() {
+    let shop = Shop::open().await;
+    let order = shop.checkout(1, &[(FREE, 1)], Some("once")).await;
+    assert_eq!((shop.order(&order).await.effects.coupon, shop.uses("once").await), (None, 0));
+    assert!(shop.cart(1).await.coupon.is_some());
+    let order = shop.checkout(1, &[(FREE, 1), (PLAIN, 1)], Some("once")).await;
+    assert_eq!((shop.order(&order).await.effects.coupon, shop.uses("once").await), (Some(code("once")), 1));
     assert_books(&shop).await;
 }
 
