@@ -3,7 +3,7 @@
 use super::support::{Begun, add, agreed, call, create, login, refused, stored};
 use serde_json::{Value, json};
 use shared::clock::Clock;
-use shared::model::{ChatAccount, ChatId, ChatName};
+use shared::model::{ChatAccount, ChatId, ChatName, OrderStatus};
 use shared::shop::accounts::logins;
 use shared::table::{keys, read_live};
 use std::collections::BTreeSet;
@@ -23,8 +23,12 @@ fn with_chat() -> Value {
 
 /// Completes the login at the chat platform.
 async fn log_in(store: &TestStore) {
+    log_in_as(store, &chat_id()).await;
+}
+
+async fn log_in_as(store: &TestStore, id: &ChatId) {
     let name = ChatName::parse("ember").unwrap();
-    logins::completed(&store.db, &chat_id(), name, store.clock.seconds()).await.unwrap();
+    logins::completed(&store.db, id, name, store.clock.seconds()).await.unwrap();
 }
 
 /// A player with an item in the cart that needs a chat account.
@@ -35,14 +39,18 @@ async fn buyer(store: &TestStore, name: &str) -> String {
     token
 }
 
-fn create_call(token: &str) -> Call {
+fn create_call(token: &str, chat: &str) -> Call {
     let mut body = agreed();
-    body["chatId"] = json!(CHAT);
+    body["chatId"] = json!(chat);
     Call::post("/payments/create").token(token).json(&body)
 }
 
 async fn create_with_chat(store: &TestStore, token: &str) -> Begun {
-    let data = store.send(create_call(token)).await.data();
+    create_as(store, token, CHAT).await
+}
+
+async fn create_as(store: &TestStore, token: &str, chat: &str) -> Begun {
+    let data = store.send(create_call(token, chat)).await.data();
     assert_eq!(data["success"], true, "{data}");
     let session = data["data"]["url"].as_str().unwrap().rsplit('/').next().unwrap().to_owned();
     Begun { order: data["order_id"].as_str().unwrap().to_owned(), session }
@@ -87,6 +95,23 @@ async fn a_chat_login_ends_after_six_hours_also_if_its_row_is_still_there() {
 }
 
 #[tokio::test]
+async fn a_buyer_who_links_another_chat_account_pays_for_that_one() {
+    let store = TestStore::open().await;
+    let other = ChatId::parse("418203377561042102").unwrap();
+    log_in(&store).await;
+    let token = buyer(&store, "Buyer").await;
+    let first = create_with_chat(&store, &token).await;
+    assert_eq!(create_with_chat(&store, &token).await.session, first.session);
+    log_in_as(&store, &other).await;
+    let second = create_as(&store, &token, &other.to_string()).await;
+    assert_eq!(stored(&store, &second.order).await.effects.chat, Some(other.clone()));
+    assert_eq!(stored(&store, &first.order).await.order.status, OrderStatus::Cancelled);
+    assert_eq!(create(&store, &token).await.session, second.session, "a request without one is for the same");
+    // Of a login that nobody completed nothing is known.
+    assert_eq!(create_as(&store, &token, "418203377561042103").await.session, second.session);
+}
+
+#[tokio::test]
 async fn a_cart_that_needs_no_chat_account_uses_none() {
     let store = TestStore::open().await;
     log_in(&store).await;
@@ -105,7 +130,7 @@ async fn of_sixteen_accounts_that_use_a_chat_login_at_once_one_gets_it() {
     let mut calls = Vec::new();
     for place in 0..16 {
         let token = buyer(&store, &format!("Racer{place}")).await;
-        calls.push(create_call(&token).from_ip(&format!("198.18.1.{place}")));
+        calls.push(create_call(&token, CHAT).from_ip(&format!("198.18.1.{place}")));
     }
     let replies = spread(&store.instances(8), calls).await;
     let data: Vec<Value> = replies.iter().map(|(reply, _)| reply.data()).collect();

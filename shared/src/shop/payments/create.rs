@@ -63,7 +63,7 @@ where
             None => reload().await.map_err(CreateError::Load)?,
         };
         if let Some(open) = &context.cart.checkout {
-            match resume(&desk, open, &context.cart, request.login).await? {
+            match resume(&desk, open, &context.cart, request).await? {
                 Existing::Open(checkout) => return Ok(checkout),
                 Existing::Processing => return Err(CheckoutRefusal::Processing.into()),
                 Existing::Paid => {

@@ -1,9 +1,10 @@
 //! Opening the provider's checkout of an order, and finding the one that is open already.
 
+use super::begin::Request;
 use super::desk::{Desk, SettleError, Settled};
 use super::provider::{Provider, ProviderError};
 use super::refunds::EndsGone;
-use crate::model::{Cart, InternalId, Login, Money, OpenCheckout, OrderStatus, UserId};
+use crate::model::{Cart, ChatId, InternalId, Money, OpenCheckout, OrderStatus, UserId};
 use crate::shop::carts;
 use crate::shop::orders::change::{clear_cart, complete};
 use crate::shop::orders::{self, StoredOrder};
@@ -57,13 +58,13 @@ pub(super) enum Existing {
     Ended,
 }
 
-/// Finds the checkout that a cart remembers. If the cart has changed since, or another login began it, that checkout is
-/// ended first.
+/// Finds the checkout that a cart remembers. If the cart has changed since, another login began it, or the buyer has linked another
+/// chat account, that checkout is ended first.
 pub(super) async fn resume<P: Provider>(
     desk: &Desk<'_, &P>,
     remembered: &OpenCheckout,
     cart: &Cart,
-    login: Login,
+    request: Request<'_>,
 ) -> Result<Existing, SettleError> {
     let user = cart.user;
     let Some(stored) = orders::get(desk.db, &remembered.order).await? else {
@@ -74,7 +75,8 @@ pub(super) async fn resume<P: Provider>(
         OrderStatus::Pending
             if remembered.version == cart.version
                 // One that was stored without a login is of no login by name.
-                && stored.effects.login.unwrap_or_default() == login
+                && stored.effects.login.unwrap_or_default() == request.login
+                && !is_for_another_chat(&stored, request.chat)
                 && stored.is_open(desk.clock.seconds()) =>
         {
             let url = stored.effects.provider.as_ref().and_then(|provider| provider.url.clone());
@@ -110,6 +112,11 @@ pub(super) async fn resume<P: Provider>(
             Ok(Existing::Ended)
         }
     }
+}
+
+/// Whether an order gives something to another chat account than the one that the buyer has linked now.
+fn is_for_another_chat(stored: &StoredOrder, linked: Option<&ChatId>) -> bool {
+    stored.effects.chat.as_ref().zip(linked).is_some_and(|(ordered, linked)| ordered != linked)
 }
 
 async fn forget(db: &Db, user: UserId, remembered: &OpenCheckout) -> Result<(), StoreError> {
