@@ -2,7 +2,9 @@
 
 use crate::support::configure;
 use serde_json::{Value, json};
-use shared::model::AuthType;
+use shared::clock::Clock as _;
+use shared::model::{AuthType, StoreConfig, UserId, UserName};
+use shared::shop::accounts::rename;
 use std::time::Duration;
 use tests::{Call, TestStore};
 
@@ -110,6 +112,22 @@ async fn nothing_begins_for_a_banned_player_or_a_text_that_is_not_a_name() {
         assert_eq!(reply, json!({ "status": false, "message": "Incorrect username!" }), "{name}");
     }
     assert_eq!(store.poll().await, json!([]));
+}
+
+#[tokio::test]
+async fn nothing_begins_for_a_former_name_or_a_locked_account() {
+    let store = open().await;
+    let (briar, now) = (UserName::parse("Briar").unwrap(), store.clock.seconds());
+    rename(&store.db, &StoreConfig::default(), UserId::new(1), ("Briar", &briar), now).await.unwrap();
+    for (name, message) in [
+        ("Thornwick", "This name was changed. Please log in with the new one."),
+        ("Grimble", "The store's owner has locked this account."),
+    ] {
+        assert_eq!(init(&store, name, "192.0.2.1").await, json!({ "status": false, "message": message }));
+    }
+    assert_eq!(store.poll().await, json!([]));
+    store.clock.advance(Duration::from_hours(30 * 24));
+    assert_eq!(init(&store, "Thornwick", "192.0.2.1").await["status"], true, "anybody may have it");
 }
 
 #[tokio::test]

@@ -64,15 +64,16 @@ pub async fn of(
             made.ok_or(Error::Refused(LoginRefusal::Banned))?
         }
     };
+    refusal(&row, base.clock.seconds()).map_or(Ok(row), |why| Err(Error::Refused(why)))
+}
+
+/// The reason why the account that has a name cannot be logged in to at `now`, in seconds since 1970 UTC.
+pub fn refusal(row: &NameRow, now: i64) -> Option<LoginRefusal> {
     if row.owner().is_none() {
-        return Err(Error::Refused(LoginRefusal::Renamed));
+        return Some(LoginRefusal::Renamed);
     }
     // Only files can date a revocation ahead: it is meant to refuse tokens until then.
-    let now = base.clock.seconds();
-    if row.next_issue(now) > now.saturating_add(LEEWAY) {
-        return Err(Error::Refused(LoginRefusal::Locked));
-    }
-    Ok(row)
+    (row.next_issue(now) > now.saturating_add(LEEWAY)).then_some(LoginRefusal::Locked)
 }
 
 /// A token for the account of a row of [`of`].

@@ -1,6 +1,7 @@
 //! POST /game_auth/init/{username}: begins a login that the player confirms in the game (rules.md, "Logins in the game").
 
 use crate::State;
+use crate::account;
 use crate::game_login::{Known, SecretRequest, SentName};
 use serde::Serialize;
 use shared::endpoint::{
@@ -66,13 +67,19 @@ impl Endpoint for BeginGameLogin {
         if login.is_banned {
             return refused("This player is banned from the store.");
         }
+        let now = base.clock.seconds();
+        let account = login.name.filter(|row| !row.is_free(now));
+        // The player would confirm it for nothing.
+        if let Some(why) = account.and_then(|row| account::refusal(&row, now)) {
+            return refused(&why.to_string());
+        }
         if !hit.allowed {
             telemetry::rate_limited();
             return refused(&too_many_attempts(hit.reset_seconds));
         }
         let known = Known::beginning(request)?;
         let client = known.client(&player, (&address, &network));
-        match game_login::begin(&base.db, &player, &client, base.clock.seconds()).await? {
+        match game_login::begin(&base.db, &player, &client, now).await? {
             Beginning::Pending => {
                 let within = shown_wait(SECONDS.unsigned_abs());
                 let message = &format!("Please join the game and confirm this login there within {within}.");
