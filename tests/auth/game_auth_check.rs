@@ -150,6 +150,24 @@ async fn an_address_that_logged_in_before_a_revocation_is_not_believed_before_ot
 }
 
 #[tokio::test]
+async fn a_login_that_began_before_an_account_got_the_name_is_not_one_of_that_account() {
+    let store = open().await;
+    init(&store, "Briar", "203.0.113.66").await;
+    let [before, confirmed] = [auth_id(&store).await, "Bracken".to_owned()];
+    init(&store, &confirmed, "203.0.113.66").await;
+    confirm(&store, &auth_id(&store).await).await;
+    for (user, name) in [(1, "Briar"), (2, "Bracken")] {
+        let (present, now) = (UserName::parse(name).unwrap(), store.clock.seconds());
+        rename(&store.db, &StoreConfig::default(), UserId::new(user), (name, &present), now).await.unwrap();
+    }
+    confirm(&store, &before).await;
+    for name in ["Briar", "Bracken"] {
+        assert_eq!(check(&store, name, "203.0.113.66").await["status"], false, "{name}");
+        assert_eq!(init(&store, name, "192.0.2.1").await["status"], true, "the player need not wait: {name}");
+    }
+}
+
+#[tokio::test]
 async fn a_first_login_in_the_game_makes_an_account() {
     let store = open().await;
     let done = log_in(&store, "*Quartz_7", "192.0.2.1").await;

@@ -1,7 +1,7 @@
 //! User names: one index row per name, written in the same transaction as the account, so that names are unique without
 //! regard to case (rules.md, "Accounts") and a user is found by name with one read.
 
-use super::{Added, RenameError};
+use super::{Added, RenameError, logins};
 use crate::model::{User, UserId, UserName, next_issue};
 use crate::table::client::Db;
 use crate::table::codec::{Item, encode_live};
@@ -146,6 +146,8 @@ pub async fn rename(db: &Db, before: &User, after: &User, name: &UserName) -> Re
         let index = Write::put(keys::name(name), index).only_if(own).name("#pk", keys::PK).name("#user", USER);
         writes.push(index.number(":now", now).number(":user", id).guarded_by(Taken::Name));
         writes.push(Write::check(keys::ban(name)).only_if_absent().guarded_by(Taken::Banned));
+        // Who has begun a login of the name, or is known by it, logs in another player.
+        writes.push(logins::forget(name).into());
         if let Some(former) = former
             && owner(db, &former).await? == Some(id)
         {
