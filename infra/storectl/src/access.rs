@@ -3,7 +3,7 @@
 use crate::arguments::{seconds, short_text};
 use crate::payments::no_keys;
 use crate::prelude::*;
-use crate::user::{WhichUser, banned, find_which, read};
+use crate::user::{WhichUser, as_at_login, banned, find_which, read};
 use serde::Serialize;
 use shared::model::{AuthType, CommandState, Subscription, UserId, UserName};
 use shared::rules::subscription::access_until;
@@ -108,8 +108,8 @@ fn logs_in_again(name: &str) -> String {
     )
 }
 
-fn parse(text: &str) -> Result<UserName> {
-    UserName::parse(text).map_err(|error| {
+async fn parse(at: &Deployment, text: &str) -> Result<UserName> {
+    UserName::parse(&as_at_login(at, text).await?).map_err(|error| {
         Failure::refused(format!("The name {text:?} cannot be used: {error}."), "Give the player's name.")
     })
 }
@@ -155,7 +155,7 @@ fn changed(
 const UNKNOWN: &str = "It is not known whether it was written.";
 
 async fn ban(at: &Deployment, name: &str, reason: Option<&str>, with_cards: bool) -> Outcome {
-    let name = parse(name)?;
+    let name = parse(at, name).await?;
     let now = at.seconds().await?;
     let user = bans::ban(&at.db, &name, reason, &[], now).await.unsure(UNKNOWN, AGAIN)?;
     let stopped = stop_banned(&at.db, at.clock.as_ref(), &name, user).await;
@@ -195,7 +195,7 @@ async fn ban_cards(at: &Deployment, name: &UserName, user: UserId) -> Result<usi
 
 /// Lifts a ban, and says what it ended and its end does not bring back.
 pub async fn unban(at: &Deployment, options: &UnbanName) -> Outcome {
-    let name = parse(&options.name)?;
+    let name = parse(at, &options.name).await?;
     let user = bans::unban(&at.db, &name).await.unsure(UNKNOWN, AGAIN)?;
     let user =
         user.ok_or_else(|| Failure::refused(format!("The name {name} is not banned."), "Check how it is written."))?;

@@ -4,7 +4,7 @@ use crate::arguments::{key, positive, short_text};
 use crate::order::end_order;
 use crate::prelude::*;
 use crate::subscription;
-use crate::user::{self, AddedFacts, WhichUser, find, find_which, missing, note_of_name, read};
+use crate::user::{self, AddedFacts, WhichUser, as_at_login, find, find_which, missing, note_of_name, read};
 use sha2::{Digest as _, Sha256};
 use shared::model::{Money, UserId, UserName};
 use shared::money::CurrencyFormat;
@@ -103,13 +103,13 @@ pub fn default_key(sum: Money, note: &str) -> String {
 
 pub async fn rename(at: &Deployment, options: &RenameUser) -> Outcome {
     let config = at.published().await?.config;
-    let text = options.name.trim();
-    let name = UserName::parse_new(text).map_err(|error| {
+    let text = as_at_login(at, &options.name).await?;
+    let name = UserName::parse_new(&text).map_err(|error| {
         Failure::refused(format!("The name {text:?} cannot be used: {error}."), "Give the player's new name.")
     })?;
     let user = find(at, &options.user).await?;
     let now = at.seconds().await?;
-    let renamed = accounts::rename(&at.db, &config, user.id, (text, &name), now).await;
+    let renamed = accounts::rename(&at.db, &config, user.id, (&text, &name), now).await;
     let (user, before) = renamed.map_err(|error| refused(error, options))?;
     let codes = rename_referrals(&at.db, &user).await.map_err(|error| unfinished(error.into()))?;
     let left = commands_for_former(at, user.id, &name).await.map_err(unfinished)?;

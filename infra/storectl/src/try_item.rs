@@ -2,6 +2,7 @@
 
 use crate::delivery::queue;
 use crate::prelude::*;
+use crate::user::as_at_login;
 use serde::Serialize;
 use shared::model::{
     ActiveVersion, Chosen, Command, CommandState, ItemId, ItemType, LineId, LineVariable, PlayerName, PublishedItem,
@@ -139,7 +140,7 @@ impl Trial<'_> {
         let published: Option<PublishedItem> = read_published(&at.db, &keys::item(version, options.item)).await?;
         let published = published.ok_or_else(|| unknown(options.item))?;
         let settings: Settings = read_published(&at.db, &keys::settings(version)).await?.unwrap_or_default();
-        let player = PlayerName::parse(&options.player)
+        let player = PlayerName::parse(&as_at_login(at, &options.player).await?)
             .map_err(|error| Failure::refused(format!("The name {error}."), "Type the name of a player."))?;
         let chosen = self.chosen(&published)?;
         let shop = (self.active, settings.system_currency.name.as_str());

@@ -4,7 +4,7 @@ use crate::account::{self, CreditUser, EraseUser, RenameUser};
 use crate::prelude::*;
 use publish::files::Decimal as Written;
 use serde::Serialize;
-use shared::model::{User, UserId, UserName};
+use shared::model::{BedrockPrefix, PlayerName, User, UserId, UserName};
 use shared::money::{CurrencyFormat, Decimal};
 use shared::random;
 use shared::rules::delivery::frozen::is_plain;
@@ -15,6 +15,7 @@ use shared::shop::codes::{self, Addition};
 use shared::shop::stock::ledgers;
 use shared::table::bulk::all;
 use shared::table::keys::{self, prefix};
+use shared::table::published::read_active_version;
 use shared::table::read_live;
 
 /// The user that is meant: an id or a name, or either with its option.
@@ -134,7 +135,8 @@ impl AddedFacts {
 }
 
 async fn add(at: &Deployment, options: &AddUser) -> Outcome {
-    let name = UserName::parse_new(&options.username).map_err(|error| {
+    let username = as_at_login(at, &options.username).await?;
+    let name = UserName::parse_new(&username).map_err(|error| {
         let what = format!("The name {:?} cannot be used: {error}.", options.username);
         Failure::refused(what, "Give the name that the buyer has in the game.")
     })?;
@@ -151,7 +153,7 @@ async fn add(at: &Deployment, options: &AddUser) -> Outcome {
     let now = at.seconds().await?;
     let mut user = User {
         id: UserId::new(0),
-        username: options.username.trim().to_owned(),
+        username,
         avatar: options.avatar.clone(),
         system: options.system.clone(),
         identificator: options.identificator.clone(),
@@ -172,9 +174,9 @@ async fn add(at: &Deployment, options: &AddUser) -> Outcome {
             let text = ok!("{name} is user {id}.{}\nA token: storectl token {id}", note_of_name(name));
             Ok(Printed::new(text, &facts! { user: facts(&user, digits), created: true }))
         }
-        Added::NameTaken(NameRow { user, held_until: Some(until), .. }) => {
-            let (name, until) = (options.username.trim(), Time(until));
-            let what = format!("The name {name} is held for user {user} until {until}.");
+        Added::NameTaken(NameRow { user: holder, held_until: Some(until), .. }) => {
+            let (name, until) = (&user.username, Time(until));
+            let what = format!("The name {name} is held for user {holder} until {until}.");
             Err(Failure::refused(what, "Choose another name: the account had it before it was renamed."))
         }
         Added::NameTaken(row) => present(at, options, row.user, digits).await,
@@ -297,11 +299,32 @@ pub fn missing(text: &str) -> Failure {
 }
 
 async fn named(at: &Deployment, text: &str) -> Result<Option<User>> {
-    let Ok(name) = UserName::parse(text) else { return Ok(None) };
+    let Ok(name) = UserName::parse(&as_at_login(at, text).await?) else { return Ok(None) };
     // A former name finds its account while it is reserved for it.
     match names::find(&at.db, &name).await? {
         Some(row) if row.owner().is_some() || !row.is_free(at.seconds().await?) => read(at, row.user).await,
         _ => Ok(None),
+    }
+}
+
+/// A name as a login reads it: a Bedrock player's is the one that game servers have (rules.md, "Login by name"). It stays as it is typed
+/// if an account is called so, or no player can be.
+pub async fn as_at_login(at: &Deployment, typed: &str) -> Result<String> {
+    let typed = typed.trim().to_owned();
+    let player = PlayerName::parse(&typed).ok().filter(|_| typed.starts_with(BedrockPrefix::SIGNS));
+    let (Some(player), Ok(name)) = (player, UserName::parse(&typed)) else { return Ok(typed) };
+    if names::find(&at.db, &name).await?.is_some() {
+        return Ok(typed);
+    }
+    let bedrock = read_active_version(&at.db).await?.and_then(|active| active.config.bedrock);
+    Ok(player.on_servers(bedrock).map_or(typed, String::from))
+}
+
+/// [`as_at_login`] of a name that may be left out.
+pub async fn if_any_as_at_login(at: &Deployment, typed: Option<&str>) -> Result<Option<String>> {
+    match typed {
+        Some(typed) => as_at_login(at, typed).await.map(Some),
+        None => Ok(None),
     }
 }
 

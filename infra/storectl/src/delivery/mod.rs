@@ -7,6 +7,7 @@ pub mod times;
 use crate::arguments::seconds;
 use crate::prelude::*;
 use crate::upgrade;
+use crate::user::if_any_as_at_login;
 use serde::Serialize;
 use shared::model::{
     ActiveVersion, Command, CommandEvent, CommandId, CommandState, Entitlement, InternalId, ItemId, RunName, ServerId,
@@ -316,7 +317,7 @@ async fn list(at: &Deployment, options: &ListDelivery) -> Outcome {
     let filter = Filter {
         server: server.map(|server| server.id),
         order: options.order.as_deref().map(InternalId::new),
-        player: options.user.clone(),
+        player: if_any_as_at_login(at, options.user.as_deref()).await?,
         state: options.state,
         due_until: options.older.map(|older| now.saturating_sub(older)),
         waits_long: options.waiting,

@@ -6,7 +6,7 @@ use crate::arguments::{money, period};
 use crate::coupon::items;
 use crate::delivery::Progress;
 use crate::prelude::*;
-use crate::user::{near_user, read};
+use crate::user::{as_at_login, near_user, read};
 use shared::model::{Item, ItemId, Money, Order, OrderLine, OrderStatus, PlayerName, UserId, UserName};
 use shared::money::CurrencyFormat;
 use shared::shop::accounts;
@@ -128,7 +128,7 @@ impl Player {
             return Ok(Self { user: Some(id), names: names_of(at, id).await? });
         }
         let wrong = |error| Failure::refused(format!("{text:?} is not a user: {error}."), "Give an id or a name.");
-        let name = UserName::parse(text).map_err(wrong)?;
+        let name = UserName::parse(&as_at_login(at, text).await?).map_err(wrong)?;
         let user = names::find(&at.db, &name).await?.map(|row| row.user);
         let mut names = match user {
             Some(id) => names_of(at, id).await?,

@@ -5,7 +5,7 @@ use super::show::facts;
 use super::{notes, status, unknown};
 use crate::arguments::{beginning, money};
 use crate::prelude::*;
-use crate::user::{find, near_user};
+use crate::user::{as_at_login, find, near_user};
 use shared::model::{
     CodeText, GiftCardPayment, InternalId, ItemId, LineVariable, Money, OrderLine, OrderStatus, PlayerName, ServerId,
     Settings, UserId,
@@ -362,7 +362,7 @@ pub async fn player(at: &Deployment, text: &str) -> Result<(Option<UserId>, Opti
         let user = find(at, text).await?;
         return Ok((Some(user.id), PlayerName::parse(&user.username).ok()));
     }
-    if let Ok(name) = PlayerName::parse(text) {
+    if let Ok(name) = PlayerName::parse(&as_at_login(at, text).await?) {
         return Ok((names::owner(&at.db, name.key()).await?, Some(name)));
     }
     // An account that was not made by a login may have another name.
