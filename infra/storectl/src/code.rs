@@ -268,18 +268,19 @@ async fn add(at: &Deployment, options: &AddReferral) -> Outcome {
     let owner = user::find(at, &options.owner).await?;
     let referral = Referral { code: code.clone(), owner: owner.id, owner_name: owner.username.clone(), active: true };
     let written = create(&at.db, &keys::referral(&code), &referral).await;
+    let mut active = true;
     if !written.after("It is not known whether the code was made; check with `storectl referral list`.")? {
         let known: Option<Referral> = read_live(&at.db, &keys::referral(&code)).await?;
-        if known.is_none_or(|known| known.owner != owner.id) {
-            return Err(Failure::refused(format!("The referral code {code} is taken."), "Choose another."));
-        }
+        let taken = || Failure::refused(format!("The referral code {code} is taken."), "Choose another.");
+        active = known.filter(|known| known.owner == owner.id).ok_or_else(taken)?.active;
     }
     let switched_on = read_active_version(&at.db).await?.is_some_and(|active| active.config.is_ref);
-    let mut text = ok!("Referral code {code} belongs to {}.", owner.username);
+    let state = if active { "" } else { ", and is switched off: `storectl referral enable` switches it on" };
+    let mut text = ok!("Referral code {code} belongs to {}{state}.", owner.username);
     if !switched_on {
         text.push_str("\nReferrals are switched off: set `referrals: true` in store.yaml and publish.");
     }
-    Ok(Printed::new(text, &facts! { code, owner: owner.id, switched_on }))
+    Ok(Printed::new(text, &facts! { code, owner: owner.id, active, switched_on }))
 }
 
 async fn list_referrals(at: &Deployment) -> Outcome {

@@ -86,6 +86,9 @@ pub fn next_issue(valid_after: Option<i64>, now: i64) -> i64 {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct UserName(String);
 
+/// Letters of Hangul that nobody sees.
+const BLANK_LETTERS: [char; 4] = ['\u{115f}', '\u{1160}', '\u{3164}', '\u{ffa0}'];
+
 /// The reason why a text is not a user name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum UserNameError {
@@ -122,7 +125,11 @@ impl UserName {
     /// of before may have such a name.
     pub fn parse_new(text: &str) -> Result<Self, UserNameError> {
         let name = Self::parse(text)?;
-        if name.0.chars().any(char::is_alphanumeric) { Ok(name) } else { Err(UserNameError::Signs) }
+        if name.0.chars().all(|letter| letter.is_whitespace() || BLANK_LETTERS.contains(&letter)) {
+            return Err(UserNameError::Blank);
+        }
+        let is_seen = |letter: char| letter.is_alphanumeric() && !BLANK_LETTERS.contains(&letter);
+        if name.0.chars().any(is_seen) { Ok(name) } else { Err(UserNameError::Signs) }
     }
 }
 
