@@ -3,12 +3,12 @@
 use crate::arguments::{seconds, short_text};
 use crate::payments::no_keys;
 use crate::prelude::*;
-use crate::user::{WhichUser, as_at_login, banned, find_which, read};
+use crate::user::{WhichUser, as_at_login, banned, find_which, must_be_called, read};
 use serde::Serialize;
-use shared::model::{AuthType, CommandState, Subscription, UserId, UserName};
+use shared::model::{AuthType, CommandState, Subscription, User, UserId, UserName};
 use shared::rules::subscription::access_until;
 use shared::shop::accounts::bans;
-use shared::shop::accounts::names::Ban;
+use shared::shop::accounts::names::{self, Ban};
 use shared::shop::delivery::{Filter, matching, stop_banned};
 use shared::shop::payments::Desk;
 use shared::table::bulk::all;
@@ -62,6 +62,9 @@ pub struct Token {
 pub async fn token(at: &Deployment, options: &Token) -> Outcome {
     let token_keys = at.keys.read().await?;
     let user = find_which(at, &options.user).await?;
+    if let Some(typed) = options.user.typed() {
+        must_be_called(at, typed, &user).await?;
+    }
     if user.banned {
         return Err(banned(&user.username));
     }
@@ -173,6 +176,13 @@ async fn ban(at: &Deployment, name: &str, reason: Option<&str>, with_cards: bool
     let account =
         user.map_or_else(|| "it has no account".to_owned(), |id| format!("every token of user {id} is refused"));
     let mut text = ok!("{name} is banned; {account}.");
+    if user.is_none()
+        && let Some(holder) = holder(at, &name, now).await.after(format!("{name} is banned."))?
+    {
+        let (present, id) = (&holder.username, holder.id);
+        let state = if holder.banned { "is banned too" } else { "is not banned" };
+        _ = write!(text, "\n{}", note!("{name} is a former name of {present} (user {id}), who {state}."));
+    }
     if with_cards {
         _ = write!(text, " Cards that paid its orders and are banned: {cards}.");
     }
@@ -185,6 +195,14 @@ async fn ban(at: &Deployment, name: &str, reason: Option<&str>, with_cards: bool
         _ = write!(text, "\nNot renewed any more:{named}. The sweep asks the payment provider for it.");
     }
     Ok(Printed::new(text, &changed(&name, true, user, stopped, &cancelled)))
+}
+
+/// The account for which a former name is held at `now`, seconds since 1970 UTC.
+async fn holder(at: &Deployment, name: &UserName, now: i64) -> Result<Option<User>> {
+    match names::find(&at.db, name).await?.filter(|row| row.owner().is_none() && !row.is_free(now)) {
+        Some(row) => read(at, row.user).await,
+        None => Ok(None),
+    }
 }
 
 /// Bans the cards of an account's orders.

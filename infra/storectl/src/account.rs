@@ -4,7 +4,7 @@ use crate::arguments::{key, positive, short_text};
 use crate::order::end_order;
 use crate::prelude::*;
 use crate::subscription;
-use crate::user::{self, AddedFacts, WhichUser, as_at_login, find, find_which, missing, note_of_name, read};
+use crate::user::{self, AddedFacts, WhichUser, as_at_login, find, find_which, missing, must_be_called, note_of_name, read};
 use sha2::{Digest as _, Sha256};
 use shared::model::{Money, UserId, UserName};
 use shared::money::CurrencyFormat;
@@ -63,6 +63,7 @@ pub async fn credit(at: &Deployment, options: &CreditUser) -> Outcome {
     }
     let sum = positive("AMOUNT", &options.amount, digits)?;
     let user = find(at, &options.user).await?;
+    must_be_called(at, &options.user, &user).await?;
     let key = options.key.clone().unwrap_or_else(|| default_key(sum, &options.note));
     let credit = Addition { key, amount: sum, note: options.note.clone(), at: at.seconds().await? };
     let given = codes::credit(&at.db, user.id, &credit).await;

@@ -33,6 +33,13 @@ pub struct WhichUser {
     pub name: Option<String>,
 }
 
+impl WhichUser {
+    /// The name or id as it was typed; `None` of an id with its option.
+    pub fn typed(&self) -> Option<&str> {
+        self.name.as_deref().or(self.either.as_deref())
+    }
+}
+
 #[derive(Debug, Clone, Subcommand)]
 pub enum UserCommand {
     /// Make an account. Names are unique without regard to case.
@@ -283,6 +290,20 @@ pub async fn find_which(at: &Deployment, which: &WhichUser) -> Result<User> {
         (None, Some(name)) => named(at, name).await?.ok_or_else(|| missing(name)),
         (None, None) => find(at, which.either.as_deref().unwrap_or_default()).await,
     }
+}
+
+/// Refuses a former name: the user may not be who is meant, and somebody else may play under the name by now.
+pub async fn must_be_called(at: &Deployment, typed: &str, user: &User) -> Result<()> {
+    let is_id = typed.parse::<UserId>().is_ok();
+    let is_called = async || -> Result<bool> {
+        Ok(UserName::parse(&as_at_login(at, typed).await?) == UserName::parse(&user.username))
+    };
+    if is_id || is_called().await? {
+        return Ok(());
+    }
+    let (name, id) = (&user.username, user.id);
+    let what = format!("{typed} is a former name of {name} (user {id}).");
+    Err(Failure::refused(what, format!("If {name} is meant, give that name.")))
 }
 
 /// The name of the user that a misspelt one most likely means, as a question; empty if no name is near. Reads every account.
