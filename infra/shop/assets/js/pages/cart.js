@@ -156,7 +156,7 @@ function codes(sums, changed) {
     const control = h("input", { type: "text", name, maxlength: 255, autocomplete: "off", spellcheck: "false" });
     const box = field(label, control);
     return works(h("form", { class: "code" }, box, h("button", { name: path }, t("apply"), hidden(` ${label}`))), async () => {
-      const applied = await accepted(path, { [name]: control.value }, box.complain);
+      const applied = await accepted(path, { [name]: control.value.trim() }, box.complain);
       if (!applied) return;
       control.value = "";
       say(applied.message);
