@@ -4,7 +4,9 @@ use crate::arguments::{key, positive, short_text};
 use crate::order::end_order;
 use crate::prelude::*;
 use crate::subscription;
-use crate::user::{self, AddedFacts, WhichUser, as_at_login, find, find_which, missing, must_be_called, note_of_name, read};
+use crate::user::{
+    self, AddedFacts, WhichUser, as_at_login, find, find_which, missing, must_be_called, note_of_name, read,
+};
 use sha2::{Digest as _, Sha256};
 use shared::model::{Money, UserId, UserName};
 use shared::money::CurrencyFormat;
@@ -192,6 +194,7 @@ pub async fn erase(at: &Deployment, console: &Console, options: &EraseUser) -> O
     let mut removed = remove_traces(at, &player).await?;
     let (db, clock) = (&at.db, at.clock.as_ref());
     let mut stopped = erase::stop_commands(db, clock, &player).await?;
+    erase::erase_notices(db, &player).await?;
     erase::erase_account(db, id, name.as_deref()).await.map_err(|error| unknown(error.into()))?;
     let codes = erase::erase_possessions(db, id, rows).await.map_err(|error| unknown(error.into()))?;
     // A checkout may have begun in between.

@@ -1,8 +1,9 @@
 //! `user erase`: what is removed of a player, and what stays.
 
+use crate::bench::Bench;
 use crate::payments::Paying;
 use serde_json::{Value, json};
-use shared::model::{ChatId, InternalId, Login, LoginId};
+use shared::model::{ChatId, InternalId, Login, LoginId, NoticeEvent, NoticeTarget, TargetKind};
 use shared::shop::orders;
 use storectl::error::Exit;
 use stripe_stand_in::Action;
@@ -43,6 +44,29 @@ async fn the_name_leaves_other_buyers_carts_and_orders_and_what_was_typed_leaves
     assert_eq!(paying.doctor("sums of orders").await["state"], "ok");
     // Once more by id finds nothing.
     assert_eq!(paying.ok(&["user", "erase", "2", "--yes"]).await["orders_and_carts"], 0);
+}
+
+#[tokio::test]
+async fn the_name_of_who_paid_leaves_what_others_got() {
+    let paying = Paying::connected().await;
+    let bench = &paying.bench;
+    tell_of_everything(bench).await;
+    bench.ok(&["user", "add", "Pebble"]).await;
+    // A gift, and an order that was moved.
+    bench
+        .ok(&["order", "record", "--id", "gift", "--owner", "Newt", "--gateway", "g", "--line", "303:1:12@Pebble"])
+        .await;
+    bench.ok(&["order", "record", "--id", "moved", "--owner", "Newt", "--gateway", "g", "--line", "404:1:1.50"]).await;
+    bench.ok(&["order", "move", "moved", "--to", "Pebble", "--yes"]).await;
+    paying.ok(&["user", "erase", "Newt", "--yes"]).await;
+    assert_eq!(rows_with(&paying, "newt").await, [""; 0]);
+}
+
+/// Owners are told of sales, refunds and refused commands.
+async fn tell_of_everything(bench: &Bench) {
+    let events = [NoticeEvent::Paid, NoticeEvent::Refunded, NoticeEvent::RefusedCommand, NoticeEvent::GaveUp];
+    let target = NoticeTarget::new("own", TargetKind::Webhook, &events);
+    tests::configure(&bench.db, |config| config.notify = vec![target]).await;
 }
 
 #[tokio::test]
@@ -90,6 +114,7 @@ async fn an_erasure_that_was_cut_off_at_any_write_is_completed_by_the_same_comma
     let paying = Paying::connected().await;
     let bench = &paying.bench;
     let gift = ["--type", "gift", "--gift-to", "Pebble"];
+    tell_of_everything(bench).await;
     for writes in Faults::cuts().take_while(|writes| *writes < 40) {
         let id = bench.ok(&["user", "add", "Pebble"]).await["user"]["id"].to_string();
         let order = ["order", "record", "--owner", "Newt", "--gateway", "g", "--line", "303:1:12@Pebble"];
