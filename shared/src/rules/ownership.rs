@@ -4,7 +4,7 @@
 //! the sums of their orders in whatever order those are added up, and a refund takes off only what still counts.
 
 use crate::model::{
-    ItemId, Ledger, Order, OrderLine, OrderStatus, OrderSubscription, Owned, PaymentType, Run, Term, UserId,
+    Holding, ItemId, Ledger, Order, OrderLine, OrderStatus, OrderSubscription, Owned, PaymentType, Run, Term, UserId,
 };
 use std::collections::BTreeMap;
 
@@ -47,10 +47,10 @@ pub fn with_terms(
 ) -> Vec<OrderLine> {
     let with_term = |line: &OrderLine| {
         let user = line.beneficiary(order.player())?;
-        let run = ledgers.get(&user).and_then(|ledger| ledger.of(line.item).run);
+        let held = ledgers.get(&user).map(|ledger| ledger.of(line.item)).unwrap_or_default();
         match period.filter(|_| line.payment_type == PaymentType::Subscription) {
-            Some(period) => of_subscription(period, run, now),
-            None => of_units(line, run, now),
+            Some(period) => of_subscription(period, held, now),
+            None => of_units(line, held.run, now),
         }
     };
     order.lines.iter().map(|line| OrderLine { term: with_term(line), ..line.clone() }).collect()
@@ -66,13 +66,16 @@ fn of_units(line: &OrderLine, run: Option<Run>, now: i64) -> Option<Term> {
 }
 
 /// A paid period makes the run last to its end. Providers charge about an hour after a period's end: a renewal continues the
-/// run unless access has ended.
-fn of_subscription(period: &OrderSubscription, run: Option<Run>, now: i64) -> Option<Term> {
+/// run unless access has ended, or no unit is left in it because the order that gave it was refunded.
+fn of_subscription(period: &OrderSubscription, held: Holding, now: i64) -> Option<Term> {
     let until = period.paid_until?;
-    match run.filter(|run| period.only_renews() || !run.has_ended(now)) {
+    let goes_on = |run: &Run| {
+        if period.only_renews() { held.all.units > run.lasting.units } else { !run.has_ended(now) }
+    };
+    match held.run.filter(goes_on) {
         Some(run) => Some(Term { begun: run.begun, seconds: until.saturating_sub(run.ends_at).max(0), first: false }),
         // One that began before ends were stored lasts.
-        None if period.only_renews() => None,
+        None if period.only_renews() && held.run.is_none() && held.all.units > 0 => None,
         None => Some(Term { begun: now, seconds: until.saturating_sub(now).max(0), first: true }),
     }
 }

@@ -124,6 +124,14 @@ async fn a_refund_of_an_older_order_returns_money_and_takes_nothing() {
     assert!(shop.has_access(), "{:?}", shop.ran);
     assert_eq!(shop.subscription(&first).await.status, SubscriptionStatus::Active);
     assert_eq!(shop.order(&first).await.order.status, OrderStatus::Refunded);
+    // The next renewal gives the unit, which no paid order has, and the one after that no second one.
+    for _ in 0..2 {
+        shop.days(29);
+        shop.after(&first, Action::Renew).await;
+        shop.hear_from(0).await;
+        assert_eq!(shop.held(1, MONTHLY).await, 1);
+        assert_audit(&shop.db).await;
+    }
 }
 
 #[tokio::test]
