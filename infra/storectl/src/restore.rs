@@ -11,15 +11,16 @@ use archive::{Content, Seal};
 use sha2::{Digest, Sha256};
 use shared::fault::capital;
 use shared::model::SCHEMA;
-use shared::shop::delivery::{Doubts, ids_after_restore, restored};
+use shared::shop::delivery::{Doubts, restored};
 use shared::shop::upkeep::subscription_lists::DueRows;
 use shared::shop::upkeep::upgrade::{FIRST, UpgradeError, is_needed};
 use shared::table::bulk::{each, write_each};
 use shared::table::codec::{Item, key_of};
 use shared::table::keys::{self, TTL, prefix};
 use shared::table::published::decode_active_version;
-use shared::table::single::{CODES, COMMANDS, NEXT, ORDERS, USERS};
-use shared::table::{Db, StoreError, restoring};
+use shared::table::restoring::{self, ids_after_restore};
+use shared::table::single::{CODES, COMMANDS, KINDS, NEXT, ORDERS, USERS};
+use shared::table::{Db, StoreError};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -238,7 +239,7 @@ impl Filling<'_> {
             self.progress.advance(read);
         }
         nothing_else(db, &contents).await?;
-        restoring::finish(db, &seal.sha256, active, contents.behind(self.at).into_iter()).await?;
+        restoring::finish(db, &seal.sha256, active, contents.sequences(self.at).into_iter()).await?;
         Ok(doubts)
     }
 }
@@ -268,8 +269,6 @@ fn split(chunk: Vec<Item>) -> Result<(Option<Item>, Vec<Item>), StoreError> {
     }
     Ok((active, others))
 }
-
-const KINDS: [&str; 4] = [USERS, ORDERS, CODES, COMMANDS];
 
 /// Everything but the active version and what expires by itself.
 #[derive(Debug, Clone, Default)]
@@ -328,16 +327,12 @@ impl Contents {
         (self.items, self.sum) == (other.items, other.sum)
     }
 
-    /// The sequences that could hand out an id again, with the first id that is free after a restore at `at`, seconds since
-    /// 1970 UTC.
-    pub fn behind(&self, at: i64) -> Vec<(&'static str, u64)> {
-        let free = self.highest.iter().map(|(kind, highest)| (*kind, highest.saturating_add(1)));
-        let next = |kind| self.next.get(kind).copied().unwrap_or(1);
-        let moved = free.map(|(kind, free)| match kind {
-            // Those of commands that were made after the backup are known to game servers.
-            COMMANDS => (kind, free.max(next(kind)).saturating_add(ids_after_restore(at))),
-            _ => (kind, free),
-        });
-        moved.filter(|(kind, free)| next(kind) < *free).collect()
+    /// The sequences after a restore at `at`, seconds since 1970 UTC: ids that were used after the backup are left out.
+    pub fn sequences(&self, at: i64) -> [(&'static str, u64); 4] {
+        let number = |numbers: &BTreeMap<_, u64>, kind| numbers.get(kind).copied().unwrap_or_default();
+        KINDS.map(|kind| {
+            let free = number(&self.next, kind).max(number(&self.highest, kind).saturating_add(1));
+            (kind, free.saturating_add(ids_after_restore(at)))
+        })
     }
 }

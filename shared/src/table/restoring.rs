@@ -51,6 +51,17 @@ pub async fn note(db: &Db, sha256: &str, done: u64) -> Result<(), StoreError> {
     if apply(db, if_marked(write, sha256)).await? { Ok(()) } else { Err(StoreError::Contended) }
 }
 
+/// How far the ids of a kind go on above the highest after a restore at `at`, seconds since 1970 UTC. Those in between were
+/// used after the backup: tokens, buyers and the provider know them, and an agent does not run a command whose id it knows, for
+/// 30 days after its end. A second restore of the same backup within 90 days goes on elsewhere, unless more than ten ids were
+/// used in each second between the two.
+pub const fn ids_after_restore(at: i64) -> u64 {
+    const USED: u64 = 1_000_000;
+    // It begins again, because ids are limited; the ten days more keep what is before it apart from what is after it.
+    const AROUND: i64 = 100 * 86_400;
+    USED + 10 * at.rem_euclid(AROUND).unsigned_abs()
+}
+
 /// Replaces the mark by the active version, if there is one, and moves sequences to ids that are free, in one transaction.
 pub async fn finish(
     db: &Db,

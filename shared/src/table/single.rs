@@ -52,6 +52,8 @@ pub const ORDERS: &str = "order";
 pub const CODES: &str = "code";
 /// Ids of commands and of logins in the game, for all game servers together.
 pub const COMMANDS: &str = "command";
+/// Every kind.
+pub const KINDS: [&str; 4] = [USERS, ORDERS, CODES, COMMANDS];
 
 /// The attribute that holds the next free id.
 pub const NEXT: &str = "next";

@@ -47,7 +47,7 @@ pub use owner::{
 pub(in crate::shop) use period::{move_end, withdraw};
 pub use poll::{MOST_ROWS, PollError, paynow, poll};
 pub use redeliver::{RedeliverError, redeliver};
-pub use restored::{Doubts, Restored, RestoredTable, ids_after_restore, restored};
+pub use restored::{Doubts, Restored, RestoredTable, restored};
 pub use run::{LeftOut, OrderRun, RunOrders, orders_of, preview, run_again};
 pub use season::{SeasonOrder, give_season, preview_season, season_orders};
 pub use servers::{ServerKey, add_key, revoke_key, server_of};

@@ -9,19 +9,10 @@ use crate::rules::delivery;
 use crate::table::bulk::{OnProgress, delete_each, each, write_each};
 use crate::table::codec::{Item, decode_live, encode_live, key_of};
 use crate::table::keys::{self, Key, prefix};
+use crate::table::restoring::ids_after_restore;
 use crate::table::{Db, StoreError, single};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
-
-/// How far the ids of commands go on above the highest after a restore at `at`, seconds since 1970 UTC. Those in between were
-/// used after the backup, and an agent does not run a command whose id it knows, for 30 days after its end. A second restore of
-/// the same backup within 90 days goes on elsewhere, unless more than ten ids were used in each second between the two.
-pub const fn ids_after_restore(at: i64) -> u64 {
-    const USED: u64 = 1_000_000;
-    // It begins again, because ids are limited; the ten days more keep what is before it apart from what is after it.
-    const AROUND: i64 = 100 * 86_400;
-    USED + 10 * at.rem_euclid(AROUND).unsigned_abs()
-}
 
 /// Counts of what may have run on game servers since the time to which a table is restored.
 #[derive(Debug, Default, Serialize)]
@@ -132,6 +123,9 @@ impl RestoredTable {
     pub async fn write(self, db: &Db, progress: OnProgress<'_>) -> Result<(), StoreError> {
         write_each(db, self.written.into_values().map(Ok), progress).await?;
         delete_each(db, self.deleted.into_iter(), progress).await?;
-        single::reserve(db, single::COMMANDS, ids_after_restore(self.read_at)).await.map(drop)
+        for kind in single::KINDS {
+            single::reserve(db, kind, ids_after_restore(self.read_at)).await?;
+        }
+        Ok(())
     }
 }

@@ -16,10 +16,9 @@ use shared::model::{
     ItemDelivery, OrderStatus, RunName, ServerId, UserName,
 };
 use shared::shop::accounts::bans;
-use shared::shop::delivery::{
-    HoldersAudit, StopReason, commands_of, give_season, ids_after_restore, poll, restored, season_orders, stop,
-};
+use shared::shop::delivery::{HoldersAudit, StopReason, commands_of, give_season, poll, restored, season_orders, stop};
 use shared::shop::orders;
+use shared::table::restoring::ids_after_restore;
 use shared::table::{StoreError, single};
 use std::collections::BTreeSet;
 use tests::{Dump, Fault, count};
