@@ -383,7 +383,7 @@ pub fn webhook_events() -> Key {
 }
 
 pub fn payment(intent: &str) -> Key {
-    key(format!("PAYMENT#{intent}"), "PAYMENT")
+    key(format!("{}{intent}", prefix::PAYMENT), "PAYMENT")
 }
 
 /// Partition of what owners are told of.
@@ -480,6 +480,8 @@ pub mod prefix {
     pub const ORDER: &str = "ORDER#";
     /// The orders of accounts.
     pub const ORDERS: &str = "ORDERS#";
+    /// Orders by the provider's payments.
+    pub const PAYMENT: &str = "PAYMENT#";
     /// Subscriptions by the provider's ids.
     pub const SUBSCRIPTION: &str = "SUBSCRIPTION#";
     /// Commands of orders.

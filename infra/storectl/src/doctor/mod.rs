@@ -24,7 +24,8 @@ pub struct Doctor {
     /// Origin of a storefront that must be allowed, such as `https://shop.example`; may be given more than once.
     #[arg(long = "origin", value_name = "ORIGIN")]
     pub origins: Vec<String>,
-    /// Correct units sold, what users own and what patrons gave from the orders, and what waits for game servers.
+    /// Correct units sold, what users own, what patrons gave and the rows by which orders are found, all from the orders, and what
+    /// waits for game servers.
     #[arg(long)]
     pub repair: bool,
     /// Print a line for every check, also for what is well.
@@ -159,7 +160,7 @@ pub async fn run(at: &Deployment, options: &Doctor) -> Outcome {
             findings.push(of("referrals", sums::referrals(at).await));
             findings.push(of("subscriptions", sums::subscriptions(at, repairs).await));
             findings.push(of("open subscriptions", sums::open_subscriptions(at, repairs).await));
-            findings.push(of("orders by month", sums::months(at, repairs).await));
+            findings.push(of("rows of orders", sums::order_rows(at, repairs).await));
             findings.extend(payments::check(at).await);
             findings
                 .extend(payments::balance(at, repairs).await.transpose().map(|found| of("provider's balance", found)));

@@ -4,9 +4,7 @@ use super::{Finding, Found, first};
 use crate::prelude::*;
 use crate::user::read;
 use shared::shop::upkeep::subscription_lists::{DueRows, differing, rewrite};
-use shared::shop::upkeep::{
-    Audit, Difference, Waiting, audit, credits, missing_in_months, repair_table, write_in_months,
-};
+use shared::shop::upkeep::{Audit, Difference, Waiting, audit, credits, missing_rows, repair_table, write_rows};
 use shared::table::keys;
 use shared::table::published::read_active_version;
 use std::collections::BTreeSet;
@@ -112,18 +110,21 @@ pub async fn referrals(at: &Deployment) -> Found {
     })
 }
 
-/// Whether every order is in its month. With `repairs` what is missing is written.
-pub async fn months(at: &Deployment, repairs: bool) -> Found {
-    let missing = missing_in_months(&at.db).await?;
-    let said =
-        format!("{} rows of orders of before this version are missing, and reports do not have them", missing.len());
+/// Whether every order is found by its month, its account and its payment. With `repairs` what is missing is written.
+pub async fn order_rows(at: &Deployment, repairs: bool) -> Found {
+    let missing = missing_rows(&at.db).await?;
     if missing.is_empty() {
-        return Ok(Finding::ok("every order is in its month"));
+        return Ok(Finding::ok("every order is found by its month, its account and its payment"));
     }
+    let said = format!(
+        "{} rows are missing by which orders are found: reports, the buyer's list or what the provider says of a payment \
+         miss them",
+        missing.len()
+    );
     if !repairs {
         return Ok(Finding::bad(said, "run `storectl doctor --repair`: it writes them"));
     }
-    write_in_months(&at.db, missing).await?;
+    write_rows(&at.db, missing).await?;
     Ok(Finding::repaired(format!("{said}; written")))
 }
 

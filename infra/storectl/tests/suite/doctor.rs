@@ -4,8 +4,10 @@ use crate::bench::Bench;
 use aws_sdk_dynamodb::types::TimeToLiveSpecification;
 use serde_json::Value;
 use shared::clock::{Clock, SystemClock};
-use shared::model::{ActiveVersion, InternalId, ItemId, OrderNumber, Units, UserId};
-use shared::shop::orders;
+use shared::model::{
+    ActiveVersion, InternalId, ItemId, Order, OrderNumber, ProviderAccount, ProviderCheckout, Units, UserId,
+};
+use shared::shop::orders::{self, Payment};
 use shared::shop::stock::reservations::{self, Reservation, Reserved};
 use shared::table::codec::decode_live;
 use shared::table::keys::{self, Key};
@@ -102,6 +104,34 @@ async fn sums_that_are_missing_or_differ_from_the_orders_are_told_and_repaired()
     // Of the first day, which orders do not add up to, the row of the patrons says that it was.
     bench.set_number(&keys::ledger(newt), "spent", 1_797).await;
     bench.set_number(&keys::ledger(newt), "first_paid_at", bench.clock.seconds()).await;
+    assert_eq!(rows_but_their_version(&bench).await, before);
+}
+
+#[tokio::test]
+async fn rows_by_which_orders_are_found_are_missed_and_written_again() {
+    let bench = sold().await;
+    let mut order = orders::get(&bench.db, &InternalId::new("a")).await.unwrap().unwrap();
+    let account = ProviderAccount { id: None, live: false };
+    let payment = ProviderCheckout::paid("cs_1".to_owned(), Some("pi_1".to_owned()), account, bench.clock.seconds());
+    order.effects.provider = Some(payment);
+    bench.delete(&order.key()).await;
+    let writes = vec![order.put_new().unwrap(), Payment::put(&order.order, "pi_1").unwrap()];
+    send(&bench.db, writes).await.unwrap();
+    let before = rows_but_their_version(&bench).await;
+    let found = async |arguments: &[&str]| {
+        let told = bench.run(arguments).await.unwrap();
+        state(told.json(), "rows of orders").clone()
+    };
+    assert_eq!(found(&["doctor"]).await["state"], "ok");
+    let Order { id, created_at, .. } = order.order;
+    let rows = [keys::payment("pi_1"), keys::order_of(UserId::new(1), created_at, id), keys::sale(created_at, id)];
+    for row in &rows {
+        bench.delete(row).await;
+    }
+    let missing = found(&["doctor"]).await;
+    assert_eq!(missing["state"], "bad");
+    assert!(missing["said"].as_str().unwrap().starts_with("3 rows are missing"), "{missing}");
+    assert_eq!(found(&["doctor", "--repair"]).await["state"], "ok");
     assert_eq!(rows_but_their_version(&bench).await, before);
 }
 

@@ -3,12 +3,12 @@
 pub mod attention;
 mod audit;
 pub mod erase;
-mod months;
+mod order_rows;
 pub mod subscription_lists;
 pub mod upgrade;
 
 pub use audit::{Audit, Difference, TableSums, repair, rewrite_donations};
-pub use months::{missing_in_months, write_in_months};
+pub use order_rows::{missing_rows, write_rows};
 
 use crate::model::{Goal, InternalId, ItemId, OrderStatus, Place, Settings, Units, User};
 use crate::rules::referral::Credits;
