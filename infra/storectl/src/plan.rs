@@ -165,6 +165,23 @@ impl Plan {
         })
     }
 
+    /// With a warning for each server that a rollback removes while commands wait for it: unlike a publish it is not refused.
+    pub fn with_waiting(mut self) -> Self {
+        let warning = |(Server { name, id, .. }, waiting): &(Server, Vec<Command>)| {
+            format!(
+                "{} commands wait for the server {name} ({id}), which that version does not have: they run once a version with it is \
+                 published, or `storectl publish --drop-queue` cancels them.",
+                waiting.len()
+            )
+        };
+        let warnings: Vec<String> = self.queues.iter().map(warning).collect();
+        for warning in &warnings {
+            self.shown = format!("{}\n{}", self.shown, warning!("{warning}"));
+        }
+        self.facts.warnings.extend(warnings);
+        self
+    }
+
     /// The options without which this plan is not carried out, as a line.
     pub fn needs(&self) -> String {
         let Diff { removals, price_changes, long_commands, .. } = &self.facts.diff;

@@ -129,7 +129,7 @@ async fn compared(at: &Deployment, to: &VersionRecord) -> Result<(String, Option
     let head = format!("Back to version {} of {}{label}", to.version, Time(to.published_at));
     match publish::load(&at.db, to).await {
         Ok(store) => {
-            let plan = Plan::make(at, &store, &TimeZone::UTC).await?;
+            let plan = Plan::make(at, &store, &TimeZone::UTC).await?.with_waiting();
             Ok((format!("{head}\n{}", plan.shown), Some(plan.facts)))
         }
         Err(LoadError::Store(error)) => Err(error.into()),

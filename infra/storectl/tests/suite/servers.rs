@@ -128,6 +128,22 @@ async fn killed_after_the_switch_a_removal_of_a_server_is_completed_by_the_same_
     assert!(!doctor.text().contains("commands wait for servers"), "{}", doctor.text());
 }
 
+#[tokio::test]
+async fn a_rollback_to_a_version_without_a_server_warns_of_what_waits_for_it() {
+    let bench = Bench::empty().await;
+    for servers in ["1", "1, 2"] {
+        let dir = write_store(&bench, servers);
+        bench.ok(&["publish", &dir, "--yes"]).await;
+    }
+    bench.ok(&["user", "add", "Newt"]).await;
+    bench.ok(&["order", "record", "--owner", "Newt", "--gateway", "test", "--line", "1:1:2.50"]).await;
+    let back = bench.run(&["rollback", "--yes"]).await.unwrap();
+    let warning = back.json()["plan"]["warnings"][0].as_str().unwrap();
+    assert!(warning.starts_with("1 commands wait for the server"), "{warning}");
+    assert!(back.text().contains(warning), "{}", back.text());
+    assert_eq!(states(&bench).await, ["1 ready", "2 ready"]);
+}
+
 /// The store of a try: an item with its end, and what every sale runs.
 async fn with_an_item() -> (Bench, ServerKey) {
     let bench = Bench::empty().await;
