@@ -17,6 +17,7 @@ pub struct Export {
 
 pub async fn run(at: &Deployment, options: &Export) -> Outcome {
     let dir = &options.dir;
+    must_not_be_here(dir)?;
     let filled = match std::fs::read_dir(dir) {
         Ok(mut entries) => entries.next().is_some(),
         Err(error) if error.kind() == ErrorKind::NotFound => false,
@@ -35,7 +36,7 @@ pub async fn run(at: &Deployment, options: &Export) -> Outcome {
         let is_same = is_same(&part, &whole).map_err(local)?;
         std::fs::remove_dir_all(&part).map_err(local)?;
         if !is_same {
-            let what = format!("{} is not empty.", dir.display());
+            let what = format!("The folder {} is not empty.", dir.display());
             return Err(Failure::new(Exit::Local, what, "Export to a new directory, then compare."));
         }
     } else {
@@ -48,6 +49,16 @@ pub async fn run(at: &Deployment, options: &Export) -> Outcome {
         _ = write!(text, "\n{}", note!("Pictures left out: {pictures_left_out}. Keep the files in img/."));
     }
     Ok(Printed::new(text, &facts! { version, dir, files: count, pictures_left_out }))
+}
+
+/// Refuses the current folder, and those that it is in: they cannot be replaced.
+fn must_not_be_here(dir: &Path) -> Result<()> {
+    let Ok(whole) = std::fs::canonicalize(dir) else { return Ok(()) };
+    if !std::env::current_dir().is_ok_and(|here| here.starts_with(&whole)) {
+        return Ok(());
+    }
+    let what = format!("{} is the folder that you are in, or one above it.", dir.display());
+    Err(Failure::new(Exit::Local, what, "Name a new folder, such as `storectl export published`."))
 }
 
 /// How many pictures the files in a directory name that are in the owner's `img/`, or in a shop.
