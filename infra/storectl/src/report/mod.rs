@@ -10,7 +10,7 @@ use jiff::ToSpan as _;
 use jiff::civil::Date;
 use serde::Serialize;
 use serde_json::Value;
-use shared::model::{Money, Server, Settings};
+use shared::model::{CategoryHead, Money, Server, Settings};
 use shared::money::CurrencyFormat;
 use shared::rules::report::{
     Balance, By, Difference, DifferenceKind, MOST_DIFFERENCES, Names, Report, Sums, day_text, seconds_of_day,
@@ -168,12 +168,13 @@ async fn names(at: &Deployment, version: &str, servers: &[Server], by: By) -> Re
     let mut names = Names { servers, ..Names::default() };
     if matches!(by, By::Category | By::Item) {
         let store = publish::load_version(&at.db, version).await;
-        for category in store.iter().flat_map(|store| &store.categories) {
-            for shelf in category.shelves() {
-                let name = &shelf.head.name;
-                names.categories.extend(shelf.items.iter().map(|item| (item.id, name.clone())));
-                names.items.extend(shelf.items.iter().map(|item| (item.id, item.name.clone())));
-            }
+        let shelves = || store.iter().flat_map(|store| &store.categories).flat_map(|category| category.shelves());
+        for shelf in shelves() {
+            let CategoryHead { name, slug, .. } = &shelf.head;
+            let is_shared = shelves().filter(|other| other.head.name == *name).count() > 1;
+            let name = if is_shared { format!("{name} ({slug})") } else { name.clone() };
+            names.categories.extend(shelf.items.iter().map(|item| (item.id, name.clone())));
+            names.items.extend(shelf.items.iter().map(|item| (item.id, item.name.clone())));
         }
     }
     Ok(names)

@@ -67,6 +67,24 @@ async fn an_owner_reads_a_month_as_a_table_a_spreadsheet_and_a_page() {
     }
 }
 
+#[tokio::test]
+async fn categories_with_one_name_are_told_apart_by_their_paths() {
+    let bench = Bench::empty().await;
+    bench.write("s/store.yaml", "format: 1\nname: T\ncurrency: {code: EUR}\n");
+    for (id, slug, name) in [(1, "north", "Ranks"), (2, "south", "Ranks"), (3, "keys", "Keys")] {
+        let items = format!("items: [{{id: {id}, name: I{id}, price: 1}}]");
+        bench.write(&format!("s/categories/{slug}.yaml"), &format!("id: {id}\nslug: {slug}\nname: {name}\n{items}\n"));
+    }
+    bench.ok(&["publish", &bench.path("s").display().to_string(), "--yes"]).await;
+    let sold = ["order", "record", "--yes", "--gateway", "g", "--line", "1:1:1", "--line", "2:1:2", "--line", "3:1:3"];
+    bench.ok(&sold).await;
+    let report = bench.ok(&["report", "--by", "category"]).await;
+    let groups = report["groups"].as_array().unwrap().iter();
+    let received: Vec<_> =
+        groups.map(|group| (group["group"].as_str().unwrap(), group["received"].as_f64().unwrap())).collect();
+    assert_eq!(received, [("Keys", 3.0), ("Ranks (/north)", 1.0), ("Ranks (/south)", 2.0)]);
+}
+
 /// The rows of a paid order, `nth` of its month.
 fn rows(nth: u64) -> Vec<Result<Item, StoreError>> {
     let at = NOW - 20 * 86_400 + i64::try_from(nth).unwrap() % (20 * 86_400);
