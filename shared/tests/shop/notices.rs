@@ -238,6 +238,11 @@ async fn what_is_sold_out_is_told_once_until_a_unit_is_given_back_and_sold() {
     shop.refund(&last, None).await.unwrap();
     shop.sweep().await;
     assert_eq!(sold_out().await, 1);
+    // What was sold before is recorded.
+    shop.record(NewOrder { created_at: Some(NOW - DAY), ..paid("old", Some(4), &[(FIVE, 1, 100)]) }).await.unwrap();
+    shop.sweep().await;
+    assert_eq!(sold_out().await, 1);
+    shop.set_status("old", OrderStatus::Refunded).await.unwrap();
     shop.record(paid("again", Some(4), &[(FIVE, 1, 100)])).await.unwrap();
     shop.sweep().await;
     assert_eq!(sold_out().await, 2);

@@ -6,7 +6,7 @@ use crate::model::{About, InternalId, ItemId, NoticeEvent, OrderStatus, Publishe
 use crate::rules::limits::full;
 use crate::rules::notice::id;
 use crate::rules::pricing::Terms;
-use crate::shop::orders::{StoredOrder, active_version};
+use crate::shop::orders::{StoredOrder, active_version, is_recorded_late};
 use crate::shop::stock;
 use crate::table::codec::noted;
 use crate::table::transaction::sent;
@@ -29,7 +29,8 @@ pub(in crate::shop) async fn tell(db: &Db, orders: &[InternalId], now: i64) -> R
     }
     let mut rows = db.batch_get(orders.iter().map(keys::order).collect()).await?;
     let paid = orders.iter().filter_map(|order| noted(StoredOrder::take(&mut rows, order))?);
-    let paid = paid.filter(|stored| stored.order.status == OrderStatus::Paid);
+    // Of what was sold before and recorded later, nothing is told.
+    let paid = paid.filter(|stored| stored.order.status == OrderStatus::Paid && !is_recorded_late(stored));
     let items: BTreeSet<ItemId> = paid.flat_map(|stored| stored.order.lines).map(|line| line.item).collect();
     if items.is_empty() {
         return Ok(());
