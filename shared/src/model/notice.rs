@@ -164,11 +164,11 @@ pub struct NoticeOrder {
     /// The name of the player, as the account is called; empty if the order has no owner.
     pub player: String,
     pub lines: Vec<NoticeLine>,
-    /// Code of the store's currency.
+    /// Code of the currency of every amount: the order's, or the store's if the order was charged in another.
     pub currency: String,
     /// Digits of its minor unit.
     pub digits: u8,
-    /// What the order cost, tax on top included, in the store's currency.
+    /// What the order cost, tax on top included.
     pub total: Money,
     #[serde(default, skip_serializing_if = "super::is_default")]
     pub virtual_total: Money,

@@ -215,6 +215,16 @@ async fn an_order_that_is_recorded_tells_as_much_and_one_of_long_ago_nothing() {
     shop.record(largest).await.unwrap();
     shop.set_status("largest", OrderStatus::Refunded).await.unwrap();
     assert_notices(&shop.db, "the largest").await;
+    // Of one that was charged in another currency every amount is in the store's.
+    let other = NewOrder { currency: "USD".to_owned(), price: money(130), ..paid("usd", Some(1), &[(PLAIN, 1, 100)]) };
+    shop.record(other).await.unwrap();
+    shop.set_status("usd", OrderStatus::Refunded).await.unwrap();
+    let all = told(&shop.db).await;
+    for event in [NoticeEvent::Paid, NoticeEvent::Refunded] {
+        let (_, about) = of_order(&all, &[event], &InternalId::new("usd"))[0];
+        assert_eq!((about.currency.as_str(), about.total), ("EUR", money(100)));
+        assert!(about.refund.is_none_or(|refund| refund.amount == money(100)), "{about:?}");
+    }
 }
 
 #[tokio::test]

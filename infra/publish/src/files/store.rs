@@ -397,9 +397,9 @@ pub struct PatronsFile {
     /// Whether it is shown.
     #[serde(default)]
     pub enabled: bool,
-    /// Currency of the amounts; the store's if it is left out.
+    /// Currency of the amounts: the store's, also if it is left out.
     #[serde(default)]
-    pub currency_code: String,
+    pub currency_code: At<String>,
     /// Text above the list.
     #[serde(default)]
     pub description: String,

@@ -63,7 +63,7 @@ fn listed_field(code: &str) -> String {
 }
 
 /// Notes a code that no currency has.
-pub(super) fn check_code(code: &str, line: Option<u64>, field: &str, report: &mut Report) {
+fn check_code(code: &str, line: Option<u64>, field: &str, report: &mut Report) {
     if code.trim().is_empty() {
         report.fault(line, field, "must not be blank");
     } else if !is_known(code) {

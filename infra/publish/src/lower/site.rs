@@ -1,7 +1,7 @@
 //! `store.yaml` as settings, config and patronage.
 
 use super::content::announcement;
-use super::currencies::{check_code, currencies};
+use super::currencies::currencies;
 use super::notify::targets;
 use super::payments::payments;
 use super::text::{check_image, check_link, check_name};
@@ -351,13 +351,15 @@ fn patronage(file: &PatronsFile, currency: &str, digits: u8, report: &mut Report
         }
         thresholds.push(amount);
     }
-    let named = Some(&file.currency_code).filter(|code| !code.is_empty());
-    if let Some(code) = named {
-        check_code(code, None, "patrons.currency_code", report);
+    let named = file.currency_code.as_str();
+    if !named.is_empty() && named != currency {
+        let problem =
+            format!("is {named}, and the sums are in the store's currency; write {currency}, or leave it out");
+        report.fault(file.currency_code.line, "patrons.currency_code", problem);
     }
     Patronage {
         enabled: file.enabled,
-        currency_code: named.map_or_else(|| currency.to_owned(), String::clone),
+        currency_code: currency.to_owned(),
         description: file.description.clone(),
         thresholds,
     }

@@ -23,6 +23,8 @@ type Told = Result<Option<Write>, StoreError>;
 pub(in crate::shop) struct Telling {
     targets: Vec<NoticeTarget>,
     player: String,
+    /// Code of the store's currency; empty if it takes no payments.
+    currency: String,
 }
 
 impl Telling {
@@ -32,7 +34,8 @@ impl Telling {
             return Self::default();
         }
         let user = player.and_then(|row| row.live_found::<User>().ok());
-        Self { targets: config.notify.clone(), player: user.map(|user| user.username).unwrap_or_default() }
+        let player = user.map(|user| user.username).unwrap_or_default();
+        Self { targets: config.notify.clone(), player, currency: config.payments.currency.clone() }
     }
 
     /// Reads what [`Telling::new`] needs, for a change that has not read it. A store without targets costs one read.
@@ -78,7 +81,7 @@ impl Telling {
     /// The notice of money that went back, at the provider or by hand; none if nothing did since `before`.
     pub(in crate::shop) fn refunded(&self, before: &StoredOrder, after: &StoredOrder, now: i64) -> Told {
         let is_all = after.order.status == OrderStatus::Refunded;
-        let refund = refund(before, after);
+        let refund = self.refund(before, after);
         // What its last line gave back was told with that.
         let was_told = before.effects.line_refunds > 0 && before.order.lines.iter().all(|line| line.units() == 0);
         if refund.amount == Money::ZERO && (!is_all || was_told) {
@@ -101,7 +104,7 @@ impl Telling {
         let after = StoredOrder { order, effects: before.effects.clone() };
         let number = returned_units(&after.order).to_string();
         let id = id(&["refunded", after.order.internal_id.as_str(), "units", number.as_str()]);
-        let refund = Some(refund(before, &after));
+        let refund = Some(self.refund(before, &after));
         self.put(NoticeEvent::Refunded, id, now, NoticeOrder { refund, ..self.order(&after) })
     }
 
@@ -120,14 +123,18 @@ impl Telling {
     fn order(&self, stored: &StoredOrder) -> NoticeOrder {
         let StoredOrder { order, effects } = stored;
         let card = effects.card();
+        let (currency, total) = match self.in_store_currency(stored) {
+            Some(total) => (&self.currency, total),
+            None => (&order.currency, order.price + card),
+        };
         NoticeOrder {
             id: order.internal_id.clone(),
             status: order.status.as_str().to_owned(),
             player: self.player.clone(),
             lines: order.lines.iter().map(line).collect(),
-            currency: order.currency.clone(),
+            currency: currency.clone(),
             digits: order.digits,
-            total: order.price + card,
+            total,
             virtual_total: effects.virtual_currency,
             gift_card: card,
             tax: order.tax.as_ref().map(|tax| tax.amount).unwrap_or_default(),
@@ -137,6 +144,29 @@ impl Telling {
             refund: None,
             dispute: effects.dispute.clone(),
         }
+    }
+
+    /// The total of an order that was charged in another currency than the store's, in which its lines and its gift card are; `None`
+    /// if all of it is in one.
+    fn in_store_currency(&self, StoredOrder { order, effects }: &StoredOrder) -> Option<Money> {
+        let is_other = !self.currency.is_empty() && order.currency != self.currency;
+        let total = order.total() + order.tax_on_top();
+        (is_other && order.price + effects.card() != total).then_some(total)
+    }
+
+    /// What went back between two states of an order, and in all: of the payment, and of a gift card.
+    fn refund(&self, before: &StoredOrder, after: &StoredOrder) -> NoticeRefund {
+        let back = |stored: &StoredOrder| {
+            let (card, paid) = (stored.effects.card(), stored.came_back());
+            let paid = match self.in_store_currency(stored) {
+                Some(total) => total.less(card).portion(paid, stored.order.price),
+                None => paid,
+            };
+            // A payment that was taken back by the bank gives the card nothing back.
+            let is_whole = stored.order.status == OrderStatus::Refunded && !is_taken_back(&stored.effects);
+            paid + if is_whole { card } else { stored.order.card_for_returned(card) }
+        };
+        NoticeRefund { amount: back(after).less(back(before)), refunded: back(after) }
     }
 }
 
@@ -150,17 +180,6 @@ fn line(line: &OrderLine) -> NoticeLine {
         virtual_total: line.virtual_total,
         gift_to: chosen.and_then(|chosen| chosen.gift_to.as_ref()).map(ToString::to_string),
     }
-}
-
-/// What went back between two states of an order, and in all: of the payment, and of a gift card.
-fn refund(before: &StoredOrder, after: &StoredOrder) -> NoticeRefund {
-    let back = |stored: &StoredOrder| {
-        let card = stored.effects.card();
-        // A payment that was taken back by the bank gives the card nothing back.
-        let is_whole = stored.order.status == OrderStatus::Refunded && !is_taken_back(&stored.effects);
-        stored.came_back() + if is_whole { card } else { stored.order.card_for_returned(card) }
-    };
-    NoticeRefund { amount: back(after).less(back(before)), refunded: back(after) }
 }
 
 /// Whether a change of a subscription is that it ends, or will not be renewed.
