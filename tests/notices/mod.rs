@@ -18,7 +18,12 @@ pub async fn with_targets(store: &mut TestStore, names: &[&str]) -> Receiver {
     .await;
     let target = |name: &&str| NoticeTarget::new(name, TargetKind::Webhook, &[NoticeEvent::SoldOut]);
     configure(store, |config| config.notify = names.iter().map(target).collect()).await;
-    let address = |name: &&str| ((*name).to_owned(), json!({ "url": format!("{}/{name}", receiver.url), "keys": [] }));
+    let address = |name: &&str| {
+        (
+            (*name).to_owned(),
+            json!({ "url": format!("{}/{name}", receiver.url), "keys": ["whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"] }),
+        )
+    };
     let keys: serde_json::Map<String, Value> = names.iter().filter(|name| **name != "unknown").map(address).collect();
     store.set_notice_keys(&Value::Object(keys).to_string());
     due(store, "sold_out-201").await;

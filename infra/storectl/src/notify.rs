@@ -140,7 +140,8 @@ async fn connect(at: &Deployment, console: &Console, options: &ConnectTarget) ->
 /// Adds a signing key to a target, or removes the older one. Returns what was done, and a new key.
 fn change_keys(keys: &mut NoticeKeys, target: &NoticeTarget, rotate: bool) -> Result<(String, Option<SigningKey>)> {
     let name = &target.name;
-    let Some(address) = keys.0.get_mut(name) else {
+    let is_connected = keys.of(target).is_some();
+    let Some(address) = keys.0.get_mut(name).filter(|_| is_connected) else {
         let next = format!("Connect it first: `storectl notify connect {name}`.");
         return Err(Failure::refused(format!("The target {name} is not connected."), next));
     };
@@ -190,13 +191,13 @@ fn address(console: &Console, options: &ConnectTarget) -> Result<String> {
     Ok(url)
 }
 
-/// The names of targets of the published store that have no address; none if it cannot be known.
+/// The names of targets of the published store that have no address, or one of another kind; none if it cannot be known.
 pub async fn not_connected(at: &Deployment, targets: &[NoticeTarget]) -> Result<Vec<String>> {
     if targets.is_empty() || !at.notices.is_known() {
         return Ok(Vec::new());
     }
     let keys = at.notices.read().await?;
-    Ok(targets.iter().map(|target| target.name.clone()).filter(|name| !keys.0.contains_key(name)).collect())
+    Ok(targets.iter().filter(|target| keys.of(target).is_none()).map(|target| target.name.clone()).collect())
 }
 
 async fn list(at: &Deployment, only_waiting: bool) -> Outcome {
@@ -205,9 +206,9 @@ async fn list(at: &Deployment, only_waiting: bool) -> Outcome {
     let found =
         if only_waiting { notices::waiting(&at.db, MOST_LISTED).await? } else { notices::listed(&at.db).await? };
     let (mut text, mut rows, mut shown) = (Vec::new(), Vec::new(), Vec::new());
-    for NoticeTarget { name, kind, events, .. } in &targets {
+    for target @ NoticeTarget { name, kind, events, .. } in &targets {
         let events: Vec<&str> = events.iter().map(|event| word(*event)).collect();
-        let (kind, signing_keys) = (value(kind), keys.0.get(name).map(|address| address.keys.len()));
+        let (kind, signing_keys) = (value(kind), keys.of(target).map(|address| address.keys.len()));
         let state = match signing_keys {
             None => "not connected",
             Some(0 | 1) => "connected",

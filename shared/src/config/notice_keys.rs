@@ -1,6 +1,7 @@
 //! The addresses of notices' targets and the keys that sign what is sent there, as the secret of the stack has them
 //! (`NOTICE_KEYS`).
 
+use crate::model::{NoticeTarget, TargetKind};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use hmac::{Hmac, KeyInit as _, Mac as _};
@@ -69,6 +70,13 @@ impl NoticeKeys {
             Ok(_) | Err(_) => Err(NoticeKeysError::Target(name)),
         };
         targets.into_iter().map(read).collect::<Result<_, _>>().map(Self)
+    }
+
+    /// The address of a target, if it was connected as what it is now: of a webhook there are keys, of a channel none.
+    pub fn of(&self, target: &NoticeTarget) -> Option<&NoticeAddress> {
+        let address = self.0.get(&target.name)?;
+        let is_channel = target.kind == TargetKind::Discord;
+        (address.keys.is_empty() == is_channel).then_some(address)
     }
 
     /// The text that [`Self::parse`] reads. It has the addresses and the keys.

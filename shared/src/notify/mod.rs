@@ -97,7 +97,7 @@ impl Targets {
     /// Sends a message, within a time that is limited.
     pub async fn send(&self, target: &NoticeTarget, message: &Message) -> Answer {
         let answer = |outcome| Answer { outcome, pause: Duration::ZERO };
-        let Some(address) = self.keys.0.get(&target.name) else {
+        let Some(address) = self.keys.of(target) else {
             let command = format!("not connected: `storectl notify connect {}`", target.name);
             return answer(Outcome::Failed(command));
         };

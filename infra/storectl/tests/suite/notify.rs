@@ -89,6 +89,30 @@ async fn an_owner_connects_a_target_tries_it_and_changes_its_key() {
 }
 
 #[tokio::test]
+async fn a_target_that_becomes_one_of_another_kind_is_not_connected_until_it_is_again() {
+    let told = Told::open().await;
+    told.connect("own", "/hook").await.unwrap();
+    told.connect("sales", "/api/webhooks/1/a").await.unwrap();
+    let connected = async || {
+        let listed = told.run(&["list"]).await.unwrap();
+        [0, 1].map(|place: usize| listed["targets"][place]["connected"].as_bool().unwrap())
+    };
+    assert_eq!(connected().await, [true, true]);
+    let target = |name, kind| NoticeTarget::new(name, kind, &[NoticeEvent::SoldOut]);
+    let swapped = vec![target("own", TargetKind::Discord), target("sales", TargetKind::Webhook)];
+    tests::configure(&told.bench.db, |config| config.notify = swapped).await;
+    assert_eq!(connected().await, [false, false]);
+    for name in ["own", "sales"] {
+        assert!(told.run(&["test", name]).await.unwrap_err().what.contains("not connected"), "{name}");
+        assert!(told.run(&["connect", name, "--rotate"]).await.unwrap_err().what.contains("not connected"), "{name}");
+    }
+    assert_eq!(told.receiver.at("/hook").len() + told.receiver.at("/api/webhooks/1/a?wait=true").len(), 0);
+    told.connect("own", "/api/webhooks/1/a").await.unwrap();
+    told.connect("sales", "/hook").await.unwrap();
+    assert_eq!(connected().await, [true, true]);
+}
+
+#[tokio::test]
 async fn what_waits_is_listed_with_its_answer_and_sent_again() {
     let told = Told::open().await;
     let now = told.bench.clock.seconds();
