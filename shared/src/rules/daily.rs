@@ -1,6 +1,6 @@
 //! The day before in a few sentences, and whether everything agrees (rules.md, "What was earned").
 
-use crate::model::DayLine;
+use crate::model::{DayLine, Money};
 use crate::money::CurrencyFormat;
 use crate::rules::delivery_times::{DeliveryTimes, shown};
 use crate::rules::report::Report;
@@ -41,6 +41,10 @@ pub fn lines(
     let look = || format!("storectl report --from {day} --to {day}");
     let (orders, received) = (report.total.orders, format.money(report.total.received));
     let mut lines = vec![right(format!("Yesterday {}, {received} {}.", counted(orders, "order"), report.currency))];
+    let back = report.total.refunds + report.total.disputes;
+    if back > Money::ZERO {
+        lines.push(right(format!("{} {} went back.", format.money(back), report.currency)));
+    }
     match (provider, report.differences_count) {
         (Provider::None, _) => {}
         (Provider::Late, _) => {
@@ -85,7 +89,7 @@ fn counted(count: u64, noun: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{BalanceChange, Money, Window};
+    use crate::model::{BalanceChange, Window};
     use crate::rules::report::{By, Names, Sums};
 
     #[test]
@@ -116,6 +120,13 @@ mod tests {
             "Yesterday 1 order, 512.40 EUR. The provider says otherwise about 2 orders. [storectl report --from 2027-05-01 \
              --to 2027-05-01] 0 commands ran; 1 waits; 3 wait for you. [storectl server list]"
         );
+        report.total.refunds = Money::from_minor(150);
+        report.total.disputes = Money::from_minor(50);
+        assert_eq!(said(&report, Provider::None, None), "Yesterday 1 order, 512.40 EUR. 2.00 EUR went back.");
+        let none = Report::new(By::Day, 0..86_400, Window::default(), "JPY".to_owned(), Names::default());
+        let yen = lines("2027-05-01", &none, CurrencyFormat::new(0), Provider::None, None);
+        assert_eq!(yen[0].text, "Yesterday 0 orders, 0 JPY.");
+        report.total.refunds = Money::ZERO - report.total.disputes;
         let fee = BalanceChange { category: "fee".to_owned(), ..BalanceChange::default() };
         report.listed(&fee, false);
         assert_eq!(
