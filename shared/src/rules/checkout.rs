@@ -68,6 +68,8 @@ pub enum CheckoutRefusal {
     /// No units are left: before the cart was read, or taken by others since.
     #[error("\"{name}\" is sold out.")]
     SoldOut { name: String },
+    #[error("\"{name}\" is sold out for the selected server. Select another one.")]
+    SoldOutOnServer { name: String },
     #[error("\"{name}\" cannot be bought now. Remove it from your cart.")]
     Unavailable { name: String },
     /// A limit in time is reached, or its sale has not begun.
@@ -83,6 +85,12 @@ pub enum CheckoutRefusal {
     NoChat { name: String },
     #[error("Only {left} of \"{name}\" can still be bought.")]
     Left {
+        name: String,
+        /// The units that are left.
+        left: u64,
+    },
+    #[error("Only {left} of \"{name}\" can still be bought for the selected server.")]
+    LeftOnServer {
         name: String,
         /// The units that are left.
         left: u64,
@@ -236,10 +244,11 @@ fn check_line(line: &PricedLine<'_>, payer: Payer<'_>) -> Result<(), CheckoutRef
     }
     if line.availability.unavailable {
         // Of a bundle's parts, the hindrance says which one it is.
-        let is_sold_out = line.standings.iter().any(|standing| !standing.per_user && standing.is_reached());
+        let mut reached = line.standings.iter().filter(|standing| !standing.per_user && standing.is_reached());
         return Err(match (&line.hindrance, line.availability.available_again_at) {
             (None, Some(at)) => CheckoutRefusal::Later { name: name(), at },
-            _ if is_sold_out => CheckoutRefusal::SoldOut { name: name() },
+            _ if reached.clone().any(|standing| standing.server.is_none()) => CheckoutRefusal::SoldOut { name: name() },
+            _ if reached.next().is_some() => CheckoutRefusal::SoldOutOnServer { name: name() },
             (Some(why), _) if !item.is_off_sale(payer.now) => {
                 CheckoutRefusal::Hindered { name: name(), why: why.clone() }
             }
@@ -270,7 +279,11 @@ fn check_units(lines: &[PricedLine<'_>], payments: &Payments) -> Result<(), Chec
         };
         let [of_all, own] = [false, true].map(|own| standings.iter().filter(move |one| one.per_user == own));
         if let Some(standing) = of_all.into_iter().find(&mut exceeds) {
-            return Err(CheckoutRefusal::Left { name, left: standing.left() });
+            let left = standing.left();
+            return Err(match standing.server {
+                Some(_) => CheckoutRefusal::LeftOnServer { name, left },
+                None => CheckoutRefusal::Left { name, left },
+            });
         }
         if item.is_counted() && *total > u64::from(payments.hold_units) {
             return Err(CheckoutRefusal::AtOnce { name, most: payments.hold_units });

@@ -20,6 +20,8 @@ pub enum Hindrance {
     Together(String),
     #[error("\"{0}\", which is part of it, is sold out")]
     PartSoldOut(String),
+    #[error("\"{0}\", which is part of it, is sold out for the selected server")]
+    PartServer(String),
     #[error("you own \"{0}\", which is part of it, or something that includes that")]
     PartOwned(String),
     #[error("you have as many of \"{0}\", which is part of it, as one player may have")]

@@ -122,6 +122,7 @@ fn check_limits(
         return Err(match standing.again {
             Some(at) => LineRefusal::Later { at },
             None if standing.per_user => LineRefusal::UserLimit { left },
+            None if standing.server.is_some() => LineRefusal::ServerLimit { left },
             None => LineRefusal::GlobalLimit { left },
         });
     }
@@ -160,6 +161,7 @@ fn check_parts(
             return Err(match standing.again {
                 Some(at) => LineRefusal::Later { at },
                 None if standing.per_user => LineRefusal::Hindered(Hindrance::PartLimit(item.name.clone())),
+                None if standing.server.is_some() => LineRefusal::Hindered(Hindrance::PartServer(item.name.clone())),
                 None => LineRefusal::Hindered(Hindrance::PartSoldOut(item.name.clone())),
             });
         }

@@ -85,6 +85,12 @@ pub enum LineRefusal {
         /// The units that can still be added.
         left: u64,
     },
+    /// More units than are left for the selected server.
+    #[error("{} The limit is per server: select another one.", only(*.left))]
+    ServerLimit {
+        /// The units that can still be added.
+        left: u64,
+    },
     /// More units than the buyer may buy.
     #[error("{} The limit is per buyer.", only(*.left))]
     UserLimit {

@@ -82,7 +82,11 @@ where
             // Another request of the same buyer may have reserved the units, and its order is not on the cart yet.
             (
                 Err(CreateError::Refused(
-                    CheckoutRefusal::SoldOut { .. } | CheckoutRefusal::Left { .. } | CheckoutRefusal::Later { .. },
+                    CheckoutRefusal::SoldOut { .. }
+                    | CheckoutRefusal::SoldOutOnServer { .. }
+                    | CheckoutRefusal::Left { .. }
+                    | CheckoutRefusal::LeftOnServer { .. }
+                    | CheckoutRefusal::Later { .. },
                 )),
                 _,
             ) if !is_looked_at_again => {

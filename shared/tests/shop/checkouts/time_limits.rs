@@ -151,7 +151,7 @@ async fn what_ends_and_what_is_refunded_gives_its_place_back() {
     assert_eq!(shop.create(1).await.unwrap().order, first, "its own hold does not count");
     assert_eq!(state().await, (1, 1, 1));
     shop.fill_server(2, 2).await;
-    assert_eq!(shop.refusal(2).await, "\"item 60\" is sold out.");
+    assert_eq!(shop.refusal(2).await, "\"item 60\" is sold out for the selected server. Select another one.");
     assert_books(&shop).await;
     shop.expire(&first).await;
     assert_eq!(state().await, (0, 0, 0));
