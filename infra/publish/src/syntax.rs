@@ -20,6 +20,18 @@ pub(crate) fn explain(text: &str, line: Option<u64>, message: &str) -> (Option<u
     let example = in_quotes(written).map_or_else(String::new, |example| format!("; write {example}"));
     let problem = match message {
         _ if message.contains("tab") => "is indented with a tab; indent with spaces, not with tabs".to_owned(),
+        _ if message.contains("simple key expected") => {
+            let written = written.trim().trim_start_matches("- ");
+            let (name, value) = written.split_once(' ').unwrap_or((written, ""));
+            format!("a colon is missing after a field's name; write {}", format!("{name}: {}", value.trim()).trim_end())
+        }
+        _ if message.contains("trailing content after") => {
+            "text is behind the closing quote; a quote within the text is written '' in single quotes, and \\\" in double quotes"
+                .to_owned()
+        }
+        _ if message.contains("mapping values are not allowed") && written.matches(':').count() == 1 => {
+            "is indented more than the fields before it: begin it in their column".to_owned()
+        }
         _ if message.contains("mapping values are not allowed") => {
             format!("a text that contains a colon needs quotes{example}")
         }
