@@ -310,4 +310,13 @@ impl Settings {
         let others = self.currencies.iter().map(|currency| currency.name.as_str()).filter(move |name| *name != own);
         std::iter::once(own).chain(others)
     }
+
+    /// The first link of footer and header with an address of which a word begins with this one, such as `terms`.
+    pub fn link_about(&self, about: &str) -> Option<&Link> {
+        let is_about = |link: &&Link| {
+            let address = link.url.to_lowercase();
+            address.split(|letter: char| !letter.is_alphanumeric()).any(|word| word.starts_with(about))
+        };
+        self.footer.iter().chain(&self.header).find(is_about)
+    }
 }

@@ -124,8 +124,7 @@ impl<'a> Frame<'a> {
     fn data(&self) -> String {
         let rate =
             |currency: &'a shared::model::Currency| Rate { name: &currency.name, value: money::rate(currency.value) };
-        let links = || self.settings.footer.iter().chain(&self.settings.header);
-        let about = |word: &str| links().find(|link| link.url.contains(word)).map(|link| link.url.as_str());
+        let about = |word: &str| self.settings.link_about(word).map(|link| link.url.as_str());
         render_in_html(&Data {
             website_name: &self.settings.website_name,
             auth_type: self.settings.auth_type,

@@ -71,6 +71,7 @@ pub(super) fn check(
     report.enter(&files.store.path);
     server_names(store, report);
     forgotten_payments(files, report);
+    forgotten_terms(store, site, report);
     language(store, report);
     shop_links(store, categories, pages, report);
     store_commands(files, report);
@@ -105,6 +106,22 @@ fn forgotten_payments(files: &StoreFiles, report: &mut Report) {
     if store.shop.is_some() && store.payments.methods.is_empty() && sells {
         let problem = "is missing: the shop shows its items, and none can be paid; write payments: {methods: [Stripe]}";
         report.warn(None, "payments", problem);
+    }
+}
+
+/// Warns of a shop that takes payments and links no terms, or no privacy policy, to which buyers agree.
+fn forgotten_terms(store: &StoreFile, site: &Site, report: &mut Report) {
+    if store.shop.is_none() || store.payments.methods.is_empty() {
+        return;
+    }
+    for (word, what, name) in [("terms", "terms", "Terms"), ("privacy", "privacy policy", "Privacy")] {
+        if site.settings.link_about(word).is_none() {
+            let problem = format!(
+                "no link is to the {what} to which buyers agree when they pay; write a page, and a link with `{word}` in its address: \
+                 {{name: {name}, url: /pages/{word}}}"
+            );
+            report.warn(None, "footer", problem);
+        }
     }
 }
 
