@@ -12,6 +12,7 @@ import { LOGINS } from "./logins.mjs";
 import { OFFERS } from "./offers.mjs";
 import { PAGES } from "./pages.mjs";
 import { REFUSALS, tooManyLookUps } from "./refusals.mjs";
+import { SCRIPTS } from "./scripts.mjs";
 import { PHONE, agree, close, inspect, login, open, refused, axeFindings, settled, shop, shownNow, visitor } from "./visitor.mjs";
 
 /** Every link of the menu and the footer that stays in the shop leads to a page. */
@@ -296,7 +297,7 @@ async function theServerStops() {
   await page.context().close();
 }
 
-const TESTS = [...PAGES, ...BLOCKED, ...ACCESS, ...BUYERS, ...DELIVERY, loggedOut, theFirstPlayerPays, everyLinkLeadsSomewhere, fromHomeToPaid, ...FAILURES, ...LOGINS, ...OFFERS, refusals, aNewTable, ...REFUSALS, aFullCart, onAPhone, byKeyboard, chatOnLocalhost, theReference, tooManyLookUps, theServerStops];
+const TESTS = [...PAGES, ...BLOCKED, ...ACCESS, ...BUYERS, ...DELIVERY, loggedOut, theFirstPlayerPays, everyLinkLeadsSomewhere, fromHomeToPaid, ...FAILURES, ...LOGINS, ...OFFERS, ...SCRIPTS, refusals, aNewTable, ...REFUSALS, aFullCart, onAPhone, byKeyboard, chatOnLocalhost, theReference, tooManyLookUps, theServerStops];
 const chosen = process.argv.slice(2).filter((name) => !name.startsWith("--"));
 
 try {

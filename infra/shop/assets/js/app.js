@@ -52,7 +52,7 @@ async function show() {
     const restored = restore();
     if (was) refocus(was);
     // What was typed in a control that has the focus no more is sent, as if it had been left.
-    for (const control of restored) if (control !== document.activeElement) control.dispatchEvent(new Event("blur"));
+    for (const control of restored) if (control !== document.activeElement || control.dataset.typed === "left") control.dispatchEvent(new Event("blur"));
   }
   main.ariaBusy = "false";
   shell();
@@ -72,16 +72,18 @@ const named = (name) => main.querySelector(`[name="${CSS.escape(name)}"]`);
 function takeTyped() {
   const typed = [...main.querySelectorAll("input[name]:not([type=radio]), select[name]")].filter((one) => one.dataset.typed !== "no").map((one) => {
     const property = one.type === "checkbox" ? "checked" : "value";
-    return { name: one.name, property, value: one[property], isUnsent: one.dataset.typed === "yes", one };
+    return { name: one.name, property, value: one[property], state: one.dataset.typed, one };
   });
   // A browser that reports a change of a control that is removed sends nothing.
-  for (const { isUnsent, one } of typed) if (isUnsent) one.dataset.typed = "no";
-  return () => typed.flatMap(({ name, property, value, isUnsent }) => {
+  for (const { state, one } of typed) if (state) one.dataset.typed = "no";
+  return () => typed.flatMap(({ name, property, value, state, one }) => {
     const control = named(name);
+    // What waits to be sent, while a login is in the place of the cart, is sent from where it was.
+    if (!control && state) one.dataset.typed = state;
     if (!control) return [];
     control[property] = value;
-    if (!isUnsent) return [];
-    control.dataset.typed = "yes";
+    if (!state) return [];
+    control.dataset.typed = state;
     return [control];
   });
 }

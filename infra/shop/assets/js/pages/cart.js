@@ -41,14 +41,38 @@ async function period(item) {
   return plan ? plural(`every.${plan.unit}`, plan.every) : "";
 }
 
-/** The changes that are being made, which a checkout waits for. */
-let changing = null;
+/** The changes of the cart are made one after another: of two that are sent together, either could be the last one that is stored. */
+const turns = { last: Promise.resolve(), changes: 0, isStale: false };
+
+/** Does something with the cart once everything is done that was begun before it. */
+function inTurn(work) {
+  const done = turns.last.then(work);
+  turns.last = done.catch(() => {});
+  return done;
+}
+
+/** Makes a change in its turn. The cart is shown again after it, unless another change waits for it. `make` returns whether there is something new to show. */
+function change(make, changed) {
+  turns.changes += 1;
+  const place = turns.changes;
+  return inTurn(async () => {
+    if (await make()) turns.isStale = true;
+    if (place === turns.changes) await showStale(changed);
+  });
+}
+
+async function showStale(changed) {
+  if (!turns.isStale) return;
+  turns.isStale = false;
+  await changed();
+}
+
 /** What was typed and not accepted, with the reason, by the setting. It stays when the page is shown again. */
 const unsent = new Map();
 
 /**
  * A control that sends its value when it changes. Until it is accepted, `problem` says why it is not. `data-typed` says whether its value
- * was typed and not sent, which stays when the page is shown again.
+ * was typed ("yes"), or also left and waits for its turn ("left"), and was not sent, which stays when the page is shown again.
  */
 function setting(label, control, path, body, changed) {
   const box = field(label, control);
@@ -56,7 +80,8 @@ function setting(label, control, path, body, changed) {
   control.name = name;
   control.dataset.typed = "no";
   box.problem = () => unsent.get(name)?.problem ?? "";
-  box.isUnsent = () => control.dataset.typed === "yes" || box.problem() !== "";
+  box.isUnsent = () => control.dataset.typed !== "no" || box.problem() !== "";
+  /** Returns whether there is something new to show. */
   box.send = async () => {
     control.dataset.typed = "no";
     const value = control.value.trim();
@@ -66,18 +91,25 @@ function setting(label, control, path, body, changed) {
       else unsent.delete(name);
       box.complain(problem);
     });
-    // Another change may have shown the page again meanwhile, without this one.
-    if (done || !box.isConnected) await changed();
+    // The page may have been shown again meanwhile, without this change.
+    return done || !box.isConnected;
+  };
+  const left = () => {
+    if (control.dataset.typed === "no") return;
+    control.dataset.typed = "left";
+    // It is typed on, or was sent by a tap on the button that pays, or is in another control since the page was shown again.
+    return change(() => control.dataset.typed === "left" && box.send(), changed);
   };
   if (unsent.has(name)) {
     control.value = unsent.get(name).value;
     box.complain(box.problem());
-    if (box.problem() === "") changing = Promise.allSettled([changing, box.send()]);
+    if (box.problem() === "") {
+      control.dataset.typed = "left";
+      left();
+    }
   }
   control.addEventListener("input", () => { control.dataset.typed = "yes"; });
-  for (const event of ["change", "blur"]) control.addEventListener(event, () => {
-    if (control.dataset.typed === "yes") changing = Promise.allSettled([changing, box.send()]);
-  });
+  for (const event of ["change", "blur"]) control.addEventListener(event, left);
   return box;
 }
 
@@ -85,13 +117,6 @@ function setting(label, control, path, body, changed) {
 function cartLine(line, changed, required, every) {
   const { cid } = line;
   const label = (text) => [text, hidden(` – ${line.name}`)];
-  const remove = async () => {
-    const removed = await accepted(`/cart/remove/${cid}`);
-    if (removed) {
-      say(removed.message);
-      await changed();
-    }
-  };
   const choice = (name, control, path, body, missing = "") => {
     const box = setting(label(name), control, `/cart/${path}/${cid}`, body, changed);
     required.push({ box, problem: () => box.problem() || (control.value.trim() === "" ? missing : "") });
@@ -129,14 +154,19 @@ function cartLine(line, changed, required, every) {
         line.vars.map(variable))),
     h("div", { class: "line-end" },
       h("strong", { class: "price", ...sum }, shown),
-      works(h("button", { type: "button", name: `remove-${cid}`, class: "link" }, t("remove"), hidden(` ${line.name}`)), remove)));
+      remover(`remove-${cid}`, `/cart/remove/${cid}`, line.name, changed)));
 }
 
+/** A button that removes something from the cart. */
+const remover = (name, path, label, changed) => works(h("button", { type: "button", name, class: "link" }, t("remove"), hidden(` ${label}`)), () => change(async () => {
+  const removed = await accepted(path);
+  if (removed) say(removed.message);
+  return removed;
+}, changed));
+
 function offer(item, changed) {
-  const take = async () => {
-    // Without a login any more, the cart shows the login.
-    if ((await put(item, { promoted: true })) || !session.token) await changed();
-  };
+  // Without a login any more, the cart shows the login.
+  const take = () => change(async () => (await put(item, { promoted: true })) || !session.token, changed);
   return h("li", { class: "offer" }, picture(item.image, 64),
     h("span", {}, h("strong", {}, item.name), h("span", { class: "price" }, item.is_virtual_currency_only
       ? h("strong", {}, virtual(item.virtual_price))
@@ -145,25 +175,18 @@ function offer(item, changed) {
 }
 
 function codes(sums, changed) {
-  const remove = (path, label) => works(h("button", { type: "button", name: path, class: "link" }, t("remove"), hidden(` ${label}`)), async () => {
-    const removed = await accepted(path);
-    if (removed) {
-      say(removed.message);
-      await changed();
-    }
-  });
   const entry = (label, path, name) => {
     const control = h("input", { type: "text", name, maxlength: 255, autocomplete: "off", spellcheck: "false" });
     const box = field(label, control);
-    return works(h("form", { class: "code" }, box, h("button", { name: path }, t("apply"), hidden(` ${label}`))), async () => {
+    return works(h("form", { class: "code" }, box, h("button", { name: path }, t("apply"), hidden(` ${label}`))), () => change(async () => {
       const applied = await accepted(path, { [name]: control.value.trim() }, box.complain);
-      if (!applied) return;
+      if (!applied) return false;
       control.value = "";
       say(applied.message);
-      await changed();
-    });
+      return true;
+    }, changed));
   };
-  const applied = (label, code, path) => h("p", { class: "applied" }, h("span", {}, `${label} `, h("code", {}, code)), remove(path, label));
+  const applied = (label, code, path) => h("p", { class: "applied" }, h("span", {}, `${label} `, h("code", {}, code)), remover(path, path, label, changed));
   return h("section", { class: "panel", id: "codes-panel", "aria-labelledby": "codes" },
     h("h2", { id: "codes" }, t("codes")),
     sums.coupon_code && applied(t("code.coupon"), sums.coupon_code, "/cart/removeCoupon"),
@@ -240,8 +263,8 @@ function checkout(sums, items, methods, changed, required, every) {
   const paid = every ? t("pay.every", sumOf(sums), every) : t("pay", sumOf(sums));
   const button = h("button", { name: "pay", class: "primary big wide" }, isFree ? t("pay.free") : paid);
   const pay = async () => {
-    await changing;
-    for (const { box } of required) if (box.isUnsent?.()) await box.send();
+    if (button.isConnected) for (const { box } of required) if (box.isUnsent?.() && (await box.send())) turns.isStale = true;
+    await showStale(changed);
     // A change has shown the cart again, which the buyer has to have seen.
     if (!button.isConnected) return say(t("cart.again"));
     const complain = (text) => { message.textContent = text; };
@@ -272,7 +295,7 @@ function checkout(sums, items, methods, changed, required, every) {
     currency.isConverted && h("p", { class: "soft" }, t("charged", charged(sums.price))),
     sums.chat_sync === 1 && chat(changed),
     works(h("form", { novalidate: true }, field(t("method"), method), who(store.user), name, terms, privacy,
-      every && h("p", { class: "soft" }, t("subscription.until", charged(items.find(isSubscription).price), every)), message, button), pay),
+      every && h("p", { class: "soft" }, t("subscription.until", charged(items.find(isSubscription).price), every)), message, button), () => inTurn(pay)),
     methods.length === 0 && h("p", { class: "note" }, t("method.none")));
 }
 
