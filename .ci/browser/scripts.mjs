@@ -1,7 +1,7 @@
 // What the scripts do with quick taps and slow or missing responses: nothing that a buyer did is lost, or it is said.
 
 import assert from "node:assert/strict";
-import { agree, login, open, settled, shop, visitor } from "./visitor.mjs";
+import { PHONE, agree, inspect, login, open, settled, shop, visitor } from "./visitor.mjs";
 
 const hasFocus = (control) => control.evaluate((one) => one === document.activeElement);
 
@@ -59,4 +59,108 @@ async function quickChanges() {
   await page.context().close();
 }
 
-export const SCRIPTS = [quickChanges];
+/** What is selected stays while the cart is shown again, as does where a buyer types. */
+async function theSelectionStays() {
+  const page = await visitor();
+  await login(page, "Sneezewort");
+  await put(page, 601);
+  await open(page, "/cart");
+  const [units, price, code] = ["Units – ", "Your price – ", "Coupon or gift card"].map((label) => page.getByLabel(label).first());
+  const shownAgain = async (act) => {
+    const shown = page.waitForResponse("**/api/cart/getPromoted");
+    await act();
+    await shown;
+    await settled(page);
+  };
+  await code.fill("LANTERN");
+  await units.fill("2");
+  await shownAgain(() => units.press("Tab"));
+  assert(await hasFocus(price));
+  await price.pressSequentially("7.5");
+  assert.equal(await price.inputValue(), "7.5", "what the Tab selected is replaced");
+  await shownAgain(() => price.press("Shift+Tab"));
+  assert(await hasFocus(units));
+  await page.keyboard.type("3");
+  assert.equal(await units.inputValue(), "3", "also in a field of numbers");
+  await shownAgain(() => code.evaluate((one) => {
+    one.focus();
+    one.setSelectionRange(3, 3);
+  }));
+  await page.keyboard.type("--");
+  assert.equal(await code.inputValue(), "LAN--TERN");
+  await page.context().close();
+}
+
+/** A code that is typed and not applied is said once, before anything is paid. */
+async function aCodeThatIsNotApplied() {
+  const page = await visitor(PHONE);
+  await login(page, "Speedwell");
+  await put(page, 201);
+  await open(page, "/cart");
+  await agree(page);
+  const code = page.getByLabel("Coupon or gift card");
+  await code.fill(shop.server.ready.try.coupon);
+  const pay = page.getByRole("button", { name: /^Pay/ });
+  await pay.click();
+  await page.getByText("This code is not applied yet. Apply it, or pay without it.").waitFor();
+  assert(await hasFocus(code));
+  await inspect(page, "phone-code-not-applied");
+  await pay.click();
+  await page.getByRole("button", { name: "Leave", exact: true }).waitFor();
+  await page.context().close();
+}
+
+/** A double tap removes one line, also where the next one comes into its place. What was changed at last is sent when the page is left. */
+async function theLastChangeBeforeLeaving() {
+  const page = await visitor();
+  await login(page, "Toadflax");
+  await put(page, 201, 302, 303);
+  await open(page, "/cart");
+  const lines = page.locator(".line");
+  const number = await lines.count();
+  const shown = page.waitForResponse("**/api/cart/getPromoted");
+  await lines.first().getByRole("button").evaluate((one) => {
+    addEventListener("shown", () => document.querySelector(".line button").click(), { once: true });
+    one.click();
+  });
+  await shown;
+  await settled(page);
+  assert.equal(await lines.count(), number - 1);
+  const units = page.getByLabel(/^Units/).first();
+  await units.fill("4");
+  await open(page, "/");
+  await open(page, "/cart");
+  assert.equal(await units.inputValue(), "4");
+  await page.context().close();
+}
+
+/** A call without a response ends after 35 seconds, and one whose response breaks off is not taken for a success. */
+async function responsesThatDoNotArrive() {
+  const page = await visitor();
+  await login(page, "Sundew");
+  await page.clock.install();
+  await open(page, "/category/crates/keys");
+  const key = page.getByRole("button", { name: "Add to cart Ember Key" });
+  const unsure = page.getByText(/^The store did not respond, so it is not certain that Ember Key/);
+  const cutOff = (route) => route.fulfill({ status: 200, contentType: "application/json", body: '{"success": true, "mess' });
+  await page.route("**/api/settings/get", (route) => route.abort());
+  await page.route("**/api/cart/add/*", cutOff, { times: 1 });
+  await key.click();
+  await unsure.waitFor();
+  await page.locator("#offline").waitFor();
+  await unsure.evaluate((toast) => toast.remove());
+  let drop;
+  await page.route("**/api/cart/add/*", (route) => { drop = () => route.abort().catch(() => {}); }, { times: 1 });
+  const sent = page.waitForRequest("**/api/cart/add/*");
+  await key.click();
+  await sent;
+  await page.clock.runFor(34_000);
+  assert.equal(await unsure.count(), 0);
+  await page.clock.runFor(2000);
+  await unsure.waitFor();
+  drop();
+  assert.equal(await key.evaluate((one) => one.ariaBusy), null, "it can be tapped again");
+  await page.context().close();
+}
+
+export const SCRIPTS = [responsesThatDoNotArrive, quickChanges, theSelectionStays, aCodeThatIsNotApplied, theLastChangeBeforeLeaving];

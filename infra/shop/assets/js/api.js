@@ -13,7 +13,7 @@ export class Refused extends Error {
   }
 }
 
-/** There was no response. */
+/** There was no response, or none that is whole. */
 export class Offline extends Error {}
 
 /** What a visitor is told of a refusal: the API's words, but of a fault of the store's the shop's own. */
@@ -62,6 +62,30 @@ export const session = {
   },
 };
 
+/** Milliseconds after which a call has failed. The gateway of the API gives up after 30 seconds. */
+const TIMEOUT = 35_000;
+
+/** The response to a request and its body; null if that is not JSON. What takes too long, or breaks off, is an error. */
+async function request(path, options) {
+  const abort = new AbortController();
+  const timer = setTimeout(() => abort.abort(), TIMEOUT);
+  try {
+    const response = await fetch(API + path, { ...options, signal: abort.signal });
+    const text = await response.text();
+    return { response, data: parsed(text) };
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function parsed(text) {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}
+
 /** Milliseconds until the store is tried again: at first, and at most. Each time it takes twice as long, until the page is shown. */
 const AGAIN = { first: 1500, most: 60_000 };
 /** Runs when the store responds again. */
@@ -75,7 +99,7 @@ function lost() {
   banner.hidden = false;
   const again = async () => {
     try {
-      await fetch(`${API}/settings/get`, { cache: "no-store" });
+      await request("/settings/get", { cache: "no-store" });
     } catch {
       return later();
     }
@@ -100,14 +124,12 @@ export async function call(path, body, { method = "POST", seen, isOptional, isCh
   const token = method === "POST" ? session.token : null;
   if (token) headers.authorization = `Bearer ${token}`;
   if (body !== undefined) headers["content-type"] = "application/json";
-  let response;
-  try {
-    response = await fetch(API + path, { method, headers, body: body && JSON.stringify(body) });
-  } catch {
+  const { response, data } = await request(path, { method, headers, body: body && JSON.stringify(body), keepalive: isChange }).catch(() => ({}));
+  // A response of 2xx has a body: one without was cut off on its way.
+  if (!response || (response.ok && data === null)) {
     if (!isOptional) lost();
     throw new Offline(t("offline.short"));
   }
-  const data = await response.json().catch(() => null);
   seen?.(remaining(response));
   if (response.ok) return data;
   if (response.status !== 401 || !(token || isChange)) throw new Refused(response, data);
