@@ -148,6 +148,8 @@ async function whatIsNotBoughtIsNamed() {
     await page.locator(".sums .total").waitFor();
     assert.equal(await button.count(), 0);
     await page.getByRole("button", { name: `Remove ${left[0]}` }).click();
+    // Sooner, it would be half of a double tap.
+    await page.waitForTimeout(500);
   }
   await button.waitFor();
   await page.route("**/api/cart/get", async (route) => {

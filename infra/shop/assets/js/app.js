@@ -90,21 +90,29 @@ function takeTyped() {
 
 const controls = () => [...main.querySelectorAll("a, button, input, select")];
 
-/** Where the focus is: a control's name, or its place if it has none, and the heading of its section. */
+/** Where the focus is: a control's name, or its place if it has none, what is selected in it, and the heading of its section. */
 function focused() {
   const element = document.activeElement;
   if (!main.contains(element) || element === main) return null;
-  return { name: element.type !== "radio" && element.name, place: controls().indexOf(element), heading: element.closest("section[aria-labelledby]")?.getAttribute("aria-labelledby") };
+  return { name: element.type !== "radio" && element.name, place: controls().indexOf(element), select: selection(element), heading: element.closest("section[aria-labelledby]")?.getAttribute("aria-labelledby") };
+}
+
+/**
+ * What selects in a field what is selected in another. A field of numbers does not say what that is: all of it, as after the Tab that leads
+ * there, unless it is typed into.
+ */
+function selection({ type, dataset, selectionStart, selectionEnd }) {
+  const isUntouched = type === "number" && dataset.typed === "no";
+  return (field) => (isUntouched ? field.select() : typeof selectionStart === "number" && field.setSelectionRange(selectionStart, selectionEnd));
 }
 
 /** After a change in the cart, the focus stays where it was; in the section, if what had it is gone. */
-function refocus({ name, place, heading }) {
-  let target = name ? named(name) : controls()[place];
-  if (!target) {
-    target = byId(heading) ?? main.querySelector("h1");
-    target.tabIndex = -1;
-  }
+function refocus({ name, place, select, heading }) {
+  const control = name ? named(name) : controls()[place];
+  const target = control ?? byId(heading) ?? main.querySelector("h1");
+  if (!control) target.tabIndex = -1;
   target.focus({ preventScroll: true });
+  if (control) select(control);
 }
 
 async function failed(error) {

@@ -27,7 +27,7 @@ export default async function cart(changed) {
             h("h2", { id: "promoted" }, t("promoted")),
             h("ul", { class: "promoted" }, offered.map((item) => offer(item, changed))))),
         h("div", { class: "stack side" },
-          codes(sums, changed),
+          codes(sums, changed, required),
           !isEmpty && checkout(sums, items, methods, changed, required, every))),
     ],
   };
@@ -108,10 +108,16 @@ function setting(label, control, path, body, changed) {
       left();
     }
   }
+  control.send = box.send;
   control.addEventListener("input", () => { control.dataset.typed = "yes"; });
   for (const event of ["change", "blur"]) control.addEventListener(event, left);
   return box;
 }
+
+// There are no more turns on a page that is left.
+addEventListener("pagehide", () => {
+  for (const control of document.querySelectorAll("main [data-typed]:not([data-typed=no])")) control.send();
+});
 
 /** A line; what has to be chosen, and sent, before it can be paid is added to `required`. */
 function cartLine(line, changed, required, every) {
@@ -157,12 +163,23 @@ function cartLine(line, changed, required, every) {
       remover(`remove-${cid}`, `/cart/remove/${cid}`, line.name, changed)));
 }
 
+/** Milliseconds in which a second tap is half of a double tap, also where another line has come into the place of the one that was removed. */
+const DOUBLE_TAP = 400;
+let tapped = -DOUBLE_TAP;
+
 /** A button that removes something from the cart. */
-const remover = (name, path, label, changed) => works(h("button", { type: "button", name, class: "link" }, t("remove"), hidden(` ${label}`)), () => change(async () => {
-  const removed = await accepted(path);
-  if (removed) say(removed.message);
-  return removed;
-}, changed));
+function remover(name, path, label, changed) {
+  const remove = async () => {
+    const removed = await accepted(path);
+    if (removed) say(removed.message);
+    return removed;
+  };
+  return works(h("button", { type: "button", name, class: "link" }, t("remove"), hidden(` ${label}`)), () => {
+    const isSecond = performance.now() - tapped < DOUBLE_TAP;
+    tapped = performance.now();
+    return isSecond ? null : change(remove, changed);
+  });
+}
 
 function offer(item, changed) {
   // Without a login any more, the cart shows the login.
@@ -174,10 +191,13 @@ function offer(item, changed) {
     works(h("button", { type: "button", name: `add-${item.id}` }, t("add.short"), hidden(` ${item.name}`)), take));
 }
 
-function codes(sums, changed) {
+function codes(sums, changed, required) {
   const entry = (label, path, name) => {
     const control = h("input", { type: "text", name, maxlength: 255, autocomplete: "off", spellcheck: "false" });
     const box = field(label, control);
+    control.addEventListener("input", () => box.complain(""));
+    // It is said once: what was refused, or is still there at the second tap, is left out.
+    required.push({ box, problem: () => (control.value.trim() === "" || control.ariaInvalid === "true" ? "" : t("code.not_applied")) });
     return works(h("form", { class: "code" }, box, h("button", { name: path }, t("apply"), hidden(` ${label}`))), () => change(async () => {
       const applied = await accepted(path, { [name]: control.value.trim() }, box.complain);
       if (!applied) return false;
@@ -219,8 +239,9 @@ function tick(name, ...label) {
 /** Marks everything that is missing or was refused, and stands at the first. Returns how much that is. */
 function mark(required) {
   const missing = required.filter(({ box, problem }) => {
-    box.complain(problem());
-    return problem() !== "";
+    const found = problem();
+    box.complain(found);
+    return found !== "";
   });
   missing[0]?.box.control.focus();
   return missing.length;
