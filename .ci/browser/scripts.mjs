@@ -1,7 +1,7 @@
 // What the scripts do with quick taps and slow or missing responses: nothing that a buyer did is lost, or it is said.
 
 import assert from "node:assert/strict";
-import { PHONE, agree, inspect, login, open, settled, shop, visitor } from "./visitor.mjs";
+import { PHONE, SCREENSHOTS, agree, inspect, login, open, settled, shop, visitor } from "./visitor.mjs";
 
 const hasFocus = (control) => control.evaluate((one) => one === document.activeElement);
 
@@ -163,4 +163,24 @@ async function responsesThatDoNotArrive() {
   await page.context().close();
 }
 
-export const SCRIPTS = [responsesThatDoNotArrive, quickChanges, theSelectionStays, aCodeThatIsNotApplied, theLastChangeBeforeLeaving];
+/** A page whose script is blocked, fails, or does not arrive says so, and is loaded again by a link. */
+async function aScriptFails() {
+  const fails = { "app.js": undefined, "store.js": "throw new Error('planted')", "dom.js": "const {", "pages/offers.js": undefined, "*.js": undefined };
+  for (const [script, body] of Object.entries(fails)) {
+    const page = await visitor({ ...PHONE, viewport: { width: 360, height: 700 } });
+    await page.route(`**/js/${script}`, (route) => (body ? route.fulfill({ contentType: "text/javascript", body }) : route.abort()));
+    await page.goto(`${shop.url}/category/crates/keys`);
+    const said = page.getByText("Part of this page did not load, and its buttons may do nothing.");
+    // Without any script it is said after some seconds.
+    if (script === "*.js") await page.evaluate(() => { for (const one of document.getAnimations()) one.finish(); });
+    await said.waitFor();
+    await page.screenshot({ path: `${SCREENSHOTS}phone-script-fails.png` });
+    await page.unrouteAll();
+    await page.getByRole("link", { name: "Load it again" }).click();
+    await settled(page);
+    assert.equal(await said.isVisible(), false, script);
+    await page.context().close();
+  }
+}
+
+export const SCRIPTS = [aScriptFails, responsesThatDoNotArrive, quickChanges, theSelectionStays, aCodeThatIsNotApplied, theLastChangeBeforeLeaving];

@@ -6,7 +6,7 @@ import axe from "axe-core";
 import { chromium } from "playwright-core";
 import { start } from "./server.mjs";
 
-const SCREENSHOTS = new URL("../../target/browser/", import.meta.url).pathname;
+export const SCREENSHOTS = new URL("../../target/browser/", import.meta.url).pathname;
 const README = new URL("../../infra/docs/img/", import.meta.url).pathname;
 /** The screenshots in README.md, which --readme writes anew: by the name of the inspection. */
 const IN_README = { home: "home", "category-ranks-player": "ranks", cart: "cart", "phone-home": "phone" };

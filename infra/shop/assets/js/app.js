@@ -28,7 +28,8 @@ async function show() {
   let next = null;
   let problem = null;
   try {
-    const script = name && import(`./pages/${name}.js`);
+    const script = name ? import(`./pages/${name}.js`) : Promise.resolve();
+    script.then(isReady, isBroken);
     await loadUser();
     next = name ? await (await script).default(show) : null;
   } catch (error) {
@@ -58,6 +59,16 @@ async function show() {
   shell();
   if (currency.isConverted) convert();
   dispatchEvent(new Event("shown"));
+}
+
+/** The page's buttons work. */
+function isReady() {
+  document.documentElement.dataset.ready = "";
+  delete document.documentElement.dataset.broken;
+}
+
+function isBroken() {
+  document.documentElement.dataset.broken = "";
 }
 
 /** Not all browsers that were refused come again at once. */
@@ -120,11 +131,14 @@ async function failed(error) {
     const { needsLogin } = await import("./pages/login.js");
     return needsLogin(show);
   }
-  if (!isShown(error)) console.error(error);
+  if (!isShown(error)) {
+    console.error(error);
+    isBroken();
+  }
   const text = isShown(error) ? error.message : t("broken");
   // Such a page is complete without its script, or is kept with what was typed into it. It is tried again, which is not said each time.
   if (hasView || [undefined, "offers"].includes(SCRIPTS[main.dataset.page])) {
-    if (!isFailure) say(text, "bad");
+    if (!isFailure && isShown(error)) say(text, "bad");
     return null;
   }
   return { view: [h("h1", {}, t("trouble")), h("p", { class: "note" }, text)] };

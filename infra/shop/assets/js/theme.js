@@ -10,6 +10,12 @@ try {
   document.documentElement.dataset.forgets = "";
 }
 
+// A script that is not there, or fails before the page works: the page says so.
+for (const kind of ["error", "unhandledrejection"]) addEventListener(kind, ({ target }) => {
+  const { dataset } = document.documentElement;
+  if ((target === window || target.tagName === "SCRIPT") && !("ready" in dataset)) dataset.broken = "";
+}, true);
+
 // What is clicked or sent before the page's script is there is done when it is.
 for (const [kind, tag] of [["click", "button"], ["submit", "form"]]) document.addEventListener(kind, (event) => {
   const action = event.target.closest?.(`${tag}[data-action]`);
