@@ -183,4 +183,37 @@ async function aScriptFails() {
   }
 }
 
-export const SCRIPTS = [aScriptFails, responsesThatDoNotArrive, quickChanges, theSelectionStays, aCodeThatIsNotApplied, theLastChangeBeforeLeaving];
+/** A tap before the scripts are there counts. What was wanted is put into the cart after the login that it led to, and not after another one. */
+async function aTapBeforeTheLogin() {
+  const page = await visitor();
+  const wants = async () => {
+    let scripts;
+    const arrive = new Promise((resolve) => { scripts = resolve; });
+    await page.route("**/js/app.js", (route) => arrive.then(() => route.continue()), { times: 1 });
+    await page.goto(`${shop.url}/category/crates/keys`, { waitUntil: "commit" });
+    await page.getByRole("button", { name: "Add to cart Ember Key" }).click();
+    scripts();
+    await page.getByText("Log in, and Ember Key is put into your cart.").waitFor();
+  };
+  const enter = async () => {
+    await page.getByLabel("Your name in the game").fill("Sanicle");
+    await page.getByLabel("Your name in the game").press("Enter");
+    await page.getByRole("button", { name: "Log out Sanicle" }).waitFor();
+    await settled(page);
+  };
+  await wants();
+  await open(page, "/staff");
+  await page.getByRole("link", { name: "Log in" }).click();
+  await settled(page);
+  assert.equal(await page.getByText(/is put into your cart/).count(), 0);
+  await enter();
+  await page.getByRole("link", { name: "Cart, 0 units" }).waitFor();
+  await page.getByRole("button", { name: "Log out Sanicle" }).click();
+  await page.getByText("You are logged out.").waitFor();
+  await wants();
+  await enter();
+  await page.getByRole("link", { name: "Cart, 1 unit" }).waitFor();
+  await page.context().close();
+}
+
+export const SCRIPTS = [aTapBeforeTheLogin, aScriptFails, responsesThatDoNotArrive, quickChanges, theSelectionStays, aCodeThatIsNotApplied, theLastChangeBeforeLeaving];

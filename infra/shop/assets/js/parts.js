@@ -106,8 +106,12 @@ export function badges(item) {
   return list.map(([kind, text]) => h("span", { class: `badge ${kind}` }, text));
 }
 
+/** The address of the login that puts into the cart what is wanted. By any other way to the login, the visitor has thought better of it. */
+const LOGIN = "/login#add";
+
 /** What a visitor wanted to put into the cart before the login, and where. */
 export const wanted = {
+  isAsked: () => location.pathname + location.hash === LOGIN,
   get: () => tab.read("wanted"),
   set: (wish) => tab.write("wanted", wish),
   clear: () => tab.remove("wanted"),
@@ -132,7 +136,7 @@ export async function add(item, choices = {}, complain) {
   if (!kept.isLasting || !tab.isLasting) return loginHere(item, () => put(item, choices, complain));
   const typed = [...document.querySelectorAll("form.choices [name]")].map((one) => [one.name, one.value]);
   wanted.set({ id: item.id, name: item.name, typed, back: location.pathname });
-  location.assign("/login");
+  location.assign(LOGIN);
 }
 
 /** The login above the page, in a browser that would forget it, and what was wanted, on the next one. */

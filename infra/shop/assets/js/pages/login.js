@@ -38,6 +38,7 @@ const command = () => h("code", {}, "/ms auth");
 
 /** The page of the login: after it, back to where the visitor wanted something. */
 export default function login() {
+  if (!wanted.isAsked()) wanted.clear();
   const wish = wanted.get();
   const after = () => {
     if (wish) wanted.set({ ...wish, hasLogin: true });
