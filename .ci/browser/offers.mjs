@@ -96,7 +96,10 @@ async function aBuyerOfOffers(url) {
   await page.context().close();
 }
 
-/** A clock that is ahead is taken for the end of a sale once: the page is not loaded again and again. */
+/**
+ * A sale that ends while the page is open is said, and what was chosen stays: a clock that is ahead is taken for its end
+ * once, and the page is not loaded again and again.
+ */
 async function aClockThatIsAhead(url) {
   const page = await visitor();
   let loads = 0;
@@ -104,8 +107,12 @@ async function aClockThatIsAhead(url) {
   await page.clock.install({ time: Date.parse(`${UNTIL}Z`) - 4000 });
   await open(page, `${url}/item/9704`);
   await page.getByText(/00:00:0\d left/).waitFor();
+  const count = page.getByLabel("How many");
+  await count.fill("3");
   await page.waitForEvent("framenavigated");
+  await page.getByText("A sale is over. This page shows what things cost now.").waitFor();
   await settled(page);
+  assert.deepEqual([await count.inputValue(), await count.evaluate((one) => one === document.activeElement)], ["3", true]);
   assert.equal(loads, 2);
   await page.getByText("Lantern night").first().waitFor();
   await page.context().close();

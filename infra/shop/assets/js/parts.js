@@ -1,6 +1,6 @@
 // Parts that several pages show: prices, limits, adding to the cart.
 import { Offline, accepted, session } from "./api.js";
-import { byId, h, hidden, kept, picture, say, t, tab } from "./dom.js";
+import { byId, h, hidden, kept, picture, say, sayNext, t, tab } from "./dom.js";
 import { charged, moment, money, refreshUser, utc, virtual } from "./store.js";
 
 /** Who gets what is bought: the player's head and name. */
@@ -49,9 +49,36 @@ const DAY = 86400;
 /** When the page was loaded, by the visitor's clock. */
 const LOADED = Date.now();
 
+/** What is chosen on an item's page, which `choose` puts into the next one. */
+const chosen = () => [...document.querySelectorAll("form.choices [name]")].map((one) => [one.name, one.value]);
+
+export function choose(choices) {
+  for (const [name, value] of choices) {
+    const control = document.querySelector(`form.choices [name="${name}"]`);
+    if (control) control.value = value;
+  }
+}
+
+/** A sale is over: the page is loaded again with the prices of now, and with what is chosen on it. A browser that would forget that is only told. */
+function saleIsOver() {
+  if (!kept.isLasting || !tab.isLasting) return say(t("sale.load"), "bad");
+  tab.write("chosen", { path: location.pathname, choices: chosen(), focus: document.activeElement.name });
+  sayNext(t("sale.over"));
+  return location.reload();
+}
+
+/** What was chosen before a sale was over. */
+export function chooseAgain() {
+  const was = tab.read("chosen");
+  tab.remove("chosen");
+  if (was?.path !== location.pathname) return;
+  choose(was.choices);
+  if (was.focus) document.querySelector(`form.choices [name="${was.focus}"]`)?.focus();
+}
+
 /**
- * Shows how long each sale of a page still runs; loads the page again when one is over, unless something is typed into it. What was over
- * when the page came is so only by a clock that is ahead, and would be again.
+ * Shows how long each sale of a page still runs, and what it costs once one is over. What was over when the page came is so only by a clock
+ * that is ahead, and would be again.
  */
 export function countdown(main) {
   const tick = () => {
@@ -59,8 +86,10 @@ export function countdown(main) {
       if (new Date(time.dateTime) <= LOADED) continue;
       const left = Math.ceil((new Date(time.dateTime) - Date.now()) / SECOND);
       if (left <= 0) {
+        // What is being put into the cart is finished first, and a browser that is offline has no page to load.
+        if (document.querySelector("[aria-busy=true]") || !navigator.onLine) return;
         clearInterval(timer);
-        if (!main.contains(document.activeElement)) location.reload();
+        saleIsOver();
         return;
       }
       const parts = [Math.floor(left / 3600), Math.floor(left / 60) % 60, left % 60].map((part) => String(part).padStart(2, "0"));
@@ -134,8 +163,7 @@ export async function put(item, choices, complain = (text) => text && say(text, 
 export async function add(item, choices = {}, complain) {
   if (session.token && ((await put(item, choices, complain)) || session.token)) return;
   if (!kept.isLasting || !tab.isLasting) return loginHere(item, () => put(item, choices, complain));
-  const typed = [...document.querySelectorAll("form.choices [name]")].map((one) => [one.name, one.value]);
-  wanted.set({ id: item.id, name: item.name, typed, back: location.pathname });
+  wanted.set({ id: item.id, name: item.name, choices: chosen(), back: location.pathname });
   location.assign(LOGIN);
 }
 

@@ -2,7 +2,7 @@
 import { call, session } from "../api.js";
 import { byId, complain, h, hidden, t } from "../dom.js";
 import { moment } from "../store.js";
-import { add, badges, canBeGiven, countdown, forVisitor, hindrance, price, wanted, works } from "../parts.js";
+import { add, badges, canBeGiven, choose, chooseAgain, countdown, forVisitor, hindrance, price, wanted, works } from "../parts.js";
 
 const main = byId("main");
 
@@ -44,10 +44,7 @@ async function afterLogin() {
   const wish = wanted.get();
   if (!wish?.hasLogin || wish.back !== location.pathname) return;
   wanted.clear();
-  for (const [name, value] of wish.typed) {
-    const control = main.querySelector(`form.choices [name="${name}"]`);
-    if (control) control.value = value;
-  }
+  choose(wish.choices);
   const found = boxes.find(({ item }) => item.id === wish.id);
   // The item's own page shows a refusal at the field that it is about.
   const form = main.querySelector("form.choices");
@@ -118,3 +115,4 @@ function submit(form, item) {
 
 // As soon as the script is there: a button does not wait for the calls that say what its item costs this visitor.
 for (const one of boxes) bind(one);
+chooseAgain();
