@@ -1,7 +1,7 @@
 // What the scripts do with quick taps and slow or missing responses: nothing that a buyer did is lost, or it is said.
 
 import assert from "node:assert/strict";
-import { PHONE, SCREENSHOTS, agree, inspect, login, open, settled, shop, visitor } from "./visitor.mjs";
+import { DESK, PHONE, SCREENSHOTS, agree, inspect, login, open, settled, shop, visitor } from "./visitor.mjs";
 
 const hasFocus = (control) => control.evaluate((one) => one === document.activeElement);
 
@@ -216,4 +216,20 @@ async function aTapBeforeTheLogin() {
   await page.context().close();
 }
 
-export const SCRIPTS = [aTapBeforeTheLogin, aScriptFails, responsesThatDoNotArrive, quickChanges, theSelectionStays, aCodeThatIsNotApplied, theLastChangeBeforeLeaving];
+/** The page of an order on paper: what was bought and paid, in dark on light, without what only a screen can do. */
+async function anOrderIsPrinted() {
+  for (const options of [DESK, { ...PHONE, viewport: { width: 360, height: 700 } }]) {
+    const page = await visitor(options);
+    await open(page, "/orders/ska237syhxydekce");
+    await page.locator(".bought li").first().waitFor();
+    await page.emulateMedia({ media: "print" });
+    const shown = await page.locator("a, button, input, header, footer").evaluateAll((all) => all.filter((one) => one.offsetWidth > 0).map((one) => one.textContent.trim()));
+    assert.deepEqual(shown.filter((text) => text !== "About refunds"), []);
+    await page.locator(".sums").waitFor();
+    assert.equal(await page.evaluate(() => getComputedStyle(document.body).backgroundColor), "rgb(255, 255, 255)");
+    await page.screenshot({ path: `${SCREENSHOTS}printed-${options === DESK ? "desk" : "phone"}.png`, fullPage: true });
+    await page.context().close();
+  }
+}
+
+export const SCRIPTS = [anOrderIsPrinted, aTapBeforeTheLogin, aScriptFails, responsesThatDoNotArrive, quickChanges, theSelectionStays, aCodeThatIsNotApplied, theLastChangeBeforeLeaving];
