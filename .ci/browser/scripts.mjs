@@ -232,4 +232,25 @@ async function anOrderIsPrinted() {
   }
 }
 
-export const SCRIPTS = [anOrderIsPrinted, aTapBeforeTheLogin, aScriptFails, responsesThatDoNotArrive, quickChanges, theSelectionStays, aCodeThatIsNotApplied, theLastChangeBeforeLeaving];
+/** A page whose calls fail says so, and has a button that tries again at once: where there is no response, and where the store is busy. */
+async function theStoreIsAway() {
+  const page = await visitor({ ...PHONE, viewport: { width: 360, height: 700 } });
+  await login(page, "Sanicle");
+  await page.clock.install();
+  const [moment, again] = [page.getByRole("heading", { name: "One moment" }), page.getByRole("button", { name: "Try again" })];
+  for (const fail of [(route) => route.abort(), (route) => route.fulfill({ status: 503, json: {} })]) {
+    await page.route("**/api/**", fail);
+    await open(page, "/cart");
+    await moment.waitFor();
+    // What says that the store is away moves the page.
+    await page.evaluate(() => { window.shift = 0; });
+    await inspect(page, `phone-away-${(await again.count()) > 1 ? "lost" : "busy"}`);
+    await page.unroute("**/api/**");
+    await again.first().click();
+    await page.getByRole("heading", { name: "Your cart" }).waitFor();
+    assert.equal(await page.locator("#offline").isVisible(), false);
+  }
+  await page.context().close();
+}
+
+export const SCRIPTS = [theStoreIsAway, anOrderIsPrinted, aTapBeforeTheLogin, aScriptFails, responsesThatDoNotArrive, quickChanges, theSelectionStays, aCodeThatIsNotApplied, theLastChangeBeforeLeaving];

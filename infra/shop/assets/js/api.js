@@ -1,5 +1,5 @@
 // Calls of the API, the token, and what happens while the store does not respond.
-import { byId, kept, say, t } from "./dom.js";
+import { byId, h, kept, say, t } from "./dom.js";
 
 /** The API is at the shop's own address. */
 const API = "/api";
@@ -94,24 +94,28 @@ export const connection = { isLost: false, pause: AGAIN.first, calm: () => { con
 function lost() {
   if (connection.isLost) return;
   connection.isLost = true;
-  const banner = byId("offline");
-  banner.textContent = t("offline");
-  banner.hidden = false;
+  let timer;
   const again = async () => {
+    clearTimeout(timer);
     try {
       await request("/settings/get", { cache: "no-store" });
     } catch {
       return later();
     }
+    if (!connection.isLost) return;
     connection.isLost = false;
     banner.hidden = true;
     say(t("offline.over"));
     connection.restored();
   };
   const later = () => {
-    setTimeout(again, connection.pause);
+    clearTimeout(timer);
+    timer = setTimeout(again, connection.pause);
     connection.pause = Math.min(connection.pause * 2, AGAIN.most);
   };
+  const banner = byId("offline");
+  banner.replaceChildren(t("offline"), " ", h("button", { type: "button", class: "link", onclick: again }, t("again")));
+  banner.hidden = false;
   later();
 }
 

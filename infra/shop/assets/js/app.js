@@ -141,7 +141,7 @@ async function failed(error) {
     if (!isFailure && isShown(error)) say(text, "bad");
     return null;
   }
-  return { view: [h("h1", {}, t("trouble")), h("p", { class: "note" }, text)] };
+  return { view: [h("h1", {}, t("trouble")), h("p", { class: "note" }, text), h("p", {}, h("button", { type: "button", onclick: show }, t("again")))] };
 }
 
 /** The header, as far as it depends on the visitor. */
