@@ -191,7 +191,7 @@ export function works(control, work) {
     if (button.ariaBusy === "true") return;
     button.ariaBusy = "true";
     try {
-      await work();
+      await work(event);
     } finally {
       button.ariaBusy = null;
     }

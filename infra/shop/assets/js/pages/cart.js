@@ -163,9 +163,15 @@ function cartLine(line, changed, required, every) {
       remover(`remove-${cid}`, `/cart/remove/${cid}`, line.name, changed)));
 }
 
-/** Milliseconds in which a second tap is half of a double tap, also where another line has come into the place of the one that was removed. */
-const DOUBLE_TAP = 400;
-let tapped = -DOUBLE_TAP;
+/** A second tap within so many milliseconds and pixels is half of a double tap, also if another line has come into the place of the one that was removed. */
+const DOUBLE_TAP = { time: 400, distance: 30 };
+let lastTap = null;
+
+function isDoubleTap(tap) {
+  const before = lastTap;
+  lastTap = tap;
+  return before && tap.timeStamp - before.timeStamp < DOUBLE_TAP.time && Math.hypot(tap.clientX - before.clientX, tap.clientY - before.clientY) < DOUBLE_TAP.distance;
+}
 
 /** A button that removes something from the cart. */
 function remover(name, path, label, changed) {
@@ -174,11 +180,7 @@ function remover(name, path, label, changed) {
     if (removed) say(removed.message);
     return removed;
   };
-  return works(h("button", { type: "button", name, class: "link" }, t("remove"), hidden(` ${label}`)), () => {
-    const isSecond = performance.now() - tapped < DOUBLE_TAP;
-    tapped = performance.now();
-    return isSecond ? null : change(remove, changed);
-  });
+  return works(h("button", { type: "button", name, class: "link" }, t("remove"), hidden(` ${label}`)), (tap) => !isDoubleTap(tap) && change(remove, changed));
 }
 
 function offer(item, changed) {
