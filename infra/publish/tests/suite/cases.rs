@@ -33,8 +33,7 @@ fn files(case: &str) -> BTreeMap<String, String> {
 }
 
 fn said(case: &str) -> String {
-    let files = files(case);
-    let dir = store(&files.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect::<Vec<_>>());
+    let dir = store(&files(case).into_iter().collect::<Vec<_>>());
     let said = |before: &str, said: &[Fault]| {
         let said: Vec<String> = said.iter().map(ToString::to_string).collect();
         lines(before, said.iter().map(String::as_str))

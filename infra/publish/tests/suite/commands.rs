@@ -1,6 +1,6 @@
 //! Commands: their faults, their warnings, and what is published of them.
 
-use crate::support::{self, File, STORE, lines};
+use crate::support::{self, NOW, STORE, lines};
 use publish::{Compiled, Diff, check, compile, load, publish, read};
 use shared::model::{CommandEvent, ItemId};
 use shared::shop::publishing::read_version;
@@ -8,18 +8,15 @@ use shared::table::{codec, keys};
 use std::fmt::Write;
 use tests::TestTable;
 
-/// 2031-03-15T12:00:00Z.
-const NOW: i64 = 1_931_342_400;
-
 const SERVERS: &str = "servers: [{id: 1, name: Hearth}, {id: 2, name: Ashlands}, {id: 3, name: Skyforge}]\n";
 
 /// A store whose items are written like this, each in a line of its own from line 5.
-fn files(of_store: &str, items: &[&str]) -> Vec<File> {
+fn files(of_store: &str, items: &[&str]) -> [(&'static str, String); 2] {
     let mut category = String::from("id: 1\nslug: a\nname: A\nitems:\n");
     for (place, item) in items.iter().enumerate() {
         writeln!(category, "  - {{id: {}, name: I{place}, price: 1, {item}}}", place + 1).unwrap();
     }
-    vec![("store.yaml".to_owned(), format!("{STORE}{SERVERS}{of_store}")), ("categories/a.yaml".to_owned(), category)]
+    [("store.yaml", format!("{STORE}{SERVERS}{of_store}")), ("categories/a.yaml", category)]
 }
 
 /// Faults and warnings.
@@ -131,7 +128,7 @@ fn a_command_for_a_player_who_is_there_needs_to_know_who_that_is() {
     let checked = |id: &str, of_store: &str, item: &str| {
         let mut files = files(of_store, &[item]);
         files[0].1 = files[0].1.replace(SERVERS, &servers.replace("ID", id));
-        let read = read(support::dir(&files).path()).unwrap();
+        let read = read(support::store(&files).path()).unwrap();
         (lines(&check(&read)), read)
     };
     let faults = |id: &str, of_store: &str, item: &str| checked(id, of_store, item).0;

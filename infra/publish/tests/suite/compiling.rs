@@ -1,6 +1,6 @@
 //! Compiling a store's files.
 
-use crate::support::{STORE, store, write};
+use crate::support::{STORE, compiled_in, store, write};
 use publish::{Compiled, Part, compile, read};
 use shared::model::{CategoryId, CategoryPath, Images, ItemId, Tree};
 use shared::table::keys;
@@ -43,7 +43,7 @@ fn sample() -> TempDir {
 }
 
 fn compiled(dir: &TempDir) -> Compiled {
-    compile(&read(dir.path()).unwrap()).unwrap()
+    compiled_in(dir.path())
 }
 
 #[test]

@@ -1,20 +1,13 @@
 //! Limits in time and place: how an owner writes them, what is published of them, and what is none.
 
-use crate::support::{self, File, STORE};
+use crate::support::{self, files_of_item};
 use serde_json::json;
 use shared::model::{Every, Item, ItemLimit, ServerId, WindowKind};
 
 const SERVERS: &str = "time_zone: Europe/Berlin\nservers: [{id: 1, name: Hearth}, {id: 2, name: Moor}]\n";
 
-/// A store whose only item has these fields from line 8 on.
-fn files(item: &str) -> Vec<File> {
-    let item = item.replace('\n', "\n    ");
-    let category = format!("id: 1\nslug: a\nname: A\nitems:\n  - id: 7\n    name: I\n    price: 4\n    {item}\n");
-    vec![("store.yaml".to_owned(), format!("{STORE}{SERVERS}")), ("categories/a.yaml".to_owned(), category)]
-}
-
 fn item(written: &str) -> Item {
-    support::compiled(&files(written)).items[0].item.clone()
+    support::compiled(&files_of_item(SERVERS, written)).items[0].item.clone()
 }
 
 #[test]
@@ -42,7 +35,7 @@ fn a_limit_stands_alone_or_in_a_list() {
 #[test]
 fn what_is_not_a_limit_is_a_fault_that_says_what_to_write() {
     let fault = |written: &str| {
-        let found = support::found(&files(written)).0;
+        let found = support::found(&files_of_item(SERVERS, written)).0;
         found.trim_end().strip_prefix("categories/a.yaml, line 8, items[7].limit: ").unwrap_or(&found).to_owned()
     };
     for (written, expected) in [

@@ -1,7 +1,7 @@
 //! A version comes back out of the table, and its owner's files with it, as they were published.
 
-use crate::support::{STORE, store, write};
-use publish::{Compiled, FilesError, OwnFiles, Published, compile, load, own_files, publish, read, remove_outdated};
+use crate::support::{NOW, STORE, compiled, compiled_in, store, write};
+use publish::{Compiled, FilesError, OwnFiles, Published, load, own_files, publish, remove_outdated};
 use shared::shop::publishing::read_version;
 use shared::table::bulk::delete_each;
 use shared::table::codec::{key_attributes, key_of};
@@ -12,18 +12,12 @@ use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 use tests::{Faults, TestTable};
 
-/// 2031-03-15T12:00:00Z.
-const NOW: i64 = 1_931_342_400;
 const CATEGORY: &str = "id: 1\nslug: a\nname: A\nenabled: false # not yet\n";
-
-fn of(dir: &Path) -> Compiled {
-    compile(&read(dir).unwrap()).unwrap()
-}
 
 /// A store with this comment.
 fn commented(comment: &str) -> (TempDir, Compiled) {
-    let dir = store(&[("store.yaml", &format!("# {comment}\n{STORE}")), ("categories/a.yaml", CATEGORY)]);
-    let compiled = of(dir.path());
+    let dir = store(&[("store.yaml", &*format!("# {comment}\n{STORE}")), ("categories/a.yaml", CATEGORY)]);
+    let compiled = compiled_in(dir.path());
     (dir, compiled)
 }
 
@@ -53,7 +47,7 @@ fn files_in(dir: &Path) -> Vec<(PathBuf, Vec<u8>)> {
 
 #[tokio::test]
 async fn the_sample_store_comes_back_as_the_same_version_and_byte_for_byte() {
-    let (table, store) = (TestTable::empty().await, of(&sample()));
+    let (table, store) = (TestTable::empty().await, compiled_in(&sample()));
     publish(&table.db, &store, NOW).await.unwrap();
     let record = read_version(&table.db, &store.version).await.unwrap().unwrap();
     let loaded = load(&table.db, &record).await.unwrap();
@@ -63,7 +57,7 @@ async fn the_sample_store_comes_back_as_the_same_version_and_byte_for_byte() {
     let (written, own) = (files_in(dir.path()), files_in(&sample()));
     assert!(own.len() > 10 && written == own, "{written:?}");
     assert!(!dir.path().join("live.jsonl").exists() && !dir.path().join("img").exists());
-    assert_eq!(publish(&table.db, &of(dir.path()), NOW + 1).await.unwrap(), Published::Unchanged);
+    assert_eq!(publish(&table.db, &compiled_in(dir.path()), NOW + 1).await.unwrap(), Published::Unchanged);
 }
 
 #[tokio::test]
@@ -74,7 +68,7 @@ async fn line_ends_marks_and_a_style_sheet_come_back_as_they_were_written() {
         ("pages/a.yaml", "id: 1\ntitle: A\nurl: a # no line end"),
     ];
     let (table, dir) = (TestTable::empty().await, store(&files));
-    let compiled = of(dir.path());
+    let compiled = compiled_in(dir.path());
     publish(&table.db, &compiled, NOW).await.unwrap();
     let out = tempfile::tempdir().unwrap();
     kept(&table, &compiled.version).await.write(out.path()).unwrap();
@@ -94,7 +88,7 @@ async fn files_of_which_only_a_comment_changes_are_replaced_and_the_version_stay
     assert_eq!(parts(&table, &one.version).await, 1, "those of before are removed");
     assert_eq!(publish(&table.db, &other, NOW + 2).await.unwrap(), Published::Unchanged);
     // Also those of a version that is switched to again.
-    publish(&table.db, &of(&sample()), NOW + 3).await.unwrap();
+    publish(&table.db, &compiled_in(&sample()), NOW + 3).await.unwrap();
     publish(&table.db, &one, NOW + 4).await.unwrap();
     assert_eq!(kept(&table, &one.version).await, one.files);
 }
@@ -118,7 +112,7 @@ async fn large_and_many_files_are_kept_in_parts_and_a_lost_part_is_found() {
         write(dir.path(), &format!("pages/{page}.yaml"), &text.replace("# ", &format!("# {page} ")));
     }
     write(dir.path(), "pages/large.yaml", &format!("id: 99\ntitle: T\nurl: large\n{}", noise(2_000_000)));
-    let compiled = of(dir.path());
+    let compiled = compiled_in(dir.path());
     publish(&table.db, &compiled, NOW).await.unwrap();
     let version = &compiled.version;
     assert!(parts(&table, version).await > 2);
@@ -148,7 +142,8 @@ async fn a_publish_that_is_cut_off_at_any_write_leaves_no_active_version_without
         assert_eq!(kept(&table, &one.version).await, other.files, "write {let_through}");
         // What was left behind is removed with the version.
         for hour in 1..=5 {
-            publish(&table.db, &commented_store(hour), NOW + hour * 7_200).await.unwrap();
+            let other = compiled(&[("store.yaml", STORE.replace("Test", &format!("S{hour}")))]);
+            publish(&table.db, &other, NOW + hour * 7_200).await.unwrap();
         }
         remove_outdated(&table.db, NOW + 90_000, 3_600, &|_| {}).await.unwrap();
         assert_eq!(parts(&table, &one.version).await, 0, "write {let_through}");
@@ -157,12 +152,6 @@ async fn a_publish_that_is_cut_off_at_any_write_leaves_no_active_version_without
             return;
         }
     }
-}
-
-/// A store of its own.
-fn commented_store(number: i64) -> Compiled {
-    let dir = store(&[("store.yaml", &STORE.replace("Test", &format!("S{number}")))]);
-    of(dir.path())
 }
 
 #[tokio::test]
@@ -192,12 +181,12 @@ async fn a_version_of_before_files_were_kept_says_so_and_has_them_after_the_next
 
 #[tokio::test]
 async fn a_damaged_version_is_not_taken_for_what_was_published() {
-    let (table, store) = (TestTable::empty().await, of(&sample()));
+    let (table, store) = (TestTable::empty().await, compiled_in(&sample()));
     publish(&table.db, &store, NOW).await.unwrap();
     let record = read_version(&table.db, &store.version).await.unwrap().unwrap();
     let key = keys::staff(&store.version);
     let item = shared::table::codec::encode_published(&key, &shared::model::Staff::default()).unwrap();
-    table.db.client().put_item().table_name(table.db.table()).set_item(Some(item)).send().await.unwrap();
+    table.write_item(item).await;
     assert!(load(&table.db, &record).await.unwrap_err().to_string().contains("damaged"));
     assert_eq!(publish::damage(&table.db, &store).await.unwrap(), 1);
 }

@@ -1,7 +1,7 @@
 //! `payments` in store.yaml: what can be paid, what is refused, and what is warned of.
 
-use crate::support::{lines, store};
-use publish::{check, compile, read, warnings};
+use crate::support::{compiled, found, lines, store};
+use publish::{compile, read};
 use shared::model::{Money, Payments, TaxMode, TaxPrices, ThreeDSecure};
 
 /// A store with a currency, and with what follows in store.yaml.
@@ -9,20 +9,12 @@ fn yaml(currency: &str, rest: &str) -> String {
     format!("format: 1\nname: T\ncurrency: {{{currency}}}\nstorefront: {{url: 'https://shop.example'}}\n{rest}")
 }
 
-/// The faults and the warnings of a store.yaml.
-fn told(text: &str) -> (String, String) {
-    let dir = store(&[("store.yaml", text)]);
-    let files = read(dir.path()).unwrap_or_else(|faults| panic!("{}", lines(&faults)));
-    (lines(&check(&files)), lines(&warnings(&files)))
-}
-
 fn faults(currency: &str, rest: &str) -> String {
-    told(&yaml(currency, rest)).0
+    found(&[("store.yaml", yaml(currency, rest))]).0
 }
 
 fn payments(currency: &str, rest: &str) -> Payments {
-    let dir = store(&[("store.yaml", &yaml(currency, rest))]);
-    compile(&read(dir.path()).unwrap()).unwrap_or_else(|faults| panic!("{}", lines(&faults))).config.payments
+    compiled(&[("store.yaml", yaml(currency, rest))]).config.payments
 }
 
 #[test]
@@ -136,8 +128,7 @@ fn a_currency_without_a_known_minimum_needs_one() {
 fn an_item_that_one_checkout_can_keep_from_all_others_is_warned_of() {
     let warned = |payments: &str, item: &str| {
         let category = format!("id: 1\nslug: a\nname: A\nitems:\n  - {{id: 7, name: I, price: 1, {item}}}\n");
-        let dir = store(&[("store.yaml", &yaml("code: EUR", payments)), ("categories/a.yaml", &category)]);
-        lines(&warnings(&read(dir.path()).unwrap()))
+        found(&[("store.yaml", &yaml("code: EUR", payments)), ("categories/a.yaml", &category)]).1
     };
     let on = "payments: {methods: [Stripe]}\n";
     let problem =

@@ -1,7 +1,7 @@
 //! The prices that were asked, over publishes, sales and rollbacks, on a real engine.
 
-use crate::support::{STORE, store};
-use publish::{Compiled, Published, compile, load_version, planned_reductions, price_edges, publish, read, return_to};
+use crate::support::{NOW, STORE, compiled};
+use publish::{Compiled, Published, load_version, planned_reductions, price_edges, publish, return_to};
 use shared::model::{ItemId, Money};
 use shared::shop::asked_prices::{self, StoredPrices};
 use shared::shop::publishing::{Step, read_version};
@@ -10,8 +10,6 @@ use shared::table::{Db, keys, read_published};
 use std::collections::BTreeMap;
 use tests::{Faults, TestTable};
 
-/// 2031-03-15T12:00:00Z.
-const NOW: i64 = 1_931_342_400;
 const DAY: i64 = 86_400;
 
 /// A store that sells item 1 like this, and 2 for 5.00.
@@ -22,8 +20,7 @@ fn selling(item: &str, sales: &str) -> Compiled {
 fn written(head: &str, item: &str, sales: &str) -> Compiled {
     let items = format!("[{{id: 1, name: Knight, {item}}}, {{id: 2, name: Key, price: 5}}]");
     let category = format!("id: 1\nslug: a\nname: A\nitems: {items}\n");
-    let dir = store(&[("store.yaml", head), ("categories/a.yaml", &category), ("sales.yaml", sales)]);
-    compile(&read(dir.path()).unwrap()).unwrap()
+    compiled(&[("store.yaml", head), ("categories/a.yaml", &category), ("sales.yaml", sales)])
 }
 
 /// What is published of item 1: from when on (days after NOW), the lowest price, and since when prices are known.
@@ -81,8 +78,8 @@ async fn a_bundle_whose_part_is_reduced_is_read_as_it_was_published() {
     for (day, price) in [(0, "price: 10"), (20, "price: 10, discount: 2")] {
         let items = format!("[{{id: 1, name: Knight, {price}}}, {{id: 2, name: Set, price: 9, bundle: [1]}}]");
         let category = format!("id: 1\nslug: a\nname: A\nitems: {items}\n");
-        let dir = store(&[("store.yaml", STORE), ("categories/a.yaml", &category)]);
-        let name = version(&table.db, &compile(&read(dir.path()).unwrap()).unwrap(), day).await;
+        let store = compiled(&[("store.yaml", STORE), ("categories/a.yaml", &category)]);
+        let name = version(&table.db, &store, day).await;
         let read = load_version(&table.db, &name).await.unwrap();
         assert_eq!(read.version, name);
         assert_eq!(read.items[1].parts[0].item, read.items[0].item);

@@ -1,8 +1,8 @@
 //! Publishing on a real engine: atomic, resumable, and never two publishers at once.
 
-use crate::support::{STORE, store};
+use crate::support::{self, NOW, STORE};
 use aws_sdk_dynamodb::types::AttributeValue;
-use publish::{Compiled, PublishError, Published, compile, damage, load, publish, publish_with, read};
+use publish::{Compiled, PublishError, Published, damage, load, publish, publish_with};
 use shared::shop::publishing::{read_history, read_version};
 use shared::table::bulk::delete_each;
 use shared::table::published::read_active_version;
@@ -11,17 +11,13 @@ use std::fmt::Write;
 use std::sync::{Arc, Barrier};
 use tests::TestTable;
 
-/// 2031-03-15T12:00:00Z.
-const NOW: i64 = 1_931_342_400;
-
 /// A store of 60 items with this name, which makes several batches.
 fn compiled(name: &str) -> Compiled {
     let mut category = String::from("id: 1\nslug: a\nname: A\nitems:\n");
     for id in 1..=60 {
         writeln!(category, "  - {{id: {id}, name: {name} {id}, price: {id}, featured: true}}").unwrap();
     }
-    let dir = store(&[("store.yaml", &STORE.replace("Test", name)), ("categories/a.yaml", &category)]);
-    compile(&read(dir.path()).unwrap()).unwrap()
+    support::compiled(&[("store.yaml", STORE.replace("Test", name)), ("categories/a.yaml", category)])
 }
 
 /// Everything of a store is in the table, as it was compiled.
@@ -139,6 +135,6 @@ async fn a_row_with_anything_added_is_damage() {
     let (key, part) = store.parts(&store.version).into_iter().next().unwrap();
     let mut item = codec::encode_published(&key, &part).unwrap();
     item.insert(keys::TTL.to_owned(), AttributeValue::N(NOW.to_string()));
-    table.db.client().put_item().table_name(table.db.table()).set_item(Some(item)).send().await.unwrap();
+    table.write_item(item).await;
     assert_eq!(damage(&table.db, &store).await.unwrap(), 1);
 }

@@ -1,9 +1,7 @@
 //! Old versions go after a while, the last ones stay, and nothing is left behind.
 
-use crate::support::{STORE, store};
-use publish::{
-    Compiled, PublishError, Published, VERSIONS_KEPT, compile, damage, publish, read, remove_outdated, switch,
-};
+use crate::support::{self, NOW, STORE};
+use publish::{Compiled, PublishError, Published, VERSIONS_KEPT, damage, publish, remove_outdated, switch};
 use shared::model::{ActiveVersion, Tree};
 use shared::shop::publishing::{Step, list_versions, read_record};
 use shared::table::published::read_active_version;
@@ -11,8 +9,6 @@ use shared::table::{codec, keys};
 use std::fmt::Write;
 use tests::{Calls, Faults, TestTable};
 
-/// 2031-03-15T12:00:00Z.
-const NOW: i64 = 1_931_342_400;
 const HOUR: i64 = 3_600;
 
 fn compiled(name: &str) -> Compiled {
@@ -22,9 +18,8 @@ fn compiled(name: &str) -> Compiled {
     }
     category.push_str("subcategories:\n  - {id: 2, slug: b, name: B, items: [{id: 99, name: X, price: 1}]}\n");
     let page = "{id: 1, title: T, url: /t}";
-    let files =
-        [("store.yaml", &*STORE.replace("Test", name)), ("categories/a.yaml", &category), ("pages/t.yaml", page)];
-    compile(&read(store(&files).path()).unwrap()).unwrap()
+    let head = STORE.replace("Test", name);
+    support::compiled(&[("store.yaml", &*head), ("categories/a.yaml", &category), ("pages/t.yaml", page)])
 }
 
 /// How many rows there are but the prices that were asked, which are of no version.

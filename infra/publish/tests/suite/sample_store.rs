@@ -1,15 +1,12 @@
 //! The sample store is whole: it reads, checks, compiles, publishes and seeds.
 
-use crate::support;
+use crate::support::{self, NOW, compiled_in};
 use local::live::{self, Live, seed};
-use publish::{Compiled, Fault, check, compile, read};
+use publish::{Compiled, Fault, check, read};
 use shared::model::{Code, CommandEvent, OrderStatus, PublishedItem, UserId, VariableKind};
 use shared::table::{codec, keys};
 use std::path::{Path, PathBuf};
 use tests::TestTable;
-
-/// 2031-03-15T12:00:00Z.
-const NOW: i64 = 1_931_342_400;
 
 fn sample_store() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../sample-store")
@@ -32,7 +29,7 @@ fn the_sample_store_has_no_faults() {
 
 #[test]
 fn the_sample_store_shows_every_kind_of_thing() {
-    let compiled = compile(&read(&sample_store()).unwrap()).unwrap();
+    let compiled = compiled_in(&sample_store());
     let items: Vec<_> = compiled.items.iter().map(|entry| &entry.item).collect();
     assert!(compiled.tree.0.len() >= 5 && items.len() >= 30);
     assert!(compiled.tree.0.iter().any(|top| !top.subcategories.is_empty()));
@@ -60,7 +57,7 @@ fn the_sample_store_shows_every_kind_of_thing() {
 
 #[test]
 fn the_sample_stores_buyers_are_in_different_states() {
-    let compiled = compile(&read(&sample_store()).unwrap()).unwrap();
+    let compiled = compiled_in(&sample_store());
     let live = live_of(&compiled);
     assert!(live.users.len() >= 3);
     assert!(live.users.iter().any(|user| user.tokens_valid_after.is_some_and(|after| after > NOW)));
@@ -83,7 +80,7 @@ fn the_sample_stores_buyers_are_in_different_states() {
 #[tokio::test]
 async fn the_sample_store_is_seeded_in_the_shape_that_is_read() {
     let table = TestTable::empty().await;
-    let compiled = compile(&read(&sample_store()).unwrap()).unwrap();
+    let compiled = compiled_in(&sample_store());
     publish::publish(&table.db, &compiled, NOW).await.unwrap();
     let live = live_of(&compiled);
     seed(&table.db, &live).await.unwrap();

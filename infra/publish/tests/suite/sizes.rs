@@ -1,20 +1,19 @@
 //! Faults and warnings of stores too large to be written down as a case (`cases.rs`), and what follows from what is left out.
 
-use crate::support::{STORE, lines, store};
-use publish::{check, compile, read, warnings};
+use crate::support::{STORE, compiled, found, lines, store};
+use publish::read;
 use std::fmt::Write;
 
 /// Faults and warnings of these files, with the least store.yaml.
 fn said(files: &[(&str, &str)]) -> String {
-    let dir = store(&[&[("store.yaml", STORE)], files].concat());
-    read(dir.path()).map_or_else(|faults| lines(&faults), |files| lines(&check(&files)) + &lines(&warnings(&files)))
+    let (faults, warnings) = found(&[&[("store.yaml", STORE)], files].concat());
+    faults + &warnings
 }
 
 #[test]
 fn a_store_without_store_yaml_is_told_so() {
-    let dir = store(&[("pages/a.yaml", "id: 1\ntitle: A\nurl: a\n")]);
-    let faults = read(dir.path()).unwrap_err();
-    assert_eq!(lines(&faults), "store.yaml: is missing; every store needs one, with format, name and currency\n");
+    let (faults, _) = found(&[("pages/a.yaml", "id: 1\ntitle: A\nurl: a\n")]);
+    assert_eq!(faults, "store.yaml: is missing; every store needs one, with format, name and currency\n");
 }
 
 #[test]
@@ -80,7 +79,6 @@ fn a_text_of_over_100_000_characters_is_warned_of() {
 #[test]
 fn the_rate_of_the_stores_own_currency_is_that_of_the_list_unless_it_is_given() {
     let listed = "currencies: [{code: EUR, per_usd: 0.92}, {code: USD, per_usd: 1}]\n";
-    let dir = store(&[("store.yaml", &format!("{STORE}{listed}"))]);
-    let compiled = compile(&read(dir.path()).unwrap()).unwrap();
+    let compiled = compiled(&[("store.yaml", format!("{STORE}{listed}"))]);
     assert_eq!(compiled.settings.system_currency.value.millionths(), 920_000);
 }

@@ -1,26 +1,10 @@
 //! Subscriptions: how an owner writes them, what is published of them, and what they cannot be as well.
 
-use crate::support::{self, File, STORE, lines, store};
-use publish::{Compiled, Diff, check, compile, read};
+use crate::support::{self, STORE, files_of_item, found};
+use publish::{Compiled, Diff};
 use shared::model::{PeriodUnit, Plan};
 
 const SERVERS: &str = "servers: [{id: 1, name: Hearth}]\n";
-
-/// A store whose only item, which begins in line 5, has these fields from line 8 on.
-fn files(of_store: &str, item: &str) -> Vec<File> {
-    let item = item.replace('\n', "\n    ");
-    let category = format!("id: 1\nslug: a\nname: A\nitems:\n  - id: 7\n    name: I\n    price: 4\n    {item}\n");
-    vec![("store.yaml".to_owned(), format!("{STORE}{SERVERS}{of_store}")), ("categories/a.yaml".to_owned(), category)]
-}
-
-/// Faults and warnings.
-fn found(of_store: &str, item: &str) -> (String, String) {
-    support::found(&files(of_store, item))
-}
-
-fn faults(item: &str) -> String {
-    found("", item).0
-}
 
 /// A fault of the item's field in a line.
 fn fault(line: u8, problem: &str) -> String {
@@ -28,7 +12,7 @@ fn fault(line: u8, problem: &str) -> String {
 }
 
 fn compiled(item: &str) -> Compiled {
-    support::compiled(&files("", item))
+    support::compiled(&files_of_item(SERVERS, item))
 }
 
 #[test]
@@ -58,8 +42,7 @@ fn a_subscription_of_a_cumulative_category_is_a_rank() {
     let of = |cumulative: &str, item: &str| {
         let category =
             format!("id: 1\nslug: a\nname: A\n{cumulative}items:\n  - {{id: 7, name: I, price: 4, {item}}}\n");
-        let dir = store(&[("store.yaml", &format!("{STORE}{SERVERS}")), ("categories/a.yaml", &category)]);
-        compile(&read(dir.path()).unwrap()).unwrap().items[0].is_rank
+        support::compiled(&[("store.yaml", STORE), ("categories/a.yaml", &category)]).items[0].is_rank
     };
     assert!(of("cumulative: true\n", "subscription: true"));
     assert!(!of("cumulative: true\n", "active: true") && !of("", "subscription: true"));
@@ -68,7 +51,8 @@ fn a_subscription_of_a_cumulative_category_is_a_rank() {
 #[test]
 fn a_period_is_from_one_unit_to_three_years() {
     for (unit, most) in [("day", 1_095), ("week", 156), ("month", 36), ("year", 3)] {
-        let of = |every: u32| faults(&format!("subscription: {{every: {every}, unit: {unit}}}"));
+        let item = |every: u32| format!("subscription: {{every: {every}, unit: {unit}}}");
+        let of = |every| found(&files_of_item(SERVERS, &item(every))).0;
         assert_eq!((of(1), of(most)), (String::new(), String::new()), "{unit}");
         let problem = format!("must be from 1 to {most} {unit}s: a period is at most three years");
         for wrong in [0, most + 1, 70_000] {
@@ -80,9 +64,8 @@ fn a_period_is_from_one_unit_to_three_years() {
 #[test]
 fn a_subscription_costs_something() {
     let category = "id: 1\nslug: a\nname: A\nitems: [{id: 7, name: I, price: 0, active: false, subscription: true}]\n";
-    let dir = store(&[("store.yaml", STORE), ("categories/a.yaml", category)]);
-    let problem = "must be more than 0: a subscription is paid every period";
-    assert_eq!(lines(&check(&read(dir.path()).unwrap())), fault(4, &format!("price: {problem}")));
+    let (faults, _) = found(&[("store.yaml", STORE), ("categories/a.yaml", category)]);
+    assert_eq!(faults, fault(4, "price: must be more than 0: a subscription is paid every period"));
 }
 
 #[test]
