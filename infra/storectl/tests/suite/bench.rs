@@ -198,6 +198,19 @@ impl Bench {
         self.api(Method::POST, "/auth/username", None, &format!(r#"{{"username":"{name}"}}"#)).await
     }
 
+    /// Records an order with these options; its id.
+    pub async fn record(&self, options: &str) -> String {
+        let line: Vec<&str> = ["order", "record"].into_iter().chain(options.split(' ')).collect();
+        self.ok(&line).await["internal_id"].as_str().unwrap().to_owned()
+    }
+
+    /// Makes a backup in the test's directory; its path.
+    pub async fn backup(&self, name: &str) -> String {
+        let file = self.path(name).display().to_string();
+        self.ok(&["backup", &file]).await;
+        file
+    }
+
     /// Sets the functions' clock to the database's time, which dates bans and revocations.
     pub fn tell_the_time(&self) {
         self.clock.advance(Duration::from_secs((SystemClock.seconds() - self.clock.seconds()).unsigned_abs()));

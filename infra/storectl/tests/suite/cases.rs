@@ -110,10 +110,12 @@ impl Session {
         };
         let words = words(line);
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
-        let (keys, base) = (self.paying.path("payment-keys.json"), self.paying.stand_in.base_url());
         let with_keys = self.has_keys && mode != "$keyless";
-        let line = if with_keys { Paying::line(&words, &keys, &base) } else { words };
-        Printed::of(self.paying.bench.run_before(&console, &line).await)
+        Printed::of(if with_keys {
+            self.paying.run_before(&console, &words).await
+        } else {
+            self.paying.bench.run_before(&console, &words).await
+        })
     }
 
     /// A request: `% POST /path USER BODY`, with a token of this user, with the token of a name, or with none (`-`).

@@ -18,32 +18,13 @@ use tests::{Calls, Faults};
 async fn sold() -> (Bench, String, ServerKey) {
     let bench = Bench::published().await;
     bench.ok(&["user", "add", "Newt"]).await;
-    let sold = bench
-        .ok(&[
-            "order",
-            "record",
-            "--owner",
-            "Newt",
-            "--gateway",
-            "test",
-            "--line",
-            "201:3:5.97",
-            "--line",
-            "101:1:4.99",
-        ])
-        .await;
+    let order = bench.record("--owner Newt --gateway test --line 201:3:5.97 --line 101:1:4.99").await;
     let (_, key) = add_key(&bench.db, bench.clock.as_ref(), ServerId::new(1)).await.unwrap();
-    (bench, sold["internal_id"].as_str().unwrap().to_owned(), key)
+    (bench, order, key)
 }
 
-/// The order of a sold item.
-async fn sell(bench: &Bench, item: &str) -> String {
-    let sold = bench.ok(&["order", "record", "--owner", "Newt", "--gateway", "test", "--line", item]).await;
-    sold["internal_id"].as_str().unwrap().to_owned()
-}
-
-/// An item that expires.
-const TIMED: &str = "401:1:2.99";
+/// The options of an order of a key for Newt.
+const KEY: &str = "--owner Newt --gateway test --line 201:1:1.99";
 
 async fn listed(bench: &Bench, options: &[&str]) -> Vec<Value> {
     let list = bench.ok(&[&["delivery", "list"], options].concat()).await;
@@ -64,14 +45,8 @@ async fn an_order_shows_its_commands_with_their_times() {
     poll(&bench.db, bench.clock.as_ref(), &key, None).await.unwrap();
     let all = ids(&listed(&bench, &[]).await);
     delivered(&bench.db, bench.clock.as_ref(), &key, &all).await.unwrap();
-    executed(
-        &bench.db,
-        bench.clock.as_ref(),
-        &key,
-        &[Report { output: "[LP] done\u{1b}".to_owned(), ..Report::done(all[0]) }],
-    )
-    .await
-    .unwrap();
+    let report = Report { output: "[LP] done\u{1b}".to_owned(), ..Report::done(all[0]) };
+    executed(&bench.db, bench.clock.as_ref(), &key, &[report]).await.unwrap();
     let answer = bench.run(&["order", "show", &order]).await.unwrap();
     let states: Vec<&Value> = answer.json()["commands"].as_array().unwrap().iter().map(|one| &one["state"]).collect();
     assert_eq!(states, ["executed", "delivered", "delivered", "delivered"]);
@@ -99,10 +74,7 @@ async fn evidence_has_no_code_that_can_be_used_and_nothing_of_the_operators_own(
     let bench = Bench::published().await;
     let card = bench.ok(&["gift", "add", "--balance", "10"]).await;
     let code = card["gift_cards"][0]["code"].as_str().unwrap().to_owned();
-    let part = format!("{code}:1");
-    bench
-        .ok(&["order", "record", "--id", "A-1", "--gateway", "g", "--yes", "--line", "201:1:1.99", "--gift", &part])
-        .await;
+    bench.record(&format!("--id A-1 --gateway g --yes --line 201:1:1.99 --gift {code}:1")).await;
     let id = InternalId::new("A-1");
     let due = Write::update(keys::order(&id), "SET due = :due, review = :review").number(":due", 1);
     write(&bench, vec![due.text(":review", "amount")]).await;
@@ -138,12 +110,9 @@ async fn a_ban_stops_what_was_bought_and_says_so() {
 async fn a_ban_stops_what_waits_for_a_former_name_of_the_account_too() {
     let (bench, ..) = sold().await;
     // A gift for the player, and one of the player's own for another.
-    let record = ["order", "record", "--owner", "Newt", "--gateway", "test", "--past", "--yes", "--line"];
-    bench.ok(&[&record[..], &["201:1:1.99@Pebble"]].concat()).await;
+    bench.record("--owner Newt --gateway test --past --yes --line 201:1:1.99@Pebble").await;
     bench.ok(&["user", "add", "Yew"]).await;
-    let gift =
-        ["order", "record", "--owner", "Yew", "--gateway", "test", "--past", "--yes", "--line", "201:1:1.99@Newt"];
-    let gift = bench.ok(&gift).await["internal_id"].as_str().unwrap().to_owned();
+    let gift = bench.record("--owner Yew --gateway test --past --yes --line 201:1:1.99@Newt").await;
     let of_gift = listed(&bench, &["--order", &gift]).await.len();
     bench.ok(&["user", "rename", "Newt", "Wren"]).await;
     assert_eq!(bench.ok(&["ban", "Wren"]).await["stopped_commands"], 4 + of_gift);
@@ -243,13 +212,9 @@ async fn a_restore_makes_no_command_ready_however_often_it_was_cut_off() {
     let all: Vec<CommandId> = poll(&bench.db, clock, &key, None).await.unwrap().iter().map(|row| row.id).collect();
     delivered(&bench.db, clock, &key, &all[..2]).await.unwrap();
     executed(&bench.db, clock, &key, &[Report::done(all[0])]).await.unwrap();
-    let (ready, waiting, unmarked) =
-        (sell(&bench, "201:1:1.99").await, sell(&bench, "201:1:1.99").await, sell(&bench, "201:1:1.99").await);
-    for mut command in commands::read(&bench.db, ids(&listed(&bench, &["--order", &waiting]).await).into_iter())
-        .await
-        .unwrap()
-        .into_values()
-    {
+    let (ready, waiting, unmarked) = (bench.record(KEY).await, bench.record(KEY).await, bench.record(KEY).await);
+    let of_waiting = ids(&listed(&bench, &["--order", &waiting]).await);
+    for mut command in commands::read(&bench.db, of_waiting.into_iter()).await.unwrap().into_values() {
         let before = command.clone();
         command.delivery.state = shared::model::CommandState::Waiting;
         command.delivery.due += 3_600;
@@ -260,8 +225,7 @@ async fn a_restore_makes_no_command_ready_however_often_it_was_cut_off() {
     bench
         .write_item(shared::table::codec::key_attributes(&keys::pending_login(&shared::model::AuthId::new([7; 16]))))
         .await;
-    let file = bench.path("b.jsonl.gz").display().to_string();
-    bench.ok(&["backup", &file]).await;
+    let file = bench.backup("b.jsonl.gz").await;
     for let_through in Faults::cuts() {
         let other = Bench::empty().await;
         let cut = other.run_through(Faults::cut_after(let_through), &["restore", &file, "--yes"]).await;
@@ -287,11 +251,10 @@ async fn a_restore_makes_no_command_ready_however_often_it_was_cut_off() {
         assert!(!rows.contains("LEASE#") && !rows.contains("LOGINS"), "{rows}");
         let repaired = other.run(&["doctor", "--repair"]).await.unwrap();
         let findings = repaired.json()["findings"].as_array().unwrap();
-        let of_delivery = ["delivery of orders", "rows of queues", "commands in queues"];
-        let well = findings
-            .iter()
-            .filter(|one| of_delivery.iter().any(|check| one["check"] == *check && one["state"] == "ok"));
-        assert_eq!(well.count(), 3, "{}", repaired.text());
+        for check in ["delivery of orders", "rows of queues", "commands in queues"] {
+            let is_well = findings.iter().any(|one| one["check"] == check && one["state"] == "ok");
+            assert!(is_well, "{check}: {}", repaired.text());
+        }
         assert_eq!(states(&other, &unmarked).await, ["unknown"; 2], "{let_through}");
         let new = ids(&listed(&other, &["--order", &unmarked]).await);
         assert!(new[0].get() > 1_000_000, "{new:?}");
@@ -305,15 +268,14 @@ async fn a_restore_makes_no_command_ready_however_often_it_was_cut_off() {
 #[tokio::test]
 async fn restores_of_one_backup_give_no_two_commands_the_same_id() {
     let (bench, ..) = sold().await;
-    let file = bench.path("b.jsonl.gz").display().to_string();
-    bench.ok(&["backup", &file]).await;
+    let file = bench.backup("b.jsonl.gz").await;
     let mut made = Vec::new();
     // After 30 days an agent still knows what has ended since.
     for later in [0, 60, 30 * 86_400] {
         let other = Bench::empty().await;
         other.clock.advance(std::time::Duration::from_secs(later));
         other.ok(&["restore", &file, "--yes"]).await;
-        let order = sell(&other, "201:1:1.99").await;
+        let order = other.record(KEY).await;
         made.extend(ids(&listed(&other, &["--order", &order]).await));
     }
     let different: BTreeSet<&CommandId> = made.iter().collect();
@@ -334,14 +296,11 @@ async fn killed_at_any_write_a_rename_changes_nothing_of_what_expires() {
         let bench = Bench::published().await;
         bench.tell_the_time();
         bench.ok(&["user", "add", "Newt"]).await;
-        let sold = || async {
-            let record = ["order", "record", "--owner", "1", "--gateway", "test", "--server", "1", "--line", TIMED];
-            bench.ok(&record).await["internal_id"].as_str().unwrap().to_owned()
-        };
-        let first = sold().await;
+        let timed = "--owner 1 --gateway test --server 1 --line 401:1:2.99";
+        let first = bench.record(timed).await;
         let line = ["user", "rename", "1", "Wren"];
         let killed = bench.run_through(Faults::cut_after(let_through), &line).await;
-        let second = sold().await;
+        let second = bench.record(timed).await;
         let renamed = bench.run(&line).await.unwrap();
         // The hours after which each command runs that waits.
         let waiting = || async {
@@ -371,9 +330,8 @@ async fn a_refund_ends_a_gift_although_its_recipient_has_another_name() {
     let bench = Bench::published().await;
     bench.ok(&["user", "add", "Newt"]).await;
     bench.tell_the_time();
-    let line = ["--past", "--yes", "--server", "1", "--line", "401:1:2.99@Pebble"];
-    let record = [&["order", "record", "--owner", "Newt", "--gateway", "test"][..], &line].concat();
-    let order = bench.ok(&record).await["internal_id"].as_str().unwrap().to_owned();
+    let gift = "--owner Newt --gateway test --past --yes --server 1 --line 401:1:2.99@Pebble";
+    let order = bench.record(gift).await;
     bench.ok(&["user", "rename", "Pebble", "Wren"]).await;
     bench.ok(&["order", "set-status", &order, "REFUNDED"]).await;
     assert_eq!(expiries(&bench).await, []);

@@ -10,7 +10,7 @@ use shared::model::{
 use shared::shop::orders::{self, Payment};
 use shared::shop::stock::reservations::{self, Reservation, Reserved};
 use shared::table::codec::decode_live;
-use shared::table::keys::{self, Key};
+use shared::table::keys;
 use shared::table::limiter::{self, RateLimit};
 use shared::table::transaction::{Write, send};
 use storectl::error::Exit;
@@ -73,8 +73,7 @@ async fn sold() -> Bench {
     bench.ok(&["user", "add", "Newt"]).await;
     bench.ok(&["user", "add", "Eft"]).await;
     for (id, line) in [("a", "201:2:3.98"), ("b", "302:3:9"), ("c", "101:1:4.99@Eft")] {
-        let order = ["order", "record", "--past", "--id", id, "--owner", "Newt", "--gateway", "g", "--line", line];
-        bench.ok(&order).await;
+        bench.record(&format!("--past --id {id} --owner Newt --gateway g --line {line}")).await;
     }
     bench
 }
@@ -100,7 +99,10 @@ async fn sums_that_are_missing_or_differ_from_the_orders_are_told_and_repaired()
     }
     let repaired = bench.ok(&["doctor", "--repair"]).await;
     assert_eq!(state(&repaired, "sums of orders")["state"], "ok", "{repaired}");
-    delete_zero(&bench, &keys::count(ItemId::new(303))).await;
+    // A counter that nothing was sold of stays as a nothing.
+    let nothing = keys::count(ItemId::new(303));
+    assert_eq!(bench.db.get(&nothing, true).await.unwrap().unwrap()["sold"].as_n().unwrap(), "0");
+    bench.delete(&nothing).await;
     // Of the first day, which orders do not add up to, the row of the patrons says that it was.
     bench.set_number(&keys::ledger(newt), "spent", 1_797).await;
     bench.set_number(&keys::ledger(newt), "first_paid_at", bench.clock.seconds()).await;
@@ -164,12 +166,6 @@ async fn rows_but_their_version(bench: &Bench) -> Vec<String> {
         _ => row,
     };
     bench.rows().await.into_iter().map(count).collect()
-}
-
-/// A counter that nothing was sold of stays as a nothing.
-async fn delete_zero(bench: &Bench, key: &Key) {
-    assert_eq!(bench.db.get(key, true).await.unwrap().unwrap()["sold"].as_n().unwrap(), "0");
-    bench.delete(key).await;
 }
 
 #[tokio::test]

@@ -29,8 +29,7 @@ async fn the_name_leaves_other_buyers_carts_and_orders_and_what_was_typed_leaves
     let given = paying.paid().await;
     // One more in another buyer's cart, and an order of the player's own.
     bench.cart_add(&[&["Newt", "311"][..], &gift].concat()).await;
-    let own = ["order", "record", "--id", "own", "--owner", "Pebble", "--gateway", "g", "--line", "921:1:2"];
-    bench.ok(&[&own[..], &["--var", "1=Old_Pebble"]].concat()).await;
+    bench.record("--id own --owner Pebble --gateway g --line 921:1:2 --var 1=Old_Pebble").await;
     paying.ok(&["user", "erase", "Pebble", "--yes"]).await;
     assert_eq!(rows_with(&paying, "pebble").await, [""; 0]);
     let given = order(&paying, given.as_str()).await;
@@ -76,8 +75,7 @@ async fn open_orders_are_ended_first_also_those_with_a_gift_for_the_player() {
     bench.ok(&["user", "add", "Pebble"]).await;
     bench.cart_add(&["Newt", "303", "--type", "gift", "--gift-to", "Pebble"]).await;
     let open = paying.checkout().await;
-    let pending = ["order", "record", "--id", "own", "--owner", "Pebble", "--gateway", "g", "--status", "pending"];
-    bench.ok(&[&pending[..], &["--line", "201:1:1.99"]].concat()).await;
+    bench.record("--id own --owner Pebble --gateway g --status pending --line 201:1:1.99").await;
     assert_eq!(bench.fails(&["user", "erase", "Pebble", "--yes"]).await.exit, Exit::Denied, "without keys");
     assert_eq!(bench.ok(&["user", "show", "Pebble"]).await["user"]["id"], 2);
     paying.ok(&["user", "erase", "Pebble", "--yes"]).await;
@@ -117,12 +115,9 @@ async fn an_erasure_that_was_cut_off_at_any_write_is_completed_by_the_same_comma
     tell_of_everything(bench).await;
     for writes in Faults::cuts().take_while(|writes| *writes < 40) {
         let id = bench.ok(&["user", "add", "Pebble"]).await["user"]["id"].to_string();
-        let order = ["order", "record", "--owner", "Newt", "--gateway", "g", "--line", "303:1:12@Pebble"];
-        bench.ok(&order).await;
-        let own = ["order", "record", "--owner", "Pebble", "--gateway", "g", "--line", "921:1:2", "--var", "1=Pebble"];
-        bench.ok(&own).await;
-        let pending = ["--status", "pending", "--owner", "Pebble", "--gateway", "g", "--line", "201:1:1.99"];
-        bench.ok(&[&["order", "record"][..], &pending].concat()).await;
+        bench.record("--owner Newt --gateway g --line 303:1:12@Pebble").await;
+        bench.record("--owner Pebble --gateway g --line 921:1:2 --var 1=Pebble").await;
+        bench.record("--status pending --owner Pebble --gateway g --line 201:1:1.99").await;
         bench.ok(&["cart", "clear", "Newt"]).await;
         bench.cart_add(&[&["Newt", "303"][..], &gift].concat()).await;
         bench.ok(&["referral", "add", "pebbles", "--owner", &id]).await;

@@ -18,8 +18,7 @@ async fn backed_up() -> (Bench, String) {
     let name = shared::model::ChatName::parse("Ember").unwrap();
     shared::shop::accounts::logins::completed(&bench.db, &id, name, NOW).await.unwrap();
     bench.api(Method::POST, "/payments/checkStatus", None, r#"{"order_id":"x"}"#).await;
-    let file = bench.path("b.jsonl.gz").display().to_string();
-    bench.ok(&["backup", &file]).await;
+    let file = bench.backup("b.jsonl.gz").await;
     (bench, file)
 }
 
@@ -69,11 +68,10 @@ async fn a_backup_of_the_first_format_is_restored_and_written_again_byte_for_byt
         lines.split_off(1)
     };
     let bench = Bench::empty().await;
-    let (old, new) = (bench.path("old.gz"), bench.path("new.gz"));
+    let old = bench.path("old.gz");
     std::fs::write(&old, zipped(FIRST_FORMAT)).unwrap();
     bench.ok(&["restore", &old.display().to_string(), "--yes"]).await;
-    bench.ok(&["backup", &new.display().to_string()]).await;
-    let written = items(&unzipped(&std::fs::read(&new).unwrap()));
+    let written = items(&unzipped(&std::fs::read(bench.backup("new.gz").await).unwrap()));
     for line in items(FIRST_FORMAT) {
         assert!(written.contains(&line), "{line} is not in {written:#?}");
     }
@@ -109,26 +107,13 @@ async fn nothing_is_written_into_a_half_restored_table() {
     assert!(other.run_through(Faults::cut_after(2), &["restore", &file, "--yes"]).await.is_err());
     let before = without_brief_rows(other.rows().await);
     for line in [
-        &["user", "add", "Newt"][..],
-        &["coupon", "add", "SPRING", "--percentage", "10"],
-        &["gift", "add", "--balance", "5"],
-        &["publish", &sample(), "--yes"],
-        &[
-            "order",
-            "record",
-            "--owner",
-            "1",
-            "--gateway",
-            "g",
-            "--price",
-            "1",
-            "--currency",
-            "EUR",
-            "--line",
-            "201:1:1",
-        ],
+        "user add Newt",
+        "coupon add SPRING --percentage 10",
+        "gift add --balance 5",
+        &format!("publish {} --yes", sample()),
+        "order record --owner 1 --gateway g --price 1 --currency EUR --line 201:1:1",
     ] {
-        let failure = other.fails(line).await;
+        let failure = other.fails(&line.split(' ').collect::<Vec<_>>()).await;
         assert_eq!(failure.exit, Exit::Refused, "{line:?}: {failure}");
         assert!(failure.what.contains("restore"), "{line:?}: {failure}");
     }
@@ -169,8 +154,7 @@ async fn a_restore_gives_out_no_id_of_the_backup_or_of_after_it() {
     // The backup read the sequences before the account was made, and so does not hold the new value.
     let highest = made(&bench, "Newt").await;
     shared::table::bulk::delete_each(&bench.db, KINDS.map(keys::sequence).into_iter(), &|_| {}).await.unwrap();
-    let file = bench.path("b.jsonl.gz").display().to_string();
-    bench.ok(&["backup", &file]).await;
+    let file = bench.backup("b.jsonl.gz").await;
     let other = Bench::empty().await;
     other.ok(&["restore", &file, "--yes"]).await;
     // What the first store gave out after the backup: tokens, buyers and the provider know it.
@@ -191,8 +175,7 @@ async fn ask_since(bench: &Bench, since: i64) {
 async fn a_new_stack_that_takes_payments_is_restored_into_and_asks_for_the_webhook_events_since_the_backup() {
     let (bench, without) = backed_up().await;
     ask_since(&bench, NOW).await;
-    let with = bench.path("with.gz").display().to_string();
-    bench.ok(&["backup", &with]).await;
+    let with = bench.backup("with.gz").await;
     let began = NOW + 7_200;
     for (file, since) in [(with, NOW), (without, began)] {
         let other = Bench::empty().await;
@@ -207,8 +190,7 @@ async fn a_new_stack_that_takes_payments_is_restored_into_and_asks_for_the_webho
 async fn another_backup_does_not_go_on_where_one_was_cut_off() {
     let (_bench, file) = backed_up().await;
     let small = Bench::published().await;
-    let second = small.path("second.gz").display().to_string();
-    small.ok(&["backup", &second]).await;
+    let second = small.backup("second.gz").await;
     let other = Bench::empty().await;
     assert!(other.run_through(Faults::cut_after(2), &["restore", &file, "--yes"]).await.is_err());
     assert_eq!(other.fails(&["restore", &second, "--yes"]).await.exit, Exit::Refused);

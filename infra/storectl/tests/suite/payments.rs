@@ -10,7 +10,7 @@ use shared::providers::Stripe;
 use shared::shop::carts::{CartContext, CartSources};
 use shared::shop::orders;
 use shared::shop::orders::unfinished::Unfinished;
-use shared::shop::payments::{Desk, Request, create};
+use shared::shop::payments::{Desk, Request, Swept, create};
 use shared::shop::stock::Counters;
 use shared::table::caches::VersionedCache;
 use shared::table::codec::decode_live;
@@ -22,6 +22,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::sync::Arc;
 use std::time::Duration;
 use storectl::answer::Printed;
+use storectl::console::Console;
 use storectl::error::Failure;
 use stripe::{ApiBase, Client, SecretKey};
 use stripe_stand_in::{ACCOUNT, Account, Action, KEY, Options, Received, StandIn, start};
@@ -52,7 +53,7 @@ impl Paying {
     /// A connected store with a user who has two units in the cart.
     pub async fn connected() -> Self {
         let paying = Self::open().await;
-        paying.ok(&["payments", "connect", "stripe", "--stripe-key", &paying.path("key.txt"), "--url", API]).await;
+        paying.ok(&paying.connect()).await;
         paying.fill().await;
         paying
     }
@@ -67,8 +68,20 @@ impl Paying {
         self.bench.path(name).display().to_string()
     }
 
-    pub fn line<'a>(arguments: &[&'a str], keys: &'a str, base: &'a str) -> Vec<&'a str> {
-        [arguments, &["--payment-keys", keys, "--stripe-api-base", base]].concat()
+    /// The command that connects the store.
+    pub fn connect(&self) -> Vec<&'static str> {
+        vec!["payments", "connect", "stripe", "--stripe-key", self.path("key.txt").leak(), "--url", API]
+    }
+
+    /// Runs the tool with the keys of payments, without a terminal.
+    pub async fn run(&self, arguments: &[&str]) -> Result<Printed, Failure> {
+        self.run_before(&Console::without_terminal(), arguments).await
+    }
+
+    pub async fn run_before(&self, console: &Console, arguments: &[&str]) -> Result<Printed, Failure> {
+        let (keys, base) = (self.path("payment-keys.json"), self.stand_in.base_url());
+        let line = [arguments, &["--payment-keys", &keys, "--stripe-api-base", &base]].concat();
+        self.bench.run_before(console, &line).await
     }
 
     pub async fn ok(&self, arguments: &[&str]) -> Value {
@@ -77,17 +90,14 @@ impl Paying {
 
     /// The same, with its text and its exit code.
     pub async fn answer(&self, arguments: &[&str]) -> Printed {
-        let (keys, base) = (self.path("payment-keys.json"), self.stand_in.base_url());
-        let answer = self.bench.run(&Self::line(arguments, &keys, &base)).await;
-        let answer = answer.unwrap_or_else(|failure| panic!("{arguments:?}: {failure}"));
+        let answer = self.run(arguments).await.unwrap_or_else(|failure| panic!("{arguments:?}: {failure}"));
         let seen = format!("{}{}", answer.text(), answer.json());
         assert!(!seen.contains(KEY) && !seen.contains("whsec_"), "{seen}");
         answer
     }
 
     pub async fn fails(&self, arguments: &[&str]) -> Failure {
-        let (keys, base) = (self.path("payment-keys.json"), self.stand_in.base_url());
-        let failure = self.bench.fails(&Self::line(arguments, &keys, &base)).await;
+        let failure = self.run(arguments).await.unwrap_err();
         assert!(!failure.print(true).contains(KEY), "{failure}");
         failure
     }
@@ -111,10 +121,10 @@ impl Paying {
     }
 
     /// Lets so much time pass, and runs the scheduled sweep.
-    pub async fn sweep(&self, time: Duration) {
+    pub async fn sweep(&self, time: Duration) -> Swept {
         self.bench.clock.advance(time);
         let provider = self.provider();
-        Desk::new(&self.bench.db, self.bench.clock.as_ref(), Some(&provider)).sweep().await.unwrap();
+        Desk::new(&self.bench.db, self.bench.clock.as_ref(), Some(&provider)).sweep().await.unwrap()
     }
 
     /// Begins a checkout, and pays it on the provider's page.
@@ -127,9 +137,7 @@ impl Paying {
 
     /// Findings of the doctor.
     pub async fn findings(&self) -> Vec<Value> {
-        let (keys, base) = (self.path("payment-keys.json"), self.stand_in.base_url());
-        let answer = self.bench.run(&Self::line(&["doctor"], &keys, &base)).await.unwrap();
-        answer.json()["findings"].as_array().unwrap().clone()
+        self.run(&["doctor"]).await.unwrap().json()["findings"].as_array().unwrap().clone()
     }
 
     /// The finding of one check.
@@ -193,8 +201,7 @@ pub async fn stand_in(bench: &Bench) -> StandIn {
 #[tokio::test]
 async fn connecting_checks_the_key_creates_the_endpoint_and_keeps_both_secrets() {
     let paying = Paying::open().await;
-    let key = paying.path("key.txt");
-    let connected = paying.ok(&["payments", "connect", "stripe", "--stripe-key", &key, "--url", API]).await;
+    let connected = paying.ok(&paying.connect()).await;
     assert_eq!(
         (&connected["url"], &connected["overlap"], &connected["live"]),
         (&json!(WEBHOOK), &json!(false), &json!(false))
@@ -228,24 +235,22 @@ async fn connecting_checks_the_key_creates_the_endpoint_and_keeps_both_secrets()
     assert_eq!((&found["state"], &found["said"]), (&json!("bad"), &json!(said)));
     assert_eq!(paying.ok(&["payments", "show"]).await["stripe"]["at_stripe"]["taxes"], json!(said));
     let before = paying.secrets();
-    let again = paying.ok(&["payments", "connect", "stripe", "--stripe-key", &key, "--url", API]).await;
+    let again = paying.ok(&paying.connect()).await;
     assert_eq!((&again["created"], paying.secrets()), (&Value::Null, before));
 }
 
 #[tokio::test]
 async fn a_key_can_be_connected_before_a_store_is_published() {
     let paying = Paying::of(Bench::empty().await).await;
-    let key = paying.path("key.txt");
-    let connected = paying.ok(&["payments", "connect", "stripe", "--stripe-key", &key, "--url", API]).await;
+    let connected = paying.ok(&paying.connect()).await;
     assert_eq!((&connected["url"], paying.secrets().len()), (&json!(WEBHOOK), 1));
 }
 
 #[tokio::test]
 async fn the_secrets_of_the_webhooks_overlap_until_the_change_is_finished() {
     let paying = Paying::connected().await;
-    let (key, before) = (paying.path("key.txt"), paying.secrets());
-    let connect = ["payments", "connect", "stripe", "--stripe-key", &key, "--url", API, "--new-secret"];
-    let changed = paying.ok(&connect).await;
+    let before = paying.secrets();
+    let changed = paying.ok(&[paying.connect(), vec!["--new-secret"]].concat()).await;
     assert_eq!(changed["overlap"], true);
     let both = paying.secrets();
     assert_eq!((both.len(), &both[1]), (2, &before[0]));

@@ -21,12 +21,9 @@ async fn paying() -> Paying {
     paying
 }
 
-fn path(paying: &Paying, key: &str) -> &'static str {
-    paying.path(&format!("{key}.txt")).leak()
-}
-
 fn connect(paying: &Paying, key: &str) -> Vec<&'static str> {
-    vec!["payments", "connect", "stripe", "--stripe-key", path(paying, key), "--url", API]
+    let file = paying.path(&format!("{key}.txt")).leak();
+    vec!["payments", "connect", "stripe", "--stripe-key", file, "--url", API]
 }
 
 async fn status(paying: &Paying, order: &InternalId) -> (OrderStatus, Option<String>) {
@@ -81,7 +78,7 @@ async fn connecting_again_brings_the_events_of_the_endpoint_up_to_date() {
     client.send(&WebhookEndpoint::update(&endpoint.id, &before)).await.unwrap();
     let problem = paying.ok(&["payments", "show"]).await["stripe"]["at_stripe"]["endpoints"][0]["problem"].clone();
     assert!(problem.as_str().unwrap().contains("is not sent") && problem.as_str().unwrap().contains("refund.failed"));
-    let connect = ["payments", "connect", "stripe", "--stripe-key", &paying.path("key.txt"), "--url", API];
+    let connect = paying.connect();
     let updated = paying.ok(&connect).await;
     assert!(updated["added_events"].as_str().unwrap().contains("refund.failed"), "{updated}");
     assert_eq!((&updated["created"], paying.secrets()), (&Value::Null, secrets));
@@ -93,7 +90,7 @@ async fn connecting_again_brings_the_events_of_the_endpoint_up_to_date() {
 #[tokio::test]
 async fn the_portal_cancels_at_the_end_of_the_period_and_a_connection_without_it_takes_payments() {
     let paying = Paying::open().await;
-    let connect = ["payments", "connect", "stripe", "--stripe-key", &paying.path("key.txt"), "--url", API];
+    let connect = paying.connect();
     let configurations = "/v1/billing_portal/configurations";
     let connected = paying.ok(&connect).await;
     let portal = connected["portal"].clone();

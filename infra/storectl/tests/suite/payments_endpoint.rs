@@ -13,10 +13,6 @@ const FORMER: &str = "2020-08-27";
 /// The first calls of `connect` only try what the key may do: it is killed after the last of them, and then after each call.
 const TRIES: usize = 13;
 
-fn connect(paying: &Paying) -> Vec<&'static str> {
-    vec!["payments", "connect", "stripe", "--stripe-key", paying.path("key.txt").leak(), "--url", API]
-}
-
 /// The endpoints at the provider, oldest first.
 fn all(paying: &Paying) -> Vec<String> {
     paying.stand_in.webhook_endpoints().into_iter().map(|(id, _)| id).collect()
@@ -76,7 +72,7 @@ async fn whenever_a_change_of_the_endpoint_is_killed_the_repeated_one_loses_no_e
                 break;
             }
             let paying = Paying::open().await;
-            let (connect, by_hand) = (connect(&paying), add_by_hand(&paying).await);
+            let (connect, by_hand) = (paying.connect(), add_by_hand(&paying).await);
             let mut deployed = Vec::new();
             if start != Start::New {
                 let id = paying.ok(&connect).await["created"].as_str().unwrap().to_owned();
@@ -119,7 +115,7 @@ async fn nothing_is_deleted_unless_the_endpoint_of_the_newest_secret_can_take_it
         ("former", "is of another version"),
     ] {
         let paying = Paying::connected().await;
-        let changed = paying.ok(&[connect(&paying), vec!["--new-secret"]].concat()).await;
+        let changed = paying.ok(&[paying.connect(), vec!["--new-secret"]].concat()).await;
         let (newest, secrets) = (changed["created"].as_str().unwrap(), paying.secrets());
         match change {
             // The form in which the keys were stored before they had the endpoint.
@@ -147,7 +143,7 @@ async fn nothing_is_deleted_unless_the_endpoint_of_the_newest_secret_can_take_it
         assert!(refused.what.contains(said), "{change}: {refused}");
         assert_eq!((all(&paying), paying.secrets()), (before.clone(), secrets.clone()), "{change}");
         // What it says to do ends the change, and what was deployed is heard until then.
-        let again = paying.ok(&connect(&paying)).await;
+        let again = paying.ok(&paying.connect()).await;
         assert_eq!(again["overlap"], true, "{change}");
         assert_eq!((all(&paying).len(), &paying.secrets()[1..]), (before.len() + 1, &secrets[..]), "{change}");
         let finished = paying.ok(&FINISH).await;

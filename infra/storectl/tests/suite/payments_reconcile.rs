@@ -3,16 +3,13 @@
 use crate::payments::{ITEM, Paying};
 use serde_json::{Value, json};
 use shared::model::{InternalId, Money};
-use shared::providers::Stripe;
 use shared::shop::orders::{self, StoredOrder};
-use shared::shop::payments::Desk;
 use shared::table::codec::key_attributes;
 use shared::table::keys;
 use shared::table::transaction::{Write, send};
 use std::collections::BTreeMap;
 use std::time::Duration;
 use storectl::error::Exit;
-use stripe::ApiBase;
 use stripe_stand_in::{Action, Fault, FaultKind};
 
 impl Paying {
@@ -41,9 +38,7 @@ impl Paying {
 
     /// The differences of the last day, by their kinds.
     async fn differences(&self) -> BTreeMap<String, Vec<Value>> {
-        let (keys, base) = (self.path("payment-keys.json"), self.stand_in.base_url());
-        let arguments = ["payments", "reconcile", "--since", "1 day ago"];
-        let answer = self.bench.run(&Self::line(&arguments, &keys, &base)).await.unwrap();
+        let answer = self.run(&["payments", "reconcile", "--since", "1 day ago"]).await.unwrap();
         let mut found: BTreeMap<String, Vec<Value>> = BTreeMap::new();
         for difference in answer.json()["differences"].as_array().unwrap() {
             let kind = difference["kind"].as_str().unwrap().to_owned();
@@ -88,10 +83,8 @@ async fn payments_and_orders_are_compared_and_a_payment_without_an_order_is_refu
     assert_eq!(of_lost.unwrap()["payment"]["amount"], json!(4.98));
     assert_eq!(of_lost.unwrap()["payment"]["order"], missing.as_str());
 
-    let refund =
-        |session: &str| ["payments", "reconcile", "--since", "1 day ago", "--refund", session].map(str::to_owned);
-    let arguments = refund(lost);
-    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let refund = ["payments", "reconcile", "--since", "1 day ago", "--refund"];
+    let arguments = [&refund[..], &[lost.as_str()]].concat();
     assert_eq!(paying.fails(&arguments).await.exit, Exit::Declined);
     assert_eq!(paying.refunds().len(), 0);
     let returned = paying.ok(&[&arguments[..], &["--yes"]].concat()).await;
@@ -99,9 +92,7 @@ async fn payments_and_orders_are_compared_and_a_payment_without_an_order_is_refu
     assert_eq!(paying.differences().await["paid_without_order"].len(), 1);
     let again = paying.ok(&[&arguments[..], &["--yes"]].concat()).await;
     assert_eq!(again["refunded"], json!(4.98), "nothing is left to do");
-    let unknown = refund("cs_test_unknown");
-    let unknown: Vec<&str> = unknown.iter().map(String::as_str).collect();
-    let unknown = paying.fails(&unknown).await;
+    let unknown = paying.fails(&[&refund[..], &["cs_test_unknown"]].concat()).await;
     assert!(unknown.what.contains("is not a paid checkout without an order"), "{unknown}");
     assert_eq!(paying.refunds().len(), 1);
     // It fails the same day: the provider would repeat what it said of it.
@@ -114,13 +105,10 @@ async fn payments_and_orders_are_compared_and_a_payment_without_an_order_is_refu
 async fn the_doctor_names_what_is_overdue_and_the_events_that_fail() {
     let paying = Paying::connected().await;
     let (order, _) = paying.another().await;
-    let (db, clock) = (&paying.bench.db, paying.bench.clock.as_ref());
-    let provider = Stripe::new(paying.keys().stripe.unwrap(), ApiBase::parse(&paying.stand_in.base_url()).unwrap());
     assert_eq!(paying.doctor("payment events").await["state"], "ok");
-    Desk::new(db, clock, Some(&provider)).sweep().await.unwrap();
+    paying.sweep(Duration::ZERO).await;
     paying.stand_in.inject(Fault::before(FaultKind::Status(500)).on("/v1/checkout/sessions/").for_ever());
-    paying.bench.clock.advance(Duration::from_hours(2));
-    assert_eq!(Desk::new(db, clock, Some(&provider)).sweep().await.unwrap().failed, 2);
+    assert_eq!(paying.sweep(Duration::from_hours(2)).await.failed, 2);
     let overdue = paying.doctor("open orders").await;
     let said = overdue["said"].as_str().unwrap();
     assert_eq!(overdue["state"], "bad");
@@ -133,7 +121,7 @@ async fn the_doctor_names_what_is_overdue_and_the_events_that_fail() {
     let raw = Write::put(keys::webhook_events(), key_attributes(&keys::webhook_events()));
     let row = keys::Key { sk: "000000001000#9".to_owned(), ..keys::webhook_events() };
     let bad = Write::put(row.clone(), key_attributes(&row));
-    send(db, vec![raw, bad]).await.unwrap();
+    send(&paying.bench.db, vec![raw, bad]).await.unwrap();
     let overdue = paying.doctor("open orders").await;
     assert!(
         overdue["said"].as_str().unwrap().contains("the row UNFINISHED 000000001000#9 cannot be read"),

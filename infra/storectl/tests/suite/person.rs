@@ -113,12 +113,6 @@ async fn a_subscription_is_told_while_its_renewal_is_not_paid_with_the_end_of_it
     assert!(next.contains("subscription cancel ID"), "{next}");
 }
 
-/// A sale of an item whose command a game server runs, to nobody or to a player.
-async fn sell(bench: &Bench, id: &str, owner: &[&str]) {
-    let sale = ["order", "record", "--id", id, "--gateway", "g", "--line", "201:1:1.99"];
-    bench.ok(&[&sale, owner].concat()).await;
-}
-
 #[tokio::test]
 async fn sales_to_nobody_and_commands_for_a_server_without_a_key_are_told() {
     let bench = Bench::published().await;
@@ -128,7 +122,8 @@ async fn sales_to_nobody_and_commands_for_a_server_without_a_key_are_told() {
     assert_eq!((well.trouble(), &well.json()["ok"]), (None, &json!(true)), "{}", well.text());
     let last = anstream::adapter::strip_str(well.text()).to_string();
     assert!(last.lines().last().unwrap().starts_with("ok   the rest is well: table, "), "{last}");
-    sell(&bench, "nobodys", &["--yes"]).await;
+    // Sales of an item whose command a game server runs.
+    bench.record("--id nobodys --gateway g --line 201:1:1.99 --yes").await;
     let told = async |check: &str| {
         let answer = bench.run(&["doctor"]).await.unwrap();
         let findings = answer.json()["findings"].as_array().unwrap().clone();
@@ -140,7 +135,7 @@ async fn sales_to_nobody_and_commands_for_a_server_without_a_key_are_told() {
     assert_eq!(told("servers without a key").await.1, Value::Null, "none of its commands waits");
     bench.ok(&["order", "set-status", "nobodys", "REFUNDED"]).await;
     assert_eq!(told("orders without an owner").await, (None, Value::Null));
-    sell(&bench, "newts", &["--owner", "Newt"]).await;
+    bench.record("--id newts --gateway g --line 201:1:1.99 --owner Newt").await;
     let (exit, finding) = told("servers without a key").await;
     assert_eq!((exit, &finding["state"]), (Some(Exit::Faults), &json!("todo")));
     assert!(finding["said"].as_str().unwrap().contains("commands wait for Hearth (1), the first since"), "{finding}");

@@ -100,8 +100,7 @@ async fn an_export_has_the_files_of_the_version_that_a_rollback_or_a_restore_bro
     assert_eq!(exported(&bench, "second").await, file(&birch));
     bench.ok(&["rollback", "--yes"]).await;
     assert_eq!(exported(&bench, "first").await, file(&alder));
-    let backup = bench.path("b.gz").display().to_string();
-    bench.ok(&["backup", &backup]).await;
+    let backup = bench.backup("b.gz").await;
     let other = Bench::empty().await;
     other.ok(&["restore", &backup, "--yes"]).await;
     assert_eq!(exported(&other, "restored").await, file(&alder));

@@ -58,6 +58,9 @@ async fn what_is_printed_can_be_entered_into_the_plugin() {
     assert!(answer.text().contains("https addresses only"), "{}", answer.text());
 }
 
+/// The options of an order of the item.
+const SALE: &str = "--owner Newt --gateway test --line 1:1:2.50";
+
 /// A store with these servers, with an item on each of them.
 fn write_store(bench: &Bench, servers: &str) -> String {
     let named: String =
@@ -77,13 +80,11 @@ async fn what_a_former_game_server_keeps_is_told_apart_from_what_waits() {
     bench.ok(&["publish", &dir, "--yes"]).await;
     bench.ok(&["user", "add", "Newt"]).await;
     let key = bench.ok(&["server", "add", "1"]).await["key"].as_str().unwrap().to_owned();
-    let sell =
-        || async { bench.ok(&["order", "record", "--owner", "Newt", "--gateway", "test", "--line", "1:1:2.50"]).await };
-    sell().await;
+    bench.record(SALE).await;
     let (key, clock) = (ServerKey::parse(&key).unwrap(), bench.clock.as_ref());
     let served = poll(&bench.db, clock, &key, None).await.unwrap();
     delivered(&bench.db, clock, &key, &[served[0].id]).await.unwrap();
-    sell().await;
+    bench.record(SALE).await;
     bench.ok(&["server", "revoke", "1", "--yes"]).await;
     let answer = bench.run(&["server", "add", "1", "--deliver"]).await.unwrap();
     let text = answer.text();
@@ -91,26 +92,20 @@ async fn what_a_former_game_server_keeps_is_told_apart_from_what_waits() {
     assert!(text.contains("\n1 are kept by the game server that was connected"), "{text}");
 }
 
-/// A store of two servers, with a command for each, whose files have only the first; and their folder.
-async fn with_a_server_to_remove() -> (Bench, String) {
+#[tokio::test]
+async fn killed_after_the_switch_a_removal_of_a_server_is_completed_by_the_same_command() {
+    // A store of two servers, with a command for each, whose files have only the first.
     let bench = Bench::empty().await;
     let dir = write_store(&bench, "1, 2");
     bench.ok(&["publish", &dir, "--yes"]).await;
     bench.ok(&["user", "add", "Newt"]).await;
-    bench.ok(&["order", "record", "--owner", "Newt", "--gateway", "test", "--line", "1:1:2.50"]).await;
+    bench.record(SALE).await;
     write_store(&bench, "1");
-    (bench, dir)
-}
-
-async fn states(bench: &Bench) -> Vec<String> {
-    let list = bench.ok(&["delivery", "list"]).await;
-    let commands = list["commands"].as_array().unwrap().iter();
-    commands.map(|one| format!("{} {}", one["server"], one["state"].as_str().unwrap())).collect()
-}
-
-#[tokio::test]
-async fn killed_after_the_switch_a_removal_of_a_server_is_completed_by_the_same_command() {
-    let (bench, dir) = with_a_server_to_remove().await;
+    let states = async || {
+        let list = bench.ok(&["delivery", "list"]).await;
+        let commands = list["commands"].as_array().unwrap().iter();
+        commands.map(|one| format!("{} {}", one["server"], one["state"].as_str().unwrap())).collect::<Vec<_>>()
+    };
     let store = publish::compile(&publish::read(&bench.path("s")).unwrap()).unwrap();
     publish::publish(&bench.db, &store, bench.clock.seconds()).await.unwrap();
     let doctor = bench.run(&["doctor"]).await.unwrap();
@@ -118,12 +113,12 @@ async fn killed_after_the_switch_a_removal_of_a_server_is_completed_by_the_same_
     assert!(doctor.text().contains(said) && doctor.text().contains("publish DIR --drop-queue"), "{}", doctor.text());
     for without in [&["publish", &dir, "--yes"][..], &["publish", &dir, "--drop-queue", "--dry-run"]] {
         assert_eq!(bench.ok(without).await["dropped_commands"], 0);
-        assert_eq!(states(&bench).await, ["1 ready", "2 ready"]);
+        assert_eq!(states().await, ["1 ready", "2 ready"]);
     }
     let again = bench.run(&["publish", &dir, "--yes", "--drop-queue"]).await.unwrap();
     assert_eq!(again.json()["dropped_commands"], 1);
     assert!(again.text().contains("1 commands that waited for removed servers were cancelled."), "{}", again.text());
-    assert_eq!(states(&bench).await, ["1 ready", "2 cancelled"]);
+    assert_eq!(states().await, ["1 ready", "2 cancelled"]);
     let doctor = bench.run(&["doctor"]).await.unwrap();
     assert!(!doctor.text().contains("commands wait for servers"), "{}", doctor.text());
 }
