@@ -15,7 +15,7 @@ use tokio::sync::watch;
 async fn what_the_console_does_not_know_is_refused_for_each_of_twenty_buyers_and_runs_once() {
     let (world, clock) = (World::new(0).await, Arc::new(MovedClock::default()));
     for id in 1..=20 {
-        world.store.sell(id, &format!("crate key give Buyer{id} rare 5"), None);
+        world.store.sell(id, &format!("crtae key give Buyer{id} rare 5"), None);
     }
     world.store.sell(21, "say Unknown or incomplete command", None);
     world.store.sell(22, "echo Unknown or incomplete command, see below for error", None);

@@ -85,6 +85,12 @@ impl Switch {
     }
 }
 
+/// The commands of plugins that the sample store and `first-shop.md` sell.
+const PLUGINS: [&str; 15] = [
+    "boost", "bridges", "claims", "crate", "crates", "drums", "embers", "guild", "hearth", "lantern", "ledger",
+    "mount", "pet", "plates", "wardrobe",
+];
+
 /// The most players.
 const SLOTS: usize = 5_000;
 
@@ -202,6 +208,14 @@ impl Inner {
             ["lp", "user", player, "parent", "remove", group] => {
                 format!("[LP] {} no longer inherits permissions from {group} in context global.", player.to_lowercase())
             }
+            ["lp", "user", player, "permission", "set", permission, rest @ ..] => {
+                let value = rest.first().unwrap_or(&"true");
+                format!("[LP] Set {permission} to {value} for {} in context global.", player.to_lowercase())
+            }
+            ["lp", "user", player, "permission", "unset", permission] => {
+                format!("[LP] Unset {permission} for {} in context global.", player.to_lowercase())
+            }
+            [plugin, rest @ ..] if PLUGINS.contains(plugin) => format!("[{plugin}] Done: {}", rest.join(" ")),
             ["say", ..] => String::new(),
             ["echo", ..] => command.strip_prefix("echo ").unwrap_or_default().to_owned(),
             // Minecraft joins the lines of a response without a separator.
@@ -227,4 +241,31 @@ fn uuid(name: &str, version: u8) -> String {
     bytes[8] = bytes[8] & 0x3f | 0x80;
     let text = hex::encode(bytes);
     format!("{}-{}-{}-{}-{}", &text[..8], &text[8..12], &text[12..16], &text[16..20], &text[20..])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::{read_dir, read_to_string};
+    use std::path::Path;
+
+    #[test]
+    fn the_console_knows_every_command_of_the_sample_store_and_of_the_first_shop() {
+        let infra = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        let categories = read_dir(infra.join("sample-store/categories")).unwrap().map(|entry| entry.unwrap().path());
+        let files = categories.chain(["sample-store/store.yaml", "docs/first-shop.md"].map(|file| infra.join(file)));
+        let text: String = files.map(|file| read_to_string(file).unwrap()).collect();
+        let commands = text.split("run: \"").skip(1).filter_map(|rest| rest.split('"').next());
+        let console = Console::default();
+        console.join("Newt");
+        let unknown: Vec<&str> = commands
+            .filter(|command| {
+                let command = command.replace("{player}", "Newt").replace("{count}", "2");
+                console.run(&command).starts_with("Unknown")
+            })
+            .collect();
+        assert_eq!(unknown, Vec::<&str>::new());
+        assert!(console.ran().len() > 80, "{}", console.ran().len());
+        assert!(console.run("crtae key give Newt ember 2").starts_with("Unknown"));
+    }
 }
