@@ -168,7 +168,7 @@ async fn names(at: &Deployment, version: &str, servers: &[Server], by: By) -> Re
     let mut names = Names { servers, ..Names::default() };
     if matches!(by, By::Category | By::Item) {
         let store = publish::load_version(&at.db, version).await;
-        let shelves = || store.iter().flat_map(|store| &store.categories).flat_map(|category| category.shelves());
+        let shelves = || store.iter().flat_map(|store| &store.categories).flat_map(publish::CompiledCategory::shelves);
         for shelf in shelves() {
             let CategoryHead { name, slug, .. } = &shelf.head;
             let is_shared = shelves().filter(|other| other.head.name == *name).count() > 1;

@@ -149,6 +149,8 @@ async fn a_restore_does_not_end_over_what_something_else_wrote() {
 
 #[tokio::test]
 async fn a_restore_gives_out_no_id_of_the_backup_or_of_after_it() {
+    // How many ids the first store gave out after the backup: tokens, buyers and the provider know them.
+    const SINCE: u64 = 100_000;
     let bench = Bench::stocked().await;
     let made = async |bench: &Bench, name: &str| bench.ok(&["user", "add", name]).await["user"]["id"].as_u64().unwrap();
     // The backup read the sequences before the account was made, and so does not hold the new value.
@@ -157,8 +159,6 @@ async fn a_restore_gives_out_no_id_of_the_backup_or_of_after_it() {
     let file = bench.backup("b.jsonl.gz").await;
     let other = Bench::empty().await;
     other.ok(&["restore", &file, "--yes"]).await;
-    // What the first store gave out after the backup: tokens, buyers and the provider know it.
-    const SINCE: u64 = 100_000;
     for kind in KINDS {
         assert!(single::reserve(&other.db, kind, 1).await.unwrap() > SINCE, "{kind}");
     }
