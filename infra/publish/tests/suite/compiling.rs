@@ -80,8 +80,7 @@ fn every_published_change_changes_the_version() {
 
 #[test]
 fn hidden_categories_are_published_nowhere() {
-    let dir = sample();
-    let compiled = compiled(&dir);
+    let compiled = compiled(&sample());
     let tops: Vec<u64> = compiled.tree.0.iter().map(|top| top.head.id.get()).collect();
     assert_eq!(tops, [9, 1]);
     let items: BTreeSet<u64> = compiled.items.iter().map(|entry| entry.item.id.get()).collect();
@@ -94,8 +93,7 @@ fn hidden_categories_are_published_nowhere() {
 
 #[test]
 fn a_category_stands_under_its_slug_and_its_id_with_its_subcategories_in_order() {
-    let dir = sample();
-    let compiled = compiled(&dir);
+    let compiled = compiled(&sample());
     for path in [CategoryPath::parse("ranks").unwrap(), CategoryPath::parse("1").unwrap()] {
         let partition = keys::category("v", &path);
         let parts = compiled.parts("v");
@@ -112,8 +110,7 @@ fn a_category_stands_under_its_slug_and_its_id_with_its_subcategories_in_order()
 
 #[test]
 fn items_are_sorted_by_sorting_then_id_and_inactive_ones_stay() {
-    let dir = sample();
-    let compiled = compiled(&dir);
+    let compiled = compiled(&sample());
     let ranks = &compiled.categories[1].shelf;
     assert_eq!(ranks.items.iter().map(|item| item.id.get()).collect::<Vec<_>>(), [10, 11, 12]);
     assert!(!ranks.items[0].active);
@@ -121,8 +118,7 @@ fn items_are_sorted_by_sorting_then_id_and_inactive_ones_stay() {
 
 #[test]
 fn a_ladder_has_every_item_of_its_category_but_subscriptions() {
-    let dir = sample();
-    let compiled = compiled(&dir);
+    let compiled = compiled(&sample());
     let entry = |id| compiled.items.iter().find(|entry| entry.item.id == ItemId::new(id)).unwrap();
     let tiers: Vec<(u64, i64)> =
         entry(11).price_tiers.iter().map(|tier| (tier.item.get(), tier.price.minor())).collect();
@@ -134,8 +130,7 @@ fn a_ladder_has_every_item_of_its_category_but_subscriptions() {
 
 #[test]
 fn deals_and_promotions_are_on_sale_and_in_order() {
-    let dir = sample();
-    let compiled = compiled(&dir);
+    let compiled = compiled(&sample());
     assert_eq!(compiled.deals.0.iter().map(|entry| entry.item.id.get()).collect::<Vec<_>>(), [11]);
     assert_eq!(compiled.promotions.0.iter().map(|entry| entry.item.id.get()).collect::<Vec<_>>(), [20, 30]);
     assert!(compiled.settings.is_featured_deal);
@@ -149,8 +144,7 @@ fn a_store_without_a_featured_item_says_so() {
 
 #[test]
 fn what_is_left_out_of_store_yaml_has_its_default() {
-    let dir = store(&[("store.yaml", STORE)]);
-    let compiled = compiled(&dir);
+    let compiled = compiled(&store(&[("store.yaml", STORE)]));
     assert_eq!(compiled.config.digits, 2);
     assert!(!compiled.config.guest_mode_enabled && !compiled.config.is_ref && !compiled.config.chat_sync);
     assert!(compiled.settings.is_profile_enabled && !compiled.settings.details);
