@@ -6,8 +6,8 @@ use crate::sums::{Facts, assert_codes, assert_sums, orders};
 use aws_sdk_dynamodb::types::AttributeValue;
 use shared::clock::Clock as _;
 use shared::model::{
-    AppliedCoupon, AppliedGiftCard, Cart, Code, InternalId, ItemId, Ledger, Line, Login, Money, OrderStatus, Payments,
-    PlayerName, User, UserId,
+    AppliedCoupon, AppliedGiftCard, Cart, Code, InternalId, ItemId, Ledger, Line, Login, LoginId, Money, OrderStatus,
+    Payments, PlayerName, User, UserId,
 };
 use shared::providers::Stripe;
 use shared::shop::accounts::names;
@@ -70,6 +70,11 @@ impl Instance {
 /// A buyer's request to begin a checkout, from this address.
 pub const fn request(address: Option<&str>) -> Request<'_> {
     Request { gateway: "Stripe", login: Login::Proven, chat: None, has_consented: true, address, address_hash: address }
+}
+
+/// The request of a login by name.
+pub fn by_name<'a>(login: &str, address: Option<&'a str>) -> Request<'a> {
+    Request { login: Login::Name(LoginId::parse(login).unwrap()), ..request(address) }
 }
 
 impl Shop {

@@ -117,6 +117,13 @@ impl Shop {
         self.create_by(by, 1).await
     }
 
+    /// [`Self::open_subscriptions`], with a paid subscription; the order that it began with.
+    pub async fn subscribed() -> (Self, InternalId) {
+        let mut shop = Self::open_subscriptions().await;
+        let order = shop.subscribe().await;
+        (shop, order)
+    }
+
     /// A paid subscription; the order that it began with.
     pub async fn subscribe(&mut self) -> InternalId {
         let order = self.begin().await;
@@ -130,6 +137,12 @@ impl Shop {
         self.act(to, action);
         self.hear_from(before).await;
         self.run().await;
+    }
+
+    /// The provider charges the next period of a subscription, after thirty days.
+    pub async fn renew(&mut self, first: &InternalId) {
+        self.days(30);
+        self.after(first, Action::Renew).await;
     }
 
     /// Acts on the provider's events from a place on, the oldest first.
@@ -163,6 +176,18 @@ impl Shop {
     /// Sweeps, and runs what waits for the game server.
     pub async fn sweep_and_run(&mut self) {
         self.sweep().await;
+        self.run().await;
+    }
+
+    /// Lets days pass, sweeps, and runs what waits for the game server.
+    pub async fn sweep_after(&mut self, days: i64) {
+        self.days(days);
+        self.sweep_and_run().await;
+    }
+
+    /// Lets days pass, and runs what is due.
+    pub async fn run_after(&mut self, days: i64) {
+        self.days(days);
         self.run().await;
     }
 

@@ -2,15 +2,15 @@
 
 use crate::books::assert_books;
 use crate::shop::{
-    DAY, FREE, GIFT, Instance, PLAIN, Refused, Shop, TWENTY, code, gift, item, line, paid, published_item, request,
+    DAY, FREE, GIFT, Instance, PLAIN, Refused, Shop, TWENTY, by_name, code, gift, item, line, paid, published_item,
+    request,
 };
 use serde_json::{Value, json};
-use shared::model::{Line, LineVariable, Login, LoginId, OrderStatus, UserId};
+use shared::model::{Line, LineVariable, OrderStatus, UserId};
 use shared::rules::checkout::CheckoutRefusal;
 use shared::rules::payment::Progress;
 use shared::shop::codes::take_uses;
 use shared::shop::orders::{NewOrder, record};
-use shared::shop::payments::Request;
 use shared::table::keys;
 use std::time::Duration;
 
@@ -22,10 +22,6 @@ async fn with_coupon(more: Value) -> Shop {
     coupon.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
     shop.put(&keys::code(&code("shop")), &coupon).await;
     shop
-}
-
-fn by_name() -> Request<'static> {
-    Request { login: Login::Name(LoginId::parse("0000000000000001").unwrap()), ..request(None) }
 }
 
 /// The price of a checkout of one unit with the coupon on the cart; `None` if it is removed.
@@ -148,7 +144,7 @@ async fn a_gift_is_the_first_purchase_of_its_recipient_and_needs_a_proven_login(
     shop.buy(1, &[(PLAIN, 1)], None).await;
     let of_gift = |item| vec![line(1, PLAIN, 1), gift(2, item, "Bramble")];
     shop.fill_with(1, of_gift(GIFT), Some("shop")).await;
-    let refused = shop.create_as(&shop.instance(), 1, by_name()).await;
+    let refused = shop.create_as(&shop.instance(), 1, by_name("0000000000000001", None)).await;
     assert!(matches!(refused, Err(Refused::Refused(CheckoutRefusal::CodeRemoved { .. }))), "{refused:?}");
     shop.fill_with(1, of_gift(GIFT), Some("shop")).await;
     let order = shop.create(1).await.unwrap().order;

@@ -11,6 +11,7 @@ use shared::shop::payments::{Provider as _, WebhookEvent};
 use shared::table::keys;
 use shared::table::transaction::{Write, sent};
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Display;
 use std::time::Duration;
 use stripe_stand_in::{Action, Fault, FaultKind};
 use tests::NOW;
@@ -22,8 +23,8 @@ async fn open() -> Shop {
 }
 
 /// Lets the bank ask about a payment, and the store hear of it.
-async fn ask(shop: &Shop, order: &InternalId, action: Action) {
-    shop.act(order, action);
+async fn ask(shop: &Shop, payment: impl Display, action: Action) {
+    shop.act(payment, action);
     let event = shop.events().await.remove(0);
     shop.hear(&event).await;
     shop.sweep().await;
@@ -260,14 +261,10 @@ async fn the_evidence_about_a_renewal_has_the_consent_of_its_beginning_and_what_
     let mut shop = Shop::open_subscriptions().await;
     shop.set_payments(|payments| payments.answer_disputes = true).await;
     let first = shop.subscribe().await;
-    shop.days(30);
-    shop.after(&first, Action::Renew).await;
+    shop.renew(&first).await;
     let renewal = shop.subscription(&first).await.newest;
     let invoice = shop.stand_in.invoices().pop().unwrap();
-    shop.act(&invoice, Action::Dispute(None));
-    let dispute = shop.events().await.remove(0);
-    shop.hear(&dispute).await;
-    shop.sweep().await;
+    ask(&shop, &invoice, Action::Dispute(None)).await;
     shop.days(6);
     shop.sweep().await;
     assert_eq!(outcome(&shop, &renewal).await, Some(AnswerOutcome::Submitted));
@@ -280,10 +277,7 @@ async fn the_evidence_about_a_renewal_has_the_consent_of_its_beginning_and_what_
     ] {
         assert!(evidence[&format!("evidence[{field}]")].contains(part), "{part}: {evidence:?}");
     }
-    shop.act(&first, Action::Dispute(None));
-    let dispute = shop.events().await.remove(0);
-    shop.hear(&dispute).await;
-    shop.sweep().await;
+    ask(&shop, &first, Action::Dispute(None)).await;
     shop.days(6);
     shop.sweep().await;
     let (_, evidence) = submitted(&shop);

@@ -17,8 +17,7 @@ fn run(name: &str) -> RunName {
 
 #[tokio::test]
 async fn an_outage_is_given_back_once_when_the_subscription_ends() {
-    let mut shop = Shop::open_subscriptions().await;
-    let first = shop.subscribe().await;
+    let (mut shop, first) = Shop::subscribed().await;
     let before = shop.subscription(&first).await;
     let outage = run("outage");
     let clock = &shop.clock;
@@ -43,22 +42,18 @@ async fn an_outage_is_given_back_once_when_the_subscription_ends() {
     shop.sweep_and_run().await;
     let ends = shop.subscription(&first).await;
     assert_eq!(access_until(&ends), ends.paid_until + THREE_DAYS);
-    shop.days((ends.paid_until - shop.now()) / DAY + 2);
-    shop.sweep_and_run().await;
+    shop.sweep_after((ends.paid_until - shop.now()) / DAY + 2).await;
     assert!(shop.has_access(), "{:?}", shop.ran);
-    shop.days(2);
-    shop.sweep_and_run().await;
+    shop.sweep_after(2).await;
     assert!(!shop.has_access(), "{:?}", shop.ran);
 }
 
 #[tokio::test]
 async fn what_gives_no_access_is_not_extended() {
-    let mut shop = Shop::open_subscriptions().await;
-    let first = shop.subscribe().await;
+    let (mut shop, first) = Shop::subscribed().await;
     let id = shop.subscription(&first).await.id;
     shop.after(&first, Action::CancelNow).await;
-    shop.days(31 + GRACE / DAY);
-    shop.sweep_and_run().await;
+    shop.sweep_after(31 + GRACE / DAY).await;
     let clock = &shop.clock;
     assert_eq!(extend_subscription(&shop.db, clock, &id, (&run("late"), THREE_DAYS)).await.unwrap(), None);
     assert_eq!(extend_subscription(&shop.db, clock, "sub_none", (&run("late"), THREE_DAYS)).await.unwrap(), None);

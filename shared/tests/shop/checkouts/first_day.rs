@@ -2,14 +2,14 @@
 
 use crate::at_provider::{LOST, SESSIONS};
 use crate::books::assert_books;
-use crate::shop::{DAY, FREE, GIFT, Instance, PLAIN, Refused, Shop, line, request, user};
+use crate::shop::{DAY, FREE, GIFT, Instance, PLAIN, Refused, Shop, by_name, line, request, user};
 use futures_util::future::join_all;
 use serde_json::json;
-use shared::model::{InternalId, Login, LoginId, Money, OrderStatus, PaymentType, PlayerName, UserId};
+use shared::model::{InternalId, Money, OrderStatus, PaymentType, PlayerName, UserId};
 use shared::rules::checkout::CheckoutRefusal;
 use shared::rules::first_day::FirstDay;
 use shared::rules::payment::Progress;
-use shared::shop::payments::{Checkout, Request};
+use shared::shop::payments::Checkout;
 use shared::table::keys;
 use std::time::Duration;
 use stripe_stand_in::Action;
@@ -23,14 +23,8 @@ async fn shop() -> Shop {
     Shop::open_with(|payments| payments.first_day = Some(Money::from_minor(MOST))).await
 }
 
-/// A request of a login by name from an address.
-fn by_name(address: &str) -> Request<'_> {
-    let login = Login::Name(LoginId::parse("0000000000000001").unwrap());
-    Request { login, ..request(Some(address)) }
-}
-
 async fn create(shop: &Shop, by: &Instance, user: u64) -> Result<Checkout, Refused> {
-    shop.create_as(by, user, by_name(HOME)).await
+    shop.create_as(by, user, by_name("0000000000000001", Some(HOME))).await
 }
 
 fn refusal<T>(created: Result<T, Refused>) -> Option<FirstDay> {
@@ -120,7 +114,7 @@ async fn an_address_of_logins_by_name_counts_for_all_names() {
     let refused = refusal(create(&shop, &by, 2).await).unwrap();
     assert_eq!((refused.left.minor(), refused.until, refused.of_address), (200, None, true));
     // Another address, and a login that proves more, are not concerned.
-    shop.create_as(&by, 3, by_name("elsewhere")).await.unwrap();
+    shop.create_as(&by, 3, by_name("0000000000000001", Some("elsewhere"))).await.unwrap();
     shop.create_as(&by, 4, request(Some(HOME))).await.unwrap();
     // What ends without a payment is given back, also if the cart has changed.
     shop.fill(1, &[(PLAIN, 2)], None).await;

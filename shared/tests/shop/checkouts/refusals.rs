@@ -2,20 +2,14 @@
 
 use crate::books::{assert_books, assert_quiet};
 use crate::shop::{
-    BOTH, CHAT, FIVE, FREE, GIFT, GONE, Instance, PLAIN, Refused, STEPS, Shop, TWENTY, TWO_EACH, VIRTUAL, code, gift,
-    line, money, paid,
+    BOTH, CHAT, FIVE, FREE, GIFT, GONE, Instance, PLAIN, Refused, STEPS, Shop, TWENTY, TWO_EACH, VIRTUAL, by_name,
+    code, gift, line, money, paid,
 };
 use serde_json::json;
-use shared::model::{Line, Login, LoginId, Money, PaymentType, PlayerName, User, UserId};
+use shared::model::{Line, Money, PaymentType, PlayerName, User, UserId};
 use shared::rules::checkout::CheckoutRefusal;
 use shared::shop::orders::{NewOrder, record};
-use shared::shop::payments::Request;
 use shared::table::keys;
-
-fn by_name(login: &str) -> Request<'static> {
-    let login = Login::Name(LoginId::parse(login).unwrap());
-    Request { gateway: "Stripe", login, chat: None, has_consented: true, address: None, address_hash: None }
-}
 
 async fn assert_refused(shop: &Shop, text: &str) {
     assert_eq!(shop.refusal(1).await, text);
@@ -45,7 +39,7 @@ async fn every_refusal_of_a_line_names_it() {
     assert_refused(&shop, "\"item 26\" needs a linked chat account. Log in to the chat first.").await;
     shop.fill(1, &[(VIRTUAL, 1)], None).await;
     assert_refused(&shop, "You do not have enough virtual currency.").await;
-    let refused = shop.create_as(&shop.instance(), 1, by_name("00c0ffee00c0ffee")).await.unwrap_err();
+    let refused = shop.create_as(&shop.instance(), 1, by_name("00c0ffee00c0ffee", None)).await.unwrap_err();
     assert_eq!(refused.to_string(), "Virtual currency needs a login proven in the game.");
     shop.set_payments(|payments| payments.least = money(150)).await;
     shop.fill(1, &[(PLAIN, 1)], None).await;

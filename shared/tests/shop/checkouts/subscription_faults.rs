@@ -73,8 +73,7 @@ async fn before(part: Part) -> Before {
 async fn before_replacing(mut shop: Shop, first: InternalId) -> Before {
     shop.days(31);
     shop.after(&first, Action::FailRenewal).await;
-    shop.days(5);
-    shop.sweep_and_run().await;
+    shop.sweep_after(5).await;
     let known = shop.events().await.len();
     let again = shop.begin().await;
     shop.act(&again, Action::Pay);

@@ -23,8 +23,7 @@ async fn unpaid_for(days: i64) -> (Shop, InternalId) {
     shop.days(31);
     shop.after(&first, Action::FailRenewal).await;
     assert!(shop.begin_again().await.is_err(), "it lasts as long as its grace");
-    shop.days(days);
-    shop.sweep_and_run().await;
+    shop.sweep_after(days).await;
     (shop, first)
 }
 
@@ -153,37 +152,32 @@ async fn subscriptions_that_are_no_ranks_of_one_category_run_side_by_side() {
 
 #[tokio::test]
 async fn what_the_owner_makes_free_at_the_provider_gives_access_until_then() {
-    let mut shop = Shop::open_subscriptions().await;
-    let first = shop.subscribe().await;
+    let (mut shop, first) = Shop::subscribed().await;
     shop.days(10);
     let free = shop.now() + 60 * DAY;
     shop.after(&first, Action::Trial(60)).await;
     assert_eq!(access_until(&shop.subscription(&first).await), free + GRACE);
     let shown = entry(&shop).await;
     assert_eq!((shown.state(), shown.until), (SubscriptionState::Trialing, free));
-    shop.days(59);
-    shop.sweep_and_run().await;
+    shop.sweep_after(59).await;
     assert!(shop.has_access(), "{:?}", shop.ran);
     shop.days(1);
     shop.after(&first, Action::Renew).await;
     assert_eq!(entry(&shop).await.state(), SubscriptionState::Active);
-    shop.days(27);
-    shop.sweep_and_run().await;
+    shop.sweep_after(27).await;
     assert!(shop.has_access() && shop.orders().await.len() == 2, "{:?}", shop.ran);
     // Free time that the owner ends with the subscription is not given any more.
     shop.after(&first, Action::Trial(60)).await;
     shop.days(40);
     shop.after(&first, Action::CancelNow).await;
-    shop.days(1);
-    shop.sweep_and_run().await;
+    shop.sweep_after(1).await;
     assert!(!shop.has_access(), "{:?}", shop.ran);
 }
 
 #[tokio::test]
 async fn what_is_paused_gives_what_is_paid_and_then_blocks_no_purchase() {
     for is_trial in [false, true] {
-        let mut shop = Shop::open_subscriptions().await;
-        let first = shop.subscribe().await;
+        let (mut shop, first) = Shop::subscribed().await;
         if is_trial {
             shop.after(&first, Action::Trial(20)).await;
             shop.after(&first, Action::PauseTrial).await;
@@ -193,11 +187,9 @@ async fn what_is_paused_gives_what_is_paid_and_then_blocks_no_purchase() {
         let paid_until = shop.subscription(&first).await.paid_until;
         let shown = entry(&shop).await;
         assert_eq!((shown.state(), shown.until), (SubscriptionState::Paused, paid_until));
-        shop.days(27);
-        shop.run().await;
+        shop.run_after(27).await;
         assert!(shop.has_access() && shop.begin_again().await.is_err(), "it is paid");
-        shop.days((paid_until - shop.now()) / DAY + 1);
-        shop.run().await;
+        shop.run_after((paid_until - shop.now()) / DAY + 1).await;
         assert!(!shop.has_access(), "no payment is awaited, so that there is no grace");
         let again = shop.begin().await;
         shop.after(&again, Action::Pay).await;
@@ -209,8 +201,7 @@ async fn what_is_paused_gives_what_is_paid_and_then_blocks_no_purchase() {
 
 #[tokio::test]
 async fn payments_that_are_asked_for_again_give_it_again() {
-    let mut shop = Shop::open_subscriptions().await;
-    let first = shop.subscribe().await;
+    let (mut shop, first) = Shop::subscribed().await;
     shop.after(&first, Action::Pause).await;
     shop.days(40);
     shop.after(&first, Action::Renew).await;
@@ -223,8 +214,7 @@ async fn payments_that_are_asked_for_again_give_it_again() {
 
 #[tokio::test]
 async fn an_end_that_the_owner_sets_is_shown_and_within_the_period_it_is_a_cancellation() {
-    let mut shop = Shop::open_subscriptions().await;
-    let first = shop.subscribe().await;
+    let (mut shop, first) = Shop::subscribed().await;
     let paid_until = shop.subscription(&first).await.paid_until;
     let ends_at = shop.now() + 45 * DAY;
     shop.after(&first, Action::CancelAt(45)).await;
@@ -256,8 +246,7 @@ async fn a_first_payment_that_is_not_confirmed_gives_nothing_and_one_that_is_con
     let mut shop = Shop::open_subscriptions().await;
     let order = shop.begin().await;
     shop.after(&order, Action::LeaveUnconfirmed).await;
-    shop.days(2);
-    shop.sweep_and_run().await;
+    shop.sweep_after(2).await;
     shop.hear_from(0).await;
     assert_eq!(shop.order(&order).await.order.status, OrderStatus::Cancelled);
     assert!(shop.entries().await.is_empty() && shop.ran.is_empty());
@@ -265,22 +254,19 @@ async fn a_first_payment_that_is_not_confirmed_gives_nothing_and_one_that_is_con
 
 #[tokio::test]
 async fn a_ban_cancels_what_the_player_has_at_its_end_and_it_stays_so() {
-    let mut shop = Shop::open_subscriptions().await;
-    let first = shop.subscribe().await;
+    let (mut shop, first) = Shop::subscribed().await;
     let user = User { banned: true, ..shop.buyer().await };
     shop.put(&keys::user(BUYER), &user).await;
     let cancelled = bans::cancel_subscriptions(&shop.db, BUYER, shop.now()).await.unwrap();
     assert_eq!(cancelled.iter().map(|one| &one.first).collect::<Vec<_>>(), [&first]);
     assert!(bans::cancel_subscriptions(&shop.db, BUYER, shop.now()).await.unwrap().is_empty(), "once");
-    shop.days(1);
-    shop.sweep_and_run().await;
+    shop.sweep_after(1).await;
     let id = shop.subscription(&first).await.id;
     let seen = shop.stripe.subscription(&id).await.unwrap();
     assert!(seen.cancelled && seen.status == SubscriptionStatus::Active, "what is paid is left to the player");
     // In the portal, it is taken back.
     shop.after(&first, Action::Resume).await;
-    shop.days(1);
-    shop.sweep_and_run().await;
+    shop.sweep_after(1).await;
     assert!(shop.stripe.subscription(&id).await.unwrap().cancelled);
 }
 
@@ -297,8 +283,7 @@ async fn a_checkout_that_is_paid_after_a_ban_is_not_renewed() {
 
 #[tokio::test]
 async fn a_row_that_is_not_a_subscriptions_own_is_swept_once_and_one_that_is_missing_is_made() {
-    let mut shop = Shop::open_subscriptions().await;
-    let first = shop.subscribe().await;
+    let (shop, first) = Shop::subscribed().await;
     let (subscription, now) = (shop.subscription(&first).await, shop.now());
     for (id, due) in [("sub_gone", now - 7_200), (subscription.id.as_str(), now - 7_200)] {
         shop.put(&keys::unfinished_subscription(due, id), &json!({ "subscription": id })).await;

@@ -11,19 +11,16 @@ use shared::table::keys;
 use std::time::Duration;
 use stripe_stand_in::Action;
 
-/// A subscription that was renewed after thirty days: its first order, and the session of its checkout.
+/// A subscription that was renewed after thirty days, and its first order.
 async fn renewed() -> (Shop, InternalId) {
-    let mut shop = Shop::open_subscriptions().await;
-    let first = shop.subscribe().await;
-    shop.days(30);
-    shop.after(&first, Action::Renew).await;
+    let (mut shop, first) = Shop::subscribed().await;
+    shop.renew(&first).await;
     (shop, first)
 }
 
 #[tokio::test]
 async fn a_paid_checkout_begins_a_subscription_of_the_buyer() {
-    let mut shop = Shop::open_subscriptions().await;
-    let order = shop.subscribe().await;
+    let (shop, order) = Shop::subscribed().await;
     let subscription = shop.subscription(&order).await;
     assert_eq!(
         (subscription.price, subscription.status),
@@ -56,11 +53,9 @@ async fn a_subscriber_subscribes_also_after_the_stores_currency_has_changed() {
 
 #[tokio::test]
 async fn a_renewal_is_an_order_of_its_own_that_counts_money_and_no_units() {
-    let mut shop = Shop::open_subscriptions().await;
-    let first = shop.subscribe().await;
+    let (mut shop, first) = Shop::subscribed().await;
     let before = shop.subscription(&first).await;
-    shop.days(30);
-    shop.after(&first, Action::Renew).await;
+    shop.renew(&first).await;
     shop.hear_from(0).await;
     let after = shop.subscription(&first).await;
     assert!(after.paid_until > before.paid_until);
@@ -74,11 +69,9 @@ async fn a_renewal_is_an_order_of_its_own_that_counts_money_and_no_units() {
     let paid = shop.paid_for(1, MONTHLY).await;
     assert_eq!(paid, 2 * MONTHLY_PRICE);
     assert_eq!(shop.ran, ["give user-1", "thank user-1"]);
-    shop.days(31 + 2);
-    shop.run().await;
+    shop.run_after(31 + 2).await;
     assert!(shop.has_access(), "the grace is not over");
-    shop.days(2);
-    shop.run().await;
+    shop.run_after(2).await;
     assert!(!shop.has_access());
 }
 
@@ -96,8 +89,7 @@ async fn a_first_payment_that_was_refunded_before_it_was_seen_is_not_charged_aga
 
 #[tokio::test]
 async fn a_renewal_that_was_refunded_before_it_was_seen_is_the_last() {
-    let mut shop = Shop::open_subscriptions().await;
-    let first = shop.subscribe().await;
+    let (mut shop, first) = Shop::subscribed().await;
     shop.days(30);
     let heard = shop.stand_in.events().len();
     shop.act(&first, Action::Renew);
@@ -105,8 +97,7 @@ async fn a_renewal_that_was_refunded_before_it_was_seen_is_the_last() {
     shop.act(&invoice, Action::Refund(None));
     shop.hear_from(heard).await;
     shop.sweep_and_run().await;
-    shop.days(2);
-    shop.run().await;
+    shop.run_after(2).await;
     let order = InternalId::of_invoice(&invoice);
     assert_eq!(shop.order(&order).await.order.status, OrderStatus::Cancelled);
     let subscription = shop.subscription(&first).await;
@@ -119,8 +110,7 @@ async fn a_refund_of_an_older_order_returns_money_and_takes_nothing() {
     let (mut shop, first) = renewed().await;
     shop.refund(&first, None).await.unwrap();
     shop.sweep_and_run().await;
-    shop.days(1);
-    shop.sweep_and_run().await;
+    shop.sweep_after(1).await;
     assert!(shop.has_access(), "{:?}", shop.ran);
     assert_eq!(shop.subscription(&first).await.status, SubscriptionStatus::Active);
     assert_eq!(shop.order(&first).await.order.status, OrderStatus::Refunded);
@@ -165,8 +155,7 @@ async fn a_cancellation_that_is_written_after_it_was_taken_back_is_asked_about_o
     shop.sweep_and_run().await;
     let subscription = shop.subscription(&first).await;
     assert!(subscription.due > Some(subscription.paid_until), "then it is left alone");
-    shop.days(31 + 2);
-    shop.run().await;
+    shop.run_after(31 + 2).await;
     assert!(shop.has_access(), "the grace is not over");
 }
 
@@ -177,8 +166,7 @@ async fn what_waits_for_a_player_is_given_exactly_while_the_subscription_gives_a
         shop.publish_online().await;
         let first = shop.subscribe().await;
         if is_renewed {
-            shop.days(30);
-            shop.after(&first, Action::Renew).await;
+            shop.renew(&first).await;
             shop.days(5);
         } else {
             // Without the grace it ends with its period.
@@ -191,8 +179,7 @@ async fn what_waits_for_a_player_is_given_exactly_while_the_subscription_gives_a
 
 #[tokio::test]
 async fn the_sweep_asks_about_a_subscription_whose_period_has_ended_without_a_word() {
-    let mut shop = Shop::open_subscriptions().await;
-    let first = shop.subscribe().await;
+    let (mut shop, first) = Shop::subscribed().await;
     shop.sweep_and_run().await;
     shop.days(30);
     shop.act(&first, Action::Renew);
@@ -225,11 +212,9 @@ async fn a_renewal_that_is_heard_of_before_the_first_payment_waits_for_it() {
 
 #[tokio::test]
 async fn the_subscription_of_an_erased_account_is_cancelled() {
-    let mut shop = Shop::open_subscriptions().await;
-    let first = shop.subscribe().await;
+    let (mut shop, first) = Shop::subscribed().await;
     shop.delete(&keys::user(UserId::new(1))).await;
-    shop.days(30);
-    shop.after(&first, Action::Renew).await;
+    shop.renew(&first).await;
     let subscription = shop.subscription(&first).await;
     assert_eq!((subscription.status, subscription.requested), (SubscriptionStatus::Ended, None));
     assert_eq!(shop.orders().await.len(), 2, "the money is known");
@@ -245,16 +230,14 @@ async fn what_no_game_server_took_is_given_by_the_renewal_and_not_twice() {
     shop.act(&first, Action::Renew);
     shop.hear_from(0).await;
     shop.run().await;
-    shop.days(5);
-    shop.run().await;
+    shop.run_after(5).await;
     assert_eq!(shop.ran, ["give user-1"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn renewal_cancellation_refund_and_dispute_at_once_end_as_the_provider_says() {
     for _ in 0..4 {
-        let mut shop = Shop::open_subscriptions().await;
-        let first = shop.subscribe().await;
+        let (mut shop, first) = Shop::subscribed().await;
         shop.days(30);
         let heard = shop.stand_in.events().len();
         for action in [Action::Renew, Action::Dispute(Some(100))] {
@@ -282,8 +265,7 @@ async fn renewal_cancellation_refund_and_dispute_at_once_end_as_the_provider_say
         // What came too early for the order, or was left to the next command.
         shop.refund(&renewal, None).await.unwrap();
         shop.sweep_and_run().await;
-        shop.days(2);
-        shop.sweep_and_run().await;
+        shop.sweep_after(2).await;
         let subscription = shop.subscription(&first).await;
         assert!(shop.stripe.subscription(&subscription.id).await.unwrap().cancelled || subscription.ended_at.is_some());
         assert_eq!(shop.orders().await.len(), 2);
@@ -295,15 +277,13 @@ async fn renewal_cancellation_refund_and_dispute_at_once_end_as_the_provider_say
 
 #[tokio::test]
 async fn a_request_to_cancel_is_repeated_until_the_provider_has_done_it() {
-    let mut shop = Shop::open_subscriptions().await;
-    let first = shop.subscribe().await;
+    let (mut shop, first) = Shop::subscribed().await;
     let read = shop.subscription(&first).await;
     let next = shared::rules::subscription::cancelled(&read, Cancellation::Now, shop.now());
     let writes = shared::shop::subscriptions::put(Some(&read), next).unwrap();
     shared::table::transaction::send(&shop.db, writes).await.unwrap();
     shop.sweep_and_run().await;
-    shop.days(1);
-    shop.sweep_and_run().await;
+    shop.sweep_after(1).await;
     assert_eq!(shop.subscription(&first).await.status, SubscriptionStatus::Ended);
     assert_eq!(shop.stripe.subscription(&read.id).await.unwrap().status, SubscriptionStatus::Ended);
     assert_eq!(shop.ran, ["give user-1", "take user-1"]);
@@ -340,8 +320,7 @@ async fn a_subscription_that_is_over_counts_for_no_limit_and_a_renewal_keeps_it_
     let both = Owned { units: 1, paid: Money::from_minor(2 * MONTHLY_PRICE) };
     assert_eq!(owned(&shop).await, both);
     cancel(&mut shop, &first).await;
-    shop.days(40);
-    shop.sweep_and_run().await;
+    shop.sweep_after(40).await;
     assert_eq!(owned(&shop).await, Owned::default());
     let again = shop.subscribe().await;
     assert_ne!(again, first);
@@ -353,16 +332,13 @@ async fn a_subscription_that_is_over_counts_for_no_limit_and_a_renewal_keeps_it_
 #[tokio::test]
 async fn what_a_renewal_publishes_runs_when_access_ends_and_nothing_else() {
     for runs in [&["take", "drop"][..], &["drop"]] {
-        let mut shop = Shop::open_subscriptions().await;
-        let first = shop.subscribe().await;
+        let (mut shop, first) = Shop::subscribed().await;
         shop.publish_ended_by(runs).await;
-        shop.days(30);
-        shop.after(&first, Action::Renew).await;
+        shop.renew(&first).await;
         shop.run().await;
         assert_eq!(shop.ran, ["give user-1"], "what waits for the end has moved along");
         cancel(&mut shop, &first).await;
-        shop.days(40);
-        shop.sweep_and_run().await;
+        shop.sweep_after(40).await;
         shop.run().await;
         let ended: Vec<String> = runs.iter().map(|run| format!("{run} user-1")).collect();
         assert_eq!(shop.ran[1..], ended);

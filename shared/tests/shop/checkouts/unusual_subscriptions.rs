@@ -34,8 +34,7 @@ async fn an_invoice_of_another_account_changes_nothing() {
 
 #[tokio::test]
 async fn a_paid_invoice_that_is_neither_the_first_nor_a_renewal_gives_nothing_and_is_counted() {
-    let mut shop = Shop::open_subscriptions().await;
-    let first = shop.subscribe().await;
+    let (shop, first) = Shop::subscribed().await;
     let ((), events) = payment_events(shop.hear_from(0)).await;
     assert_eq!(events, [], "the first is its order's");
     let before = shop.stand_in.events().len();
@@ -51,12 +50,10 @@ async fn a_paid_invoice_that_is_neither_the_first_nor_a_renewal_gives_nothing_an
 
 #[tokio::test]
 async fn a_renewal_of_another_amount_needs_an_operator_who_may_accept_it() {
-    let mut shop = Shop::open_subscriptions().await;
-    let first = shop.subscribe().await;
+    let (mut shop, first) = Shop::subscribed().await;
     let before = shop.subscription(&first).await;
     change(&shop, &before, Subscription { price: Money::from_minor(MONTHLY_PRICE - 100), ..before.clone() }).await;
-    shop.days(30);
-    shop.after(&first, Action::Renew).await;
+    shop.renew(&first).await;
     shop.hear_from(0).await;
     let order = InternalId::of_invoice(&shop.stand_in.invoices().pop().unwrap());
     let stored = shop.order(&order).await;
@@ -66,15 +63,13 @@ async fn a_renewal_of_another_amount_needs_an_operator_who_may_accept_it() {
     assert_eq!(accepted.0.order.status, OrderStatus::Paid);
     let after = shop.subscription(&first).await;
     assert!(after.newest == order && after.paid_until > before.paid_until, "{after:?}");
-    shop.days(31);
-    shop.run().await;
+    shop.run_after(31).await;
     assert!(shop.has_access(), "{:?}", shop.ran);
 }
 
 #[tokio::test]
 async fn a_period_that_is_over_when_it_is_heard_of_counts_as_money_and_gives_nothing() {
-    let mut shop = Shop::open_subscriptions().await;
-    let first = shop.subscribe().await;
+    let (mut shop, first) = Shop::subscribed().await;
     shop.days(30);
     shop.act(&first, Action::Renew);
     shop.days(40);
@@ -103,8 +98,7 @@ async fn a_period_that_the_provider_refuses_holds_nothing_back() {
 
 #[tokio::test]
 async fn a_subscription_of_another_account_is_given_up_when_it_gives_nothing_any_more() {
-    let mut shop = Shop::open_subscriptions().await;
-    let first = shop.subscribe().await;
+    let (mut shop, first) = Shop::subscribed().await;
     let read = shop.subscription(&first).await;
     let account = ProviderAccount { id: Some("acct_former".to_owned()), ..read.account.clone() };
     change(&shop, &read, Subscription { account, ..read.clone() }).await;
@@ -123,8 +117,7 @@ async fn a_subscription_of_another_account_is_given_up_when_it_gives_nothing_any
 
 #[tokio::test]
 async fn a_payment_whose_subscription_a_restore_has_lost_is_returned_and_not_charged_again() {
-    let mut shop = Shop::open_subscriptions().await;
-    let first = shop.subscribe().await;
+    let (shop, first) = Shop::subscribed().await;
     let read = shop.subscription(&first).await;
     let session = shop.says(&first).await.session;
     for lost in [keys::order(&first), keys::subscription(&read.id)] {
@@ -142,15 +135,12 @@ async fn a_payment_whose_subscription_a_restore_has_lost_is_returned_and_not_cha
 
 #[tokio::test]
 async fn what_is_delivered_again_after_a_won_dispute_lasts_to_the_end_of_what_is_paid() {
-    let mut shop = Shop::open_subscriptions().await;
-    let first = shop.subscribe().await;
-    shop.days(30);
-    shop.after(&first, Action::Renew).await;
+    let (mut shop, first) = Shop::subscribed().await;
+    shop.renew(&first).await;
     let paid = shop.subscription(&first).await;
     let invoice = shop.order(&paid.newest).await.effects.provider.unwrap().session.unwrap();
     shop.after(&invoice, Action::Dispute(None)).await;
-    shop.days(1);
-    shop.sweep_and_run().await;
+    shop.sweep_after(1).await;
     assert!(!shop.has_access(), "{:?}", shop.ran);
     shop.after(&invoice, Action::CloseDispute { won: true }).await;
     redeliver(&shop.db, &shop.clock, &paid.newest).await.unwrap();
@@ -159,10 +149,8 @@ async fn what_is_delivered_again_after_a_won_dispute_lasts_to_the_end_of_what_is
     let after = shop.subscription(&first).await;
     assert_eq!((access_until(&after), after.status), (paid.paid_until, SubscriptionStatus::Ended));
     assert_eq!(shop.entries().await[0].until, paid.paid_until);
-    shop.days((paid.paid_until - shop.now()) / DAY - 1);
-    shop.run().await;
+    shop.run_after((paid.paid_until - shop.now()) / DAY - 1).await;
     assert!(shop.has_access(), "{:?}", shop.ran);
-    shop.days(GRACE / DAY);
-    shop.run().await;
+    shop.run_after(GRACE / DAY).await;
     assert_eq!(shop.ran.last().unwrap(), "take user-1");
 }

@@ -274,8 +274,7 @@ async fn what_the_console_refused_is_not_taken_back_is_counted_and_runs_again_if
     assert_eq!(figures[0].undecided, 1, "the alarm goes off");
     let OwnerOutcome::SentAgain(again) = retry(&shop.store.db, shop.clock(), id).await.unwrap() else { panic!() };
     assert_eq!(refuse(&order).await, again.id);
-    shop.refund(&order).await;
-    shop.sweep_for(8).await;
+    shop.refund_and_sweep(&order, 8).await;
     assert_eq!(shop.states(&order).await, ["retried", "recalled"], "nothing ran, and nothing is taken back");
     // What the refund finds on its way is refused after it.
     let order = shop.buy("b").await;

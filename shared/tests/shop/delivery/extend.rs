@@ -1,8 +1,8 @@
 //! An outage that is given back: timed items last longer, once per run.
 
 use super::game_server::{GameServer, Trouble};
-use super::shop::{DAY, Shop, bought, on, online};
-use shared::model::{CommandEvent, CommandTemplate, ItemDelivery, RunName};
+use super::shop::{DAY, Shop, bought, for_thirty_days, on, online, sells};
+use shared::model::{CommandEvent, CommandTemplate, RunName};
 use shared::shop::delivery::{extend_end, timed_ends};
 use shared::table::StoreError;
 use tests::Fault;
@@ -21,9 +21,7 @@ async fn extend(shop: &Shop, run: &str) -> Result<usize, StoreError> {
 
 /// A shop whose item has these commands and lasts 30 days, and an order that has run.
 async fn sold(commands: Vec<CommandTemplate>) -> (Shop, GameServer) {
-    let shop = Shop::open(Vec::new()).await;
-    shop.publish(&[1], ItemDelivery { commands, expires_after: Some(30 * 86_400) }).await;
-    let mut server = shop.game_server(1).await;
+    let (shop, mut server) = sells(for_thirty_days(commands)).await;
     shop.buy("a").await;
     server.round(&shop, Trouble::NONE).await;
     server.ran.clear();
@@ -42,15 +40,12 @@ async fn a_timed_item_ends_so_much_later_once_per_run() {
     assert_eq!(extend(&shop, "outage").await.unwrap(), 0);
     assert_eq!(shop.ends_at(1).await, end + THREE_DAYS);
     shop.wait(32 * DAY);
-    server.round(&shop, Trouble::NONE).await;
-    assert_eq!(server.texts(), [""; 0]);
+    assert_eq!(server.works(&shop).await, [""; 0]);
     assert_eq!(extend(&shop, "another").await.unwrap(), 1);
     shop.wait(3 * DAY);
-    server.round(&shop, Trouble::NONE).await;
-    assert_eq!(server.texts(), [""; 0]);
+    assert_eq!(server.works(&shop).await, [""; 0]);
     shop.wait(DAY);
-    server.round(&shop, Trouble::NONE).await;
-    assert_eq!(server.texts(), ["end Thornwick"]);
+    assert_eq!(server.works(&shop).await, ["end Thornwick"]);
     assert_eq!(extend(&shop, "late").await.unwrap(), 0, "it has ended");
 }
 
@@ -73,8 +68,7 @@ async fn a_run_that_is_cut_off_at_any_call_moves_an_end_once() {
     }
     assert!(place > 3, "{place} calls");
     shop.wait(days * DAY - 1);
-    server.round(&shop, Trouble::NONE).await;
-    assert_eq!(server.texts(), [""; 0], "{days} days");
+    assert_eq!(server.works(&shop).await, [""; 0], "{days} days");
     shop.wait(1);
     server.round(&shop, Trouble::NONE).await;
     let mut texts = server.texts();
@@ -89,8 +83,7 @@ async fn a_refund_takes_off_what_was_paid_and_leaves_what_was_given_back() {
     let second = shop.buy("b").await;
     server.round(&shop, Trouble::NONE).await;
     extend(&shop, "outage").await.unwrap();
-    shop.refund(&second).await;
-    shop.sweep_for(3).await;
+    shop.refund_and_sweep(&second, 3).await;
     assert_eq!(shop.ends_at(1).await, end + THREE_DAYS);
 }
 
@@ -103,8 +96,7 @@ async fn what_waits_for_its_player_is_given_as_long_as_the_item_lasts() {
     server.join(&shop, super::shop::BUYER.1).await;
     assert_eq!(server.texts(), ["claims add Thornwick 1"]);
     shop.wait(2 * DAY);
-    server.round(&shop, Trouble::NONE).await;
-    assert_eq!(server.texts(), ["claims add Thornwick 1", "claims end 1"]);
+    assert_eq!(server.works(&shop).await, ["claims add Thornwick 1", "claims end 1"]);
 }
 
 #[tokio::test]

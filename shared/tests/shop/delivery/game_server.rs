@@ -69,6 +69,12 @@ impl GameServer {
         self.work(shop, rows.into_iter().map(Row::from).collect(), trouble).await
     }
 
+    /// A round without trouble, and the texts of all that has run.
+    pub async fn works(&mut self, shop: &Shop) -> Vec<&str> {
+        self.round(shop, Trouble::default()).await;
+        self.texts()
+    }
+
     /// The commands that ran since the last call.
     pub fn take_ran(&mut self) -> Vec<String> {
         let texts = self.texts().into_iter().map(ToOwned::to_owned).collect();

@@ -45,10 +45,8 @@ async fn a_paid_order_that_holds_nothing_is_found_and_holds_again_so_that_the_la
         assert_eq!(audited(&shop).await, found(&[], &[]));
     }
     for (order, ran) in [(&first, 2), (&second, 3)] {
-        shop.refund(order).await;
-        shop.sweep_for(3).await;
-        server.round(&shop, Trouble::NONE).await;
-        assert_eq!(server.texts().len(), ran, "{:?}", server.texts());
+        shop.refund_and_sweep(order, 3).await;
+        assert_eq!(server.works(&shop).await.len(), ran, "{:?}", server.texts());
         assert_eq!(audited(&shop).await, found(&[], &[]));
     }
     assert_eq!(server.texts().last(), Some(&"lock Thornwick"));
@@ -58,8 +56,7 @@ async fn a_paid_order_that_holds_nothing_is_found_and_holds_again_so_that_the_la
 async fn an_order_that_was_taken_back_or_is_gone_and_still_holds_is_found_and_holds_nothing_again() {
     let (shop, _, [first, second]) = of_two().await;
     let before = shop.texts(1).await.remove(0).1;
-    shop.refund(&first).await;
-    shop.sweep_for(3).await;
+    shop.refund_and_sweep(&first, 3).await;
     assert_eq!(audited(&shop).await, found(&[], &[]));
     let gone = InternalId::new("gone");
     change(&shop, |row| {

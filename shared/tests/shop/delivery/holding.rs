@@ -10,28 +10,29 @@ use super::values::rename_buyer;
 use shared::model::{CommandEvent, CommandTemplate, InternalId, ItemDelivery};
 use shared::shop::delivery::{HoldersAudit, redeliver};
 
-async fn round(shop: &Shop, server: &mut GameServer) {
+/// Lets the game server run what is due; what has run since the last time.
+async fn round(shop: &Shop, server: &mut GameServer) -> Vec<String> {
     server.round(shop, Trouble::NONE).await;
     assert_eq!(audited(shop).await, HoldersAudit::default());
+    server.take_ran()
 }
 
 /// Refunds an order, and lets the game server run what follows.
-async fn refund(shop: &Shop, server: &mut GameServer, order: &InternalId) {
-    shop.refund(order).await;
-    shop.sweep_for(3).await;
-    round(shop, server).await;
+async fn refund(shop: &Shop, server: &mut GameServer, order: &InternalId) -> Vec<String> {
+    shop.refund_and_sweep(order, 3).await;
+    round(shop, server).await
 }
 
-async fn dispute(shop: &Shop, server: &mut GameServer, order: &InternalId) {
+async fn dispute(shop: &Shop, server: &mut GameServer, order: &InternalId) -> Vec<String> {
     shop.dispute(order).await.unwrap();
     shop.sweep_for(3).await;
-    round(shop, server).await;
+    round(shop, server).await
 }
 
 /// Waits so many days, and lets the game server run what is due.
-async fn days(shop: &Shop, server: &mut GameServer, days: u64) {
+async fn days(shop: &Shop, server: &mut GameServer, days: u64) -> Vec<String> {
     shop.wait(days * DAY);
-    round(shop, server).await;
+    round(shop, server).await
 }
 
 #[tokio::test]
@@ -40,12 +41,9 @@ async fn a_strangers_gift_that_is_disputed_takes_nothing_that_the_player_has_pai
     let own = shop.buy("own").await;
     // Written in another way, it is the same player.
     let gift = shop.give("gift", &["THORNWICK"]).await;
-    round(&shop, &mut server).await;
-    assert_eq!(server.take_ran(), ["unlock Thornwick", "unlock THORNWICK"]);
-    dispute(&shop, &mut server, &gift).await;
-    assert_eq!(server.take_ran(), [""; 0]);
-    refund(&shop, &mut server, &own).await;
-    assert_eq!(server.take_ran(), ["lock Thornwick"]);
+    assert_eq!(round(&shop, &mut server).await, ["unlock Thornwick", "unlock THORNWICK"]);
+    assert_eq!(dispute(&shop, &mut server, &gift).await, [""; 0]);
+    assert_eq!(refund(&shop, &mut server, &own).await, ["lock Thornwick"]);
 }
 
 #[tokio::test]
@@ -53,11 +51,8 @@ async fn of_two_purchases_the_refund_of_the_last_one_takes_back_once() {
     let (shop, mut server) = sells(hat()).await;
     let (first, second) = (shop.buy("a").await, shop.buy("b").await);
     round(&shop, &mut server).await;
-    server.take_ran();
-    refund(&shop, &mut server, &first).await;
-    assert_eq!(server.take_ran(), [""; 0]);
-    refund(&shop, &mut server, &second).await;
-    assert_eq!(server.take_ran(), ["lock Thornwick"]);
+    assert_eq!(refund(&shop, &mut server, &first).await, [""; 0]);
+    assert_eq!(refund(&shop, &mut server, &second).await, ["lock Thornwick"]);
     assert_eq!(shop.texts(1).await, [], "nothing is left of it");
 }
 
@@ -65,26 +60,22 @@ async fn of_two_purchases_the_refund_of_the_last_one_takes_back_once() {
 async fn the_last_one_takes_back_what_an_earlier_one_gave_although_it_gave_nothing_itself() {
     let (shop, mut server) = sells(hat()).await;
     let first = shop.buy("a").await;
-    round(&shop, &mut server).await;
+    assert_eq!(round(&shop, &mut server).await, ["unlock Thornwick"]);
     // The game server is away.
     let second = shop.buy("b").await;
-    shop.refund(&first).await;
-    shop.sweep_for(3).await;
-    shop.refund(&second).await;
-    shop.sweep_for(3).await;
-    round(&shop, &mut server).await;
-    assert_eq!(server.take_ran(), ["unlock Thornwick", "lock Thornwick"]);
+    shop.refund_and_sweep(&first, 3).await;
+    shop.refund_and_sweep(&second, 3).await;
+    assert_eq!(round(&shop, &mut server).await, ["lock Thornwick"]);
 }
 
 #[tokio::test]
 async fn two_refunds_at_the_same_time_take_back_once() {
     let (shop, mut server) = sells(hat()).await;
     let (first, second) = (shop.buy("a").await, shop.buy("b").await);
-    round(&shop, &mut server).await;
+    assert_eq!(round(&shop, &mut server).await.len(), 2);
     tokio::join!(shop.refund(&first), shop.refund(&second));
     shop.sweep_for(3).await;
-    round(&shop, &mut server).await;
-    assert_eq!(server.take_ran()[2..], ["lock Thornwick"]);
+    assert_eq!(round(&shop, &mut server).await, ["lock Thornwick"]);
 }
 
 #[tokio::test]
@@ -94,9 +85,7 @@ async fn what_runs_at_a_dispute_runs_always() {
     let (shop, mut server) = sells(delivery).await;
     let (first, _) = (shop.buy("a").await, shop.buy("b").await);
     round(&shop, &mut server).await;
-    server.take_ran();
-    dispute(&shop, &mut server, &first).await;
-    assert_eq!(server.take_ran(), ["ban Thornwick"]);
+    assert_eq!(dispute(&shop, &mut server, &first).await, ["ban Thornwick"]);
 }
 
 #[tokio::test]
@@ -108,11 +97,8 @@ async fn an_order_that_is_delivered_again_after_a_dispute_gives_what_it_gave() {
     shop.note_dispute(&first, "won").await.unwrap();
     redeliver(&shop.store.db, shop.clock(), &first).await.unwrap();
     round(&shop, &mut server).await;
-    server.take_ran();
-    refund(&shop, &mut server, &second).await;
-    assert_eq!(server.take_ran(), [""; 0]);
-    refund(&shop, &mut server, &first).await;
-    assert_eq!(server.take_ran(), ["lock Thornwick"]);
+    assert_eq!(refund(&shop, &mut server, &second).await, [""; 0]);
+    assert_eq!(refund(&shop, &mut server, &first).await, ["lock Thornwick"]);
 }
 
 /// A rank for thirty days, and the same rank for ever as another item.
@@ -134,11 +120,8 @@ async fn an_end_takes_nothing_that_another_order_gives_for_ever() {
     days(&shop, &mut server, 10).await;
     let permanent = shop.buy_lines("permanent", &[(OTHER, 1, "")]).await;
     round(&shop, &mut server).await;
-    server.take_ran();
-    days(&shop, &mut server, 30).await;
-    assert_eq!(server.take_ran(), [""; 0]);
-    refund(&shop, &mut server, &permanent).await;
-    assert_eq!(server.take_ran(), ["remove Thornwick vip"], "the thirty days are over");
+    assert_eq!(days(&shop, &mut server, 30).await, [""; 0]);
+    assert_eq!(refund(&shop, &mut server, &permanent).await, ["remove Thornwick vip"], "the thirty days are over");
 }
 
 #[tokio::test]
@@ -147,12 +130,9 @@ async fn a_refund_leaves_what_lasts_to_its_end() {
     let permanent = shop.buy_lines("permanent", &[(OTHER, 1, "")]).await;
     shop.buy("timed").await;
     round(&shop, &mut server).await;
-    server.take_ran();
-    refund(&shop, &mut server, &permanent).await;
-    days(&shop, &mut server, 29).await;
-    assert_eq!(server.take_ran(), [""; 0]);
-    days(&shop, &mut server, 2).await;
-    assert_eq!(server.take_ran(), ["remove Thornwick vip"]);
+    assert_eq!(refund(&shop, &mut server, &permanent).await, [""; 0]);
+    assert_eq!(days(&shop, &mut server, 29).await, [""; 0]);
+    assert_eq!(days(&shop, &mut server, 2).await, ["remove Thornwick vip"]);
 }
 
 #[tokio::test]
@@ -167,20 +147,13 @@ async fn what_depends_on_the_purchase_ends_and_is_taken_back_once_per_order() {
     days(&shop, &mut server, 10).await;
     shop.buy_many("b", 5).await;
     round(&shop, &mut server).await;
-    server.take_ran();
-    days(&shop, &mut server, 20).await;
-    assert_eq!(server.take_ran(), ["claims remove Thornwick 5 1"]);
-    days(&shop, &mut server, 10).await;
-    assert_eq!(server.take_ran(), ["claims remove Thornwick 5 5"], "one period for all units");
+    assert_eq!(days(&shop, &mut server, 20).await, ["claims remove Thornwick 5 1"]);
+    assert_eq!(days(&shop, &mut server, 10).await, ["claims remove Thornwick 5 5"], "one period for all units");
     let (third, fourth) = (shop.buy("c").await, shop.buy_many("d", 5).await);
     round(&shop, &mut server).await;
-    server.take_ran();
-    dispute(&shop, &mut server, &fourth).await;
-    assert_eq!(server.take_ran(), ["claims remove Thornwick 5 5"]);
-    dispute(&shop, &mut server, &third).await;
-    assert_eq!(server.take_ran(), ["claims remove Thornwick 5 1"]);
-    days(&shop, &mut server, 40).await;
-    assert_eq!(server.take_ran(), [""; 0], "their ends are recalled");
+    assert_eq!(dispute(&shop, &mut server, &fourth).await, ["claims remove Thornwick 5 5"]);
+    assert_eq!(dispute(&shop, &mut server, &third).await, ["claims remove Thornwick 5 1"]);
+    assert_eq!(days(&shop, &mut server, 40).await, [""; 0], "their ends are recalled");
 }
 
 #[tokio::test]
@@ -189,10 +162,8 @@ async fn a_command_for_each_unit_runs_and_is_taken_back_so_often() {
     let keys = permanent(vec![per_unit(bought("give {player} key 5")), per_unit(refunded("take {player} key 5"))]);
     let (shop, mut server) = sells(keys).await;
     let (first, _) = (shop.buy_many("a", 2).await, shop.buy("b").await);
-    round(&shop, &mut server).await;
-    assert_eq!(server.take_ran(), ["give Thornwick key 5"; 3]);
-    refund(&shop, &mut server, &first).await;
-    assert_eq!(server.take_ran(), ["take Thornwick key 5"; 2]);
+    assert_eq!(round(&shop, &mut server).await, ["give Thornwick key 5"; 3]);
+    assert_eq!(refund(&shop, &mut server, &first).await, ["take Thornwick key 5"; 2]);
 }
 
 #[tokio::test]
@@ -201,11 +172,8 @@ async fn lines_with_other_variables_end_by_themselves() {
     let (shop, mut server) = sells(pet).await;
     shop.buy_lines("a", &[(ITEM, 1, "fox"), (ITEM, 1, "toad"), (ITEM, 1, "fox")]).await;
     round(&shop, &mut server).await;
-    server.take_ran();
-    days(&shop, &mut server, 30).await;
-    assert_eq!(server.take_ran(), ["unpet Thornwick toad"]);
-    days(&shop, &mut server, 30).await;
-    assert_eq!(server.take_ran(), ["unpet Thornwick fox"], "bought twice");
+    assert_eq!(days(&shop, &mut server, 30).await, ["unpet Thornwick toad"]);
+    assert_eq!(days(&shop, &mut server, 30).await, ["unpet Thornwick fox"], "bought twice");
 }
 
 #[tokio::test]
@@ -216,11 +184,8 @@ async fn a_player_who_is_in_a_variable_has_what_was_bought_for_that_player() {
     days(&shop, &mut server, 10).await;
     shop.buy_lines("b", &[(ITEM, 1, "002")]).await;
     round(&shop, &mut server).await;
-    server.take_ran();
-    days(&shop, &mut server, 20).await;
-    assert_eq!(server.take_ran(), ["usergroup remove 001 vip"]);
-    days(&shop, &mut server, 10).await;
-    assert_eq!(server.take_ran(), ["usergroup remove 002 vip"]);
+    assert_eq!(days(&shop, &mut server, 20).await, ["usergroup remove 001 vip"]);
+    assert_eq!(days(&shop, &mut server, 10).await, ["usergroup remove 002 vip"]);
 }
 
 #[tokio::test]
@@ -237,11 +202,8 @@ async fn a_purchase_replaces_what_waits_for_the_item_by_what_is_published_then()
     shop.publish(&[1], vip("hero", true)).await;
     shop.buy("b").await;
     round(&shop, &mut server).await;
-    server.take_ran();
-    days(&shop, &mut server, 49).await;
-    assert_eq!(server.take_ran(), [""; 0]);
-    days(&shop, &mut server, 1).await;
-    assert_eq!(server.take_ran(), ["remove Thornwick hero", "kit Thornwick off"]);
+    assert_eq!(days(&shop, &mut server, 49).await, [""; 0]);
+    assert_eq!(days(&shop, &mut server, 1).await, ["remove Thornwick hero", "kit Thornwick off"]);
 }
 
 #[tokio::test]
@@ -250,15 +212,11 @@ async fn a_purchase_moves_what_ends_to_the_servers_that_are_published_then() {
     let (shop, mut first) = sells(vip()).await;
     let mut second = shop.game_server(2).await;
     shop.buy("a").await;
-    days(&shop, &mut first, 10).await;
+    assert_eq!(days(&shop, &mut first, 10).await, ["add Thornwick"]);
     shop.publish(&[2], vip()).await;
     shop.buy("b").await;
-    days(&shop, &mut first, 60).await;
-    round(&shop, &mut second).await;
-    assert_eq!(
-        (first.take_ran(), second.take_ran()),
-        (vec!["add Thornwick".to_owned()], vec!["remove Thornwick".to_owned()])
-    );
+    assert_eq!(days(&shop, &mut first, 60).await, [""; 0]);
+    assert_eq!(round(&shop, &mut second).await, ["remove Thornwick"]);
 }
 
 #[tokio::test]
@@ -266,11 +224,10 @@ async fn what_is_bought_for_ever_does_not_end_with_what_was_bought_before() {
     let vip = |commands: Vec<CommandTemplate>| [vec![bought("add {player}")], commands].concat();
     let (shop, mut server) = sells(for_thirty_days(vip(vec![expired("remove {player}")]))).await;
     shop.buy("a").await;
-    days(&shop, &mut server, 10).await;
+    assert_eq!(days(&shop, &mut server, 10).await, ["add Thornwick"]);
     shop.publish(&[1], permanent(vip(Vec::new()))).await;
     shop.buy("b").await;
-    days(&shop, &mut server, 40).await;
-    assert_eq!(server.take_ran(), ["add Thornwick"; 2]);
+    assert_eq!(days(&shop, &mut server, 40).await, ["add Thornwick"]);
 }
 
 #[tokio::test]
@@ -281,9 +238,7 @@ async fn an_end_that_is_replaced_waits_for_its_player_as_it_is_published_then() 
     shop.publish(&[1], vip(online(expired("remove {player}")))).await;
     shop.buy("b").await;
     round(&shop, &mut server).await;
-    server.take_ran();
-    days(&shop, &mut server, 61).await;
-    assert_eq!(server.take_ran(), [""; 0]);
+    assert_eq!(days(&shop, &mut server, 61).await, [""; 0]);
     server.join(&shop, BUYER.1).await;
     assert_eq!(server.take_ran(), ["remove Thornwick"]);
 }
@@ -298,13 +253,11 @@ fn claims_and_rank() -> ItemDelivery {
 
 #[tokio::test]
 async fn an_end_takes_no_units_that_were_never_given() {
-    let shop = Shop::open(Vec::new()).await;
-    shop.publish(&[1], claims_and_rank()).await;
+    let shop = Shop::selling(claims_and_rank()).await;
     let mut server = shop.game_server(1).await;
     shop.buy("a").await;
     shop.wait(31 * DAY);
-    server.round(&shop, Trouble::NONE).await;
-    assert_eq!(server.texts(), ["rank remove Thornwick"]);
+    assert_eq!(server.works(&shop).await, ["rank remove Thornwick"]);
 }
 
 #[tokio::test]
@@ -315,13 +268,10 @@ async fn what_counts_units_is_given_until_its_own_end_although_what_it_is_bought
     let first = shop.buy("a").await;
     shop.wait(10 * DAY);
     shop.buy("b").await;
-    shop.refund(&first).await;
-    shop.sweep_for(3).await;
+    shop.refund_and_sweep(&first, 3).await;
     // The game server was away until the rank has ended, and the claims have not.
-    days(&shop, &mut server, 25).await;
-    assert_eq!(server.take_ran(), ["claims 1", "rank remove Thornwick"]);
-    days(&shop, &mut server, 5).await;
-    assert_eq!(server.take_ran(), ["claims -1"]);
+    assert_eq!(days(&shop, &mut server, 25).await, ["claims 1", "rank remove Thornwick"]);
+    assert_eq!(days(&shop, &mut server, 5).await, ["claims -1"]);
 }
 
 #[tokio::test]
@@ -330,34 +280,28 @@ async fn units_that_were_not_given_before_their_end_are_neither_given_nor_taken_
     let ends = vec![expired("claims -{count}"), expired("rank remove {player}"), refunded("claims -{count}")];
     let (shop, mut server) = sells(for_thirty_days([given, ends].concat())).await;
     let orders = [shop.buy("a").await, shop.buy("b").await];
-    round(&shop, &mut server).await;
-    assert_eq!(server.take_ran(), ["rank add Thornwick"; 2]);
-    days(&shop, &mut server, 35).await;
+    assert_eq!(round(&shop, &mut server).await, ["rank add Thornwick"; 2]);
+    assert_eq!(days(&shop, &mut server, 35).await, [""; 0]);
     server.join(&shop, BUYER.1).await;
     assert_eq!(server.take_ran(), [""; 0], "the rank lasts for two periods, and the claims for one");
     for order in orders {
-        refund(&shop, &mut server, &order).await;
+        let texts = refund(&shop, &mut server, &order).await;
+        assert!(!texts.iter().any(|text| text.starts_with("claims")), "{texts:?}");
     }
-    let texts = server.take_ran();
-    assert!(!texts.iter().any(|text| text.starts_with("claims")), "{texts:?}");
 }
 
 #[tokio::test]
 async fn a_refund_takes_no_units_that_their_end_has_taken() {
-    let shop = Shop::open(Vec::new()).await;
-    shop.publish(&[1], claims_and_rank()).await;
+    let shop = Shop::selling(claims_and_rank()).await;
     let mut server = shop.game_server(1).await;
     let first = shop.buy("a").await;
     shop.buy("b").await;
     server.round(&shop, Trouble::NONE).await;
     server.join(&shop, "Thornwick").await;
     shop.wait(31 * DAY);
-    server.round(&shop, Trouble::NONE).await;
-    assert_eq!(server.texts()[4..], ["claims -1"; 2]);
-    shop.refund(&first).await;
-    shop.sweep_for(7).await;
-    server.round(&shop, Trouble::NONE).await;
-    assert_eq!(server.texts()[6..], ["rank remove Thornwick"], "the other order's time is over as well");
+    assert_eq!(server.works(&shop).await[4..], ["claims -1"; 2]);
+    shop.refund_and_sweep(&first, 7).await;
+    assert_eq!(server.works(&shop).await[6..], ["rank remove Thornwick"], "the other order's time is over as well");
 }
 
 #[tokio::test]
@@ -370,26 +314,21 @@ async fn what_is_left_to_an_end_is_taken_if_the_last_holder_is_refunded_before_i
     server.round(&shop, Trouble::NONE).await;
     let second = shop.buy("b").await;
     for order in [first, second] {
-        shop.refund(&order).await;
-        shop.sweep_for(7).await;
+        shop.refund_and_sweep(&order, 7).await;
     }
-    server.round(&shop, Trouble::NONE).await;
-    assert_eq!(server.texts(), ["add Thornwick", "remove Thornwick"]);
+    assert_eq!(server.works(&shop).await, ["add Thornwick", "remove Thornwick"]);
 }
 
 #[tokio::test]
 async fn what_a_player_buys_again_under_another_name_ends_under_that_name() {
     let (shop, mut server) = sells(for_thirty_days(vec![bought("add {player}"), expired("remove {player}")])).await;
     shop.buy("a").await;
-    days(&shop, &mut server, 10).await;
+    assert_eq!(days(&shop, &mut server, 10).await, ["add Thornwick"]);
     rename_buyer(&shop, "Nightshade").await;
     shop.buy("b").await;
-    round(&shop, &mut server).await;
-    assert_eq!(server.take_ran(), ["add Thornwick", "add Nightshade"]);
-    days(&shop, &mut server, 49).await;
-    assert_eq!(server.take_ran(), [""; 0]);
-    days(&shop, &mut server, 1).await;
-    assert_eq!(server.take_ran(), ["remove Nightshade"]);
+    assert_eq!(round(&shop, &mut server).await, ["add Nightshade"]);
+    assert_eq!(days(&shop, &mut server, 49).await, [""; 0]);
+    assert_eq!(days(&shop, &mut server, 1).await, ["remove Nightshade"]);
 }
 
 #[tokio::test]
@@ -399,21 +338,21 @@ async fn what_takes_back_and_waits_does_not_run_after_the_item_is_bought_again()
         for delivery in [permanent, for_thirty_days] {
             let (shop, mut server) = sells(delivery(vec![bought("unlock {player}"), takes.clone()])).await;
             let first = shop.buy("a").await;
-            round(&shop, &mut server).await;
-            refund(&shop, &mut server, &first).await;
+            assert_eq!(round(&shop, &mut server).await, ["unlock Thornwick"]);
+            assert_eq!(refund(&shop, &mut server, &first).await, [""; 0]);
             let second = shop.buy("b").await;
-            round(&shop, &mut server).await;
-            assert_eq!(server.take_ran(), ["unlock Thornwick"; 2]);
+            assert_eq!(round(&shop, &mut server).await, ["unlock Thornwick"]);
             shop.wait(3_600);
-            round(&shop, &mut server).await;
+            assert_eq!(round(&shop, &mut server).await, [""; 0]);
             server.join(&shop, BUYER.1).await;
             assert_eq!(server.take_ran(), [""; 0], "{takes:?}");
             server.leave(BUYER.1);
-            refund(&shop, &mut server, &second).await;
+            assert_eq!(refund(&shop, &mut server, &second).await, [""; 0]);
             shop.wait(3_600);
-            round(&shop, &mut server).await;
+            let mut texts = round(&shop, &mut server).await;
             server.join(&shop, BUYER.1).await;
-            assert_eq!(server.take_ran(), ["lock Thornwick"], "{takes:?}");
+            texts.extend(server.take_ran());
+            assert_eq!(texts, ["lock Thornwick"], "{takes:?}");
         }
     }
 }

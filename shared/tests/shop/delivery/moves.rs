@@ -6,7 +6,7 @@ use shared::model::CommandEvent::{ChargedBack, Expired, Refunded};
 use shared::model::{CommandTemplate, InternalId, ItemDelivery, Lasting, LineId, PlayerName};
 use shared::shop::delivery::{OwnerOutcome, given_of, retry};
 use shared::shop::orders::{MoveError, NewPlayer, move_order};
-use shared::shop::payments::{Desk, OperatorError};
+use shared::shop::payments::OperatorError;
 use tests::Fault;
 
 const MONTH: u32 = 30 * 86_400;
@@ -26,18 +26,16 @@ async fn move_to(shop: &Shop, order: &InternalId, to: &str) -> bool {
     move_line(shop, order, None, to).await.unwrap()
 }
 
-/// Runs what is due, after sweeps.
-async fn run(shop: &Shop, server: &mut GameServer) {
+/// Runs what is due, after sweeps; what has run since the last time.
+async fn run(shop: &Shop, server: &mut GameServer) -> Vec<String> {
     shop.sweep_for(3).await;
     server.round(shop, Trouble::NONE).await;
+    server.take_ran()
 }
 
 /// A shop that sells the item so.
 async fn sells(commands: Vec<CommandTemplate>, expires_after: Option<u32>) -> (Shop, GameServer) {
-    let shop = Shop::open(Vec::new()).await;
-    shop.publish(&[1], ItemDelivery { commands, expires_after }).await;
-    let server = shop.game_server(1).await;
-    (shop, server)
+    super::shop::sells(ItemDelivery { commands, expires_after }).await
 }
 
 fn hat() -> Vec<CommandTemplate> {
@@ -57,15 +55,13 @@ fn claims() -> Vec<CommandTemplate> {
 async fn what_ran_is_taken_back_and_runs_for_the_new_player_and_a_repeat_runs_nothing() {
     let (shop, mut server) = sells(hat(), None).await;
     let order = shop.buy("a").await;
-    run(&shop, &mut server).await;
+    assert_eq!(run(&shop, &mut server).await, ["unlock Thornwick"]);
     let given = given_of(&shop.store.db, &shop.stored(&order).await, &[0]).await.unwrap();
     assert_eq!((given.ran.len(), given.waiting.len(), given.stays), (1, 0, Vec::new()));
     assert!(move_to(&shop, &order, "Moss").await);
-    run(&shop, &mut server).await;
-    assert_eq!(server.take_ran(), ["unlock Thornwick", "lock Thornwick", "unlock Moss"]);
+    assert_eq!(run(&shop, &mut server).await, ["lock Thornwick", "unlock Moss"]);
     assert!(!move_to(&shop, &order, "MOSS").await, "it is the same player");
-    run(&shop, &mut server).await;
-    assert_eq!(server.take_ran(), [""; 0]);
+    assert_eq!(run(&shop, &mut server).await, [""; 0]);
     let delivery = shop.stored(&order).await.effects.delivery.unwrap();
     assert_eq!(delivery.moving, None);
 }
@@ -75,7 +71,7 @@ async fn there_and_back_it_ends_as_it_began() {
     for (commands, expires_after) in [(hat(), None), (rank(), Some(MONTH)), (claims(), Some(MONTH))] {
         let (shop, mut server) = sells(commands, expires_after).await;
         let order = shop.buy_many("a", 2).await;
-        run(&shop, &mut server).await;
+        let mut texts = run(&shop, &mut server).await;
         let ends = |rows: Vec<(_, Lasting)>| -> Vec<_> {
             rows.into_iter().map(|(key, row)| (key, row.end(), row.holders, row.owed)).collect()
         };
@@ -83,22 +79,20 @@ async fn there_and_back_it_ends_as_it_began() {
         shop.wait(10 * DAY);
         move_to(&shop, &order, "Moss").await;
         shop.wait(5 * DAY);
-        run(&shop, &mut server).await;
+        texts.extend(run(&shop, &mut server).await);
         assert!(ends(shop.texts(1).await).is_empty());
         move_to(&shop, &order, "Thornwick").await;
-        run(&shop, &mut server).await;
+        texts.extend(run(&shop, &mut server).await);
         let after = (shop.stored(&order).await.order, ends(shop.texts(1).await));
         assert_eq!(after.1, before.1);
         let lines = |order: shared::model::Order| (order.moved_to, order.lines[0].term, order.lines[0].recipient);
         assert_eq!(lines(after.0), lines(before.0));
-        let texts = server.take_ran();
         let names: Vec<&str> = texts.iter().map(|text| text.split(' ').nth(1).unwrap()).collect();
         assert_eq!(names, ["Thornwick", "Thornwick", "Moss", "Moss", "Thornwick"], "{texts:?}");
         assert_eq!(texts[0], texts[4]);
         shop.wait(60 * DAY);
-        run(&shop, &mut server).await;
         let is_timed = usize::from(expires_after.is_some());
-        assert_eq!(server.take_ran().len(), is_timed, "it ends once");
+        assert_eq!(run(&shop, &mut server).await.len(), is_timed, "it ends once");
     }
 }
 
@@ -110,13 +104,10 @@ async fn what_ends_ends_when_it_would_have_and_for_the_new_player() {
     shop.wait(10 * DAY);
     move_to(&shop, &order, "Moss").await;
     run(&shop, &mut server).await;
-    server.take_ran();
     shop.wait(19 * DAY);
-    run(&shop, &mut server).await;
-    assert_eq!(server.take_ran(), [""; 0], "the day before");
+    assert_eq!(run(&shop, &mut server).await, [""; 0], "the day before");
     shop.wait(DAY);
-    run(&shop, &mut server).await;
-    let mut ended = server.take_ran();
+    let mut ended = run(&shop, &mut server).await;
     ended.sort();
     assert_eq!(ended, ["end Moss", "take Moss 1"]);
 }
@@ -128,10 +119,8 @@ async fn what_is_over_runs_for_no_other_player() {
     run(&shop, &mut server).await;
     shop.wait(40 * DAY);
     run(&shop, &mut server).await;
-    server.take_ran();
     move_to(&shop, &order, "Moss").await;
-    run(&shop, &mut server).await;
-    let texts = server.take_ran();
+    let texts = run(&shop, &mut server).await;
     assert!(texts.iter().all(|text| !text.contains("Moss") && !text.contains("take")), "{texts:?}");
 }
 
@@ -143,13 +132,10 @@ async fn time_is_added_to_what_the_new_player_has_and_comes_back_with_the_order(
     shop.wait(5 * DAY);
     move_to(&shop, &second, "Moss").await;
     run(&shop, &mut server).await;
-    server.take_ran();
     shop.wait(54 * DAY);
-    run(&shop, &mut server).await;
-    assert_eq!(server.take_ran(), [""; 0], "two months are not over");
+    assert_eq!(run(&shop, &mut server).await, [""; 0], "two months are not over");
     move_to(&shop, &second, "Thornwick").await;
-    run(&shop, &mut server).await;
-    let texts = server.take_ran();
+    let texts = run(&shop, &mut server).await;
     assert!(texts.contains(&"end Moss".to_owned()) || texts.contains(&"leave Moss".to_owned()), "{texts:?}");
 }
 
@@ -158,13 +144,10 @@ async fn what_the_wrong_player_has_paid_as_well_stays() {
     let (shop, mut server) = sells(hat(), None).await;
     let (first, second) = (shop.buy("a").await, shop.buy("b").await);
     run(&shop, &mut server).await;
-    server.take_ran();
     move_to(&shop, &first, "Moss").await;
-    run(&shop, &mut server).await;
-    assert_eq!(server.take_ran(), ["unlock Moss"]);
+    assert_eq!(run(&shop, &mut server).await, ["unlock Moss"]);
     shop.refund(&second).await;
-    run(&shop, &mut server).await;
-    assert_eq!(server.take_ran(), ["lock Thornwick"]);
+    assert_eq!(run(&shop, &mut server).await, ["lock Thornwick"]);
 }
 
 #[tokio::test]
@@ -178,12 +161,11 @@ async fn what_has_not_run_is_recalled_and_runs_for_the_new_player_alone() {
     move_to(&shop, &order, "Moss").await;
     let again = move_line(&shop, &order, None, "Fern").await;
     assert!(matches!(again, Err(MoveError::OnItsWay)), "{again:?}");
-    run(&shop, &mut server).await;
+    assert_eq!(run(&shop, &mut server).await, [""; 0]);
     server.join(&shop, "Thornwick").await;
     assert_eq!(server.take_ran(), [""; 0]);
     server.join(&shop, "Moss").await;
-    run(&shop, &mut server).await;
-    assert_eq!(server.take_ran(), ["unlock Moss"]);
+    assert_eq!(run(&shop, &mut server).await, ["unlock Moss"]);
 }
 
 #[tokio::test]
@@ -195,13 +177,10 @@ async fn a_refund_or_a_dispute_afterwards_takes_it_from_the_new_player_and_bans_
         move_to(&shop, order, "Moss").await;
     }
     run(&shop, &mut server).await;
-    server.take_ran();
     shop.refund(&refunded).await;
-    run(&shop, &mut server).await;
-    assert_eq!(server.take_ran(), [""; 0], "the other order gives it still");
+    assert_eq!(run(&shop, &mut server).await, [""; 0], "the other order gives it still");
     shop.dispute(&disputed).await.unwrap();
-    run(&shop, &mut server).await;
-    let texts = server.take_ran();
+    let texts = run(&shop, &mut server).await;
     assert!(texts.contains(&"lock Moss".to_owned()) && texts.contains(&"ban Thornwick".to_owned()), "{texts:?}");
     assert!(!texts.contains(&"lock Thornwick".to_owned()), "{texts:?}");
 }
@@ -213,10 +192,8 @@ async fn a_refund_while_it_is_moved_gives_it_to_nobody() {
     // It is served, and no word comes.
     server.round(&shop, Trouble { lost: true, ..Trouble::NONE }).await;
     move_to(&shop, &order, "Moss").await;
-    shop.refund(&order).await;
-    shop.sweep_for(12).await;
-    run(&shop, &mut server).await;
-    assert_eq!(server.take_ran(), ["lock Thornwick"]);
+    shop.refund_and_sweep(&order, 12).await;
+    assert_eq!(run(&shop, &mut server).await, ["lock Thornwick"]);
     assert!(shop.texts(1).await.is_empty());
 }
 
@@ -228,8 +205,7 @@ async fn a_dispute_while_it_is_moved_runs_what_always_runs() {
     move_to(&shop, &order, "Moss").await;
     shop.dispute(&order).await.unwrap();
     shop.sweep_for(12).await;
-    run(&shop, &mut server).await;
-    assert_eq!(server.take_ran(), ["lock Thornwick", "ban Thornwick"]);
+    assert_eq!(run(&shop, &mut server).await, ["lock Thornwick", "ban Thornwick"]);
 }
 
 #[tokio::test]
@@ -238,17 +214,12 @@ async fn units_are_not_refunded_while_it_is_moved_and_are_the_new_players_afterw
     let order = shop.buy_many("a", 5).await;
     server.round(&shop, Trouble { lost: true, ..Trouble::NONE }).await;
     move_to(&shop, &order, "Moss").await;
-    let wanted = [(LineId::new(1), 2)];
-    let desk = Desk::new(shop.db(), shop.clock(), None::<&shared::providers::Stripe>);
-    let refund = || desk.refund_lines(&order, &wanted);
-    let early = refund().await;
+    let early = shop.refund_units(&order, 2).await;
     assert!(matches!(early, Err(OperatorError::Moving)), "{early:?}");
     shop.sweep_for(12).await;
-    run(&shop, &mut server).await;
-    assert_eq!(server.take_ran(), ["take Thornwick 5", "add Moss 5"]);
-    refund().await.unwrap();
-    run(&shop, &mut server).await;
-    assert_eq!(server.take_ran(), ["take Moss 2"]);
+    assert_eq!(run(&shop, &mut server).await, ["take Thornwick 5", "add Moss 5"]);
+    shop.refund_units(&order, 2).await.unwrap();
+    assert_eq!(run(&shop, &mut server).await, ["take Moss 2"]);
 }
 
 #[tokio::test]
@@ -256,20 +227,17 @@ async fn one_gift_is_moved_and_the_others_stay() {
     let (shop, mut server) = sells([hat(), claims()].concat(), None).await;
     let order = shop.give("gift", &["Moss", "Fern"]).await;
     run(&shop, &mut server).await;
-    server.take_ran();
     let own = move_line(&shop, &order, None, "Reed").await;
     assert!(matches!(own, Err(MoveError::OnlyGifts)), "{own:?}");
     assert!(move_line(&shop, &order, Some(2), "Reed").await.unwrap());
     assert!(!move_line(&shop, &order, Some(2), "Reed").await.unwrap());
-    run(&shop, &mut server).await;
-    let mut texts = server.take_ran();
+    let mut texts = run(&shop, &mut server).await;
     texts.sort();
     assert_eq!(texts, ["add Reed 1", "lock Fern", "take Fern 1", "unlock Reed"]);
     let gift_to = shop.stored(&order).await.order.lines[1].chosen.clone().unwrap().gift_to.unwrap();
     assert_eq!(gift_to.as_str(), "Reed");
     shop.refund(&order).await;
-    run(&shop, &mut server).await;
-    let mut texts = server.take_ran();
+    let mut texts = run(&shop, &mut server).await;
     texts.sort();
     assert_eq!(texts, ["lock Moss", "lock Reed", "take Moss 1", "take Reed 1"]);
     assert_eq!(shop.commands(&order).await.len(), 4 + 2 + 2 + 4, "all that ever were of it");
@@ -293,19 +261,16 @@ async fn whatever_call_fails_the_repeated_move_moves_once() {
         let (shop, mut server) = sells([rank(), claims()].concat(), Some(MONTH)).await;
         let order = shop.buy("a").await;
         run(&shop, &mut server).await;
-        server.take_ran();
         let fault = if place % 2 == 0 { Fault::Away } else { Fault::ResponseLost };
         shop.store.faults.fail_from(place, fault);
         let first = move_line(&shop, &order, None, "Moss").await;
         shop.store.faults.clear();
         move_to(&shop, &order, "Moss").await;
-        run(&shop, &mut server).await;
-        let mut texts = server.take_ran();
+        let mut texts = run(&shop, &mut server).await;
         texts.sort();
         assert_eq!(texts, ["add Moss 1", "join Moss", "leave Thornwick", "take Thornwick 1"], "{place}");
         shop.wait(31 * DAY);
-        run(&shop, &mut server).await;
-        let mut texts = server.take_ran();
+        let mut texts = run(&shop, &mut server).await;
         texts.sort();
         assert_eq!(texts, ["end Moss", "take Moss 1"], "{place}");
         if first.is_ok() {

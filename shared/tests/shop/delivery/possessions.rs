@@ -381,8 +381,7 @@ fn what_an_order_still_gives_is_given_although_a_refund_has_ended_another_part_o
 }
 
 async fn try_history(history: Vec<(Op, Option<(usize, Fault)>)>) -> Result<(), TestCaseError> {
-    let shop = Shop::open(Vec::new()).await;
-    shop.publish(&[1], delivery(0)).await;
+    let shop = Shop::selling(delivery(0)).await;
     let permanent = vec![bought("give {player} vip fox"), on(CommandEvent::Refunded, "take {player} vip fox")];
     shop.publish_item(OTHER, &[1], ItemDelivery { commands: permanent, expires_after: None }).await;
     let server = shop.game_server(1).await;

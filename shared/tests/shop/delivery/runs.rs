@@ -1,15 +1,13 @@
 //! Named runs: a game server was reset, or lost what it had since a backup, and what it gave runs again, once.
 
 use super::game_server::{GameServer, Trouble};
-use super::shop::{BUYER, DAY, ITEM, OTHER, Shop, bought, on, online};
+use super::shop::{BUYER, DAY, ITEM, OTHER, Shop, bought, on, online, permanent, sells};
 use shared::model::{
-    CommandEvent, CommandState, CommandTemplate, DeliveryRun, InternalId, ItemDelivery, ItemId, LineId, OwnerRun,
-    RunName, ServerId, UserName,
+    CommandEvent, CommandState, CommandTemplate, DeliveryRun, InternalId, ItemDelivery, ItemId, OwnerRun, RunName,
+    ServerId, UserName,
 };
-use shared::providers::Stripe;
 use shared::shop::accounts::bans::ban;
 use shared::shop::delivery::{LeftOut, OrderRun, done, orders_of, preview, run, run_again};
-use shared::shop::payments::Desk;
 use shared::table::transaction::{Write, send};
 use shared::table::{StoreError, keys};
 use tests::{Fault, by_turns};
@@ -49,18 +47,17 @@ async fn reset(shop: &Shop, named: &str) -> (usize, Vec<LeftOut>) {
     run(shop, named, &everything(shop)).await.unwrap()
 }
 
-async fn round(shop: &Shop, server: &mut GameServer) {
+/// What has run since the last time.
+async fn round(shop: &Shop, server: &mut GameServer) -> Vec<String> {
     server.round(shop, Trouble::NONE).await;
+    server.take_ran()
 }
 
 /// A shop, its game server, and an order that has run a second ago.
 async fn sold(commands: Vec<CommandTemplate>, expires_after: Option<u32>) -> (Shop, GameServer, InternalId) {
-    let shop = Shop::open(Vec::new()).await;
-    shop.publish(&[1], ItemDelivery { commands, expires_after }).await;
-    let mut server = shop.game_server(1).await;
+    let (shop, mut server) = sells(ItemDelivery { commands, expires_after }).await;
     let order = shop.buy("a").await;
     round(&shop, &mut server).await;
-    server.ran.clear();
     shop.wait(1);
     (shop, server, order)
 }
@@ -71,15 +68,17 @@ async fn what_a_server_ran_runs_again_once_for_each_name() {
     let waiting = shop.buy("b").await;
     assert_eq!(reset(&shop, "first").await, (1, vec![]));
     assert_eq!(reset(&shop, "first").await, (0, vec![]));
-    round(&shop, &mut server).await;
-    assert_eq!(server.take_ran(), ["unlock Thornwick", "unlock Thornwick"], "what had not run yet runs once");
+    assert_eq!(
+        round(&shop, &mut server).await,
+        ["unlock Thornwick", "unlock Thornwick"],
+        "what had not run yet runs once"
+    );
     assert_eq!(shop.states(&waiting).await, ["delivered"]);
     assert_eq!(reset(&shop, "first").await, (0, vec![]), "also after it has run");
     shop.wait(1);
     assert_eq!(reset(&shop, "first").await, (0, vec![]), "and what ran since the run began is not lost");
     assert_eq!(reset(&shop, "second").await, (2, vec![]));
-    round(&shop, &mut server).await;
-    assert_eq!(server.take_ran().len(), 2);
+    assert_eq!(round(&shop, &mut server).await.len(), 2);
     assert_eq!(reset(&shop, "first").await, (0, vec![]));
 }
 
@@ -97,8 +96,7 @@ async fn a_run_that_is_cut_off_at_any_call_is_repeated_and_gives_nothing_twice()
             let named = format!("run-{place}-{fault:?}").to_lowercase();
             let since = shop.clock().seconds();
             shop.buy(&named).await;
-            round(&shop, &mut server).await;
-            assert_eq!(server.take_ran().len(), 20);
+            assert_eq!(round(&shop, &mut server).await.len(), 20);
             shop.wait(1);
             let wanted = DeliveryRun { since, ..everything(&shop) };
             shop.store.faults.fail_at(place, fault);
@@ -107,11 +105,10 @@ async fn a_run_that_is_cut_off_at_any_call_is_repeated_and_gives_nothing_twice()
             shop.store.faults.clear();
             // What was lost may be found by the call itself.
             assert!(outcome.is_ok() || is_cut, "{outcome:?}");
-            round(&shop, &mut server).await;
+            let mut texts = round(&shop, &mut server).await;
             shop.wait(1);
             assert_eq!(run(&shop, &named, &wanted).await.unwrap().1, []);
-            round(&shop, &mut server).await;
-            let mut texts = server.take_ran();
+            texts.extend(round(&shop, &mut server).await);
             texts.sort_unstable();
             assert_eq!(texts, expected, "{named}");
             shop.wait(1);
@@ -128,8 +125,7 @@ async fn two_calls_at_the_same_time_give_nothing_twice() {
     let call = || run_again(&shop.store.db, shop.clock(), (&name, &wanted), &order);
     let (one, other) = tokio::join!(call(), call());
     assert_eq!(one.unwrap().again.len() + other.unwrap().again.len(), 1);
-    round(&shop, &mut server).await;
-    assert_eq!(server.take_ran(), ["unlock Thornwick"]);
+    assert_eq!(round(&shop, &mut server).await, ["unlock Thornwick"]);
 }
 
 #[tokio::test]
@@ -149,17 +145,13 @@ async fn a_refund_after_a_run_takes_back_what_the_run_gave_and_nothing_that_was_
         let (shop, mut server, order) = sold(commands.clone(), None).await;
         assert_eq!(reset(&shop, "reset").await.0, 1);
         if has_run {
-            round(&shop, &mut server).await;
-            assert_eq!(server.take_ran(), ["pay Thornwick 1"]);
+            assert_eq!(round(&shop, &mut server).await, ["pay Thornwick 1"]);
         }
-        shop.refund(&order).await;
-        shop.sweep_for(7).await;
-        round(&shop, &mut server).await;
+        shop.refund_and_sweep(&order, 7).await;
         let expected: &[&str] = if has_run { &["take Thornwick 1"] } else { &[] };
-        assert_eq!(server.take_ran(), expected);
+        assert_eq!(round(&shop, &mut server).await, expected);
         assert_eq!(reset(&shop, "later").await.0, 0, "nothing of it runs again");
-        round(&shop, &mut server).await;
-        assert_eq!(server.take_ran(), [""; 0]);
+        assert_eq!(round(&shop, &mut server).await, [""; 0]);
     }
 }
 
@@ -195,18 +187,15 @@ async fn units_that_were_refunded_do_not_run_again() {
     let shop = Shop::open(vec![bought("pay {player} {count}"), per_unit("crate {player}"), taken]).await;
     let mut server = shop.game_server(1).await;
     let order = shop.buy_many("a", 3).await;
-    round(&shop, &mut server).await;
-    assert_eq!(server.take_ran().len(), 4);
-    Desk::new(shop.db(), shop.clock(), None::<&Stripe>).refund_lines(&order, &[(LineId::new(1), 1)]).await.unwrap();
+    assert_eq!(round(&shop, &mut server).await.len(), 4);
+    shop.refund_units(&order, 1).await.unwrap();
     shop.sweep_for(2).await;
-    round(&shop, &mut server).await;
-    assert_eq!(server.take_ran(), ["take 1"]);
+    assert_eq!(round(&shop, &mut server).await, ["take 1"]);
     for (named, texts) in [("a", 3), ("a", 0), ("b", 3)] {
         shop.wait(1);
         assert_eq!(reset(&shop, named).await, (texts, vec![LeftOut::UnitsRefunded]), "{named}");
-        round(&shop, &mut server).await;
         let left = ["crate Thornwick", "crate Thornwick", "pay Thornwick 2"];
-        let mut found = server.take_ran();
+        let mut found = round(&shop, &mut server).await;
         found.sort_unstable();
         assert_eq!(found, left[..texts], "{named}");
     }
@@ -218,8 +207,7 @@ async fn a_player_with_another_name_now_gets_it_under_that() {
     let rename: Write = Write::update(keys::user(BUYER.0), "SET username = :name").text(":name", "Nightshade");
     send(&shop.store.db, vec![rename]).await.unwrap();
     assert_eq!(reset(&shop, "a").await, (1, vec![]));
-    round(&shop, &mut server).await;
-    assert_eq!(server.take_ran(), ["unlock Nightshade"]);
+    assert_eq!(round(&shop, &mut server).await, ["unlock Nightshade"]);
     shop.wait(1);
     assert_eq!(reset(&shop, "b").await, (1, vec![]), "a further run knows it too");
 }
@@ -227,19 +215,16 @@ async fn a_player_with_another_name_now_gets_it_under_that() {
 #[tokio::test]
 async fn a_run_is_of_a_time_and_an_item() {
     let (shop, mut server, _) = sold(hat(), None).await;
-    shop.publish_item(OTHER, &[1], ItemDelivery { commands: vec![bought("other {player}")], expires_after: None })
-        .await;
+    shop.publish_item(OTHER, &[1], permanent(vec![bought("other {player}")])).await;
     shop.wait(DAY);
     let backup = shop.clock().seconds();
     shop.buy_lines("b", &[(OTHER, 1, ""), (ITEM, 1, "")]).await;
     round(&shop, &mut server).await;
-    server.take_ran();
     shop.wait(1);
     let of = |item: Option<ItemId>| DeliveryRun { since: backup, item, ..everything(&shop) };
     assert_eq!(run(&shop, "other", &of(Some(OTHER))).await.unwrap(), (1, vec![]));
     assert_eq!(run(&shop, "all", &of(None)).await.unwrap(), (1, vec![]), "the other waits for the server");
-    round(&shop, &mut server).await;
-    assert_eq!(server.take_ran(), ["other Thornwick", "unlock Thornwick"]);
+    assert_eq!(round(&shop, &mut server).await, ["other Thornwick", "unlock Thornwick"]);
 }
 
 #[tokio::test]
@@ -254,11 +239,9 @@ async fn what_has_ended_is_not_given_again_and_what_lasts_ends_as_before() {
     let (shop, mut server, _) = sold(timed(""), Some(30 * 86_400)).await;
     shop.wait(10 * DAY);
     assert_eq!(reset(&shop, "a").await, (2, vec![]));
-    round(&shop, &mut server).await;
-    assert_eq!(server.take_ran(), ["add Thornwick", "claims Thornwick 1"]);
+    assert_eq!(round(&shop, &mut server).await, ["add Thornwick", "claims Thornwick 1"]);
     shop.wait(20 * DAY);
-    round(&shop, &mut server).await;
-    assert_eq!(server.take_ran(), ["end Thornwick"]);
+    assert_eq!(round(&shop, &mut server).await, ["end Thornwick"]);
     assert_eq!(reset(&shop, "b").await, (0, vec![LeftOut::Ended; 2]));
 }
 
@@ -269,7 +252,7 @@ async fn what_the_server_keeps_for_a_player_runs_once_although_it_was_sent_again
     assert_eq!(reset(&shop, "early").await, (0, vec![LeftOut::OnItsWay]), "the server may be about to run it");
     shop.wait(60);
     assert_eq!(reset(&shop, "reset").await, (1, vec![]));
-    round(&shop, &mut server).await;
+    assert_eq!(round(&shop, &mut server).await, [""; 0]);
     shop.wait(120);
     server.join(&shop, BUYER.1).await;
     assert_eq!(server.take_ran(), ["give Thornwick"]);
@@ -283,8 +266,7 @@ async fn units_that_a_run_gave_again_are_taken_at_their_end() {
     let commands = vec![bought("claims {count}"), on(CommandEvent::Expired, "claims -{count}")];
     let (shop, mut server, _) = sold(commands, Some(30 * 86_400)).await;
     assert_eq!(reset(&shop, "reset").await, (1, Vec::new()));
-    round(&shop, &mut server).await;
+    assert_eq!(round(&shop, &mut server).await, ["claims 1"]);
     shop.wait(31 * DAY);
-    round(&shop, &mut server).await;
-    assert_eq!(server.take_ran(), ["claims 1", "claims -1"]);
+    assert_eq!(round(&shop, &mut server).await, ["claims -1"]);
 }

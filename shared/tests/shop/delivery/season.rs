@@ -6,15 +6,14 @@ use super::shop::{BUYER, DAY, ITEM, OTHER, Shop, bought, expired, for_thirty_day
 use crate::shop::Shop as World;
 use shared::clock::Clock;
 use shared::model::{
-    Command, CommandState, CommandTemplate, DeliveryRun, InternalId, ItemDelivery, LineId, PlayerName, RunName,
-    ServerId, UserName,
+    Command, CommandState, CommandTemplate, DeliveryRun, InternalId, ItemDelivery, PlayerName, RunName, ServerId,
+    UserName,
 };
 use shared::shop::accounts::bans::ban;
 use shared::shop::delivery::{
     HoldersAudit, LeftOut, SeasonOrder, extend_end, give_season, preview_season, redeliver, season_orders, timed_ends,
 };
 use shared::shop::orders::{NewPlayer, move_order};
-use shared::shop::payments::Desk;
 use shared::table::{Db, StoreError};
 use std::collections::BTreeSet;
 use stripe_stand_in::Action;
@@ -25,8 +24,10 @@ fn crown() -> ItemDelivery {
     permanent(vec![bought("crown {player}"), refunded("uncrown {player}")])
 }
 
-async fn round(shop: &Shop, server: &mut GameServer) {
+/// What has run since the last time.
+async fn round(shop: &Shop, server: &mut GameServer) -> Vec<String> {
     server.round(shop, Trouble::NONE).await;
+    server.take_ran()
 }
 
 /// A new season of server 1 for all orders from a second on, as the tool does it; how many commands, and why others are left out.
@@ -54,10 +55,8 @@ async fn season(shop: &Shop, run: &str) -> (usize, Vec<LeftOut>) {
 }
 
 async fn refund(shop: &Shop, server: &mut GameServer, order: &InternalId) -> Vec<String> {
-    shop.refund(order).await;
-    shop.sweep_for(7).await;
-    round(shop, server).await;
-    server.take_ran()
+    shop.refund_and_sweep(order, 7).await;
+    round(shop, server).await
 }
 
 #[tokio::test]
@@ -65,14 +64,12 @@ async fn a_new_season_gives_what_is_published_now_once_and_a_refund_takes_that_b
     let (shop, mut server) = sells(hat()).await;
     let (first, second) = (shop.buy("a").await, shop.buy("b").await);
     round(&shop, &mut server).await;
-    server.take_ran();
     shop.publish(&[1], crown()).await;
     // What every sale runs is not run again.
     configure(&shop.store.db, |config| config.delivery.commands = vec![bought("say {player} has bought {item}")]).await;
     assert_eq!(season(&shop, "summer").await, (2, vec![]));
     assert_eq!(season(&shop, "summer").await, (0, vec![]));
-    round(&shop, &mut server).await;
-    assert_eq!(server.take_ran(), ["crown Thornwick", "crown Thornwick"]);
+    assert_eq!(round(&shop, &mut server).await, ["crown Thornwick", "crown Thornwick"]);
     shop.sweep_for(1).await;
     assert_eq!(shop.stored(&first).await.effects.due, None, "nothing is left to do");
     assert_eq!(refund(&shop, &mut server, &first).await, [""; 0], "the other one still gives it");
@@ -85,11 +82,9 @@ async fn another_season_gives_again() {
     let (shop, mut server) = sells(hat()).await;
     shop.buy("a").await;
     round(&shop, &mut server).await;
-    server.take_ran();
     for run in ["summer", "winter"] {
         assert_eq!(season(&shop, run).await, (1, vec![]), "{run}");
-        round(&shop, &mut server).await;
-        assert_eq!(server.take_ran(), ["unlock Thornwick"], "{run}");
+        assert_eq!(round(&shop, &mut server).await, ["unlock Thornwick"], "{run}");
     }
     assert_eq!(shop.texts(1).await[0].1.holders.len(), 1, "the order holds its text once");
 }
@@ -127,16 +122,15 @@ async fn a_season_that_is_cut_off_at_any_call_is_repeated_and_gives_nothing_twic
             let since = shop.clock().seconds();
             shop.publish(&[1], for_thirty_days(timed("old"))).await;
             let order = shop.buy(&run).await;
-            round(&shop, &mut server).await;
-            assert_eq!(server.take_ran(), ["old Thornwick"]);
+            assert_eq!(round(&shop, &mut server).await, ["old Thornwick"]);
             shop.publish(&[1], for_thirty_days(new.clone())).await;
             is_cut = cut_off(&shop, &run, since, (place, fault, false)).await;
+            let mut texts = Vec::new();
             for _ in 0..2 {
                 begin((shop.db(), shop.clock()), &run, since).await.unwrap();
                 shop.sweep_for(1).await;
-                round(&shop, &mut server).await;
+                texts.extend(round(&shop, &mut server).await);
             }
-            let texts = server.take_ran();
             assert_eq!((texts.len(), texts.iter().collect::<BTreeSet<_>>().len()), (21, 21), "{run}: {texts:?}");
             let is_end = |command: &Command| command.delivery.state == CommandState::Waiting;
             let waiting = shop.commands(&order).await.into_iter().filter(is_end);
@@ -171,26 +165,21 @@ async fn a_refund_in_the_middle_takes_back_what_was_given_and_leaves_nothing_beh
             let order = shop.buy("a").await;
             round(&shop, &mut first).await;
             round(&shop, &mut second).await;
-            (_, _) = (first.take_ran(), second.take_ran());
             shop.publish(&[1, 2], hat("crown")).await;
             is_cut = cut_off(&shop, "summer", 0, (place, Fault::Away, true)).await;
-            if is_served {
-                round(&shop, &mut first).await;
-            }
-            let has_new = first.take_ran() == ["crown S1"];
+            let has_new = is_served && round(&shop, &mut first).await == ["crown S1"];
             has_run |= has_new;
             let back = refund(&shop, &mut first, &order).await;
-            round(&shop, &mut second).await;
+            let of_second = round(&shop, &mut second).await;
             let begun = shop.stored(&order).await.effects.delivery.unwrap().runs.len();
             let word = if begun > 0 { "crown" } else { "hat" };
             let expected = [format!("un{word} {order}"), format!("no{word} Thornwick")];
             assert_eq!(back, expected[..if has_new || begun == 0 { 2 } else { 0 }], "{place}");
-            assert_eq!(second.take_ran(), [format!("unhat {order}"), "nohat Thornwick".to_owned()], "{place}");
+            assert_eq!(of_second, [format!("unhat {order}"), "nohat Thornwick".to_owned()], "{place}");
             assert_eq!((shop.texts(1).await, shop.texts(2).await), (vec![], vec![]), "{place}");
             assert_eq!(season(&shop, "summer").await.0, 0, "{place}");
             shop.sweep_for(2).await;
-            round(&shop, &mut first).await;
-            assert_eq!(first.take_ran(), [""; 0], "{place}");
+            assert_eq!(round(&shop, &mut first).await, [""; 0], "{place}");
         }
         place += 1;
     }
@@ -202,22 +191,19 @@ async fn two_calls_at_the_same_time_give_it_once_and_a_dispute_takes_it_back() {
     let (shop, mut server) = sells(hat()).await;
     let order = shop.buy("a").await;
     round(&shop, &mut server).await;
-    server.take_ran();
     shop.publish(&[1], crown()).await;
     let of = || (shop.db(), shop.clock());
     let (one, other) = tokio::join!(begin(of(), "summer", 0), begin(of(), "summer", 0));
     assert_eq!(one.unwrap().0 + other.unwrap().0, 1);
     shop.sweep_for(1).await;
-    round(&shop, &mut server).await;
+    assert_eq!(round(&shop, &mut server).await, ["crown Thornwick"]);
     shop.dispute(&order).await.unwrap();
     shop.sweep_for(7).await;
-    round(&shop, &mut server).await;
-    assert_eq!(server.take_ran(), ["crown Thornwick", "uncrown Thornwick"]);
+    assert_eq!(round(&shop, &mut server).await, ["uncrown Thornwick"]);
     redeliver(shop.db(), shop.clock(), &order).await.unwrap_err();
     shop.note_dispute(&order, "won").await.unwrap();
     redeliver(shop.db(), shop.clock(), &order).await.unwrap();
-    round(&shop, &mut server).await;
-    assert_eq!(server.take_ran(), ["crown Thornwick"], "an order that is given again has what it had");
+    assert_eq!(round(&shop, &mut server).await, ["crown Thornwick"], "an order that is given again has what it had");
 }
 
 #[tokio::test]
@@ -231,8 +217,7 @@ async fn what_was_bought_later_runs_later_and_a_line_that_gave_nothing_gives_wha
     shop.publish_item(OTHER, &[1], permanent(vec![bought("extra {order}"), refunded("less {order}")])).await;
     shop.publish(&[1], permanent(vec![bought("rank {order}")])).await;
     assert_eq!(season(&shop, "summer").await, (12, vec![]));
-    round(&shop, &mut server).await;
-    assert_eq!(server.take_ran(), expected);
+    assert_eq!(round(&shop, &mut server).await, expected);
 }
 
 #[tokio::test]
@@ -248,8 +233,7 @@ async fn what_was_just_sent_is_waited_for_and_what_has_not_run_never_does() {
     let again = season(&shop, "winter").await;
     assert_eq!(again, (1, vec![LeftOut::OnItsWay]), "one season after the other");
     shop.sweep_for(7).await;
-    round(&shop, &mut server).await;
-    assert_eq!(server.take_ran(), ["crown Thornwick", "crown Thornwick"]);
+    assert_eq!(round(&shop, &mut server).await, ["crown Thornwick", "crown Thornwick"]);
     assert_eq!(audited(&shop).await, HoldersAudit::default());
 }
 
@@ -260,18 +244,14 @@ async fn a_timed_item_goes_on_as_long_as_it_was_paid() {
     shop.buy("a").await;
     shop.buy("b").await;
     round(&shop, &mut server).await;
-    server.take_ran();
     shop.wait(10 * DAY);
     shop.publish(&[1], permanent(vec![bought("new {player}"), expired("end-new {player}")])).await;
     assert_eq!(season(&shop, "summer").await, (2, vec![]));
-    round(&shop, &mut server).await;
-    assert_eq!(server.take_ran(), ["new Thornwick", "new Thornwick"]);
+    assert_eq!(round(&shop, &mut server).await, ["new Thornwick", "new Thornwick"]);
     shop.wait(50 * DAY - 1);
-    round(&shop, &mut server).await;
-    assert_eq!(server.take_ran(), [""; 0]);
+    assert_eq!(round(&shop, &mut server).await, [""; 0]);
     shop.wait(1);
-    round(&shop, &mut server).await;
-    assert_eq!(server.take_ran(), ["end-new Thornwick"], "the end of both, and nothing of what was");
+    assert_eq!(round(&shop, &mut server).await, ["end-new Thornwick"], "the end of both, and nothing of what was");
     assert_eq!(season(&shop, "winter").await, (0, vec![LeftOut::Ended]));
 }
 
@@ -287,14 +267,11 @@ async fn what_the_owner_has_extended_ends_so_much_later() {
     }
     assert_eq!(season(&shop, "summer").await, (2, vec![]));
     round(&shop, &mut server).await;
-    server.take_ran();
     for (days, text) in [(33, "unpack 2"), (30, "end Thornwick")] {
         shop.wait(days * DAY - 1);
-        round(&shop, &mut server).await;
-        assert_eq!(server.take_ran(), [""; 0]);
+        assert_eq!(round(&shop, &mut server).await, [""; 0]);
         shop.wait(1);
-        round(&shop, &mut server).await;
-        assert_eq!(server.take_ran(), [text]);
+        assert_eq!(round(&shop, &mut server).await, [text]);
     }
 }
 
@@ -306,14 +283,10 @@ async fn orders_that_give_nothing_now_are_left_out_with_the_reason() {
     shop.publish_item(OTHER, &[1], permanent(vec![bought("other {player}")])).await;
     shop.buy_lines("e", &[(OTHER, 1, "")]).await;
     round(&shop, &mut server).await;
-    server.take_ran();
     shop.publish_item(OTHER, &[2], permanent(vec![bought("other {player}")])).await;
     shop.refund(&refunded).await;
     shop.dispute(&disputed).await.unwrap();
-    Desk::new(shop.db(), shop.clock(), None::<&shared::providers::Stripe>)
-        .refund_lines(&taken, &[(LineId::new(1), 1)])
-        .await
-        .unwrap();
+    shop.refund_units(&taken, 1).await.unwrap();
     shop.sweep_for(7).await;
     assert_eq!(season(&shop, "summer").await, (0, vec![LeftOut::TakenBack, LeftOut::GivesNothing]));
     shop.buy("f").await;
@@ -331,17 +304,12 @@ async fn units_that_are_left_are_given_again() {
     let (shop, mut server) = sells(delivery("pay")).await;
     let order = shop.buy_many("a", 3).await;
     round(&shop, &mut server).await;
-    Desk::new(shop.db(), shop.clock(), None::<&shared::providers::Stripe>)
-        .refund_lines(&order, &[(LineId::new(1), 1)])
-        .await
-        .unwrap();
+    shop.refund_units(&order, 1).await.unwrap();
     shop.sweep_for(7).await;
     round(&shop, &mut server).await;
-    server.take_ran();
     shop.publish(&[1], delivery("gem")).await;
     assert_eq!(season(&shop, "summer").await, (1, vec![]));
-    round(&shop, &mut server).await;
-    assert_eq!(server.take_ran(), ["gem Thornwick 2"]);
+    assert_eq!(round(&shop, &mut server).await, ["gem Thornwick 2"]);
     assert_eq!(refund(&shop, &mut server, &order).await, ["ungem 2"]);
 }
 
@@ -351,27 +319,22 @@ async fn gifts_are_given_to_their_players_and_an_order_is_moved_with_what_the_se
     shop.give("gifts", &["Moss", "Fern"]).await;
     let own = shop.buy("own").await;
     round(&shop, &mut server).await;
-    server.take_ran();
     shop.publish(&[1], crown()).await;
     assert_eq!(season(&shop, "summer").await, (3, vec![]));
-    round(&shop, &mut server).await;
-    let mut texts = server.take_ran();
+    let mut texts = round(&shop, &mut server).await;
     texts.sort_unstable();
     assert_eq!(texts, ["crown Fern", "crown Moss", "crown Thornwick"]);
     let to = NewPlayer { user: None, name: Some(PlayerName::parse("Reed").unwrap()) };
     move_order(shop.db(), shop.clock(), &own, None, &to, false).await.unwrap();
     shop.sweep_for(2).await;
-    round(&shop, &mut server).await;
-    assert_eq!(server.take_ran(), ["uncrown Thornwick", "crown Reed"]);
+    assert_eq!(round(&shop, &mut server).await, ["uncrown Thornwick", "crown Reed"]);
     assert_eq!(audited(&shop).await, HoldersAudit::default());
 }
 
 #[tokio::test]
 async fn of_a_subscription_the_newest_period_is_given_and_ends_with_its_access() {
-    let mut shop = World::open_subscriptions().await;
-    let first = shop.subscribe().await;
-    shop.days(30);
-    shop.after(&first, Action::Renew).await;
+    let (mut shop, first) = World::subscribed().await;
+    shop.renew(&first).await;
     shop.ran.clear();
     shop.publish_ended_by(&["remove", "count {count}"]).await;
     let of_own = begin((&shop.db, &shop.clock), "spring", 0).await.unwrap();
@@ -381,13 +344,11 @@ async fn of_a_subscription_the_newest_period_is_given_and_ends_with_its_access()
     assert_eq!(given, (1, [LeftOut::Ended].into()), "the older period");
     shop.run().await;
     assert_eq!(shop.ran, ["give user-1"]);
-    shop.days(30);
-    shop.after(&first, Action::Renew).await;
+    shop.renew(&first).await;
     shop.sweep_and_run().await;
     assert_eq!(shop.ran, ["give user-1"], "it goes on");
     shop.after(&first, Action::CancelAtPeriodEnd).await;
-    shop.days(36);
-    shop.sweep_and_run().await;
+    shop.sweep_after(36).await;
     assert_eq!(shop.ran, ["give user-1", "remove user-1"]);
     assert!(shop.subscription(&first).await.cancelled);
 }

@@ -11,7 +11,7 @@ use shared::model::{
 use shared::providers::Stripe;
 use shared::shop::delivery::{add_key, commands_of, deliveries, trying};
 use shared::shop::orders::{self, NewOrder, StoredOrder, record, set_status};
-use shared::shop::payments::{Desk, DisputeState, SettleError, note_dispute};
+use shared::shop::payments::{Desk, DisputeState, OperatorError, SettleError, note_dispute};
 use shared::table::published::read_active_version;
 use shared::table::{Db, codec, keys, read_published};
 use std::time::Duration;
@@ -55,8 +55,7 @@ pub fn hat() -> ItemDelivery {
 
 /// A shop that delivers the item so to one game server.
 pub async fn sells(delivery: ItemDelivery) -> (Shop, GameServer) {
-    let shop = Shop::open(Vec::new()).await;
-    shop.publish(&[1], delivery).await;
+    let shop = Shop::selling(delivery).await;
     let server = shop.game_server(1).await;
     (shop, server)
 }
@@ -75,11 +74,23 @@ pub fn online(template: CommandTemplate) -> CommandTemplate {
     CommandTemplate { online: true, ..template }
 }
 
+/// A line as its buyer chose it.
+fn chosen(line: u64, name: &str, value: Option<&str>, gift_to: Option<&str>) -> Chosen {
+    let variables = value.map(|value| LineVariable { id: 1, value: value.to_owned() }).into_iter().collect();
+    let gift_to = gift_to.map(|name| PlayerName::parse(name).unwrap());
+    Chosen { line: LineId::new(line), name: name.to_owned(), variables, server: None, gift_to }
+}
+
 impl Shop {
     /// A shop that runs these commands on one server.
     pub async fn open(commands: Vec<CommandTemplate>) -> Self {
+        Self::selling(permanent(commands)).await
+    }
+
+    /// A shop that delivers the item so to one server.
+    pub async fn selling(delivery: ItemDelivery) -> Self {
         let shop = Self { store: TestStore::open().await };
-        shop.publish(&[1], ItemDelivery { commands, expires_after: None }).await;
+        shop.publish(&[1], delivery).await;
         shop
     }
 
@@ -152,9 +163,7 @@ impl Shop {
     /// A paid order of an item that has this name.
     pub async fn buy_named(&self, id: &str, name: &str) -> InternalId {
         let new = Self::new_order(id, OrderStatus::Paid, 1);
-        let chosen =
-            Chosen { line: LineId::new(1), name: name.to_owned(), variables: Vec::new(), server: None, gift_to: None };
-        let lines = vec![OrderLine { chosen: Some(chosen), ..new.lines[0].clone() }];
+        let lines = vec![OrderLine { chosen: Some(chosen(1, name, None, None)), ..new.lines[0].clone() }];
         record(&self.store.db, self.clock(), NewOrder { lines, ..new }).await.unwrap().stored.order.internal_id
     }
 
@@ -167,11 +176,9 @@ impl Shop {
         gift_to: Option<&str>,
     ) -> InternalId {
         let new = Self::new_order(id, OrderStatus::Pending, count);
-        let variables = vec![LineVariable { id: 1, value: value.to_owned() }];
-        let gift_to = gift_to.map(|name| PlayerName::parse(name).unwrap());
         let payment_type = if gift_to.is_some() { PaymentType::Gift } else { PaymentType::OneOff };
-        let chosen = Chosen { line: LineId::new(1), name: "a thing".to_owned(), variables, server: None, gift_to };
-        let line = OrderLine { item, payment_type, chosen: Some(chosen), ..new.lines[0].clone() };
+        let chosen = Some(chosen(1, "a thing", Some(value), gift_to));
+        let line = OrderLine { item, payment_type, chosen, ..new.lines[0].clone() };
         let new = NewOrder { owner: Some(owner), lines: vec![line], ..new };
         record(&self.store.db, self.clock(), new).await.unwrap().stored.order.internal_id
     }
@@ -180,10 +187,8 @@ impl Shop {
     pub async fn buy_lines(&self, id: &str, lines: &[(ItemId, u32, &str)]) -> InternalId {
         let new = Self::new_order(id, OrderStatus::Paid, 1);
         let lines = (1..).zip(lines).map(|(line, (item, count, value))| {
-            let variables = vec![LineVariable { id: 1, value: (*value).to_owned() }];
-            let (name, server, gift_to) = ("a thing".to_owned(), None, None);
-            let chosen = Chosen { line: LineId::new(line), name, variables, server, gift_to };
-            OrderLine { item: *item, count: *count, chosen: Some(chosen), ..new.lines[0].clone() }
+            let chosen = Some(chosen(line, "a thing", Some(value), None));
+            OrderLine { item: *item, count: *count, chosen, ..new.lines[0].clone() }
         });
         let new = NewOrder { lines: lines.collect(), ..new.clone() };
         record(&self.store.db, self.clock(), new).await.unwrap().stored.order.internal_id
@@ -194,15 +199,8 @@ impl Shop {
         let new = Self::new_order(id, OrderStatus::Paid, 1);
         let new = NewOrder { owner: Some(STRANGER), ..new };
         let lines = (1..).zip(names).map(|(line, name)| {
-            let name = PlayerName::parse(name).unwrap();
-            let chosen = Chosen {
-                line: LineId::new(line),
-                name: "a gift".to_owned(),
-                variables: Vec::new(),
-                server: None,
-                gift_to: Some(name),
-            };
-            OrderLine { payment_type: PaymentType::Gift, chosen: Some(chosen), ..new.lines[0].clone() }
+            let chosen = Some(chosen(line, "a gift", None, Some(name)));
+            OrderLine { payment_type: PaymentType::Gift, chosen, ..new.lines[0].clone() }
         });
         let new = NewOrder { lines: lines.collect(), ..new.clone() };
         record(&self.store.db, self.clock(), new).await.unwrap().stored.order.internal_id
@@ -213,9 +211,7 @@ impl Shop {
         let (db, clock) = (&self.store.db, self.clock());
         let active = read_active_version(db).await.unwrap().unwrap();
         let published = read_published(db, &keys::item(&active.version, ITEM)).await.unwrap().unwrap();
-        let chosen =
-            Chosen { line: LineId::new(1), name: String::new(), variables: Vec::new(), server: None, gift_to: None };
-        let player = PlayerName::parse(player).unwrap();
+        let (chosen, player) = (chosen(1, "", None, None), PlayerName::parse(player).unwrap());
         let plan = trying::plan(db, clock, (&active, "EUR"), (&published, chosen), &player).await;
         let begun = trying::begin(db, &trying::run_of(ITEM).unwrap(), plan.unwrap().unwrap()).await;
         let (given, _) = trying::read(db, &begun.unwrap().unwrap()).await.unwrap();
@@ -229,6 +225,18 @@ impl Shop {
 
     pub async fn refund(&self, id: &InternalId) {
         assert!(self.set(id, OrderStatus::Refunded).await);
+    }
+
+    /// Refunds units of an order's first line, as its owner does.
+    pub async fn refund_units(&self, id: &InternalId, units: u32) -> Result<(), OperatorError> {
+        let desk = Desk::new(self.db(), self.clock(), None::<&Stripe>);
+        desk.refund_lines(id, &[(LineId::new(1), units)]).await.map(drop)
+    }
+
+    /// Refunds an order, and sweeps every minute for so many minutes.
+    pub async fn refund_and_sweep(&self, id: &InternalId, minutes: u32) {
+        self.refund(id).await;
+        self.sweep_for(minutes).await;
     }
 
     /// A dispute, as the webhook notes it.

@@ -63,8 +63,7 @@ async fn a_refund_that_is_cut_off_after_any_write_is_finished_by_the_sweep() {
         assert_eq!(states.iter().filter(|state| **state == "recalled").count(), 10, "{passing}: {states:?}");
         assert_eq!(states.len(), 101, "one takes it back: {states:?}");
         server.ran.clear();
-        server.round(&shop, Trouble::default()).await;
-        assert_eq!(server.texts(), ["take Thornwick"], "{passing}");
+        assert_eq!(server.works(&shop).await, ["take Thornwick"], "{passing}");
     }
 }
 
@@ -82,8 +81,7 @@ async fn a_take_back_waits_until_nothing_can_run_and_comes_only_where_something_
     first.round(&shop, Trouble::default()).await;
     second.round(&shop, Trouble::default()).await;
     assert_eq!(shop.states(&order).await, ["validated", "kept"]);
-    shop.refund(&order).await;
-    shop.sweep_for(3).await;
+    shop.refund_and_sweep(&order, 3).await;
     assert_eq!(shop.states(&order).await, ["validated", "recalled"], "it may still run");
     first.round(&shop, Trouble::default()).await;
     shop.sweep_for(2).await;
@@ -100,8 +98,7 @@ async fn a_take_back_comes_after_silence() {
     let mut server = shop.game_server(1).await;
     let order = shop.buy("a").await;
     server.round(&shop, Trouble { crashes: true, ..Trouble::default() }).await;
-    shop.refund(&order).await;
-    shop.sweep_for(4).await;
+    shop.refund_and_sweep(&order, 4).await;
     assert_eq!(shop.states(&order).await, ["unknown"]);
     shop.sweep_for(3).await;
     assert_eq!(shop.states(&order).await, ["unknown", "ready"]);
@@ -114,10 +111,8 @@ async fn a_dispute_takes_an_order_back_once() {
     let shop = Shop::open(commands).await;
     let (mut server, order) = delivered(&shop).await;
     shop.dispute(&order).await.unwrap();
-    shop.refund(&order).await;
-    shop.sweep_for(3).await;
-    server.round(&shop, Trouble::default()).await;
-    assert_eq!(server.texts(), ["give", "ban Thornwick"]);
+    shop.refund_and_sweep(&order, 3).await;
+    assert_eq!(server.works(&shop).await, ["give", "ban Thornwick"]);
     assert!(follow(&shop.store.db, shop.clock(), &shop.stored(&order).await).await.unwrap());
 }
 
@@ -127,8 +122,7 @@ async fn a_dispute_without_commands_of_its_own_runs_those_of_a_refund() {
     let (mut server, order) = delivered(&shop).await;
     shop.dispute(&order).await.unwrap();
     shop.sweep_for(2).await;
-    server.round(&shop, Trouble::default()).await;
-    assert_eq!(server.texts(), ["give", "take"]);
+    assert_eq!(server.works(&shop).await, ["give", "take"]);
     assert_eq!(shop.stored(&order).await.order.status, OrderStatus::Paid);
 }
 
@@ -145,11 +139,9 @@ async fn commands_for_a_server_that_is_no_longer_published_are_cancelled() {
     shop.publish(&[1], delivery).await;
     assert!(shop.set(&pending, OrderStatus::Paid).await);
     assert_eq!(shop.states(&pending).await, ["ready", "cancelled"]);
-    shop.refund(&paid).await;
-    shop.sweep_for(3).await;
+    shop.refund_and_sweep(&paid, 3).await;
     assert_eq!(shop.states(&paid).await, ["delivered", "delivered"], "the other order gives the same");
-    shop.refund(&pending).await;
-    shop.sweep_for(3).await;
+    shop.refund_and_sweep(&pending, 3).await;
     assert_eq!(
         shop.states(&pending).await,
         ["recalled", "cancelled", "ready", "cancelled"],
@@ -201,12 +193,9 @@ async fn an_order_whose_dispute_was_won_is_delivered_again_once() {
     shop.note_dispute(&order, "won").await.unwrap();
     again().await.unwrap();
     assert!(matches!(again().await, Err(RedeliverError::NotTakenBack)));
-    server.round(&shop, Trouble::default()).await;
-    assert_eq!(server.texts(), ["give", "take", "give"]);
-    shop.refund(&order).await;
-    shop.sweep_for(2).await;
-    server.round(&shop, Trouble::default()).await;
-    assert_eq!(server.texts(), ["give", "take", "give", "take"]);
+    assert_eq!(server.works(&shop).await, ["give", "take", "give"]);
+    shop.refund_and_sweep(&order, 2).await;
+    assert_eq!(server.works(&shop).await, ["give", "take", "give", "take"]);
     assert_eq!(shop.states(&order).await.len(), 4, "the owner sees all of them");
     assert!(matches!(again().await, Err(RedeliverError::NotPaid(OrderStatus::Refunded))));
 }
@@ -259,8 +248,7 @@ async fn send_again(shop: &Shop, id: CommandId) -> OwnerOutcome {
 async fn nothing_of_an_order_that_was_taken_back_is_sent_again() {
     let shop = Shop::open(vec![bought("give"), on(CommandEvent::Refunded, "take")]).await;
     let (_, order) = delivered(&shop).await;
-    shop.refund(&order).await;
-    shop.sweep_for(2).await;
+    shop.refund_and_sweep(&order, 2).await;
     let ids: Vec<_> = shop.commands(&order).await.iter().map(|command| (command.event, command.id)).collect();
     for (event, id) in ids {
         let sent = retry(&shop.store.db, shop.clock(), id).await.unwrap();
@@ -279,8 +267,7 @@ fn for_thirty_days() -> ItemDelivery {
 
 #[tokio::test]
 async fn a_second_purchase_moves_the_end_and_a_refund_moves_it_back() {
-    let shop = Shop::open(Vec::new()).await;
-    shop.publish(&[1], for_thirty_days()).await;
+    let shop = Shop::selling(for_thirty_days()).await;
     let begun = shop.clock().seconds();
     let (mut server, first) = delivered(&shop).await;
     assert_eq!(shop.ends_at(1).await, begun + 30 * 86_400);
@@ -289,41 +276,32 @@ async fn a_second_purchase_moves_the_end_and_a_refund_moves_it_back() {
     server.round(&shop, Trouble::default()).await;
     assert_eq!(shop.ends_at(1).await, begun + 90 * 86_400);
     assert_eq!(shop.states(&first).await.len() + shop.states(&second).await.len(), 3, "one end for both");
-    shop.refund(&first).await;
-    shop.sweep_for(3).await;
+    shop.refund_and_sweep(&first, 3).await;
     assert_eq!(shop.ends_at(1).await, begun + 60 * 86_400);
-    server.round(&shop, Trouble::default()).await;
-    assert_eq!(server.texts(), ["add Thornwick", "add Thornwick"], "the other purchase lasts");
+    assert_eq!(server.works(&shop).await, ["add Thornwick", "add Thornwick"], "the other purchase lasts");
     shop.wait(50 * DAY);
-    server.round(&shop, Trouble::default()).await;
-    assert_eq!(server.texts(), ["add Thornwick", "add Thornwick", "end Thornwick"]);
+    assert_eq!(server.works(&shop).await, ["add Thornwick", "add Thornwick", "end Thornwick"]);
 }
 
 #[tokio::test]
 async fn the_last_refund_takes_back_and_ends_nothing_more() {
-    let shop = Shop::open(Vec::new()).await;
-    shop.publish(&[1], for_thirty_days()).await;
+    let shop = Shop::selling(for_thirty_days()).await;
     let (mut server, order) = delivered(&shop).await;
-    shop.refund(&order).await;
-    shop.sweep_for(2).await;
+    shop.refund_and_sweep(&order, 2).await;
     server.round(&shop, Trouble::default()).await;
     shop.wait(40 * DAY);
-    server.round(&shop, Trouble::default()).await;
-    assert_eq!(server.texts(), ["add Thornwick", "take Thornwick"]);
+    assert_eq!(server.works(&shop).await, ["add Thornwick", "take Thornwick"]);
 }
 
 #[tokio::test]
 async fn an_end_that_is_due_is_set_again_by_a_further_purchase() {
-    let shop = Shop::open(Vec::new()).await;
-    shop.publish(&[1], for_thirty_days()).await;
+    let shop = Shop::selling(for_thirty_days()).await;
     let (mut server, _) = delivered(&shop).await;
     shop.wait(31 * DAY);
     shop.buy("b").await;
-    server.round(&shop, Trouble::default()).await;
-    assert_eq!(server.texts(), ["add Thornwick", "add Thornwick"], "the end that was due is recalled");
+    assert_eq!(server.works(&shop).await, ["add Thornwick", "add Thornwick"], "the end that was due is recalled");
     shop.wait(30 * DAY);
-    server.round(&shop, Trouble::default()).await;
-    assert_eq!(server.texts().last(), Some(&"end Thornwick"));
+    assert_eq!(server.works(&shop).await.last(), Some(&"end Thornwick"));
 }
 
 #[tokio::test]
@@ -341,22 +319,18 @@ async fn an_end_has_its_delay_also_after_a_further_purchase_has_moved_it() {
         server.round(&shop, Trouble::default()).await;
     }
     shop.wait(32 * DAY);
-    server.round(&shop, Trouble::default()).await;
-    assert_eq!(server.texts(), ["add Thornwick"; 3]);
+    assert_eq!(server.works(&shop).await, ["add Thornwick"; 3]);
     shop.wait(2 * DAY);
-    server.round(&shop, Trouble::default()).await;
-    assert_eq!(server.texts().last(), Some(&"end Thornwick"));
+    assert_eq!(server.works(&shop).await.last(), Some(&"end Thornwick"));
 }
 
 #[tokio::test]
 async fn what_expired_before_it_was_served_does_not_run() {
-    let shop = Shop::open(Vec::new()).await;
-    shop.publish(&[1], for_thirty_days()).await;
+    let shop = Shop::selling(for_thirty_days()).await;
     let mut server = shop.game_server(1).await;
     let order = shop.buy("a").await;
     shop.wait(31 * DAY);
-    server.round(&shop, Trouble::default()).await;
-    assert_eq!(server.texts(), ["end Thornwick"]);
+    assert_eq!(server.works(&shop).await, ["end Thornwick"]);
     assert!(shop.states(&order).await.contains(&"recalled"));
 }
 
@@ -368,8 +342,7 @@ fn thirty_days_online() -> ItemDelivery {
 
 /// A shop that sells it, with an order whose commands the game server keeps for their player.
 async fn kept() -> (Shop, GameServer, InternalId) {
-    let shop = Shop::open(Vec::new()).await;
-    shop.publish(&[1], thirty_days_online()).await;
+    let shop = Shop::selling(thirty_days_online()).await;
     let (server, order) = delivered(&shop).await;
     (shop, server, order)
 }
@@ -388,14 +361,12 @@ async fn what_waits_for_a_player_is_given_as_long_as_what_was_bought_lasts() {
 
 #[tokio::test]
 async fn what_waits_for_a_player_is_not_given_after_a_refund_has_moved_the_end_before_that() {
-    let shop = Shop::open(Vec::new()).await;
-    shop.publish(&[1], thirty_days_online()).await;
+    let shop = Shop::selling(thirty_days_online()).await;
     let mut server = shop.game_server(1).await;
     let first = shop.buy("a").await;
     shop.buy("b").await;
     server.round(&shop, Trouble::default()).await;
-    shop.refund(&first).await;
-    shop.sweep_for(3).await;
+    shop.refund_and_sweep(&first, 3).await;
     // The second one alone lasts thirty days, and nothing ends it after that.
     shop.wait(31 * DAY);
     server.join(&shop, BUYER.1).await;
@@ -429,8 +400,7 @@ async fn what_is_given_where_nothing_ends_it_waits_for_its_player_for_any_time()
 
 #[tokio::test]
 async fn an_end_that_was_cancelled_waits_again_for_its_time_and_is_moved_by_a_further_purchase() {
-    let shop = Shop::open(Vec::new()).await;
-    shop.publish(&[1], for_thirty_days()).await;
+    let shop = Shop::selling(for_thirty_days()).await;
     let (mut server, order) = delivered(&shop).await;
     let ends = shop.commands(&order).await.into_iter().find(|command| command.event == CommandEvent::Expired).unwrap();
     assert!(matches!(cancel(&shop.store.db, shop.clock(), ends.id).await.unwrap(), OwnerOutcome::Done(_)));
@@ -440,14 +410,11 @@ async fn an_end_that_was_cancelled_waits_again_for_its_time_and_is_moved_by_a_fu
     shop.buy("b").await;
     server.round(&shop, Trouble::default()).await;
     // It serves the second purchase too, which has thirty days left from the beginning of the first one.
-    shop.refund(&order).await;
-    shop.sweep_for(3).await;
+    shop.refund_and_sweep(&order, 3).await;
     shop.wait(9 * DAY);
-    server.round(&shop, Trouble::default()).await;
-    assert_eq!(server.texts(), ["add Thornwick", "add Thornwick"], "the second purchase lasts");
+    assert_eq!(server.works(&shop).await, ["add Thornwick", "add Thornwick"], "the second purchase lasts");
     shop.wait(2 * DAY);
-    server.round(&shop, Trouble::default()).await;
-    assert_eq!(server.texts().last(), Some(&"end Thornwick"));
+    assert_eq!(server.works(&shop).await.last(), Some(&"end Thornwick"));
 }
 
 #[tokio::test]

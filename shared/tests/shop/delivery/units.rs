@@ -2,21 +2,13 @@
 
 use super::game_server::{GameServer, Trouble};
 use super::holders::audited;
-use super::shop::{DAY, Shop, bought, on};
+use super::shop::{DAY, Shop, bought, on, sells};
 use shared::model::CommandEvent::{Expired, Refunded};
-use shared::model::{CommandTemplate, InternalId, ItemDelivery, LineId, OrderStatus};
-use shared::providers::Stripe;
+use shared::model::{CommandTemplate, InternalId, ItemDelivery, OrderStatus};
 use shared::shop::delivery::HoldersAudit;
-use shared::shop::payments::{Desk, OperatorError};
 use tests::Fault;
 
 const MONTH: u32 = 30 * 86_400;
-
-/// What of the only line is refunded afterwards.
-async fn refund(shop: &Shop, order: &InternalId, units: u32) -> Result<(), OperatorError> {
-    let wanted = [(LineId::new(1), units)];
-    Desk::new(shop.db(), shop.clock(), None::<&Stripe>).refund_lines(order, &wanted).await.map(drop)
-}
 
 /// Runs what is due, after a sweep.
 async fn run(shop: &Shop, server: &mut GameServer) {
@@ -27,9 +19,7 @@ async fn run(shop: &Shop, server: &mut GameServer) {
 
 /// A shop whose item has these commands and lasts so long, and an order of five that has run.
 async fn of_five(commands: Vec<CommandTemplate>, expires_after: Option<u32>) -> (Shop, GameServer, InternalId) {
-    let shop = Shop::open(Vec::new()).await;
-    shop.publish(&[1], ItemDelivery { commands, expires_after }).await;
-    let mut server = shop.game_server(1).await;
+    let (shop, mut server) = sells(ItemDelivery { commands, expires_after }).await;
     let order = shop.buy_many("a", 5).await;
     server.round(&shop, Trouble::default()).await;
     (shop, server, order)
@@ -45,12 +35,12 @@ fn claims() -> Vec<CommandTemplate> {
 async fn each_step_takes_its_own_units_and_the_last_takes_what_counts_none() {
     let (shop, mut server, order) = of_five(claims(), None).await;
     for units in [2, 2, 3] {
-        refund(&shop, &order, units).await.unwrap();
+        shop.refund_units(&order, units).await.unwrap();
         run(&shop, &mut server).await;
     }
     assert_eq!(server.texts()[..2], ["claims add Thornwick 5", "group join Thornwick"]);
     assert_eq!(server.texts()[2..], ["claims take Thornwick 2", "claims take Thornwick 1"]);
-    refund(&shop, &order, 5).await.unwrap();
+    shop.refund_units(&order, 5).await.unwrap();
     run(&shop, &mut server).await;
     assert_eq!(server.texts()[4..], ["claims take Thornwick 2", "group leave Thornwick"]);
     assert_eq!(shop.stored(&order).await.order.status, OrderStatus::Refunded);
@@ -61,7 +51,7 @@ async fn each_step_takes_its_own_units_and_the_last_takes_what_counts_none() {
 #[tokio::test]
 async fn a_refund_of_the_rest_takes_only_the_rest() {
     let (shop, mut server, order) = of_five(claims(), None).await;
-    refund(&shop, &order, 2).await.unwrap();
+    shop.refund_units(&order, 2).await.unwrap();
     shop.refund(&order).await;
     run(&shop, &mut server).await;
     assert_eq!(server.texts()[2..], ["claims take Thornwick 2", "claims take Thornwick 3", "group leave Thornwick"]);
@@ -70,7 +60,7 @@ async fn a_refund_of_the_rest_takes_only_the_rest() {
 #[tokio::test]
 async fn the_rest_ends_as_the_rest() {
     let (shop, mut server, order) = of_five(claims(), Some(MONTH)).await;
-    refund(&shop, &order, 2).await.unwrap();
+    shop.refund_units(&order, 2).await.unwrap();
     run(&shop, &mut server).await;
     assert_eq!(server.texts()[2..], ["claims take Thornwick 2"]);
     shop.wait(30 * DAY);
@@ -82,7 +72,7 @@ async fn the_rest_ends_as_the_rest() {
 async fn refunded_units_move_the_end_back_by_their_time() {
     let commands = vec![bought("add {player}"), on(Expired, "end {player}"), on(Refunded, "take {player}")];
     let (shop, mut server, order) = of_five(commands, Some(MONTH)).await;
-    refund(&shop, &order, 4).await.unwrap();
+    shop.refund_units(&order, 4).await.unwrap();
     run(&shop, &mut server).await;
     shop.wait(29 * DAY);
     run(&shop, &mut server).await;
@@ -98,9 +88,9 @@ async fn whatever_call_fails_the_repeated_refund_takes_the_units_once() {
         let (shop, mut server, order) = of_five(claims(), Some(MONTH)).await;
         let fault = if place % 2 == 0 { Fault::Away } else { Fault::ResponseLost };
         shop.store.faults.fail_from(place, fault);
-        let first = refund(&shop, &order, 2).await;
+        let first = shop.refund_units(&order, 2).await;
         shop.store.faults.clear();
-        refund(&shop, &order, 2).await.unwrap();
+        shop.refund_units(&order, 2).await.unwrap();
         run(&shop, &mut server).await;
         shop.wait(31 * DAY);
         run(&shop, &mut server).await;
