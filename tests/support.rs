@@ -13,7 +13,7 @@ use shared::model::{
 use shared::table::{codec, keys};
 use std::time::Duration;
 pub use tests::item;
-use tests::{NOW, Reply, TestStore};
+use tests::{Call, NOW, Reply, TestStore};
 
 /// Longer than any cache trusts its data.
 pub const STALE: Duration = Duration::from_secs(6);
@@ -150,6 +150,21 @@ pub fn by_id(array: &Value, id: u64) -> &Value {
 pub fn all<'a>(array: &'a Value, field: &str) -> Vec<&'a Value> {
     let elements = array.as_array().unwrap_or_else(|| panic!("{array} is not an array"));
     elements.iter().map(|element| &element[field]).collect()
+}
+
+/// The body of the response to a request, which succeeds.
+pub async fn body(store: &TestStore, call: Call) -> Value {
+    let reply = store.send(call).await;
+    assert_eq!(reply.status, 200, "{}", reply.text);
+    reply.json()
+}
+
+/// The same of a response that cannot be cached.
+pub async fn private_body(store: &TestStore, call: Call) -> Value {
+    let reply = store.send(call).await;
+    assert_eq!(reply.status, 200, "{}", reply.text);
+    assert_eq!(reply.header("cache-control"), "no-store");
+    reply.json()
 }
 
 /// Whether a response is `{message}` with this status and cannot be cached.

@@ -94,11 +94,10 @@ async fn all_unknown_orders_look_the_same() {
 
 #[tokio::test]
 async fn the_id_of_a_checkout_opens_no_order_of_another_player_and_asks_no_provider() {
-    use crate::payments::support::{add, create, login};
+    use crate::payments::support::{buyer, create, login};
     let store = TestStore::open().await;
     warm(&store).await;
-    let token = login(&store, "Buyer_1").await;
-    add(&store, &token, 202, 1).await;
+    let token = buyer(&store, "Buyer_1", 202, 1).await;
     let begun = create(&store, &token).await;
     let before = store.payments.received().len();
     let other = login(&store, "Buyer_2").await;

@@ -3,7 +3,7 @@
 //! requests to places that a caller names.
 
 use super::set_query;
-use crate::payments::support::{add, agreed, login};
+use crate::payments::support::{agreed, buyer};
 use serde_json::{Value, json};
 use shared::endpoint::InputKind;
 use tests::{Call, Reply, TestStore, endpoints, event, repository};
@@ -210,8 +210,7 @@ async fn the_callback_posts_to_the_stores_origin_and_to_no_other() {
 async fn a_payment_returns_to_the_storefront_whatever_the_buyer_sends() {
     let store = TestStore::open().await;
     for (place, evil) in EVIL.into_iter().enumerate() {
-        let token = login(&store, &format!("Buyer_{place}")).await;
-        add(&store, &token, 202, 1).await;
+        let token = buyer(&store, &format!("Buyer_{place}"), 202, 1).await;
         let mut body = agreed();
         for name in NAMES.split(' ') {
             body[name] = json!(evil);
@@ -233,8 +232,7 @@ async fn a_payment_returns_to_the_storefront_whatever_the_buyer_sends() {
 #[tokio::test]
 async fn a_checkout_id_is_never_part_of_a_request_to_the_provider_unless_it_is_the_orders_own() {
     let store = TestStore::open().await;
-    let token = login(&store, "Buyer").await;
-    add(&store, &token, 202, 1).await;
+    let token = buyer(&store, "Buyer", 202, 1).await;
     let begun = crate::payments::support::create(&store, &token).await;
     let before = store.payments.received().len();
     let ids =

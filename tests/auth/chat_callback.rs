@@ -49,6 +49,11 @@ impl Login {
         store.send(Call::get(&format!("/auth/chat/callback?{query}")).header("cookie", &self.cookie)).await
     }
 
+    /// Chooses an account, and comes back.
+    async fn complete(&self, store: &TestStore, account: &str) -> Reply {
+        self.come_back(store, &self.choose(store, account).await).await
+    }
+
     /// Comes back with a code of the script's.
     async fn with_code(&self, store: &TestStore, code: &str) -> Reply {
         self.come_back(store, &query(&[("code", code), ("state", &self.state())])).await
@@ -92,9 +97,7 @@ async fn account(store: &TestStore, id: &str) -> Option<ChatAccount> {
 #[tokio::test]
 async fn a_login_is_posted_to_the_storefront_and_kept_for_six_hours() {
     let store = TestStore::open().await;
-    let login = Login::begin(&store).await;
-    let back = login.choose(&store, PEBBLE).await;
-    let reply = login.come_back(&store, &back).await;
+    let reply = Login::begin(&store).await.complete(&store, PEBBLE).await;
     assert_eq!(reply.status, 200, "{}", reply.text);
     let data = posted(&reply);
     assert_eq!(data["storefront"], "https://store.emberfall.example");
@@ -109,13 +112,8 @@ async fn a_login_is_posted_to_the_storefront_and_kept_for_six_hours() {
     let kept = account(&store, PEBBLE).await.unwrap();
     assert_eq!((kept.name.as_str(), kept.logged_in_at, kept.expires_at), ("Pebble <& Sons>", NOW, NOW + 6 * 3_600));
     configure(&store, |config| config.chat.platform = Some(ChatPlatform::Other)).await;
-    let login = Login::begin(&store).await;
-    let back = login.choose(&store, PEBBLE).await;
-    assert_eq!(
-        posted(&login.come_back(&store, &back).await)["message"],
-        neutral,
-        "Discord's names are another platform's"
-    );
+    let reply = Login::begin(&store).await.complete(&store, PEBBLE).await;
+    assert_eq!(posted(&reply)["message"], neutral, "Discord's names are another platform's");
 }
 
 #[tokio::test]
@@ -123,9 +121,7 @@ async fn a_second_login_replaces_the_row_of_the_first() {
     let store = TestStore::open().await;
     for _ in 0..2 {
         store.clock.advance(Duration::from_mins(1));
-        let login = Login::begin(&store).await;
-        let back = login.choose(&store, PEBBLE).await;
-        assert_eq!(login.come_back(&store, &back).await.status, 200);
+        assert_eq!(Login::begin(&store).await.complete(&store, PEBBLE).await.status, 200);
     }
     assert_eq!(account(&store, PEBBLE).await.unwrap().logged_in_at, NOW + 120);
 }
@@ -137,8 +133,7 @@ async fn a_fresh_login_is_one_round_trip_and_writes_one_row() {
     store.calls.clear();
     assert_eq!(login.with_code(&store, "unknown").await.status, 400);
     assert_eq!(store.calls.operations(), Vec::<String>::new(), "a refusal writes nothing");
-    let back = login.choose(&store, PEBBLE).await;
-    assert_eq!(login.come_back(&store, &back).await.status, 200);
+    assert_eq!(login.complete(&store, PEBBLE).await.status, 200);
     assert_eq!(store.calls.operations(), ["TransactWriteItems"]);
     let needs = store.calls.needs();
     assert_eq!(needs.iter().flat_map(|need| &need.actions).collect::<Vec<_>>(), ["dynamodb:PutItem"]);
@@ -309,13 +304,12 @@ async fn a_platform_that_is_slow_or_not_there_is_a_page_in_time() {
         assert!(refusal(&login.with_code(&store, "c0de").await).contains("did not respond"));
         assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
     }
-    configure(&store, |config| "http://127.0.0.1:1/token".clone_into(&mut config.chat.token_url)).await;
-    let login = Login::begin(&store).await;
-    assert!(refusal(&login.with_code(&store, "c0de").await).contains("did not respond"));
-    // A version that was published without the check of its URLs: nothing is sent.
-    configure(&store, |config| "http://chat.example/token".clone_into(&mut config.chat.token_url)).await;
-    let login = Login::begin(&store).await;
-    assert!(refusal(&login.with_code(&store, "c0de").await).contains("did not respond"));
+    // The second is of a version that was published without the check of its URLs: nothing is sent.
+    for url in ["http://127.0.0.1:1/token", "http://chat.example/token"] {
+        configure(&store, |config| url.clone_into(&mut config.chat.token_url)).await;
+        let reply = Login::begin(&store).await.with_code(&store, "c0de").await;
+        assert!(refusal(&reply).contains("did not respond"), "{url}");
+    }
 }
 
 #[tokio::test]
@@ -358,16 +352,14 @@ async fn the_storefronts_origin_must_be_named_or_have_the_callback_under_it() {
     for origins in ["*", "https://other.example", "http://store.emberfall.example"] {
         let store = TestStore::open_with(&[("AllowedOrigins", origins)]).await;
         let login = Login::begin(&store).await;
-        let back = login.choose(&store, PEBBLE).await;
-        assert_eq!(login.come_back(&store, &back).await.status, 200, "the sample store has both under one origin");
+        assert_eq!(login.complete(&store, PEBBLE).await.status, 200, "the sample store has both under one origin");
         configure(&store, |config| config.chat.redirect_url.insert("https://store".len(), 's')).await;
         assert!(refusal(&login.with_code(&store, "sample-code").await).contains("AllowedOrigins"), "{origins}");
     }
     let both = "https://other.example,https://store.emberfall.example";
     let store = TestStore::open_with(&[("AllowedOrigins", both)]).await;
     configure(&store, |config| "https://STORE.emberfall.example:443".clone_into(&mut config.storefront_url)).await;
-    let login = Login::begin(&store).await;
-    let reply = login.come_back(&store, &login.choose(&store, PEBBLE).await).await;
+    let reply = Login::begin(&store).await.complete(&store, PEBBLE).await;
     assert_eq!(posted(&reply)["storefront"], "https://store.emberfall.example", "an origin as browsers write it");
 }
 
@@ -376,13 +368,11 @@ async fn a_store_without_its_client_secret_says_which_command_is_missing() {
     let mut store = TestStore::open().await;
     for secret in ["{}", "", r#"{"client_secret":""}"#, "not JSON"] {
         store.set_chat_secret(secret);
-        let login = Login::begin(&store).await;
-        assert!(refusal(&login.with_code(&store, "sample-code").await).contains("storectl chat connect"), "{secret}");
+        let reply = Login::begin(&store).await.with_code(&store, "sample-code").await;
+        assert!(refusal(&reply).contains("storectl chat connect"), "{secret}");
     }
     store.set_chat_secret(r#"{"client_secret":"another"}"#);
-    let login = Login::begin(&store).await;
-    let back = login.choose(&store, PEBBLE).await;
-    let reply = login.come_back(&store, &back).await;
+    let reply = Login::begin(&store).await.complete(&store, PEBBLE).await;
     assert!(refusal(&reply).contains("refused the login"), "the platform knows another secret");
     assert!(!reply.text.contains("another"), "{}", reply.text);
 }

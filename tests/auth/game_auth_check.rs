@@ -1,6 +1,6 @@
 //! POST /game_auth/check/{username}.
 
-use super::game_auth_init::{init, init_with_secret, open};
+use super::game_auth_init::{init, init_with_secret, open, step};
 use crate::payments::support::{agreed, call, refused, stored};
 use crate::support::fill_cart;
 use serde_json::{Value, json};
@@ -14,9 +14,7 @@ use std::time::Duration;
 use tests::{Call, NOW, TestStore};
 
 async fn check(store: &TestStore, name: &str, address: &str) -> Value {
-    let reply = store.send(Call::post(&format!("/game_auth/check/{name}")).from_ip(address)).await;
-    assert_eq!(reply.status, 200, "{}", reply.text);
-    reply.json()
+    step(store, "check", name, address, None).await
 }
 
 /// The id of the login that the game server is served.
@@ -59,10 +57,7 @@ async fn a_confirmed_login_gives_one_token_to_the_address_that_began() {
 }
 
 async fn check_with_secret(store: &TestStore, name: &str, address: &str, secret: &str) -> Value {
-    let call = Call::post(&format!("/game_auth/check/{name}")).from_ip(address).json(&json!({ "secret": secret }));
-    let reply = store.send(call).await;
-    assert_eq!(reply.status, 200, "{}", reply.text);
-    reply.json()
+    step(store, "check", name, address, Some(json!({ "secret": secret }))).await
 }
 
 #[tokio::test]

@@ -15,10 +15,16 @@ pub async fn open() -> TestStore {
     store
 }
 
-pub async fn init(store: &TestStore, name: &str, address: &str) -> Value {
-    let reply = store.send(Call::post(&format!("/game_auth/init/{name}")).from_ip(address)).await;
+/// Sends a step of a player's login, with a body or without.
+pub async fn step(store: &TestStore, step: &str, name: &str, address: &str, body: Option<Value>) -> Value {
+    let call = Call::post(&format!("/game_auth/{step}/{name}")).from_ip(address);
+    let reply = store.send(body.iter().fold(call, Call::json)).await;
     assert_eq!(reply.status, 200, "{}", reply.text);
     reply.json()
+}
+
+pub async fn init(store: &TestStore, name: &str, address: &str) -> Value {
+    step(store, "init", name, address, None).await
 }
 
 #[tokio::test]
@@ -41,11 +47,9 @@ async fn a_login_is_served_to_the_game_server_every_30_seconds_until_it_ends() {
 
 /// A client that keeps a secret begins a login, and the secret that it has then.
 pub async fn init_with_secret(store: &TestStore, name: &str, address: &str, kept: &str) -> (Value, String) {
-    let call = Call::post(&format!("/game_auth/init/{name}")).from_ip(address).json(&json!({ "secret": kept }));
-    let reply = store.send(call).await;
-    assert_eq!(reply.status, 200, "{}", reply.text);
-    let secret = reply.json()["secret"].as_str().unwrap_or(kept).to_owned();
-    (reply.json(), secret)
+    let begun = step(store, "init", name, address, Some(json!({ "secret": kept }))).await;
+    let secret = begun["secret"].as_str().unwrap_or(kept).to_owned();
+    (begun, secret)
 }
 
 #[tokio::test]

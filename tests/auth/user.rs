@@ -1,6 +1,6 @@
 //! POST /user.
 
-use crate::support::{configure, fields, subscribe, with_subscriptions};
+use crate::support::{configure, fields, private_body, subscribe, with_subscriptions};
 use serde_json::{Value, json};
 use shared::model::SubscriptionDetail::{Incomplete, Paused, Trialing, Unpaid};
 use shared::model::SubscriptionStatus::{Active, Cancelled, Ended, PastDue};
@@ -8,10 +8,7 @@ use shared::model::{ItemId, Money, UserSubscription};
 use tests::{Call, NOW, TestStore};
 
 async fn user(store: &TestStore, name: &str) -> Value {
-    let reply = store.send(Call::post("/user").token(&store.token(name))).await;
-    assert_eq!(reply.status, 200, "{}", reply.text);
-    assert_eq!(reply.header("cache-control"), "no-store");
-    reply.json()
+    private_body(store, Call::post("/user").token(&store.token(name))).await
 }
 
 const FIELDS: [&str; 8] = ["id", "username", "avatar", "system", "identificator", "uuid", "created_at", "updated_at"];

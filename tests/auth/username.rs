@@ -1,6 +1,6 @@
 //! POST /auth/username: a player logs in by name (api.md, "POST /auth/username").
 
-use crate::support::{assert_message, configure, put};
+use crate::support::{assert_message, body, configure, put};
 use serde_json::{Value, json};
 use shared::model::{AuthType, BedrockPrefix, UserId, UserName};
 use shared::shop::accounts::names;
@@ -25,9 +25,7 @@ fn token(reply: &Reply) -> String {
 }
 
 async fn account(store: &TestStore, token: &str) -> Value {
-    let reply = store.send(Call::post("/user").token(token)).await;
-    assert_eq!(reply.status, 200, "{}", reply.text);
-    reply.json()
+    body(store, Call::post("/user").token(token)).await
 }
 
 fn key(name: &str) -> UserName {

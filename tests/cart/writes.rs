@@ -15,15 +15,6 @@ use tests::{Fault, NOW, Reply, TestStore, delete, put};
 
 const UNPUBLISHED: ItemId = ItemId::new(801);
 
-/// The first write is done, and its response is lost.
-fn lose_the_first_response(store: &TestStore) {
-    let writes = AtomicUsize::new(0);
-    store.faults.inject(move |operation| {
-        let is_first = operation == "UpdateItem" && writes.fetch_add(1, Ordering::SeqCst) == 0;
-        is_first.then_some(Fault::ResponseLost)
-    });
-}
-
 /// Sends every request that writes, each to a cart that it changes; the first response is received or lost.
 async fn write_each(is_lost: bool) -> Vec<(Reply, Item)> {
     let mut written = Vec::new();
@@ -45,7 +36,8 @@ async fn write_each(is_lost: bool) -> Vec<(Reply, Item)> {
     ] {
         let store = TestStore::open().await;
         if is_lost {
-            lose_the_first_response(&store);
+            let mut first = Some(Fault::ResponseLost);
+            store.faults.inject(move |operation| if operation == "UpdateItem" { first.take() } else { None });
         }
         let reply = post(&store, path, name, &body).await;
         let tries = store.calls.operations().iter().filter(|operation| *operation == "UpdateItem").count();

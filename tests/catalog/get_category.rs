@@ -1,6 +1,6 @@
 //! POST /categories/get/{url}: the items and their prices. `get_category_lookup` tests how a category is found.
 
-use crate::support::{STALE, all, by_id, fill_cart, item, open_to_guests, republish, subscribe};
+use crate::support::{STALE, all, by_id, fill_cart, item, open_to_guests, private_body, republish, subscribe};
 use aws_sdk_dynamodb::types::AttributeValue;
 use publish::files::{Decimal, IntervalFile, RequiresFile};
 use serde_json::{Value, json};
@@ -12,10 +12,7 @@ use std::time::Duration;
 use tests::{Call, TestStore};
 
 async fn detail(store: &TestStore, user: &str, url: &str) -> Value {
-    let reply = store.send(Call::post(&format!("/categories/get/{url}")).token(&store.token(user))).await;
-    assert_eq!(reply.status, 200, "{url}: {}", reply.text);
-    assert_eq!(reply.header("cache-control"), "no-store");
-    reply.json()
+    private_body(store, Call::post(&format!("/categories/get/{url}")).token(&store.token(user))).await
 }
 
 const VISIBLE: [&str; 8] =

@@ -1,6 +1,6 @@
 //! POST /items/getFeaturedDeals.
 
-use crate::support::{all, by_id, fill_cart, item, republish, subscribe};
+use crate::support::{all, by_id, fill_cart, item, private_body, republish, subscribe};
 use serde_json::{Value, json};
 use shared::model::SubscriptionStatus;
 use tests::{Call, TestStore};
@@ -10,10 +10,7 @@ fn call() -> Call {
 }
 
 async fn deals(store: &TestStore, call: Call) -> Value {
-    let reply = store.send(call).await;
-    assert_eq!(reply.status, 200, "{}", reply.text);
-    assert_eq!(reply.header("cache-control"), "no-store");
-    reply.json()
+    private_body(store, call).await
 }
 
 async fn of(store: &TestStore, user: &str) -> Value {

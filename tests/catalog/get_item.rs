@@ -1,6 +1,8 @@
 //! POST /items/get/{id}: one item at the caller's price (api.md, "POST /items/get/{id}").
 
-use crate::support::{assert_message, assert_unauthorized, configure, fields, fill_cart, item, republish};
+use crate::support::{
+    assert_message, assert_unauthorized, configure, fields, fill_cart, item, private_body, republish,
+};
 use serde_json::Value;
 use tests::{Call, Reply, TestStore};
 
@@ -9,10 +11,7 @@ fn call(id: &str) -> Call {
 }
 
 async fn of(store: &TestStore, user: &str, id: &str) -> Value {
-    let reply = store.send(call(id).token(&store.token(user))).await;
-    assert_eq!(reply.status, 200, "{}", reply.text);
-    assert_eq!(reply.header("cache-control"), "no-store");
-    reply.json()
+    private_body(store, call(id).token(&store.token(user))).await
 }
 
 #[track_caller]

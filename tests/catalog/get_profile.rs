@@ -1,6 +1,6 @@
 //! GET /profile/{name}.
 
-use crate::support::{all, assert_message, republish};
+use crate::support::{all, assert_message, body, republish};
 use serde_json::{Value, json};
 use shared::model::UserId;
 use shared::table::keys;
@@ -11,9 +11,7 @@ async fn profile(store: &TestStore, name: &str) -> Reply {
 }
 
 async fn shown(store: &TestStore, name: &str) -> Value {
-    let reply = profile(store, name).await;
-    assert_eq!(reply.status, 200, "{}", reply.text);
-    reply.json()
+    body(store, Call::get(&format!("/profile/{name}"))).await
 }
 
 #[tokio::test]

@@ -1,13 +1,11 @@
 //! GET and POST /categories/get.
 
-use crate::support::{all, category, republish};
+use crate::support::{all, body, category, republish};
 use serde_json::{Value, json};
 use tests::{Call, Reply, TestStore};
 
 async fn list(store: &TestStore) -> Value {
-    let reply = store.send(Call::get("/categories/get")).await;
-    assert_eq!(reply.status, 200, "{}", reply.text);
-    reply.json()
+    body(store, Call::get("/categories/get")).await
 }
 
 #[tokio::test]

@@ -1,6 +1,6 @@
 //! What a sale reduces, from its second until its second, and for whom (rules.md, "Sales").
 
-use crate::support::{at, by_id, item, republish, sale};
+use crate::support::{at, body, by_id, item, republish, sale};
 use publish::files::{Choice, Decimal, ItemFile, WhoFile};
 use serde_json::{Value, json};
 use tests::{Call, Reply, TestStore};
@@ -19,9 +19,7 @@ async fn with_sale() -> TestStore {
 }
 
 async fn ask(store: &TestStore, user: &str, path: &str) -> Value {
-    let reply = store.send(Call::post(path).token(&store.token(user))).await;
-    assert_eq!(reply.status, 200, "{path}: {}", reply.text);
-    reply.json()
+    body(store, Call::post(path).token(&store.token(user))).await
 }
 
 async fn shown(store: &TestStore, path: &str) -> Reply {

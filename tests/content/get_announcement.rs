@@ -1,14 +1,12 @@
 //! GET /announcement/get.
 
-use crate::support::republish;
+use crate::support::{body, republish};
 use publish::files::{AnnouncementFile, LinkFile};
 use serde_json::{Value, json};
 use tests::{Call, TestStore};
 
 async fn announcement(store: &TestStore) -> Value {
-    let reply = store.send(Call::get("/announcement/get")).await;
-    assert_eq!(reply.status, 200, "{}", reply.text);
-    reply.json()
+    body(store, Call::get("/announcement/get")).await
 }
 
 #[tokio::test]

@@ -1,6 +1,6 @@
 //! POST /pages/get.
 
-use crate::support::{fields, republish};
+use crate::support::{fields, private_body, republish};
 use serde_json::{Value, json};
 use shared::model::UserId;
 use tests::{Call, Reply, TestStore};
@@ -14,10 +14,7 @@ async fn ask(store: &TestStore, call: Call) -> Reply {
 }
 
 async fn page(store: &TestStore, url: &str) -> Value {
-    let reply = ask(store, call(url)).await;
-    assert_eq!(reply.status, 200, "{url}: {}", reply.text);
-    assert_eq!(reply.header("cache-control"), "no-store");
-    reply.json()
+    private_body(store, call(url).token(&store.token("Thornwick"))).await
 }
 
 const NOT_FOUND: &str = r#"{"success":false,"page":null}"#;

@@ -1,6 +1,6 @@
 //! GET /settings/get.
 
-use crate::support::{all, fields, item, republish};
+use crate::support::{all, body, fields, item, republish};
 use serde_json::{Value, json};
 use shared::model::{ChatPlatform, Donations, Money};
 use shared::table::codec::encode_live;
@@ -9,9 +9,7 @@ use std::time::Duration;
 use tests::{Call, TestStore};
 
 async fn settings(store: &TestStore) -> Value {
-    let reply = store.send(Call::get("/settings/get")).await;
-    assert_eq!(reply.status, 200, "{}", reply.text);
-    reply.json()
+    body(store, Call::get("/settings/get")).await
 }
 
 /// See api.md, "GET /settings/get"; those behind `system_language` are additions (api.md, "Added fields").

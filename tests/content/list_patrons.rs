@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a helper that fails fails its test")]
 
-use crate::support::{STALE, all, fields, put, republish};
+use crate::support::{STALE, all, body, fields, put, republish};
 use aws_sdk_dynamodb::types::AttributeValue;
 use publish::files::Decimal;
 use serde_json::{Value, json};
@@ -14,9 +14,7 @@ use shared::table::{codec, keys};
 use tests::{Call, TestStore};
 
 async fn patrons(store: &TestStore) -> Value {
-    let reply = store.send(Call::get("/patrons/get")).await;
-    assert_eq!(reply.status, 200, "{}", reply.text);
-    reply.json()
+    body(store, Call::get("/patrons/get")).await
 }
 
 /// Adds patrons to those of the sample store, as if their orders had been counted.

@@ -1,14 +1,12 @@
 //! GET /staff.
 
-use crate::support::{all, fields, republish};
+use crate::support::{all, body, fields, republish};
 use publish::files::StaffEntry;
 use serde_json::{Value, json};
 use tests::{Call, TestStore};
 
 async fn staff(store: &TestStore) -> Value {
-    let reply = store.send(Call::get("/staff")).await;
-    assert_eq!(reply.status, 200, "{}", reply.text);
-    reply.json()
+    body(store, Call::get("/staff")).await
 }
 
 #[tokio::test]

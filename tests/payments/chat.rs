@@ -115,8 +115,7 @@ async fn a_buyer_who_links_another_chat_account_pays_for_that_one() {
 async fn a_cart_that_needs_no_chat_account_uses_none() {
     let store = TestStore::open().await;
     log_in(&store).await;
-    let token = login(&store, "Buyer").await;
-    add(&store, &token, 302, 1).await;
+    let token = super::support::buyer(&store, "Buyer", 302, 1).await;
     let begun = create_with_chat(&store, &token).await;
     assert_eq!(stored(&store, &begun.order).await.effects.chat, None);
     assert_eq!(account(&store).await.user, None);

@@ -1,6 +1,6 @@
 //! A coupon and a gift card on one cart (rules.md, "Coupons and gift cards").
 
-use super::support::{act, add, cart, create, enter, login, refused, status, stored};
+use super::support::{act, add, buyer, cart, create, enter, login, refused, status, stored};
 use serde_json::json;
 use shared::model::{Code, CodeText};
 use shared::shop::codes;
@@ -37,8 +37,7 @@ async fn the_coupon_comes_first_and_the_card_pays_from_what_is_left() {
     let store = TestStore::open().await;
     put_card(&store, 400).await;
     put_coupon(&store).await;
-    let token = login(&store, "Buyer").await;
-    add(&store, &token, 302, 4).await;
+    let token = buyer(&store, "Buyer", 302, 4).await;
     for code in ["a-card-of-ours", "HALF"] {
         assert!(enter(&store, &token, code).await.0);
     }
@@ -91,8 +90,7 @@ async fn of_two_codes_the_one_that_no_longer_applies_is_removed() {
     for (ended, total) in [("half", "2.00"), ("a-card-of-ours", "3.00")] {
         put_card(&store, 400).await;
         put_coupon(&store).await;
-        let token = login(&store, &format!("Buyer{}", ended.len())).await;
-        add(&store, &token, 302, 2).await;
+        let token = buyer(&store, &format!("Buyer{}", ended.len()), 302, 2).await;
         assert!(enter(&store, &token, "half").await.0 && enter(&store, &token, "a-card-of-ours").await.0);
         let mut code = serde_json::to_value(read(&store, ended).await).unwrap();
         code["ends_at"] = json!(NOW);
@@ -122,8 +120,7 @@ async fn a_cart_with_a_coupon_of_limited_uses_is_offered_no_delayed_methods() {
             coupon.max_uses = max_uses;
         }
         crate::support::put(&store, codec::encode_live(&keys::code(coupon.text()), &coupon).unwrap()).await;
-        let token = login(&store, name).await;
-        add(&store, &token, 302, 4).await;
+        let token = buyer(&store, name, 302, 4).await;
         assert!(enter(&store, &token, name).await.0);
         let begun = create(&store, &token).await;
         assert_eq!(store.payments.act(&begun.session, &Action::PayDelayed).is_ok(), is_offered, "{name}");

@@ -1,6 +1,6 @@
 //! POST /payments/create: from a cart to a checkout at the provider (rules.md, "Checkout").
 
-use super::support::{act, add, agreed, begin, call, cart, create, login, refused, status, stored};
+use super::support::{act, add, agreed, begin, buyer, call, cart, create, login, refused, status, stored};
 use crate::support::{STALE, fill_cart, item, republish, run_for_each_unit, run_on_fifty_servers};
 use publish::files::Decimal;
 use serde_json::{Value, json};
@@ -21,8 +21,7 @@ fn words(label: &str, state: &str) -> (String, String) {
 #[tokio::test]
 async fn a_cart_is_paid_once_and_leaves_the_cart() {
     let store = TestStore::open().await;
-    let token = login(&store, "Buyer").await;
-    add(&store, &token, 302, 2).await;
+    let token = buyer(&store, "Buyer", 302, 2).await;
     let reply = call(&store, &token, PATH, &agreed()).await;
     let mut data = reply.data();
     (data["order_id"], data["data"]["url"]) = (json!("[order]"), json!("[url]"));
@@ -102,8 +101,7 @@ async fn an_expired_checkout_gives_back_what_it_held() {
 #[tokio::test]
 async fn a_changed_cart_ends_the_old_checkout_and_begins_another() {
     let store = TestStore::open().await;
-    let token = login(&store, "Buyer").await;
-    add(&store, &token, 302, 1).await;
+    let token = buyer(&store, "Buyer", 302, 1).await;
     let old = create(&store, &token).await;
     add(&store, &token, 302, 1).await;
     let new = create(&store, &token).await;
@@ -117,8 +115,7 @@ async fn a_changed_cart_ends_the_old_checkout_and_begins_another() {
 #[tokio::test]
 async fn an_any_price_line_without_a_chosen_price_is_paid_at_the_price_that_is_shown() {
     let store = TestStore::open().await;
-    let token = login(&store, "Buyer").await;
-    add(&store, &token, 601, 2).await;
+    let token = buyer(&store, "Buyer", 601, 2).await;
     let cart = call(&store, &token, "/cart/get", &json!({})).await.data();
     assert_eq!((&cart["items"][0]["price"], &cart["cart"]["price"]), (&json!(5), &json!(10)));
     let begun = create(&store, &token).await;
@@ -140,8 +137,7 @@ async fn what_is_shown_of_an_any_price_item_is_at_least_its_minimum_everywhere()
         firewood.discount = Some(Decimal("2.00".to_owned().into()));
     })
     .await;
-    let token = login(&store, "Buyer").await;
-    add(&store, &token, 601, 1).await;
+    let token = buyer(&store, "Buyer", 601, 1).await;
     let cart = call(&store, &token, "/cart/get", &json!({})).await.data();
     let category = call(&store, &token, "/categories/get/support", &json!({})).await.data();
     let shown = category["items"].as_array().unwrap().iter().find(|item| item["id"] == 601).unwrap();
@@ -228,8 +224,7 @@ async fn the_eleventh_checkout_of_an_address_is_refused_with_a_time() {
 #[tokio::test]
 async fn a_buyers_mistakes_are_no_checkouts_and_sixty_requests_are_the_most() {
     let store = TestStore::open().await;
-    let token = login(&store, "Buyer").await;
-    add(&store, &token, 301, 1).await;
+    let token = buyer(&store, "Buyer", 301, 1).await;
     let mistakes = [json!({}), json!({ "privacyPolicy": false }), json!({ "paymentMethod": "Barter" })];
     for place in 0..58 {
         let message = refused(&store, &token, &mistakes[place % 3]).await;
@@ -251,8 +246,7 @@ async fn a_buyers_mistakes_are_no_checkouts_and_sixty_requests_are_the_most() {
 #[tokio::test]
 async fn a_provider_that_is_away_is_503_and_the_same_call_goes_on() {
     let mut store = TestStore::open().await;
-    let token = login(&store, "Buyer").await;
-    add(&store, &token, 302, 1).await;
+    let token = buyer(&store, "Buyer", 302, 1).await;
     let at = store.payments.base_url();
     store.set_payment_provider("http://127.0.0.1:9");
     let reply = call(&store, &token, PATH, &agreed()).await;
@@ -267,8 +261,7 @@ async fn a_provider_that_is_away_is_503_and_the_same_call_goes_on() {
 #[tokio::test]
 async fn more_than_an_order_may_have_is_refused_and_nothing_is_held() {
     let store = TestStore::open().await;
-    let token = login(&store, "Buyer").await;
-    add(&store, &token, 302, 101).await;
+    let token = buyer(&store, "Buyer", 302, 101).await;
     run_for_each_unit(&store).await;
     let at_most = |most: u32| format!("At most {most} of \"Marsh Toad\" can be bought at once.");
     let first = refused(&store, &token, &json!({})).await;
@@ -281,8 +274,7 @@ async fn more_than_an_order_may_have_is_refused_and_nothing_is_held() {
 #[tokio::test]
 async fn an_order_that_would_run_over_a_thousand_commands_is_refused_and_nothing_is_held() {
     let store = TestStore::open().await;
-    let token = login(&store, "Buyer").await;
-    add(&store, &token, 302, 1).await;
+    let token = buyer(&store, "Buyer", 302, 1).await;
     run_on_fifty_servers(&store, 20).await;
     let before = Dump::read(&store).await;
     let message = "One order can run at most 1000 commands on game servers. Remove something from your cart.";

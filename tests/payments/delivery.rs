@@ -1,6 +1,6 @@
 //! POST /payments/delivery: how far the lines of an order are delivered.
 
-use super::support::{act, add, begin, call, create, enter, login, refused, stored};
+use super::support::{act, add, begin, buyer, call, create, enter, login, refused, stored};
 use crate::support::{fields, item, republish};
 use publish::files::{ChooseFile, Decimal};
 use serde_json::{Value, json};
@@ -51,8 +51,7 @@ async fn tax_that_came_on_top_is_in_the_price_and_named() {
         (payments.tax, payments.tax_prices) = (TaxMode::Stripe.into(), Some(TaxPrices::Exclusive.into()));
     })
     .await;
-    let token = login(&store, "Buyer").await;
-    add(&store, &token, 201, 1).await;
+    let token = buyer(&store, "Buyer", 201, 1).await;
     let begun = create(&store, &token).await;
     let sums = async || {
         let shown = lines(&store, &token, &begun.order).await;
@@ -67,8 +66,7 @@ async fn tax_that_came_on_top_is_in_the_price_and_named() {
 #[tokio::test]
 async fn a_line_is_on_its_way_until_the_game_server_has_run_it_and_withdrawn_after_a_refund() {
     let store = open(false).await;
-    let token = login(&store, "Buyer").await;
-    add(&store, &token, DRUMS, 1).await;
+    let token = buyer(&store, "Buyer", DRUMS, 1).await;
     let begun = create(&store, &token).await;
     assert_eq!(state(&store, &token, &begun.order).await, "none", "it is not paid");
     act(&store, &begun, &Action::Pay).await;
@@ -84,8 +82,7 @@ async fn a_line_is_on_its_way_until_the_game_server_has_run_it_and_withdrawn_aft
 #[tokio::test]
 async fn what_waits_for_the_player_says_so_and_nothing_is_written() {
     let store = open(true).await;
-    let token = login(&store, "Buyer").await;
-    add(&store, &token, DRUMS, 1).await;
+    let token = buyer(&store, "Buyer", DRUMS, 1).await;
     let begun = create(&store, &token).await;
     act(&store, &begun, &Action::Pay).await;
     let ids = served(&store).await;
@@ -105,8 +102,7 @@ async fn what_waits_for_the_player_says_so_and_nothing_is_written() {
 #[tokio::test]
 async fn what_the_game_server_refused_says_so_until_the_owner_has_done_it() {
     let store = open(false).await;
-    let token = login(&store, "Buyer").await;
-    add(&store, &token, DRUMS, 1).await;
+    let token = buyer(&store, "Buyer", DRUMS, 1).await;
     let begun = create(&store, &token).await;
     act(&store, &begun, &Action::Pay).await;
     let ids = served(&store).await;
@@ -178,8 +174,7 @@ async fn only_the_login_that_began_an_order_and_a_proven_one_can_pay_it_and_see_
 #[tokio::test]
 async fn codes_are_masked_for_their_own_buyer_too() {
     let store = TestStore::open().await;
-    let token = login(&store, "Buyer").await;
-    add(&store, &token, 302, 5).await;
+    let token = buyer(&store, "Buyer", 302, 5).await;
     assert!(enter(&store, &token, "EIGHTH").await.0 && enter(&store, &token, "GLOW-7QXM-2K4D").await.0);
     let begun = create(&store, &token).await;
     let seen = own(&store, &token, &begun.order).await;

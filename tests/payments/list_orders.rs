@@ -1,6 +1,6 @@
 //! POST /payments/orders: the orders of the caller's account.
 
-use super::support::{act, add, call, create, login};
+use super::support::{act, add, buyer, call, create, login};
 use serde_json::{Value, json};
 use shared::shop::orders;
 use shared::shop::orders::owned_orders::{OwnedOrder, PAGE};
@@ -46,8 +46,7 @@ async fn a_proven_login_sees_the_orders_of_every_login_of_its_account() {
 #[tokio::test]
 async fn another_account_and_a_login_by_name_see_none() {
     let store = TestStore::open().await;
-    let by_name = login(&store, "Buyer").await;
-    add(&store, &by_name, 302, 1).await;
+    let by_name = buyer(&store, "Buyer", 302, 1).await;
     create(&store, &by_name).await;
     let other = proven(&store, &login(&store, "Stranger").await).await;
     assert_eq!(list(&store, &other, &Value::Null).await.json()["orders"], json!([]));
@@ -96,8 +95,7 @@ async fn a_cursor_continues_where_the_page_before_ended_and_nothing_else_is_one(
 #[tokio::test]
 async fn the_row_under_the_user_is_written_with_the_order_or_not_at_all() {
     let store = TestStore::open().await;
-    let by_name = login(&store, "Buyer").await;
-    add(&store, &by_name, 302, 1).await;
+    let by_name = buyer(&store, "Buyer", 302, 1).await;
     store.calls.clear();
     let begun = create(&store, &by_name).await;
     let stored = orders::get(&store.db, &shared::model::InternalId::new(&begun.order)).await.unwrap().unwrap();

@@ -1,6 +1,6 @@
 //! No checkout begins while the parameter Payments is false, or the store is leaving the provider's account; what is open is settled.
 
-use super::support::{act, add, agreed, begin, call, login, status};
+use super::support::{act, add, agreed, begin, buyer, call, login, status};
 use crate::support::STALE;
 use serde_json::{Value, json};
 use shared::model::ProviderAccount;
@@ -26,8 +26,7 @@ fn paused() -> (Value, Value) {
 async fn without_payments_open_orders_are_still_settled_by_webhook_and_sweep() {
     let mut store = TestStore::open().await;
     let (token, begun) = begin(&store).await;
-    let other = login(&store, "Other").await;
-    add(&store, &other, 302, 1).await;
+    let other = buyer(&store, "Other", 302, 1).await;
     let left = super::support::create(&store, &other).await;
     store.set_parameters(&[("Payments", "false")]);
     assert_eq!(responses(&store, "Late").await, paused());

@@ -1,6 +1,6 @@
 //! POST /payments/receipt: the provider's receipt of an order.
 
-use super::support::{act, add, begin, call, create, login};
+use super::support::{act, begin, buyer, call, create, login};
 use serde_json::json;
 use stripe_stand_in::{Action, Fault, FaultKind};
 use tests::{Reply, TestStore};
@@ -82,8 +82,7 @@ async fn while_the_provider_is_away_the_same_request_may_be_sent_again() {
 #[tokio::test]
 async fn an_address_has_sixty_requests_in_ten_minutes_with_those_for_checkouts() {
     let store = TestStore::open().await;
-    let token = login(&store, "Buyer").await;
-    add(&store, &token, 302, 1).await;
+    let token = buyer(&store, "Buyer", 302, 1).await;
     create(&store, &token).await;
     for _ in 0..59 {
         assert_eq!(ask(&store, &token, "aaaaaaaaaaaaaaaa").await.json()["message"], "This payment does not exist.");

@@ -1,6 +1,6 @@
 //! A checkout keeps the prices with which it began, whichever way a sale goes (rules.md, "Sales").
 
-use super::support::{act, add, cart, create, enter, login, status, stored};
+use super::support::{act, add, buyer, cart, create, enter, login, status, stored};
 use crate::support::{at, republish, sale};
 use stripe_stand_in::Action;
 use tests::TestStore;
@@ -44,8 +44,7 @@ async fn units_coupon_and_sale_add_up_to_the_cent_and_what_the_cart_shows_is_pai
             files.sales.content.0 = vec![one];
         })
         .await;
-        let token = login(&store, if with_codes { "Both" } else { "Better" }).await;
-        add(&store, &token, 203, 3).await;
+        let token = buyer(&store, if with_codes { "Both" } else { "Better" }, 203, 3).await;
         // A coupon that is no better than the sale is not used up for nothing.
         assert_eq!(enter(&store, &token, "EIGHTH").await.0, with_codes);
         let shown = cart(&store, &token).await;

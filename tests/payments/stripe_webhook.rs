@@ -1,7 +1,7 @@
 //! POST /payments/webhook/stripe: a webhook event says only where to look.
 
 use super::backlog::sweep;
-use super::support::{act, add, begin, call, create, login, status, stored};
+use super::support::{act, begin, buyer, call, create, login, status, stored};
 use serde_json::{Value, json};
 use shared::model::{InternalId, OrderStatus, SubscriptionStatus};
 use shared::shop::subscriptions;
@@ -66,8 +66,7 @@ async fn a_webhook_event_may_come_often_and_late() {
 #[tokio::test]
 async fn a_refund_at_the_provider_refunds_the_order() {
     let store = TestStore::open().await;
-    let token = login(&store, "Buyer").await;
-    add(&store, &token, 302, 2).await;
+    let token = buyer(&store, "Buyer", 302, 2).await;
     let begun = create(&store, &token).await;
     act(&store, &begun, &Action::Pay).await;
     act(&store, &begun, &Action::Refund(Some(100))).await;
@@ -94,8 +93,7 @@ async fn a_delayed_payment_is_decided_later() {
     let mut store = TestStore::open().await;
     store.delay_payments().await;
     for (name, action, end) in [("One", Action::Succeed, "PAID"), ("Two", Action::Fail, "FAILED")] {
-        let token = login(&store, name).await;
-        add(&store, &token, 302, 1).await;
+        let token = buyer(&store, name, 302, 1).await;
         let begun = create(&store, &token).await;
         act(&store, &begun, &Action::PayDelayed).await;
         assert_eq!(status(&store, &token, &begun).await.1, "PENDING");

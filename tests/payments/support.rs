@@ -29,6 +29,13 @@ pub async fn add(store: &TestStore, token: &str, item: u64, count: u32) {
     assert_eq!(reply.status, 200, "{}", reply.text);
 }
 
+/// Logs a new player in, who puts units of an item into the cart.
+pub async fn buyer(store: &TestStore, name: &str, item: u64, count: u32) -> String {
+    let token = login(store, name).await;
+    add(store, &token, item, count).await;
+    token
+}
+
 /// A checkout that began.
 pub struct Begun {
     /// The order's internal id.
@@ -73,8 +80,7 @@ pub async fn stored(store: &TestStore, order: &str) -> StoredOrder {
 
 /// A new player's token, and a checkout of one unit that this player began.
 pub async fn begin(store: &TestStore) -> (String, Begun) {
-    let token = login(store, "Buyer").await;
-    add(store, &token, 302, 1).await;
+    let token = buyer(store, "Buyer", 302, 1).await;
     let begun = create(store, &token).await;
     (token, begun)
 }
