@@ -92,6 +92,12 @@ async fn what_a_former_game_server_keeps_is_told_apart_from_what_waits() {
     assert!(text.contains("\n1 are kept by the game server that was connected"), "{text}");
 }
 
+async fn states(bench: &Bench) -> Vec<String> {
+    let list = bench.ok(&["delivery", "list"]).await;
+    let commands = list["commands"].as_array().unwrap().iter();
+    commands.map(|one| format!("{} {}", one["server"], one["state"].as_str().unwrap())).collect()
+}
+
 #[tokio::test]
 async fn killed_after_the_switch_a_removal_of_a_server_is_completed_by_the_same_command() {
     // A store of two servers, with a command for each, whose files have only the first.
@@ -101,11 +107,6 @@ async fn killed_after_the_switch_a_removal_of_a_server_is_completed_by_the_same_
     bench.ok(&["user", "add", "Newt"]).await;
     bench.record(SALE).await;
     write_store(&bench, "1");
-    let states = async || {
-        let list = bench.ok(&["delivery", "list"]).await;
-        let commands = list["commands"].as_array().unwrap().iter();
-        commands.map(|one| format!("{} {}", one["server"], one["state"].as_str().unwrap())).collect::<Vec<_>>()
-    };
     let store = publish::compile(&publish::read(&bench.path("s")).unwrap()).unwrap();
     publish::publish(&bench.db, &store, bench.clock.seconds()).await.unwrap();
     let doctor = bench.run(&["doctor"]).await.unwrap();
@@ -113,12 +114,12 @@ async fn killed_after_the_switch_a_removal_of_a_server_is_completed_by_the_same_
     assert!(doctor.text().contains(said) && doctor.text().contains("publish DIR --drop-queue"), "{}", doctor.text());
     for without in [&["publish", &dir, "--yes"][..], &["publish", &dir, "--drop-queue", "--dry-run"]] {
         assert_eq!(bench.ok(without).await["dropped_commands"], 0);
-        assert_eq!(states().await, ["1 ready", "2 ready"]);
+        assert_eq!(states(&bench).await, ["1 ready", "2 ready"]);
     }
     let again = bench.run(&["publish", &dir, "--yes", "--drop-queue"]).await.unwrap();
     assert_eq!(again.json()["dropped_commands"], 1);
     assert!(again.text().contains("1 commands that waited for removed servers were cancelled."), "{}", again.text());
-    assert_eq!(states().await, ["1 ready", "2 cancelled"]);
+    assert_eq!(states(&bench).await, ["1 ready", "2 cancelled"]);
     let doctor = bench.run(&["doctor"]).await.unwrap();
     assert!(!doctor.text().contains("commands wait for servers"), "{}", doctor.text());
 }
@@ -131,7 +132,7 @@ async fn a_rollback_to_a_version_without_a_server_warns_of_what_waits_for_it() {
         bench.ok(&["publish", &dir, "--yes"]).await;
     }
     bench.ok(&["user", "add", "Newt"]).await;
-    bench.ok(&["order", "record", "--owner", "Newt", "--gateway", "test", "--line", "1:1:2.50"]).await;
+    bench.record(SALE).await;
     let back = bench.run(&["rollback", "--yes"]).await.unwrap();
     let warning = back.json()["plan"]["warnings"][0].as_str().unwrap();
     assert!(warning.starts_with("1 commands wait for the server"), "{warning}");
