@@ -3,7 +3,6 @@
 use crate::books::assert_books;
 use crate::shop::{
     DAY, FREE, GIFT, Instance, PLAIN, Refused, Shop, TWENTY, by_name, code, gift, item, line, paid, published_item,
-    request,
 };
 use serde_json::{Value, json};
 use shared::model::{Line, LineVariable, OrderStatus, UserId};
