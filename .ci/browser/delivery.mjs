@@ -163,7 +163,7 @@ async function runByAnAgent() {
   assert.equal(await command.count(), 0);
   await refuses.click();
   // It tries again after pauses of up to a minute.
-  await command.getByText("Unknown or incomplete command").waitFor(RUNS_AGAIN);
+  await command.getByText("[drums] Done: announce Pebble").waitFor(RUNS_AGAIN);
   await inspect(watcher, "console-agent");
   await page.context().close();
   await watcher.context().close();
