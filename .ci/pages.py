@@ -13,7 +13,7 @@ ELSEWHERE = re.compile(r"(?i)contract \d|rulings? \d|[(;] ?contract, |design, se
 TEST = re.compile(r"^ *#\[(?:\w+::)*test\b[^\n]*\n(?: *#[^\n]*\n)* *(?:async )?fn (\w+)\(", re.MULTILINE)
 # The tests that need the embedded engine; all others also run on another DynamoDB (.ci/dynamodb). The reason is in the test.
 NEED_THE_ENGINE = {
-    ("tests/auth/username.rs", "a_login_takes_two_round_trips_and_a_new_account_four"),
+    ("tests/auth/account.rs", "a_login_takes_two_round_trips_and_a_new_account_four"),
     ("tests/budget.rs", "every_event_stays_within_the_round_trips_of_its_endpoint"),
     ("tests/payments/stripe_webhook.rs", "a_paid_webhook_reads_its_order_once_and_tries_nothing_again"),
 }

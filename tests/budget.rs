@@ -1,11 +1,12 @@
 //! The budget of round trips to the database, endpoint by endpoint: warm (the active version is fresh and the page is
 //! cached) and cold (a sandbox that has cached only the active version, which it read during init). Concurrent calls
-//! count once.
+//! count once. And the warm-up of a function before its first request: it reads, writes nothing, ignores failures, and
+//! does not change the first response.
 
 use serde_json::json;
 use shared::endpoint::RoundTrips;
 use std::time::Duration;
-use tests::{Call, TWO_CHAINS, TestStore, endpoints, needs_embedded_engine};
+use tests::{Call, Fault, TWO_CHAINS, TestStore, endpoints, needs_embedded_engine};
 
 /// A name and a request.
 type Row = (&'static str, fn(&TestStore) -> Call);
@@ -181,4 +182,40 @@ async fn a_moved_pointer_costs_exactly_one_more_read_of_the_page() {
     store.calls.clear();
     assert_eq!(store.send(Call::get("/staff")).await.status, 200);
     assert_eq!(store.calls.round_trips(), 0);
+}
+
+const WARM: [&str; 2] = ["content/get_settings", "catalog/list_categories"];
+
+#[tokio::test]
+async fn the_first_requests_of_a_visit_read_nothing_on_a_warm_function() {
+    let store = TestStore::open().await;
+    store.warm_up().await;
+    assert_eq!(store.calls.writes(), 0, "{:?}", store.calls.operations());
+    for file in WARM {
+        store.calls.clear();
+        let cold = TestStore::open().await.invoke_file(file).await;
+        let warm = store.invoke_file(file).await;
+        assert_eq!((warm.status, &warm.text), (cold.status, &cold.text), "{file}");
+        assert_eq!(store.calls.operations(), Vec::<String>::new(), "{file}");
+    }
+}
+
+#[tokio::test]
+async fn a_database_failure_during_warm_up_is_ignored() {
+    for fault in [Fault::Throttled, Fault::NoTable] {
+        let store = TestStore::open().await;
+        store.faults.inject(move |_| Some(fault));
+        store.warm_up().await;
+        store.faults.clear();
+        for file in WARM {
+            assert_eq!(store.invoke_file(file).await.status, 200, "{file}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_store_that_is_not_published_yet_does_not_fail_the_warm_up() {
+    let store = TestStore::empty().await;
+    store.warm_up().await;
+    assert_eq!(store.calls.writes(), 0);
 }

@@ -29,7 +29,7 @@ logging.getLogger("samtranslator.metrics.metrics").disabled = True
 
 ROOT = Path(__file__).resolve().parents[2]
 # The resources of the expanded template, each function's environment, and what its role may do. Routes are not in it: they are
-# those that the functions declare (tests/coverage.rs), and the keys of each statement are in SECURITY.md (tests/security.rs).
+# those that the functions declare (tests/coverage.rs), and the keys of each statement are in SECURITY.md (tests/rights.rs).
 DEPLOYED = Path(__file__).with_name("deployed.txt")
 # The one table.
 TABLE = {"Fn::If": ["OwnTable", {"Fn::GetAtt": ["StoreTable", "Arn"]}, {"Ref": "ExistingTable"}]}

@@ -6,8 +6,7 @@ mod payment_keys;
 pub use notice_keys::{NoticeAddress, NoticeKeys, NoticeKeysError, SigningKey};
 pub use payment_keys::{MOST_SECRETS, PaymentKeys, PaymentKeysError, StripeKeys, is_account};
 
-use crate::http::address::Proxies;
-use crate::http::edge::{OriginKeys, SHORTEST};
+use crate::http::address::{OriginKeys, Proxies, SHORTEST};
 use crate::random;
 use crate::token::{KeysError, TokenKeys};
 use ipnet::IpNet;

@@ -3,10 +3,8 @@
 
 #![expect(clippy::expect_used, reason = "a helper that fails fails its test")]
 
-mod caches;
 mod enumeration;
 mod headers;
-mod look_alikes;
 mod scripts;
 mod sizes;
 pub mod tokens;

@@ -1,10 +1,8 @@
 //! The auth function.
 
+mod account;
 mod chat;
 mod chat_callback;
-mod check_accessibility;
-mod game_auth_check;
-mod game_auth_init;
+mod game_login;
 mod platform;
-mod user;
-mod username;
+mod visitor;

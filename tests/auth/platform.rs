@@ -3,7 +3,7 @@
 use http::{HeaderMap, Method, Request, Response};
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::{Bytes, Incoming};
-use local::server::serve_each;
+use local::gateway::serve_each;
 use shared::model::ChatLogin;
 use std::io;
 use std::sync::{Arc, Mutex};

@@ -1,6 +1,6 @@
 //! POST /cart/setVariable/{cid}: sets a variable of a line (api.md, "POST /cart/setVariable/{cid}").
 
-use super::changes::{refused, set};
+use super::lines::{refused, set};
 use super::support::{NEW, RICH, cart_of, line, line_of, post_text, put_cart, refuses_values, republish, stored, view};
 use serde_json::json;
 use shared::model::{Cart, LineVariable, Variable, VariableKind};

@@ -3,9 +3,6 @@
 mod calendar;
 mod get_category;
 mod get_category_lookup;
-mod get_featured_deals;
-mod get_item;
 mod get_profile;
-mod largest_page;
+mod items;
 mod list_categories;
-mod sales;

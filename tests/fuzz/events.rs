@@ -2,7 +2,7 @@
 //! response.
 
 use crate::mutate::{self, Changes, Edits};
-use crate::signed::hmac;
+use crate::requests::hmac;
 use crate::{Outcome, tries};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;

@@ -12,7 +12,6 @@ mod files;
 mod mutate;
 mod requests;
 mod responses;
-mod signed;
 mod texts;
 
 use proptest::prelude::*;

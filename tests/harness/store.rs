@@ -168,7 +168,7 @@ impl TestStore {
         SAMPLE.load_into_empty(&self.db, NOW).await.expect("the sample store can be published");
         game_server::connect(&self.db, NOW).await;
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a free port");
-        self.chat_platform = local::server::url_of(&listener).expect("an address");
+        self.chat_platform = local::gateway::url_of(&listener).expect("an address");
         let config = configure(&self.db, |config| {
             config.chat.token_url = format!("{}/token", self.chat_platform);
             config.chat.user_url = format!("{}/user", self.chat_platform);

@@ -1,8 +1,7 @@
 //! The content of the table when a history is over, read without the service.
 
 use super::bench::Bench;
-use super::cart::Cart;
-use super::made::{Line, Made};
+use super::cart::{Cart, Line, Made};
 use super::model::{Books, Status};
 use super::ops::friend;
 use super::shop::{ANY_PRICE, COLOURS, GIFT, ITEMS, LIMITED, OPTIONS, REFERRALS, SERVERS};

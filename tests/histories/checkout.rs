@@ -1,11 +1,11 @@
-//! The checkout in the model (rules.md, "Checkout"): what an order takes when it begins, who may begin one, and what is in
-//! the table when every order is over.
+//! The checkout in the model (rules.md, "Checkout"): what an order takes when it begins, who may begin one, and what is
+//! in the table when every order is over. And the subscription (rules.md, "Limits and availability" and
+//! "Periods of a subscription"): what is owned of it after payments and refunds in any order.
 
-use super::cart::Cart;
-use super::made::{Line, Made};
-use super::model::{Books, Buyer, NoOrder, Stage, State, Status};
+use super::cart::{Cart, Line, Made};
+use super::checker::Model;
+use super::model::{Books, Buyer, Done, NoOrder, Order, Stage, State, Status, Step};
 use super::shop::{BALANCE, CARD, LEAST, LIMITED, MONTHLY, OPTIONS, TENTH, TENTH_USES, THREE, THREE_USES, Version};
-use super::subscription::last_run;
 use std::collections::BTreeSet;
 
 impl Buyer {
@@ -162,4 +162,79 @@ fn a_limit_below_what_is_sold_refuses_its_own_item_alone() {
         buyer.begin(&state, place, &[Version { price: 500, limit: 4 }]).is_some()
     };
     assert_eq!((begins(1, OPTIONS), begins(2, LIMITED)), (true, false));
+}
+
+/// The part of a paid order in what is owned of the subscription. A history is shorter than a period, so that a run ends
+/// within it only if everything that was paid of it is refunded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Share {
+    /// The run that it is part of, the first being 1. Only the last run is owned.
+    pub run: u8,
+    /// Whether the run began with it: then it counts a unit, and the others none.
+    pub begins: bool,
+    /// How many periods later the run ends because of it.
+    pub periods: u8,
+}
+
+impl Share {
+    /// The share of the order that the subscription began with.
+    pub const FIRST: Self = Self { run: 1, begins: true, periods: 1 };
+
+    /// The share of an order that becomes PAID now and pays a period. While anything is left of the last run, it makes that
+    /// last to the end of the period; otherwise it begins another one.
+    pub fn next(orders: &[Order], period: u8) -> Self {
+        let run = last_run(orders);
+        let paid = orders.iter().filter(|order| order.status == Status::Paid).filter_map(|order| order.share);
+        let left: u8 = paid.filter(|share| share.run == run).map(|share| share.periods).sum();
+        match left {
+            0 => Self { run: run + 1, begins: true, periods: period },
+            _ => Self { run, begins: false, periods: period.saturating_sub(left) },
+        }
+    }
+}
+
+/// The run that is owned, or was the last one.
+pub fn last_run(orders: &[Order]) -> u8 {
+    orders.iter().filter_map(|order| order.share).map(|share| share.run).max().unwrap_or_default()
+}
+
+const PRICE: i64 = 799;
+
+/// The units and the sum of the subscription that the model can have after these steps. It is paid so many periods.
+fn owned_after(periods: u8, steps: &[[Done; 2]]) -> Vec<(i64, i64)> {
+    let made = |period: u8| Made {
+        id: period.to_string(),
+        lines: vec![Line { id: 1, item: MONTHLY, count: u16::from(period == 1), choice: 0 }],
+        coupon: None,
+        from_card: 0,
+        price: PRICE,
+        tax: 0,
+        period: Some(period),
+    };
+    let buyer = Buyer { made: (1..=periods).map(made).collect() };
+    let after = |states: Vec<State>, done: &Done| {
+        let step = Step { done: done.clone(), versions: Vec::new() };
+        states.iter().flat_map(|state| buyer.step(state, &step)).collect()
+    };
+    let states = steps.iter().flatten().fold(vec![buyer.start()], after);
+    let books = states.iter().map(|state| buyer.books(state));
+    let mut found: Vec<(i64, i64)> = books.map(|books| (books.owned[usize::from(MONTHLY)], books.paid)).collect();
+    found.dedup();
+    found
+}
+
+#[test]
+fn a_renewal_counts_a_unit_only_if_all_before_it_was_refunded() {
+    let renewed = |order: usize| [Done::Renew(order), Done::Status(order, Status::Paid)];
+    let refunded = |order: usize| [Done::Refund(order, PRICE), Done::Status(order, Status::Refunded)];
+    assert_eq!(owned_after(2, &[renewed(1)]), [(1, 2 * PRICE)]);
+    assert_eq!(owned_after(2, &[refunded(0), renewed(1)]), [(1, PRICE)]);
+    assert_eq!(owned_after(2, &[renewed(1), refunded(0)]), [(0, PRICE)]);
+    assert_eq!(owned_after(3, &[renewed(1), refunded(1), renewed(2)]), [(1, 2 * PRICE)]);
+    assert_eq!(owned_after(3, &[refunded(0), renewed(1), refunded(1), renewed(2)]), [(1, PRICE)]);
+    // A period that is heard of after the next one makes nothing longer: its run is over, and is owned no more.
+    let late = [renewed(2), renewed(1), refunded(2), refunded(0)];
+    assert_eq!(owned_after(3, &late), [(0, PRICE)]);
+    let again = [&late[..], &[renewed(3)]].concat();
+    assert_eq!(owned_after(4, &again), [(1, PRICE)]);
 }

@@ -3,9 +3,9 @@
 
 use super::bench::{Bench, INSTANCES};
 use super::books;
+use super::cart::Made;
 use super::checker::{Event, Verdict, check};
 use super::client::Client;
-use super::made::Made;
 use super::model::Status;
 use super::one_buyer::{runner, wanted};
 use super::ops::{CartOp, Op};

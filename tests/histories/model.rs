@@ -4,12 +4,11 @@
 //! The changes that the service may make by itself at any moment, such as writing what the provider says, is in [`closure`]: an
 //! operation is explained if it is so in one of these states.
 
-use super::cart::Cart;
+use super::cart::{Cart, Line, Made};
 use super::checker::Model;
-use super::made::{Line, Made};
+use super::checkout::Share;
 use super::ops::{CartOp, Said, Shown};
 use super::shop::{ANY_PRICE, CARD, Version, price};
-use super::subscription::Share;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Status {

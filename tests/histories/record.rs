@@ -1,7 +1,7 @@
 //! A history as it happens: what each client did, when, and what it was told.
 
+use super::cart::Made;
 use super::checker::Event;
-use super::made::Made;
 use super::model::{Done, NoOrder, Stage, Status, Step};
 use super::ops::{CartOp, Said, Shown};
 use super::shop::{VERSIONS, Version};

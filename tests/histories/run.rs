@@ -3,8 +3,7 @@
 use super::bench::{Bench, INSTANCES};
 use super::books;
 use super::checker::{Event, Verdict, check};
-use super::client::Client;
-use super::game::Game;
+use super::client::{Client, Game};
 use super::model::{Buyer, Done, Step};
 use super::ops::{CartOp, Op, Planned, Shown};
 use super::record::{What, events, timeline};

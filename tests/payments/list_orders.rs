@@ -3,7 +3,7 @@
 use super::support::{act, add, buyer, call, create, login};
 use serde_json::{Value, json};
 use shared::shop::orders;
-use shared::shop::orders::owned_orders::{OwnedOrder, PAGE};
+use shared::shop::orders::lists::{OwnedOrder, PAGE};
 use shared::table::keys;
 use shared::table::transaction::send;
 use std::time::Duration;

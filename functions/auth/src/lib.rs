@@ -8,12 +8,8 @@
 mod account;
 mod chat;
 mod chat_callback;
-mod check_accessibility;
-mod game_auth_check;
-mod game_auth_init;
 mod game_login;
-mod get_user;
-mod username;
+mod visitor;
 
 use lambda_http::{Body, Request, Response};
 use oauth2::ClientSecret;
@@ -27,11 +23,11 @@ use std::sync::OnceLock;
 pub static ENDPOINTS: &[Route<State>] = &[
     Route::to::<chat::Chat>(),
     Route::to::<chat_callback::ChatCallback>(),
-    Route::to::<get_user::GetUser>(),
-    Route::to::<username::Login>(),
-    Route::to::<check_accessibility::CheckAccessibility>(),
-    Route::to::<game_auth_init::BeginGameLogin>(),
-    Route::to::<game_auth_check::EndGameLogin>(),
+    Route::to::<visitor::GetUser>(),
+    Route::to::<account::Login>(),
+    Route::to::<visitor::CheckAccessibility>(),
+    Route::to::<game_login::BeginGameLogin>(),
+    Route::to::<game_login::EndGameLogin>(),
 ];
 
 /// The state of the function, which lives as long as its process.

@@ -1,11 +1,9 @@
 //! POST /cart/add/{id}: adds an item to the cart (rules.md, "Adding and changing lines").
 
 use crate::State;
-use crate::support::captured::WithCaptured;
-use crate::support::change::{AddRefusal, money, refused};
-use crate::support::context;
-use crate::support::count::Count;
-use crate::support::write::{self, CART_CONFLICT};
+use crate::context::{self, CART_CONFLICT};
+use crate::lines::{AddRefusal, Count, money, refused};
+use crate::referrals::WithCaptured;
 use serde::{Deserialize, Deserializer, Serialize, de};
 use shared::endpoint::{Contended, Endpoint, Error, ErrorBody, Json, PathId, RoundTrips, WithBody, WithCookie};
 use shared::http::body::{BodyFault, Flag, Written};
@@ -74,7 +72,7 @@ impl Endpoint for Add {
         claim: Claim,
         WithCaptured(WithBody(PathId(item), body), captured): Self::Input,
     ) -> Result<Self::Reply, Failure> {
-        Ok(write::with_retries(state, &captured, || attempt(state, claim, item, &body)).await?.rendered())
+        Ok(context::with_retries(state, &captured, || attempt(state, claim, item, &body)).await?.rendered())
     }
 }
 

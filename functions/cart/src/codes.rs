@@ -3,10 +3,9 @@
 //! token is needed, and every refusal counts as a try of an unknown code (rules.md, "Unknown codes").
 
 use crate::State;
-use crate::support::captured::WithCaptured;
-use crate::support::context;
-use crate::support::unknown_codes::{self, TooMany, Tries};
-use crate::support::write::{self, CART_CHANGED};
+use crate::context::{self, CART_CHANGED};
+use crate::referrals::WithCaptured;
+use crate::unknown_codes::{self, TooMany, Tries};
 use serde::{Deserialize, Serialize};
 use shared::endpoint::{Contended, Endpoint, Error, ErrorBody, Json, JsonBody, RoundTrips, WithAddress, WithCookie};
 use shared::http::body;
@@ -78,7 +77,7 @@ impl Endpoint for AcceptCoupon {
         claim: Claim,
         WithCaptured(WithAddress(JsonBody(body), address), captured): Self::Input,
     ) -> Result<Self::Reply, Error<TooMany>> {
-        let reply = write::with_retries(state, &captured, || attempt(state, claim, &body.coupon, &address)).await?;
+        let reply = context::with_retries(state, &captured, || attempt(state, claim, &body.coupon, &address)).await?;
         Ok(reply.rendered())
     }
 }
@@ -217,7 +216,7 @@ impl Endpoint for RemoveCoupon {
         WithCaptured((), captured): Self::Input,
     ) -> Result<Self::Reply, Error> {
         let messages = ("No coupon is on your cart.", "The coupon was removed.");
-        write::remove_code(state, claim, &captured, |cart| cart.coupon.take().is_some(), messages).await
+        context::remove_code(state, claim, &captured, |cart| cart.coupon.take().is_some(), messages).await
     }
 }
 
@@ -242,7 +241,7 @@ impl Endpoint for RemoveGiftcard {
         WithCaptured((), captured): Self::Input,
     ) -> Result<Self::Reply, Error> {
         let messages = ("No gift card is on your cart.", "The gift card was removed.");
-        write::remove_code(state, claim, &captured, |cart| cart.gift_card.take().is_some(), messages).await
+        context::remove_code(state, claim, &captured, |cart| cart.gift_card.take().is_some(), messages).await
     }
 }
 

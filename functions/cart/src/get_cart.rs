@@ -1,8 +1,7 @@
 //! POST /cart/get: the cart at current prices (rules.md, "Carts").
 
-use crate::State;
 use crate::offers::{self, ServerBody};
-use crate::support::context;
+use crate::{State, context};
 use serde::Serialize;
 use shared::endpoint::{Endpoint, Error, ErrorBody, Json, RoundTrips};
 use shared::model::{
@@ -10,9 +9,8 @@ use shared::model::{
     UserSubscription, Variable, VariableKind,
 };
 use shared::money::{self, CurrencyFormat, Decimal};
-use shared::rules::cart::{PricedLine, sums};
+use shared::rules::cart::{PricedLine, server_of, sums, value_of};
 use shared::rules::code::{Applied, AppliedCodes, LinePart};
-use shared::rules::missing::{server_of, value_of};
 use shared::rules::pricing::Limits;
 use shared::rules::subscription::{rank_of, replaced};
 use shared::rules::variable;

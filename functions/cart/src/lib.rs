@@ -4,11 +4,12 @@
 
 mod add;
 mod codes;
+mod context;
 mod get_cart;
 mod lines;
 mod offers;
 mod referrals;
-mod support;
+mod unknown_codes;
 
 use lambda_http::{Body, Request, Response};
 use shared::base::Base;

@@ -1,7 +1,6 @@
 //! Offers of the cart: promoted items (rules.md, "Promotions"), and the servers that a line can be for (rules.md, "Server selection").
 
-use crate::State;
-use crate::support::context;
+use crate::{State, context};
 use serde::Serialize;
 use shared::endpoint::{Endpoint, Error, ErrorBody, Json, RoundTrips};
 use shared::model::{ActiveVersion, ItemId, ItemType, Promotions, Server, ServerId, Sold, StoreConfig};

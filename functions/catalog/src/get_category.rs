@@ -2,7 +2,7 @@
 //! (rules.md, "Category urls"; rules.md, "Cumulative categories").
 
 use crate::State;
-use crate::buyer::Purchases;
+use crate::items::Purchases;
 use lambda_http::http::StatusCode;
 use serde::Serialize;
 use shared::endpoint::{Endpoint, Error, Json, PathParameter, Refusal, RoundTrips, Visitor};

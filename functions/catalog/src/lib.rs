@@ -2,11 +2,9 @@
 //!
 //! May read the catalog, counters, settings, staff, users, their names, ledgers, carts and sums; writes nothing.
 
-mod buyer;
 mod get_category;
-mod get_featured_deals;
-mod get_item;
 mod get_profile;
+mod items;
 mod list_categories;
 
 use lambda_http::{Body, Request, Response};
@@ -19,8 +17,8 @@ use shared::table::caches::TRUSTED_FOR;
 pub static ENDPOINTS: &[Route<State>] = &[
     Route::to::<list_categories::ListCategories>(),
     Route::to::<get_category::GetCategory>(),
-    Route::to::<get_featured_deals::GetFeaturedDeals>(),
-    Route::to::<get_item::GetItem>(),
+    Route::to::<items::GetFeaturedDeals>(),
+    Route::to::<items::GetItem>(),
     Route::to::<get_profile::GetProfile>(),
 ];
 

@@ -2,11 +2,9 @@
 //!
 //! May read what is published, counters and statistics of donations; writes nothing.
 
-mod get_announcement;
-mod get_page;
 mod get_settings;
-mod list_patrons;
-mod list_staff;
+mod pages;
+mod people;
 mod shop;
 
 use lambda_http::{Body, Request, Response};
@@ -19,11 +17,11 @@ use shared::table::caches::{TRUSTED_FOR, Timed};
 use std::sync::Arc;
 
 pub static ENDPOINTS: &[Route<State>] = &[
-    Route::to::<get_page::GetPage>(),
-    Route::to::<list_staff::ListStaff>(),
+    Route::to::<pages::GetPage>(),
+    Route::to::<people::ListStaff>(),
     Route::to::<get_settings::GetSettings>(),
-    Route::to::<list_patrons::ListPatrons>(),
-    Route::to::<get_announcement::GetAnnouncement>(),
+    Route::to::<people::ListPatrons>(),
+    Route::to::<pages::GetAnnouncement>(),
     Route::to::<shop::ShowPage>(),
 ];
 

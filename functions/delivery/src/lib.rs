@@ -3,7 +3,6 @@
 //! May read and change queues, commands, servers, leases and logins in the game, and read the published content that game
 //! servers show. It reads no order, ledger, cart, account, token or code.
 
-mod confirm;
 mod content;
 mod lists;
 mod path;
@@ -35,7 +34,7 @@ pub static ENDPOINTS: &[Route<State>] = &[
     Route::to::<reports::Delivered>(),
     Route::to::<reports::Executed>(),
     Route::to::<reports::Validated>(),
-    Route::to::<confirm::Confirm>(),
+    Route::to::<queue::Confirm>(),
 ];
 
 /// The state of the function, which lives as long as its process.

@@ -8,7 +8,7 @@ use shared::http::body;
 use shared::model::{InternalId, Order, OrderNumber, OrderStatus, User};
 use shared::money::{self, CurrencyFormat, Decimal};
 use shared::rules::order::{OrderVisibility, visibility_of};
-use shared::shop::accounts::users;
+use shared::shop::accounts;
 use shared::shop::orders::{self, StoredOrder};
 use shared::shop::payments::{Desk, Settled};
 use shared::table::limiter::RateLimit;
@@ -177,7 +177,7 @@ pub async fn read(
     wanted.extend(claim.map(|claim| keys::user(claim.user)));
     let mut rows = state.base.db.batch_get(wanted).await?;
     let caller = match claim {
-        Some(claim) => users::admit(&mut rows, claim)?,
+        Some(claim) => accounts::admit(&mut rows, claim)?,
         None => None,
     };
     Ok((StoredOrder::take(&mut rows, id)?, caller))

@@ -15,7 +15,7 @@ use shared::money::{CurrencyFormat, date_and_time};
 use shared::providers::return_url;
 use shared::rules::checkout::CheckoutRefusal;
 use shared::rules::first_day::FirstDay;
-use shared::shop::accounts::users;
+use shared::shop::accounts;
 use shared::shop::carts::CartContext;
 use shared::shop::payments::{self, CHECKOUTS, Checkout, CreateError, ProviderError, Request};
 use shared::table::StoreError;
@@ -327,7 +327,7 @@ async fn load(
     let (active, mut rows) = (active?, rows?);
     let account = chat.and_then(|key| Some(rows.take(&key)?.live::<ChatAccount>(&key))).transpose()?;
     let has_chat = account.is_some_and(|account| account.is_for(claim.user, base.clock.seconds()));
-    let Some(user) = users::admit(&mut rows, claim)? else { return Ok(None) };
+    let Some(user) = accounts::admit(&mut rows, claim)? else { return Ok(None) };
     Ok(Some(Buyer { context: CartContext::take(user, active, rows)?, has_chat }))
 }
 

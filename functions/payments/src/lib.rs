@@ -9,10 +9,8 @@ mod create;
 mod delivery;
 mod list_methods;
 mod list_orders;
-mod portal;
-mod receipt;
+mod provider_pages;
 mod stripe_webhook;
-mod sweep;
 
 use lambda_http::{Body, Request, Response};
 use shared::base::Base;
@@ -29,10 +27,10 @@ pub static ENDPOINTS: &[Route<State>] = &[
     Route::to::<delivery::Delivery>(),
     Route::to::<list_methods::ListMethods>(),
     Route::to::<list_orders::ListOrders>(),
-    Route::to::<portal::Portal>(),
-    Route::to::<receipt::Receipt>(),
+    Route::to::<provider_pages::Portal>(),
+    Route::to::<provider_pages::Receipt>(),
     Route::to::<stripe_webhook::StripeWebhook>(),
-    Route::to::<sweep::Sweep>(),
+    Route::to::<stripe_webhook::Sweep>(),
 ];
 
 /// The state of the function, which lives as long as its process.

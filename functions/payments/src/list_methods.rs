@@ -6,7 +6,7 @@ use shared::endpoint::{Endpoint, Error, Json, RoundTrips};
 use shared::model::ActiveVersion;
 use shared::providers::Stripe;
 use shared::rules::payment::is_left;
-use shared::shop::accounts::users;
+use shared::shop::accounts;
 use shared::shop::payments::Provider as _;
 use shared::token::Claim;
 use std::convert::Infallible;
@@ -32,7 +32,7 @@ impl Endpoint for ListMethods {
     const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 1, cold: 1 };
 
     async fn handle(state: &State, claim: Claim, (): ()) -> Result<Self::Reply, Error> {
-        let account = users::is_admitted(&state.base.db, claim);
+        let account = accounts::is_admitted(&state.base.db, claim);
         let (active, admitted) = tokio::join!(state.base.published.active_version(), account);
         if !admitted? {
             return Err(Error::Unauthorized);

@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 use shared::endpoint::{Endpoint, Error, Json, JsonBody, Refusal, RoundTrips};
 use shared::model::{Items, Login, Order, OrderLine, OrderNumber, OrderStatus};
 use shared::money::{self, CurrencyFormat, Decimal};
-use shared::rules::bundle::folded;
-use shared::shop::accounts::users;
-use shared::shop::orders::owned_orders::OwnedPage;
-use shared::shop::orders::{StoredOrder, owned_orders};
+use shared::rules::sets::folded;
+use shared::shop::accounts;
+use shared::shop::orders::lists::OwnedPage;
+use shared::shop::orders::{StoredOrder, lists};
 use shared::table::keys;
 use shared::token::Claim;
 
@@ -111,12 +111,11 @@ impl Endpoint for ListOrders {
         let is_proven = claim.login().is_some_and(|login| Login::is_proven(&login));
         let cursor = body.cursor.as_deref();
         let is_readable = is_proven && cursor.is_none_or(is_cursor);
-        let page = async {
-            if is_readable { owned_orders::page(db, claim.user, cursor).await } else { Ok(OwnedPage::default()) }
-        };
+        let page =
+            async { if is_readable { lists::page(db, claim.user, cursor).await } else { Ok(OwnedPage::default()) } };
         let user = db.batch_get(vec![keys::user(claim.user)]);
         let (active, user, page) = tokio::join!(state.base.published.active_version(), user, page);
-        users::admit(&mut user?, claim)?.ok_or(Error::Unauthorized)?;
+        accounts::admit(&mut user?, claim)?.ok_or(Error::Unauthorized)?;
         if !is_proven {
             return Err(Error::Refused(OrdersRefusal::NameOnly));
         }

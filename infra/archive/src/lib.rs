@@ -2,10 +2,9 @@
 //! writes it, and the last line says how many there are and what everything before it hashes to. A backup is compressed;
 //! the live data of a demo store have the same format and are not, so that their changes can be read.
 //!
-//! Beside it are what a local server leaves for the operations tool ([`running`]), and how files are written that only their
-//! owner reads ([`private`]).
+//! Beside it are what a local server leaves for the operations tool, and how files are written that only their
+//! owner reads ([`running`]).
 
-pub mod private;
 pub mod running;
 
 use flate2::Compression;
@@ -91,7 +90,7 @@ pub struct Writer {
 impl Writer {
     /// Begins a new file that only its owner reads: there are gift cards in it.
     pub fn create(path: &Path, content: Content, taken_at: &str) -> io::Result<Self> {
-        let file = BufWriter::new(private::options().create_new(true).open(path)?);
+        let file = BufWriter::new(running::options().create_new(true).open(path)?);
         let out = match content {
             Content::Backup => Out::Compressed(GzEncoder::new(file, Compression::default())),
             Content::Demo => Out::Plain(file),

@@ -1,9 +1,8 @@
-//! What a local server leaves in its data directory for the operations tool.
+//! What a local server leaves in its data directory for the operations tool, and files that only their owner can read.
 
-use crate::private::write_whole;
 use serde::{Deserialize, Serialize};
-use std::fs::{self, File};
-use std::io::{self, ErrorKind};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
 /// The addresses of a running server.
@@ -70,4 +69,29 @@ pub fn ahead(clock_file: &Path) -> io::Result<u64> {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(0),
         text => Ok(serde_json::from_slice(&text?)?),
     }
+}
+
+/// How such a file is opened to be written.
+pub fn options() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.write(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options
+}
+
+/// Writes a file. If the process is killed, the file is as before or as wanted.
+pub fn write_whole(path: &Path, content: &[u8]) -> io::Result<()> {
+    let unfinished = unfinished(path);
+    let mut file = options().create(true).truncate(true).open(&unfinished)?;
+    file.write_all(content)?;
+    file.sync_all()?;
+    fs::rename(&unfinished, path)
+}
+
+/// The name of a file until it is complete.
+pub fn unfinished(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".new");
+    name.into()
 }

@@ -3,7 +3,7 @@
 //! platform checks: client, secret, redirect URL, PKCE, and that a code is used once. No function knows of it.
 
 use crate::auth_by_host::is_here;
-use crate::server::serve_each;
+use crate::gateway::serve_each;
 use base64::Engine as _;
 use base64::prelude::{BASE64_STANDARD, BASE64_URL_SAFE_NO_PAD};
 use http::header::{AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE, LOCATION};

@@ -2,8 +2,7 @@
 //! restarts. One process at a time has it open.
 
 use crate::options::StartError;
-use archive::private::{self, write_whole};
-use archive::running::{clock_file, keys_file, lock_file, running_file};
+use archive::running::{self, clock_file, keys_file, lock_file, running_file, write_whole};
 use shared::model::ServerId;
 use shared::token::TokenKeys;
 use std::collections::BTreeMap;
@@ -34,7 +33,7 @@ pub fn lock(dir: &Path) -> Result<DataLock, StartError> {
     prepare(dir)?;
     let path = lock_file(dir);
     let failed = |source| StartError::Data { path: path.clone(), source };
-    let file = private::options().create(true).truncate(false).open(&path).map_err(failed)?;
+    let file = running::options().create(true).truncate(false).open(&path).map_err(failed)?;
     match file.try_lock() {
         Ok(()) => match fs::remove_file(running_file(dir)) {
             Err(source) if source.kind() != ErrorKind::NotFound => Err(failed(source)),

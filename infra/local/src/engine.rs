@@ -1,7 +1,7 @@
 //! The embedded DynamoDB: an engine on a loopback port, with the table that template.yaml defines.
 
 use crate::options::StartError;
-use archive::private;
+use archive::running;
 use aws_sdk_dynamodb::config::Credentials;
 use aws_sdk_dynamodb::config::timeout::TimeoutConfig;
 use aws_sdk_dynamodb::operation::describe_table::DescribeTableError;
@@ -106,7 +106,7 @@ pub fn create_file(path: &Path, definition: &TableDefinition) -> Result<(), Star
         return Ok(());
     }
     let fault = |error: &dyn std::fmt::Display| StartError::Engine(error.to_string());
-    let unfinished = private::unfinished(path);
+    let unfinished = running::unfinished(path);
     for ending in ["", "-wal", "-shm", "-journal"] {
         let mut name = unfinished.as_os_str().to_owned();
         name.push(ending);

@@ -14,9 +14,8 @@ use shared::rules::order::without_refunded;
 use shared::rules::patrons;
 use shared::rules::statistics::{Derived, derive};
 use shared::shop::accounts::names;
-use shared::shop::orders::StoredOrder;
-use shared::shop::orders::by_month;
-use shared::shop::orders::owned_orders::OwnedOrder;
+use shared::shop::orders::lists::OwnedOrder;
+use shared::shop::orders::{StoredOrder, lists};
 use shared::shop::stock::{SOLD, ledgers};
 use shared::table::bulk::write_each;
 use shared::table::codec::{self, Item, Row, decode_live, key_of};
@@ -156,7 +155,7 @@ fn items(live: &Live) -> Vec<Result<Item, StoreError>> {
     items.extend(live.orders.iter().map(|order| codec::encode_live(&keys::order(&order.internal_id), order)));
     items.extend(live.orders.iter().filter_map(OwnedOrder::item).map(|found| found.map(|(_, item)| item)));
     for order in &live.orders {
-        match by_month::items(&StoredOrder { order: order.clone(), effects: OrderEffects::default() }) {
+        match lists::items(&StoredOrder { order: order.clone(), effects: OrderEffects::default() }) {
             Ok(rows) => items.extend(rows.into_iter().map(|(_, item)| Ok(item))),
             Err(error) => items.push(Err(error)),
         }

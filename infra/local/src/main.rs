@@ -7,15 +7,14 @@ use local::engine::{self, Engine, ensure_table};
 use local::functions::{Functions, Secrets};
 use local::game_server::GameServers;
 use local::gateway::Gateway;
-use local::images::Images;
 use local::live::Live;
 use local::options::{Options, StartError, repository};
 use local::payments::PaymentProvider;
 use local::ready::{Chat, Ready, Try, revoked, suggested, tokens};
 use local::reference::Reference;
 use local::site::{Beside, Site};
-use local::store::Store;
-use local::{chat, data, server};
+use local::store::{Images, Store};
+use local::{chat, data, gateway};
 use pictures::Picture;
 use publish::PublishError;
 use shared::clock::Clock;
@@ -69,10 +68,10 @@ async fn main() -> ExitCode {
 async fn run(options: &Options) -> Result<(), StartError> {
     let movable = Arc::new(clock(options)?);
     let (clock, now) = (Arc::clone(&movable) as Arc<dyn Clock>, movable.seconds());
-    let listener = server::listen(options.port, "--port").await?;
+    let listener = gateway::listen(options.port, "--port").await?;
     let shop_listener = listen_after(options, 1, options.demo_port, "--demo-port").await?;
     let chat_listener = listen_after(options, 2, options.chat_port, "--chat-port").await?;
-    let (origin, shop) = (server::url_of(&listener)?, server::url_of(&shop_listener)?);
+    let (origin, shop) = (gateway::url_of(&listener)?, gateway::url_of(&shop_listener)?);
     let base_path = options.base_path.as_deref().unwrap_or_default();
     let base_url = format!("{origin}{base_path}");
     let (template, origins) = template(options, &shop)?;
@@ -138,12 +137,12 @@ async fn listen_after(
     option: &'static str,
 ) -> Result<TcpListener, StartError> {
     if let Some(port) = given {
-        return server::listen(port, option).await;
+        return gateway::listen(port, option).await;
     }
     let next = if options.port == 0 { 0 } else { options.port.checked_add(after).unwrap_or_default() };
-    match server::listen(next, option).await {
+    match gateway::listen(next, option).await {
         Ok(listener) => Ok(listener),
-        Err(_) => server::listen(0, option).await,
+        Err(_) => gateway::listen(0, option).await,
     }
 }
 
@@ -266,7 +265,7 @@ fn chat_login(
     base_url: &str,
     origins: String,
 ) -> Result<Chat, StartError> {
-    let url = server::url_of(&listener)?;
+    let url = gateway::url_of(&listener)?;
     let client = chat::Client { id: active.config.chat.client_id.clone(), redirect_url: callback(base_url) };
     tokio::spawn(chat::serve(listener, chat::ChatPlatform::new(client)));
     Ok(Chat { url, allowed_origins: origins, chat_secret: chat::secret() })

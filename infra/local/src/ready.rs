@@ -5,7 +5,7 @@ use crate::options::StartError;
 use publish::Compiled;
 use serde::Serialize;
 use shared::model::{Code, CodeKind, CouponUses, Discount, LEEWAY, Line, User, UserId};
-use shared::rules::missing::missing;
+use shared::rules::cart::missing;
 use shared::token::TokenKeys;
 use std::collections::BTreeMap;
 use std::fmt;

@@ -3,12 +3,11 @@
 
 use crate::functions;
 use crate::game_server::GameServers;
-use crate::gateway::Gateway;
-use crate::images::Images;
+use crate::gateway::{Gateway, serve, serve_each};
 use crate::options::repository;
 use crate::ready::{Ready, Try};
 use crate::reference::Reference;
-use crate::server::{serve, serve_each};
+use crate::store::Images;
 use bytes::Bytes;
 use http::header::{
     ALLOW, AUTHORIZATION, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, COOKIE, HOST, LOCATION, ORIGIN,

@@ -2,8 +2,8 @@
 //! what of the whole is more likely a mistake than meant.
 
 use crate::changes::{Changes, changes, paired};
-use crate::command_size::long_commands;
 use crate::compile::Compiled;
+use crate::lower::command_values::long_commands;
 use serde::Serialize;
 use shared::model::{Item, ItemId, Money, Server};
 use std::collections::BTreeMap;

@@ -8,25 +8,17 @@
 
 mod calendar;
 mod changes;
-mod command_size;
 mod compile;
-mod currency;
+pub mod currency;
 mod diff;
 mod duration;
 mod fault;
 pub mod files;
-mod html;
-mod load;
 mod lower;
-mod not_yet;
 mod own_files;
-mod parse;
-mod price_calendar;
 mod prices;
-pub mod provider;
 mod publish;
 mod read;
-mod remove;
 pub mod schema;
 mod shape;
 mod syntax;
@@ -34,19 +26,18 @@ mod version;
 
 pub use calendar::{CalendarError, second, time_zone, zone_during};
 pub use changes::{ChangedField, ChangedThing, Changes, Thing};
-pub use command_size::LONGEST_BY_RCON;
 pub use compile::{Compiled, CompiledCategory, LARGEST_PAGE, Part, compile};
 pub use currency::check_digits;
 pub use diff::{Diff, Moved, PriceChanges, Reassigned, Removals};
 pub use fault::{Fault, nearest};
-pub use load::{LoadError, damage, load, load_version};
+pub use lower::command_values::LONGEST_BY_RCON;
 pub use own_files::{FilesError, OwnFiles, files_differ, keep_files, own_files};
-pub use price_calendar::{PriceChange, PriceEdge, price_edges};
-pub use prices::{PlannedReduction, assume_regular_prices, planned_reductions};
+pub use prices::{PlannedReduction, PriceChange, PriceEdge, assume_regular_prices, planned_reductions, price_edges};
 pub use publish::{PublishError, Published, publish, publish_with, return_to, switch};
 pub use read::{LIVE, read};
-pub use remove::{VERSIONS_KEPT, outdated, remove_outdated};
-pub use version::{read_tree, store_of};
+pub use version::{
+    LoadError, VERSIONS_KEPT, damage, load, load_version, outdated, read_tree, remove_outdated, store_of,
+};
 
 use files::StoreFiles;
 

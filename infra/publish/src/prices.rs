@@ -1,20 +1,24 @@
 //! The prices that were asked for items and those that the calendar plans, and from them the lowest before each reduction
-//! (rules.md, "Prices that were").
+//! (rules.md, "Prices that were"); and prices by the calendar: those for everyone from a second on, and the changes at each of its
+//! edges.
 //!
 //! The prices that are stored of an item end with the version that was active when it was written. The prices since then are those of the
 //! active version, from the second since which it is active: so nothing is written when a sale begins, and a publish or rollback that
 //! is interrupted leaves nothing wrong behind.
 
 use crate::compile::Compiled;
-use crate::price_calendar::{is_compared, planned};
 use crate::version::{read_shelves, read_tree, store_of};
-use shared::model::{ActiveVersion, Item, ItemId, LowestPrice, Settings, StoreConfig};
+use shared::model::{
+    ActiveVersion, Item, ItemId, Ledger, LowestPrice, Money, NamedItem, Sale, Settings, Sold, StoreConfig,
+};
 use shared::rules::price_history::{AskedPrice, PriceHistory, Reduction};
+use shared::rules::pricing::{Buyer, Quote, Terms, UnitPrice, unit_price};
 use shared::shop::asked_prices::{self, StoredPrices};
 use shared::shop::publishing::read_history;
 use shared::table::published::read_active_version;
 use shared::table::{Db, StoreError, keys, read_published};
 use std::collections::{BTreeMap, BTreeSet};
+use std::iter;
 
 /// How long a store on this machine is taken to have asked its regular prices, in seconds: 60 days.
 const ASSUMED_SECONDS: i64 = 60 * 86_400;
@@ -167,4 +171,109 @@ pub async fn assume_regular_prices(db: &Db, store: &Compiled, now: i64) -> Resul
     };
     let items = store.items.iter().map(|entry| &entry.item).filter(|item| item.active && is_compared(item));
     asked_prices::write(db, &items.map(regular).collect::<Vec<_>>()).await
+}
+
+/// The changes at a second of the calendar.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PriceEdge {
+    /// Seconds since 1970 UTC.
+    pub at: i64,
+    pub changes: Vec<PriceChange>,
+}
+
+/// A price of one unit that changes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PriceChange {
+    pub item: ItemId,
+    pub name: String,
+    /// `None` if the item cannot be bought before.
+    pub before: Option<Money>,
+    /// `None` if it cannot be bought any more.
+    pub after: Option<Money>,
+    /// The name of the sale whose price it is from then on.
+    pub sale: Option<String>,
+    /// The names of the items of which a buyer must own one for this price; empty if it is everyone's.
+    pub owners_of: Vec<String>,
+}
+
+/// Every price that the calendar changes after `now` and up to `until`, both in seconds since 1970 UTC. Of owners of an item, those
+/// that are not everyone's before or after.
+pub fn price_edges(store: &Compiled, now: i64, until: i64) -> Vec<PriceEdge> {
+    let mut edges: BTreeMap<i64, Vec<PriceChange>> = BTreeMap::new();
+    for item in store.items.iter().map(|entry| &entry.item).filter(|item| is_compared(item)) {
+        let mut before = now;
+        while let Some(at) = edge(item, &store.config, before).filter(|at| *at <= until) {
+            edges.entry(at).or_default().extend(changes(item, &store.config, before, at));
+            before = at;
+        }
+    }
+    let edges = edges.into_iter().filter(|(_, changes)| !changes.is_empty());
+    edges.map(|(at, changes)| PriceEdge { at, changes }).collect()
+}
+
+fn changes(item: &Item, config: &StoreConfig, before: i64, at: i64) -> Vec<PriceChange> {
+    let price = |second, owned| price_at(item, config, second, owned);
+    let (was, is) = (price(before, None), price(at, None));
+    let amount = |price: Option<UnitPrice>| price.map(|price| price.quote.price);
+    let change = |was, is: Option<UnitPrice>, owners: &[NamedItem]| PriceChange {
+        item: item.id,
+        name: item.name.clone(),
+        before: amount(was),
+        after: amount(is),
+        sale: is.and_then(|price| config.sale(price.sale?)).map(|sale| sale.name.clone()),
+        owners_of: owners.iter().map(|owned| owned.name.clone()).collect(),
+    };
+    let mut found = Vec::new();
+    if amount(was) != amount(is) {
+        found.push(change(was, is, &[]));
+    }
+    let mut groups: Vec<&[NamedItem]> = sales_of(item, config).map(|sale| sale.owners_of.as_slice()).collect();
+    groups.sort_unstable_by_key(|owners| owners.iter().map(|owned| owned.id).collect::<Vec<_>>());
+    groups.dedup();
+    for owners in groups {
+        let Some(owned) = owners.first() else { continue };
+        let (owners_was, owners_is) = (price(before, Some(owned.id)), price(at, Some(owned.id)));
+        let is_everyones = (amount(owners_was), amount(owners_is)) == (amount(was), amount(is));
+        if !is_everyones && amount(owners_was) != amount(owners_is) {
+            found.push(change(owners_was, owners_is, owners));
+        }
+    }
+    found
+}
+
+/// The prices of an item of a store for everyone from `now` on: by its own discount, and by the calendar. Without an item, none.
+pub(crate) fn planned(item: Option<&Item>, config: &StoreConfig, now: i64) -> Vec<AskedPrice> {
+    let item = item.filter(|item| is_compared(item));
+    let asked = |since| {
+        let quote = item.and_then(|item| price_at(item, config, since, None)).map(|price| price.quote);
+        let reduced = quote.filter(|quote| quote.discount > Money::ZERO);
+        AskedPrice { since, price: quote.map(|quote| quote.price), regular: reduced.map(Quote::original_price) }
+    };
+    let next = |second: &i64| item.and_then(|item| edge(item, config, *second));
+    iter::successors(Some(now), next).map(asked).collect()
+}
+
+/// The price of one unit at a second: for everyone, or for an owner of an item. `None` if it cannot be bought then.
+fn price_at(item: &Item, config: &StoreConfig, second: i64, owned: Option<ItemId>) -> Option<UnitPrice> {
+    let (mut ledger, sold) = (Ledger::default(), Sold::default());
+    if let Some(owned) = owned {
+        ledger.entry(owned).all.units = 1;
+    }
+    let buyer = owned.map(|_| Buyer { ledger: &ledger, subscriptions: &[], now: second });
+    let is_on_sale = !item.is_off_sale(second) && item.on_sale.begins(second).is_none();
+    is_on_sale.then(|| unit_price(item, item.price, None, Terms::of(config, &sold, second), buyer))
+}
+
+/// The next second after `now` at which the calendar can change an item's price.
+fn edge(item: &Item, config: &StoreConfig, now: i64) -> Option<i64> {
+    sales_of(item, config).filter_map(|sale| sale.runs.edge(now)).chain(item.on_sale.edge(now)).min()
+}
+
+fn sales_of<'a>(item: &'a Item, config: &'a StoreConfig) -> impl Iterator<Item = &'a Sale> {
+    config.sales.iter().filter(|sale| item.sales.contains(&sale.id))
+}
+
+/// Whether an item has one price in money, and not the buyer's.
+pub(crate) const fn is_compared(item: &Item) -> bool {
+    !item.virtual_only && !item.any_price
 }

@@ -3,17 +3,15 @@
 
 use crate::compile::{Compiled, Part};
 use crate::currency::check_digits;
-use crate::load::{LoadError, damage_of, load, unsound};
 use crate::own_files::{FilesError, keep_files, own_files};
 use crate::prices::Prices;
-use crate::version::{generation, store_of, version_name};
+use crate::version::{LoadError, damage_of, generation, load, store_of, unsound, version_name};
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use shared::model::ActiveVersion;
 use shared::shop::publishing::{self, Step, Switched, VersionRecord, begin_version, list_versions, read_history};
 use shared::table::bulk::{IN_FLIGHT, OnProgress, batches, write_each};
-use shared::table::codec;
 use shared::table::published::{must_be_current, read_active_version};
-use shared::table::{Db, StoreError};
+use shared::table::{Db, StoreError, codec};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Published {

@@ -7,7 +7,7 @@ use crate::files::{
 };
 use crate::lower;
 use crate::own_files::OwnFiles;
-use crate::parse::parse;
+use crate::schema::parse;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use std::collections::BTreeSet;

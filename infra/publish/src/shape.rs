@@ -1,11 +1,11 @@
 //! The fields of a file against those that its schema knows: every unknown and missing one and every value of another
-//! kind at once, while the typed parser stops at the first. Also finds characters that no text of a store can hold.
+//! kind at once, while the typed parser stops at the first. Also finds characters that no text of a store can hold, and words that
+//! owners know from other shops and that a store's files cannot say yet: the fault says what to do meanwhile.
 //!
 //! Knows nothing of the format but what the schema says.
 
 use crate::fault::{Problem, nearest};
 use crate::files::At;
-use crate::not_yet;
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -232,7 +232,7 @@ fn other_kind(node: &Node, schema: &Value) -> Option<String> {
         Node::List(_) => "not a list",
         Node::Fields(_) if kinds.contains(&"object") => return None,
         Node::Fields(fields) => {
-            let by_language = not_yet::of_text(fields.iter().map(|(name, _)| name.as_str()));
+            let by_language = of_text(fields.iter().map(|(name, _)| name.as_str()));
             if let Some(problem) = by_language.filter(|_| expected == "text") {
                 return Some(problem);
             }
@@ -282,7 +282,7 @@ fn unknown(
         let problem = format!("write a point, not a comma, before {name}: inside {{…}} a comma begins the next field");
         return (below(path, before), problem);
     }
-    if let Some(problem) = not_yet::problem(name) {
+    if let Some(problem) = problem(name) {
         return (below(path, name), problem);
     }
     let problem = match nearest(name, known.keys().copied()) {
@@ -290,4 +290,38 @@ fn unknown(
         None => format!("is not a field here; there are {}", known.keys().copied().collect::<Vec<_>>().join(", ")),
     };
     (below(path, name), problem)
+}
+
+/// A word, and what to do meanwhile.
+type Word = (&'static str, &'static str);
+
+/// Words at any place that does not know them.
+const ANYWHERE: [Word; 7] = [
+    ("gift_card", GIFT_CARD),
+    ("role", ROLES),
+    ("roles", ROLES),
+    ("share", SHARE),
+    ("creators", SHARE),
+    ("languages", LANGUAGES),
+    ("translations", LANGUAGES),
+];
+
+const GIFT_CARD: &str = "an item cannot be a gift card; meanwhile make the cards with `storectl gift add`, and send a code to who asks for one";
+const ROLES: &str = "a purchase gives no role of the chat platform; meanwhile let a bot on a game server give it, by a command \
+                     with {chat_id} of an item with needs_chat: true";
+const SHARE: &str = "nobody is paid a share; meanwhile make a coupon for the buyers and a referral code for the creator, and pay \
+                     what `storectl referral report` shows";
+const LANGUAGES: &str = "a text is in one language; meanwhile write both into it, one after the other";
+
+/// What to say of an unknown word, if it is one of these.
+pub fn problem(word: &str) -> Option<String> {
+    let (_, meanwhile) = ANYWHERE.iter().find(|(known, _)| *known == word)?;
+    Some(format!("not yet: {meanwhile}"))
+}
+
+/// What to say of a text that is written once for each language, such as `{en: Knight, de: Ritter}`; its names are these.
+pub fn of_text<'a>(names: impl Iterator<Item = &'a str>) -> Option<String> {
+    let is_language = |name: &&str| name.len() == 2 && name.bytes().all(|letter| letter.is_ascii_lowercase());
+    let (languages, others): (Vec<&str>, Vec<&str>) = names.partition(is_language);
+    (others.is_empty() && !languages.is_empty()).then(|| format!("not yet: {LANGUAGES}"))
 }

@@ -11,7 +11,7 @@ use sha2::{Digest as _, Sha256};
 use shared::model::{Money, UserId, UserName};
 use shared::money::CurrencyFormat;
 use shared::rules::erase::ErasedPlayer;
-use shared::shop::accounts::name_index::rename_referrals;
+use shared::shop::accounts::names::rename_referrals;
 use shared::shop::accounts::{self, RenameError};
 use shared::shop::codes::{self, Added, Addition};
 use shared::shop::delivery::{Filter, matching, place_of};

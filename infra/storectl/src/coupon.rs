@@ -2,7 +2,7 @@
 
 use crate::arguments::{is_absolute, money, percent, positive, seconds};
 use crate::code::{self, OneCode, PeriodOptions, edited, missing, period};
-use crate::coupon_file::{GenerateCoupons, generate};
+use crate::code_file::{GenerateCoupons, generate};
 use crate::prelude::*;
 use crate::user;
 use publish::LoadError;

@@ -11,7 +11,6 @@ mod access;
 mod account;
 pub mod answer;
 mod arguments;
-mod backup;
 mod cart;
 mod chat;
 mod check;
@@ -19,13 +18,10 @@ mod code;
 mod code_file;
 pub mod console;
 mod coupon;
-mod coupon_file;
-mod csv;
 mod delivery;
 pub mod deployment;
 mod doctor;
 pub mod error;
-mod export;
 mod gift;
 mod notify;
 mod order;
@@ -39,11 +35,10 @@ mod server;
 mod shop;
 mod status;
 mod subscription;
+mod table;
 mod try_item;
-mod upgrade;
 mod user;
 mod versions;
-mod when;
 
 /// Imports of almost every file of commands.
 mod prelude {
@@ -190,11 +185,11 @@ pub enum Command {
     /// Write the files of the published store, as they were published.
     #[command(after_help = "Examples:\n  storectl export from-aws --stack storefront\n\n\
                             Comments and hidden categories are among them, pictures are not.")]
-    Export(export::Export),
+    Export(versions::Export),
     /// Write everything in the table to a compressed file.
     #[command(after_help = "Examples:\n  storectl backup store.jsonl.gz --stack storefront\n  \
                             storectl backup my-store/live.jsonl --demo --local ./data")]
-    Backup(backup::Backup),
+    Backup(table::Backup),
     /// Fill an empty table from a backup; if it was interrupted, the same command continues.
     #[command(after_help = "Examples:\n  storectl restore store.jsonl.gz --table other --region eu-central-1\n  \
                             storectl restore store.jsonl.gz --local ./other\n\n\
@@ -207,7 +202,7 @@ pub enum Command {
                             writes the rows that are missing, and raises the schema number last; the functions of the new \
                             version respond 503 until then. Interrupted, the same command continues; run again, it \
                             changes nothing.")]
-    Upgrade(upgrade::Upgrade),
+    Upgrade(table::Upgrade),
     /// Print an access token for a user (id or name).
     #[command(after_help = "Examples:\n  storectl token 7 --local ./data\n  \
                             storectl token Thornwick --ttl 6h --stack storefront\n  \
@@ -235,7 +230,7 @@ pub enum Command {
                             It takes effect within five seconds, survives a publish, and overrides \
                             `maintenance` in store.yaml until it is set to default. The storefront learns of it by \
                             checkAccessibility; the other calls continue to work.")]
-    Maintenance(upgrade::Maintenance),
+    Maintenance(table::Maintenance),
     /// The shop in front of the API.
     #[command(subcommand)]
     Shop(crate::shop::ShopCommand),
@@ -324,15 +319,15 @@ impl Command {
             Self::Publish(options) => publishing::run(at, console, options, files).await,
             Self::Versions => versions::list(at).await,
             Self::Rollback(options) => versions::rollback(at, console, options).await,
-            Self::Export(options) => export::run(at, options).await,
-            Self::Backup(options) => backup::run(at, console, options).await,
+            Self::Export(options) => versions::export(at, options).await,
+            Self::Backup(options) => table::backup(at, console, options).await,
             Self::Restore(options) => restore::run(at, console, options).await,
-            Self::Upgrade(options) => upgrade::run(at, console, options).await,
+            Self::Upgrade(options) => table::upgrade(at, console, options).await,
             Self::Token(options) => access::token(at, options).await,
             Self::Revoke(which) => access::revoke(at, which).await,
             Self::Ban(options) => options.run(at).await,
             Self::Unban(options) => access::unban(at, options).await,
-            Self::Maintenance(options) => upgrade::set_maintenance(at, options).await,
+            Self::Maintenance(options) => table::set_maintenance(at, options).await,
             Self::Shop(crate::shop::ShopCommand::Upload) => crate::shop::upload(at, console).await,
             Self::Chat(chat::ChatCommand::Connect(options)) => chat::connect(at, options).await,
             Self::User(command) => command.run(at, console).await,

@@ -8,7 +8,7 @@ use crate::plan::{Confirm, Plan, other_digits};
 use crate::prelude::*;
 use crate::prices::{EdgeFacts, ahead};
 use crate::shop::Shop;
-use crate::upgrade;
+use crate::table;
 use jiff::tz::TimeZone;
 use publish::files::StoreFiles;
 use publish::{Compiled, Fault, LIVE, PublishError, Published};
@@ -105,7 +105,7 @@ async fn carry_out(
     let (before, repaired) = (&plan.before, plan.before.is(store));
     // The first publish sets the schema number: what is there already must have today's format.
     if before.version.is_none() {
-        upgrade::bring(at, console).await?;
+        table::bring(at, console).await?;
     }
     let uploaded = fill(shop, console, store).await?;
     let version = send(at, console, store, plan).await?;

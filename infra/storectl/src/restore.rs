@@ -6,7 +6,7 @@
 
 use crate::console::Progress;
 use crate::prelude::*;
-use crate::upgrade;
+use crate::table;
 use archive::{Content, Seal};
 use sha2::{Digest, Sha256};
 use shared::fault::capital;
@@ -90,7 +90,7 @@ fn must_be_of_a_release(path: &Path, seal: &Seal) -> Result<()> {
         if key_of(&item)? == keys::active_version() {
             let schema = decode_active_version(item)?.schema;
             let is_before = schema < FIRST;
-            return if is_before { Err(upgrade::refused(UpgradeError::Before(schema))) } else { Ok(()) };
+            return if is_before { Err(table::refused(UpgradeError::Before(schema))) } else { Ok(()) };
         }
     }
     Ok(())
@@ -136,7 +136,7 @@ async fn upgrade_restored(at: &Deployment, console: &Console) -> Result<Option<u
     if !is_needed(&at.db).await? {
         return Ok(None);
     }
-    let upgraded = upgrade::bring(at, console).await.map_err(|failure| {
+    let upgraded = table::bring(at, console).await.map_err(|failure| {
         let done = format!("All items are restored, in an earlier format: functions respond 503. {}", failure.done);
         failure.done(done)
     })?;

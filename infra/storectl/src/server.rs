@@ -1,6 +1,6 @@
 //! `server …`: the keys of game servers.
 
-use crate::delivery::{queue, times};
+use crate::delivery::queue;
 use crate::prelude::*;
 use serde::Serialize;
 use shared::model::{Command, CommandState, Server, ServerId};
@@ -350,7 +350,7 @@ async fn list(at: &Deployment) -> Outcome {
     for (id, name) in names {
         let waiting = queue::waiting(at, id, queue::FOREVER).await?.len();
         let [unknown, refused] = queue::undecided(at, id).await?;
-        let (last_day, said) = times::last_day(at, id).await?;
+        let (last_day, said) = queue::last_day(at, id).await?;
         lines.extend(said.map(|said| format!("{name}, {said}")));
         let row = |[key, made, last]: [String; 3]| {
             let [waiting, unknown, refused] = [waiting, unknown, refused].map(|count| count.to_string());

@@ -1,8 +1,7 @@
 //! The API: who may call and sees what, how many calls a second are accepted, which calls there are, and what a
 //! repeated call returns.
 
-use super::error::ApiError;
-use super::parameters::{self, EXPAND, Input, Parameter, texts};
+use super::parameters::{self, ApiError, EXPAND, Input, Parameter, texts};
 use super::state::{Account, State};
 use super::{API_VERSION, Received, billing_calls as billing, calls, expand, portal};
 use http::{HeaderMap, Method, StatusCode};

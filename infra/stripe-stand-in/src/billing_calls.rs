@@ -3,8 +3,7 @@
 
 use super::billing::{Customer, Invoice, Pause, Subscription, Trial};
 use super::calls::page;
-use super::error::ApiError;
-use super::parameters::{EXPAND, Input, Parameter, Shape, boolean, integer, text};
+use super::parameters::{ApiError, EXPAND, Input, Parameter, Shape, boolean, integer, text};
 use super::renew::RUNNING;
 use super::state::State;
 use serde_json::Value;

@@ -1,10 +1,9 @@
 //! The calls: what each knows and does.
 
-use super::error::ApiError;
 use super::give_back::Note;
 use super::new_session::METHODS;
 use super::objects::{Charge, Dispute, Intent, Refund, Session};
-use super::parameters::{EXPAND, Input, Parameter, Shape, boolean, integer, metadata, text, texts};
+use super::parameters::{ApiError, EXPAND, Input, Parameter, Shape, boolean, integer, metadata, text, texts};
 use super::state::State;
 use super::webhooks::{Endpoint, Event, list};
 use serde_json::{Value, json};

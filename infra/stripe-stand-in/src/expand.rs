@@ -1,6 +1,6 @@
 //! The parameter `expand`: objects in the place of their ids, and lists that a reply has only if they are asked for.
 
-use super::error::ApiError;
+use super::parameters::ApiError;
 use super::state::State;
 use super::webhooks::list;
 use serde_json::Value;

@@ -1,8 +1,8 @@
 //! Refunds and disputes.
 
-use super::error::ApiError;
 use super::new_session::FINAL;
 use super::objects::{Charge, Dispute, Refund};
+use super::parameters::ApiError;
 use super::state::State;
 use serde_json::{Map, Value, json};
 

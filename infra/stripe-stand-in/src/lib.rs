@@ -8,8 +8,6 @@ mod api;
 mod billing;
 mod billing_calls;
 mod calls;
-mod clock;
-mod error;
 mod expand;
 mod give_back;
 pub mod html;
@@ -27,7 +25,7 @@ mod subscription_pages;
 mod tax;
 mod webhooks;
 
-pub use clock::MovableClock;
+pub use kept::MovableClock;
 pub use server::{Fault, FaultKind};
 pub use state::{Account, Action, Switches};
 pub use webhooks::Signed;

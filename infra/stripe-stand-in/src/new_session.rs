@@ -1,9 +1,8 @@
 //! POST /v1/checkout/sessions.
 
 use super::billing::Subscription;
-use super::error::ApiError;
 use super::objects::{Line, Recurring, Session};
-use super::parameters::{EXPAND, Input, Parameter, Shape, boolean, integer, list, metadata, text, texts};
+use super::parameters::{ApiError, EXPAND, Input, Parameter, Shape, boolean, integer, list, metadata, text, texts};
 use super::state::State;
 use super::tax::taxed;
 use http::StatusCode;

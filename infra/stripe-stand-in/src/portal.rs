@@ -2,9 +2,8 @@
 
 use super::billing::Subscription;
 use super::calls::page;
-use super::error::ApiError;
 use super::objects::sent;
-use super::parameters::{EXPAND, Input, Parameter, Shape, boolean, text};
+use super::parameters::{ApiError, EXPAND, Input, Parameter, Shape, boolean, text};
 use super::state::State;
 use http::StatusCode;
 use serde::{Deserialize, Serialize};

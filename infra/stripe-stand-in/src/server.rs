@@ -97,7 +97,7 @@ async fn respond(shared: &Shared, request: Request<Incoming>) -> Response<Sent> 
     }
     let after = fault.filter(|fault| fault.after_effect);
     if let Some(status) = after.as_ref().and_then(Fault::status) {
-        reply = ApiResponse { status, body: super::error::ApiError::of_status(status).json(), replayed: false };
+        reply = ApiResponse { status, body: super::parameters::ApiError::of_status(status).json(), replayed: false };
     }
     let response = json(&request, &reply);
     match after.map(|fault| fault.kind) {

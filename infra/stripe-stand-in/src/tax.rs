@@ -1,8 +1,7 @@
 //! Tax: what a session and its invoices are taxed with, once it is known from where the buyer pays.
 
-use super::error::ApiError;
 use super::objects::Line;
-use super::parameters::{Input, boolean, list, text};
+use super::parameters::{ApiError, Input, boolean, list, text};
 use super::state::State;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};

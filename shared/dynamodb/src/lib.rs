@@ -14,12 +14,11 @@
 //! that the SDK publishes for its own runtime. `tests/differential` runs every operation and every error that
 //! callers distinguish through this crate and through the SDK's client, and compares what comes of both.
 
-mod access;
 pub mod connector;
 mod raw_item;
 mod runtime;
 mod table;
 
-pub use access::{Access, MissingVariable};
 pub use raw_item::{Item, Row, Unreadable, from_item, from_json, to_item, to_value};
+pub use runtime::{Access, MissingVariable};
 pub use table::{BatchGetError, Middleware, Table, Turns};

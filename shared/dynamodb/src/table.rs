@@ -1,8 +1,7 @@
 //! A table, its operations, and the responses that are read without the SDK's maps: those with rows.
 
-use crate::access::Access;
 use crate::raw_item::{Attribute, Item, RawItem, Row, Unreadable};
-use crate::runtime::{SERVICE, common, for_operation, for_operation_read_by, typed};
+use crate::runtime::{Access, SERVICE, common, for_operation, for_operation_read_by, typed};
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::error::{BuildError, SdkError};
 use aws_sdk_dynamodb::operation::batch_get_item::{BatchGetItem, BatchGetItemError, BatchGetItemInput};

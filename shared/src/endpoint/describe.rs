@@ -7,7 +7,7 @@ use super::{Access, Cache, Endpoint, Error, Input, Received, Refusal, Reply, Req
 use crate::http::address::Proxies;
 use crate::http::body::BodyFault;
 use crate::http::route::parameter_names;
-use crate::http::{edge, reply};
+use crate::http::{address, reply};
 use lambda_http::http::HeaderValue;
 use lambda_http::http::header::{CONTENT_TYPE, RETRY_AFTER};
 use lambda_http::{Body, Request, Response};
@@ -105,7 +105,7 @@ fn others<E: Endpoint>() -> Vec<OtherResponse> {
         let response = OtherResponse::of(when, &response(Error::Unauthorized));
         others.push(OtherResponse { common: E::UNAUTHORIZED.is_none(), ..response });
     }
-    if !E::ROUTES.iter().all(|route| edge::is_open(route)) {
+    if !E::ROUTES.iter().all(|route| address::is_open(route)) {
         others.push(OtherResponse::common(
             "With a shop: the request did not come through its edge",
             &reply::past_the_edge(),

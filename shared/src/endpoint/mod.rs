@@ -5,23 +5,21 @@
 //! authentication, parsing, error responses, cache headers and the log line follow from the declaration. So do the
 //! tests that cover every endpoint, and the tables of the documentation.
 
-mod caller;
 #[cfg(feature = "schema")]
 mod describe;
-mod error;
 mod input;
 mod reply;
 mod run;
 
-pub use caller::{Access, Caller, Visitor};
 #[cfg(feature = "schema")]
 pub use describe::{Description, OtherResponse, Schemas};
-pub use error::{Contended, Error, ErrorBody, Refusal, failed, shown_wait, too_many_attempts};
-pub use input::RequestSchemas;
 pub use input::{
-    Input, InputKind, JsonBody, PathId, PathParameter, Received, Signed, TokenCookie, WithAddress, WithBody,
+    Access, Caller, Input, InputKind, JsonBody, PathId, PathParameter, Received, RequestSchemas, Signed, TokenCookie,
+    Visitor, WithAddress, WithBody,
 };
-pub use reply::{Content, Json, Reply, WithCookie};
+pub use reply::{
+    Contended, Content, Error, ErrorBody, Json, Refusal, Reply, WithCookie, failed, shown_wait, too_many_attempts,
+};
 pub use run::{handle, respond};
 
 use crate::base::Base;

@@ -5,7 +5,6 @@ pub mod address;
 pub mod bearer;
 pub mod body;
 pub mod cookie;
-pub mod edge;
 pub mod lambda;
 pub mod reply;
 pub mod route;

@@ -34,42 +34,33 @@ macro_rules! texts {
 }
 
 mod active_version;
-mod bundle;
 mod cart;
 mod category;
 mod code;
-mod conditions;
 mod content;
 mod delivery;
-mod dispute;
 mod id;
 mod item;
 mod limit;
-mod line;
 mod local_addresses;
 mod money;
 mod notice;
-mod on_sale;
 mod order;
 mod order_delivery;
 mod payment;
 mod player_name;
 mod proof;
-mod report;
 mod sale;
 mod statistics;
 mod subscription;
-mod tax;
 mod user;
 
 pub use active_version::{
     ActiveVersion, ChatLogin, ChatPlatform, Images, Maintenance, Payments, SCHEMA, StoreConfig, ThreeDSecure,
 };
-pub use bundle::{Bundle, OfBundle, Part};
-pub use cart::{AppliedCoupon, AppliedGiftCard, Cart};
+pub use cart::{AppliedCoupon, AppliedGiftCard, Cart, Line, LineVariable, PaymentType};
 pub use category::{CategoryHead, CategoryPath, CategoryWithItems, Comparison, ParseSlugError, Slug, Tree, TreeNode};
 pub use code::{BlankCode, Code, CodeKind, CodeText, Coupon, CouponUses, Discount, GiftCard, Referral, Scope};
-pub use conditions::Conditions;
 pub use content::{
     Announcement, AuthType, Currency, Font, GameServer, Goal, Hero, Language, Link, Page, PageUrl, Palette, Patronage,
     Section, Server, Settings, Shop, Staff, StaffMember,
@@ -78,7 +69,6 @@ pub use delivery::{
     AgentId, Command, CommandEvent, CommandId, CommandState, CommandTemplate, Delivery, Entitlement, FreeNames,
     ItemDelivery, NotACommandId, NotAnAgentId, StoreDelivery,
 };
-pub use dispute::{AnswerOutcome, DisputeAnswer};
 pub use id::{
     CategoryId, CodeId, InternalId, ItemId, LARGEST_ID, LineId, OrderNumber, ParseIdError, SaleId, ServerId, UserId,
 };
@@ -87,14 +77,12 @@ pub use item::{
     QuantityPrice, Sold, Variable, VariableKind,
 };
 pub use limit::{Counted, Every, ItemLimit, Place, Window, WindowKind, is_mark_of, mark, time_of};
-pub use line::{Line, LineVariable, PaymentType};
 pub use local_addresses::LocalAddresses;
 pub use money::{DecimalError, Money, Percent, Rate};
 pub use notice::{
     About, DayLine, Notice, NoticeDay, NoticeEvent, NoticeLine, NoticeOrder, NoticeRefund, NoticeTarget, PausedTarget,
     Sending, TargetKind,
 };
-pub use on_sale::OnSale;
 pub use order::{
     BuyerAddress, Chosen, GiftCardPayment, GoalPart, LeftRun, LoginKind, Order, OrderEffects, OrderLine, OrderReferral,
     OrderStatus, ProviderCheckout, Term,
@@ -104,25 +92,23 @@ pub use order_delivery::{
     LastingText, Lasts, LineEnd, Moving, NotARunName, OrderDelivery, OwnerRun, RunName, Season, TakenUnits, Try,
 };
 pub use payment::{
-    Held, OpenCheckout, PaymentFacts, Proceeds, ProviderAccount, RefundAttempt, RefundOutcome, Refunds, ReviewOutcome,
-    Reviewed, Units,
+    AnswerOutcome, DisputeAnswer, Held, OpenCheckout, PaymentFacts, Proceeds, ProviderAccount, RefundAttempt,
+    RefundOutcome, Refunds, ReviewOutcome, Reviewed, Tax, TaxMode, TaxPrices, Units,
 };
 pub use player_name::{BedrockPrefix, NotAPlayerName, PlayerName};
 pub use proof::{
     Attempt, AuthId, CallerHash, ChatAccount, ChatId, ChatName, GameLogin, KnownCaller, LoginSecret, NotAChatId,
     NotAChatName, NotALoginSecret, NotAnAuthId, PendingLogin,
 };
-pub use report::{Back, BalanceChange, BalanceKind, OrderOfMonth, StoreZone};
-pub use sale::{NamedItem, Sale};
+pub use sale::{Bundle, Conditions, NamedItem, OfBundle, OnSale, Part, Sale};
 pub use statistics::{
-    Donations, Donor, Holding, Ledger, MonthSum, Owned, PaidOrder, Patron, RecentDonation, Run, ShownTimes, Spent,
-    TopPatrons,
+    Back, BalanceChange, BalanceKind, Donations, Donor, Holding, Ledger, MonthSum, OrderOfMonth, Owned, PaidOrder,
+    Patron, RecentDonation, Run, ShownTimes, Spent, StoreZone, TopPatrons,
 };
 pub use subscription::{
     Cancellation, OrderSubscription, PeriodUnit, Plan, ProviderCustomer, Subscription, SubscriptionDetail,
     SubscriptionState, SubscriptionStatus, UserSubscription,
 };
-pub use tax::{Tax, TaxMode, TaxPrices};
 pub use user::{LEEWAY, Login, LoginId, NotALoginId, User, UserName, UserNameError, next_issue};
 
 /// Whether a field may be left out when it is stored.

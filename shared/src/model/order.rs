@@ -221,7 +221,7 @@ pub struct Order {
 
 impl Order {
     /// The most lines of an order: those of a full cart.
-    pub const MAX_LINES: usize = super::line::MAX_LINES;
+    pub const MAX_LINES: usize = super::cart::MAX_LINES;
 
     /// The player of the lines that are not gifts.
     pub fn player(&self) -> Option<UserId> {

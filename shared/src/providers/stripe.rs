@@ -1,6 +1,6 @@
 //! Stripe as a payment provider.
 
-use super::pace::Pace;
+use super::Pace;
 use super::paid::Paid;
 use super::words::{
     NotCreated, about, awaited_of, balance_change_of, confirmed, described, failed, not_created, of_attempt,
@@ -13,7 +13,7 @@ use crate::model::{
     TaxMode,
 };
 use crate::rules::checkout::bill;
-use crate::rules::evidence::ConfirmedRefund;
+use crate::rules::dispute::ConfirmedRefund;
 use crate::rules::payment::{PaymentState, Progress};
 use crate::rules::payment_methods::CARD;
 use crate::rules::subscription::ProviderSubscription;

@@ -2,7 +2,7 @@
 //! words.
 
 use crate::model::{BalanceChange, Money};
-use crate::rules::evidence::ConfirmedRefund;
+use crate::rules::dispute::ConfirmedRefund;
 use crate::rules::subscription::{ProviderState, ProviderSubscription};
 use crate::shop::payments::{AwaitedEvidence, ProviderError, WebhookEvent};
 use crate::telemetry::{PaymentEvent, payment_event};

@@ -1,14 +1,13 @@
 //! The sale of a checkout: the lines, their totals and the bill (rules.md, "Checkout").
 
 use super::add_line::{ALREADY_SUBSCRIBED, SUBSCRIPTION_NOT_ALONE};
-use super::bundle;
-use super::cart::PricedLine;
+use super::cart::{PricedLine, missing};
 use super::code::{Applied, AppliedCodes};
 use super::command_servers::{MOST_COMMANDS, MOST_PER_UNIT, are_too_many, runs_per_unit};
 use super::first_day::FirstDay;
 use super::limits::Standing;
-use super::missing::missing;
 use super::pricing::{Buyer, is_cumulative};
+use super::sets;
 use super::sets::{Hindrance, required};
 use crate::model::{
     Cart, Chosen, Code, CodeText, GiftCardPayment, Item, ItemId, LineId, Money, OrderLine, PaymentType, Payments,
@@ -186,7 +185,7 @@ pub fn sale(
     let discounted = lines.iter().zip(discounts(lines, codes));
     let sold = discounted.flat_map(|(line, off)| {
         let head = order_line(line, off);
-        bundle::lines(line.published, line.line, head, &mut next)
+        sets::lines(line.published, line.line, head, &mut next)
     });
     let sold: Vec<OrderLine> = sold.collect();
     if sold.len() > Cart::MAX_LINES {
@@ -500,7 +499,7 @@ pub struct BillLine {
 pub fn bill(lines: &[OrderLine], gift_card: Option<&GiftCardPayment>) -> Vec<BillLine> {
     let mut paid = gift_card.map_or(Money::ZERO, |payment| payment.amount);
     let mut bill: Vec<BillLine> = Vec::with_capacity(lines.len());
-    for line in bundle::folded(lines).iter().rev() {
+    for line in sets::folded(lines).iter().rev() {
         let off = paid.min(line.total);
         paid = paid.less(off);
         let name = line.chosen.as_ref().map_or_else(|| line.item.to_string(), |chosen| chosen.name.clone());

@@ -2,7 +2,6 @@
 //! matters, the current second.
 
 pub mod add_line;
-pub mod bundle;
 pub mod cart;
 pub mod checkout;
 pub mod code;
@@ -13,16 +12,11 @@ pub mod daily;
 pub mod delivery;
 pub mod delivery_times;
 pub mod dispute;
-pub mod donations;
 pub mod erase;
-pub mod evidence;
 pub mod first_day;
 pub mod game_login;
 pub mod goals;
-pub mod held;
 pub mod limits;
-pub mod line_refund;
-pub mod missing;
 pub mod notice;
 pub mod order;
 pub mod ownership;
@@ -34,7 +28,6 @@ pub mod pricing;
 pub mod referral;
 pub mod refund;
 pub mod report;
-pub mod sale;
 pub mod sending;
 pub mod sets;
 pub mod statistics;

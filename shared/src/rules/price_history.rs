@@ -1,7 +1,6 @@
 //! The prices that were asked for an item, and the lowest before a reduction (rules.md, "Prices that were").
 
-use super::pricing::Terms;
-use super::sale::unit_price;
+use super::pricing::{Terms, unit_price};
 use crate::model::{Item, LowestPrice, Money, Sold, StoreConfig};
 use serde::{Deserialize, Serialize};
 

@@ -1,12 +1,19 @@
-//! Reads of the whole table, and writes of many items. For tools: a function that called them would link the SDK's client.
+//! The table as a whole: its shape, its time to live and its clock, reads of everything in it, and writes of many items. For tools: a
+//! function that called them would link the SDK's client.
 
 use super::codec::{Item, decode_live, key_attributes, key_of};
 use super::keys::{self, Key, PK, prefix};
 use super::{Db, StoreError, Turns};
-use aws_sdk_dynamodb::error::BuildError;
-use aws_sdk_dynamodb::types::{AttributeValue, DeleteRequest, PutRequest, WriteRequest};
+use aws_sdk_dynamodb::config::interceptors::BeforeDeserializationInterceptorContextRef;
+use aws_sdk_dynamodb::config::{ConfigBag, Intercept, RuntimeComponents};
+use aws_sdk_dynamodb::error::{BoxError, BuildError};
+use aws_sdk_dynamodb::types::{
+    AttributeValue, DeleteRequest, PutRequest, TableDescription, TimeToLiveDescription, WriteRequest,
+};
 use futures_util::stream::{self, StreamExt, TryStreamExt};
+use jiff::fmt::rfc2822;
 use serde::de::DeserializeOwned;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// The most items that one `BatchWriteItem` takes.
 const BATCH: usize = 25;
@@ -128,4 +135,43 @@ async fn write_batch(db: &Db, mut requests: Vec<WriteRequest>) -> Result<(), Sto
         }
     }
     Err(StoreError::unavailable(OPERATION))
+}
+
+pub async fn describe(db: &Db) -> Result<Option<TableDescription>, StoreError> {
+    let answer = db.client().describe_table().table_name(db.table()).send().await;
+    Ok(answer.map_err(|error| StoreError::from_sdk("DescribeTable", error))?.table)
+}
+
+pub async fn time_to_live(db: &Db) -> Result<Option<TimeToLiveDescription>, StoreError> {
+    let answer = db.client().describe_time_to_live().table_name(db.table()).send().await;
+    Ok(answer.map_err(|error| StoreError::from_sdk("DescribeTimeToLive", error))?.time_to_live_description)
+}
+
+#[derive(Debug, Clone, Default)]
+struct Dated(Arc<Mutex<Option<i64>>>);
+
+impl Intercept for Dated {
+    fn name(&self) -> &'static str {
+        "Dated"
+    }
+
+    fn read_before_deserialization(
+        &self,
+        context: &BeforeDeserializationInterceptorContextRef<'_>,
+        _: &RuntimeComponents,
+        _: &mut ConfigBag,
+    ) -> Result<(), BoxError> {
+        let date = context.response().headers().get("date").and_then(|date| rfc2822::parse(date).ok());
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = date.map(|date| date.timestamp().as_second());
+        Ok(())
+    }
+}
+
+/// The second that it is by the database's clock, since 1970 UTC: the `Date` of a response. `None` if that has none.
+pub async fn seconds(db: &Db) -> Result<Option<i64>, StoreError> {
+    let dated = Dated::default();
+    let request = db.client().get_item().table_name(db.table());
+    let request = request.set_key(Some(key_attributes(&keys::active_version()))).customize().interceptor(dated.clone());
+    request.send().await.map_err(|error| StoreError::from_sdk("GetItem", error))?;
+    Ok(*dated.0.lock().unwrap_or_else(PoisonError::into_inner))
 }

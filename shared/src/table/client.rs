@@ -1,7 +1,7 @@
 //! The table, by the keys and errors of this store. Every call keeps to the request's deadline and is measured.
 
+use super::StoreError;
 use super::codec::{Item, Row, key_attributes};
-use super::error::StoreError;
 use super::keys::{Key, PK, SK};
 use crate::{deadline, telemetry};
 use aws_sdk_dynamodb::Client;

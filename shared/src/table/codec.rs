@@ -4,7 +4,7 @@
 //! [`DATA`], which is parsed directly into structs. *Live* things have native attributes, because conditions and
 //! updates name them and because owners look at them in the console.
 
-use super::error::StoreError;
+use super::StoreError;
 use super::keys::{Key, PK, SK};
 use crate::telemetry;
 use aws_sdk_dynamodb::types::AttributeValue;

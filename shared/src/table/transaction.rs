@@ -3,11 +3,10 @@
 
 mod token;
 
-use super::Turns;
 use super::client::Db;
 use super::codec::{self, Item, encode_live, key_attributes};
-use super::error::StoreError;
 use super::keys::{Key, PK, TTL};
+use super::{StoreError, Turns};
 use crate::random;
 use aws_sdk_dynamodb::error::BuildError;
 use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;

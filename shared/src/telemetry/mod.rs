@@ -1,14 +1,12 @@
 //! Log lines and metrics: one JSON line per request on standard output, which is its log entry and, in CloudWatch's
 //! embedded metric format, its metrics. Never a token, an address, a body, a code or a user.
 
-mod payments;
-mod servers;
+mod attention;
 
-pub use payments::PaymentEvent;
-pub use servers::{READY_TOO_LONG, SILENT_TOO_LONG, ServerFigures};
+pub use attention::{PaymentEvent, READY_TOO_LONG, SILENT_TOO_LONG, ServerFigures};
 
 use crate::money::{self, Decimal};
-use payments::Noted;
+use attention::Noted;
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 use std::cell::{Cell, RefCell};
@@ -84,9 +82,9 @@ pub const METRICS: &[Metric] = &[
     count(PaymentEvent::FailedRefund.metric()),
     Metric { name: CODES_REFUSED, unit: "Count", dimensions: PER_KIND },
     count(NEEDS_PERSON),
-    Metric { name: servers::OLDEST_READY, unit: "Seconds", dimensions: PER_FUNCTION },
-    Metric { name: servers::SILENCE, unit: "Seconds", dimensions: PER_FUNCTION },
-    count(servers::UNKNOWN),
+    Metric { name: attention::OLDEST_READY, unit: "Seconds", dimensions: PER_FUNCTION },
+    Metric { name: attention::SILENCE, unit: "Seconds", dimensions: PER_FUNCTION },
+    count(attention::UNKNOWN),
 ];
 
 /// The stack and function of the metrics, set once by [`init`]. Without it, as in tests and the local server, nothing
@@ -266,7 +264,7 @@ impl Meter {
         let mut lines = Vec::new();
         append(&mut lines, &Line { emitter, meter: self, request, timestamp, status, micros, cold_start });
         for figures in self.servers.borrow().iter() {
-            append(&mut lines, &servers::Line { emitter, request, timestamp, figures });
+            append(&mut lines, &attention::Line { emitter, request, timestamp, figures });
         }
         lines
     }
@@ -318,7 +316,7 @@ impl Line<'_> {
             CONFLICTS => self.meter.conflicts.get() > 0,
             RATE_LIMITED => self.meter.rate_limited.get(),
             NEEDS_PERSON => self.meter.needs_person().is_some(),
-            servers::OLDEST_READY | servers::SILENCE | servers::UNKNOWN => false,
+            attention::OLDEST_READY | attention::SILENCE | attention::UNKNOWN => false,
             UNREADABLE_ROWS => self.meter.unreadable_rows.get() > 0,
             _ => self.meter.payments.emits(metric),
         }

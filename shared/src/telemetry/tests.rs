@@ -13,7 +13,7 @@ fn line(meter: &Meter, status: u16) -> Value {
 fn server_line(figures: &ServerFigures) -> Value {
     let emitter = Emitter { stack: "shop".to_owned(), function: "payments" };
     let request = Request { id: "r1", endpoint: "payments/sweep" };
-    serde_json::to_value(&servers::Line { emitter: &emitter, request, timestamp: 1_500, figures }).unwrap()
+    serde_json::to_value(&attention::Line { emitter: &emitter, request, timestamp: 1_500, figures }).unwrap()
 }
 
 /// The metrics that a line declares. Each has its value and its dimensions.

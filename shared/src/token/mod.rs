@@ -1,5 +1,5 @@
 //! Access tokens and chat states: JWTs signed with HS256 (rules.md, "Tokens"). Does not read the table: whether a
-//! token's user exists or has revoked it is decided when the account is read, see [`crate::shop::accounts::users`].
+//! token's user exists or has revoked it is decided when the account is read, see [`crate::shop::accounts`].
 
 mod keys;
 

@@ -15,7 +15,7 @@ use shared::rules::checkout::{
     Beneficiary, CheckoutRefusal, LARGEST_CHARGE, Payer, bill, may_own, sale, without_bought,
 };
 use shared::rules::code::{AppliedCodes, CodeInputs, judge};
-use shared::rules::held::{held, release_code, release_units};
+use shared::rules::limits::{held, release_code, release_units};
 use shared::rules::order::{spread, without_refunded};
 use shared::rules::ownership::shares;
 use std::sync::Arc;

@@ -4,7 +4,6 @@
 
 mod any;
 mod checkout;
-mod evidence;
 mod kept;
 mod limits;
 mod payment;
@@ -12,5 +11,3 @@ mod price_history;
 mod prices;
 mod sales;
 mod sets;
-mod subscriptions;
-mod taxes;

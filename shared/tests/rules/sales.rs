@@ -13,8 +13,7 @@ use shared::model::{
     PaymentType, Percent, PriceTier, Promotion, PublishedItem, Sale, SaleId, Scope, Sold,
 };
 use shared::rules::cart::{PricedLine, price_lines};
-use shared::rules::pricing::{Terms, availability};
-use shared::rules::sale::unit_price;
+use shared::rules::pricing::{Terms, availability, unit_price};
 use std::sync::Arc;
 
 fn percent(whole: u32) -> Discount {

@@ -1,7 +1,7 @@
 //! The parts of every page of the shop: head, menu, footer, and the data of its scripts.
 
 use super::offer::Picture;
-use super::texts::Texts;
+use super::theme::Texts;
 use super::{Loaded, theme};
 use serde::Serialize;
 use shared::http::reply::render_in_html;

@@ -1,14 +1,13 @@
 //! An item as a page shows it to everyone.
 
 use super::Loaded;
-use super::texts::Texts;
+use super::theme::Texts;
 use shared::model::{
     Bundle, Discount, Item, LowestPrice, Money, PeriodUnit, Plan, PriceTier, QuantityPrice, Sale, StoreConfig,
 };
 use shared::money::{CurrencyFormat, date_and_time};
 use shared::rules::price_history::lowest_price;
-use shared::rules::pricing::{Availability, availability, is_cumulative};
-use shared::rules::sale::{price_in, unit_price};
+use shared::rules::pricing::{Availability, availability, is_cumulative, price_in, unit_price};
 
 /// A picture; without an address, a sign is shown in its place.
 pub struct Picture {

@@ -3,8 +3,7 @@
 
 use super::frame::{Frame, Head};
 use super::offer::Offer;
-use super::path::ShopPath;
-use super::{Content, Loaded};
+use super::{Content, Loaded, ShopPath};
 use askama::Template;
 use serde_json::json;
 use shared::http::reply::render_in_html;
@@ -76,7 +75,7 @@ struct PatronsPage<'a> {
 
 impl PatronsPage<'_> {
     fn top(&self) -> impl Iterator<Item = &Patron> {
-        self.patrons.patrons.iter().take(crate::list_patrons::TOP)
+        self.patrons.patrons.iter().take(crate::people::TOP)
     }
 
     /// The names of those who reached a threshold.
@@ -171,7 +170,7 @@ fn message(mut frame: Frame<'_>, name: &str, text: &str, is_missing: bool) -> St
 }
 
 fn own_head(loaded: &Loaded, name: &'static str) -> Head {
-    let (_, texts) = super::texts::Texts::of_language(&loaded.settings.system_language.code);
+    let (_, texts) = super::theme::Texts::of_language(&loaded.settings.system_language.code);
     Head { kind: name, title: texts.of(name).to_owned(), path: format!("/{name}"), ..Head::default() }
 }
 

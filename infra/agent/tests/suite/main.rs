@@ -4,7 +4,6 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot continue has failed")]
 #![expect(clippy::print_stdout, reason = "figures for infra/scripts/prove")]
 
-mod dialects;
 mod kills;
 mod outages;
 mod responses;

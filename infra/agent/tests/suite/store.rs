@@ -3,7 +3,7 @@
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::{Bytes, Incoming};
 use hyper::{Method, Request, Response, StatusCode};
-use local::server::serve_each;
+use local::gateway::serve_each;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::convert::Infallible;

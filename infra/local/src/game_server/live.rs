@@ -3,7 +3,7 @@
 use super::SHOWN;
 use super::plugin::{Calls, Place, Plugin, QueueRow};
 use super::rcon::Switch;
-use archive::private::write_whole;
+use archive::running::write_whole;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use shared::clock::{Clock, SystemClock};

@@ -1,13 +1,9 @@
 //! `categories/*.yaml`: one top category with its items and subcategories per file.
 
-use super::Source;
 use super::content::CommandFile;
-use super::interval::{self, IntervalFile};
-use super::limit::{self, LimitFile};
-use super::option::OptionFile;
+use super::forms::{self, IntervalFile, LimitFile, OptionFile, RequiresFile};
 use super::sale::discount_schema;
-use super::scalar::{At, Decimal, yes};
-use super::sets::{self, RequiresFile};
+use super::{At, Decimal, Source, yes};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use shared::model::{ItemType, VariableKind};
@@ -148,8 +144,8 @@ pub struct ItemFile {
     #[serde(rename = "type", default)]
     pub kind: ItemType,
     /// Whether it is a subscription: `true` if it is paid every month, or how often, such as `{every: 3, unit: month}`.
-    #[serde(default, deserialize_with = "interval::deserialize")]
-    #[schemars(schema_with = "interval::schema")]
+    #[serde(default, deserialize_with = "forms::deserialize_interval")]
+    #[schemars(schema_with = "forms::interval_schema")]
     pub subscription: Option<IntervalFile>,
     /// The time after the end of a paid period during which a subscription stays while its next payment is awaited: at
     /// least `1 day`, and `3 days` if it is left out.
@@ -168,15 +164,15 @@ pub struct ItemFile {
     #[serde(default)]
     pub user_limit: Option<At<u32>>,
     /// Its limits in time and place: one such as `{per_user: 1, every: 7 days}`, or a list of them.
-    #[serde(default, deserialize_with = "limit::deserialize")]
-    #[schemars(schema_with = "limit::schema")]
+    #[serde(default, deserialize_with = "forms::deserialize_limits")]
+    #[schemars(schema_with = "forms::limits_schema")]
     pub limit: Vec<LimitFile>,
     /// Units that one order may have.
     #[serde(default)]
     pub most: Option<At<u32>>,
     /// Ids of items that a player must own to get it: all of a list, or one of `{any: [101, 102]}`.
-    #[serde(default, deserialize_with = "sets::deserialize")]
-    #[schemars(schema_with = "sets::schema")]
+    #[serde(default, deserialize_with = "forms::deserialize_requires")]
+    #[schemars(schema_with = "forms::requires_schema")]
     pub requires: Option<RequiresFile>,
     /// Ids of items of which a player must own none to get it.
     #[serde(default)]

@@ -1,9 +1,10 @@
-//! `pages/*.yaml`, `staff.yaml`, links, and commands that run on game servers for what is bought.
+//! `pages/*.yaml`, `staff.yaml`, links, and commands that run on game servers for what is bought; and of `store.yaml`, how the
+//! shop's pages look (`shop`) and where the owner is told of what (`notify`).
 
-use super::scalar::At;
+use super::At;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use shared::model::{CommandEvent, Link};
+use shared::model::{CommandEvent, Font, Link, Section, TargetKind};
 use std::collections::BTreeMap;
 
 /// A page: one file each.
@@ -80,4 +81,91 @@ pub struct CommandFile {
     /// Ids of the servers it is limited to; all that the item is delivered to if they are left out.
     #[serde(default)]
     pub servers: Vec<At<u64>>,
+}
+
+/// How the shop's pages look.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ShopFile {
+    /// Picture beside the site's name; the shop's own if it is left out.
+    #[serde(default)]
+    pub logo: At<String>,
+    /// The top of the first page.
+    #[serde(default)]
+    pub hero: HeroFile,
+    /// Colours by day and in the dark; the shop's own if they are left out.
+    #[serde(default)]
+    pub colours: ColoursFile,
+    /// Font of the pages.
+    #[serde(default)]
+    pub font: Font,
+    /// Links of the menu, after the categories.
+    #[serde(default)]
+    pub links: Vec<LinkFile>,
+    /// Sections of the first page, in order; all of them if they are left out.
+    #[serde(default)]
+    pub sections: At<Vec<Section>>,
+    /// Whether pages of items show how long it took from the payment until commands ran, in the last 24 hours.
+    #[serde(default)]
+    pub delivery_times: bool,
+    /// A style sheet of the owner's, a file beside `store.yaml`, such as `shop.css`.
+    #[serde(default)]
+    pub css: At<String>,
+}
+
+/// The top of the first page.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct HeroFile {
+    /// The picture behind the text. It is dark, or made dark on its left.
+    #[serde(default)]
+    pub image: At<String>,
+    /// Heading; the site's name if it is left out.
+    #[serde(default)]
+    pub title: String,
+    /// Text below it; the site's description if it is left out.
+    #[serde(default)]
+    pub text: String,
+    /// The button; one to the first category if it is left out.
+    #[serde(default)]
+    pub button: Option<LinkFile>,
+}
+
+/// Colours by day and in the dark.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ColoursFile {
+    /// By day.
+    #[serde(default)]
+    pub light: Option<PaletteFile>,
+    /// In the dark.
+    #[serde(default)]
+    pub dark: Option<PaletteFile>,
+}
+
+/// Three colours such as `#b1380e`, from which all others follow.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PaletteFile {
+    /// Of buttons and of what is marked.
+    pub accent: At<String>,
+    /// Of the page.
+    pub background: At<String>,
+    /// Of texts.
+    pub text: At<String>,
+}
+
+/// A place that is told of events. Its address is a secret that `storectl notify connect` takes.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NotifyFile {
+    /// Its name, unique, of `[a-z0-9-]`.
+    pub name: At<String>,
+    /// `discord` for a channel of Discord, `webhook` for an HTTPS address of the owner's own.
+    pub to: TargetKind,
+    /// The words of the events that it is told of.
+    pub events: Vec<At<String>>,
+    /// By the word of an event, the text of its message.
+    #[serde(default)]
+    pub texts: BTreeMap<String, At<String>>,
 }

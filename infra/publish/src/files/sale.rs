@@ -1,6 +1,6 @@
 //! `sales.yaml`: what is reduced for a time.
 
-use super::scalar::{At, Decimal, yes};
+use super::{At, Decimal, yes};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Error, MapAccess, Visitor};

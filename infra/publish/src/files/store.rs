@@ -1,9 +1,7 @@
 //! `store.yaml`: the site and what holds for all of it.
 
-use super::content::{CommandFile, LinkFile};
-use super::notify::NotifyFile;
-use super::scalar::{At, Decimal, yes};
-use super::shop::ShopFile;
+use super::content::{CommandFile, LinkFile, NotifyFile, ShopFile};
+use super::{At, Decimal, yes};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use shared::model::{AuthType, ChatPlatform, Images, TaxMode, TaxPrices, ThreeDSecure};

@@ -1,7 +1,7 @@
 //! Bundles: items that are sold as several others.
 
 use super::catalog::Category;
-use super::sets::{Names, Written, items_mut, named, written};
+use super::limits::{Names, Written, items_mut, named, written};
 use super::site::Site;
 use crate::fault::Report;
 use crate::files::{CategoryFile, ChooseFile, Source};

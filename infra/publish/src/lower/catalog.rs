@@ -1,8 +1,7 @@
 //! Categories: slugs, ids, order and visibility.
 
 use super::check_id;
-use super::item::item;
-use super::item_reader::CategoryContext;
+use super::item::{CategoryContext, item};
 use super::site::Site;
 use super::text::{check_image, check_name};
 use crate::calendar;

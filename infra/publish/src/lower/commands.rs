@@ -1,6 +1,6 @@
 //! Commands: their texts, and the servers on which they run.
 
-use super::item_reader::ItemReader;
+use super::item::ItemReader;
 use super::site::Site;
 use crate::duration;
 use crate::fault::Report;

@@ -1,12 +1,23 @@
-//! Pages, staff, the announcement, and the links of all of them.
+//! What people read: pages, staff, the announcement and the links of all of them, how the shop's pages look, goals, and who is
+//! told of what, and in which words (`notify` of `store.yaml`).
 
-use super::check_id;
-use super::text::{check_html, check_long_text, check_name};
+use super::catalog::Category;
+use super::sales::items_in;
+use super::site::Site;
+use super::text::{check_html, check_image, check_long_text, check_name};
+use super::{check_id, commands, money};
+use crate::calendar;
 use crate::fault::{Report, Unique};
-use crate::files::{At, CategoryFile, PageFile, Source, StaffFile, StoreFile, StoreFiles};
+use crate::files::{
+    At, CategoryFile, GoalFile, NotifyFile, PageFile, PaletteFile, ShopFile, Source, StaffFile, StoreFile, StoreFiles,
+};
 use jiff::Timestamp;
-use shared::model::{Announcement, Link, Page, PageUrl, Staff, StaffMember};
-use std::collections::BTreeSet;
+use shared::model::{
+    Announcement, Goal, Hero, Link, Money, NoticeEvent, NoticeTarget, Page, PageUrl, Palette, Shop, Staff, StaffMember,
+};
+use shared::rules::colours::{self, Scheme};
+use shared::rules::notice;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 pub(super) fn pages(sources: &[Source<PageFile>], report: &mut Report) -> Vec<(PathBuf, Page)> {
@@ -172,4 +183,186 @@ fn check_pictures(text: &str, line: Option<u64>, field: &str, report: &mut Repor
 /// The link or path at the beginning of a text.
 fn until_end(text: &str) -> &str {
     text.split(END).next().unwrap_or_default()
+}
+
+/// The largest style sheet of an owner in bytes: every visitor loads it before anything is shown.
+const LARGEST_CSS: usize = 16 * 1024;
+
+pub(super) fn shop(files: &StoreFiles, report: &mut Report) -> Option<Shop> {
+    let file = files.store.content.shop.as_ref()?;
+    for (image, field) in [(&file.logo, "shop.logo"), (&file.hero.image, "shop.hero.image")] {
+        check_image(image, &files.images, image.line, field, report);
+    }
+    let mut sections = file.sections.value.clone();
+    sections.sort_by_key(|section| *section as u8);
+    sections.dedup();
+    if sections.len() < file.sections.len() {
+        report.fault(file.sections.line, "shop.sections", "names a section twice");
+    }
+    Some(Shop {
+        logo: file.logo.value.clone(),
+        hero: Hero {
+            image: file.hero.image.value.clone(),
+            title: file.hero.title.clone(),
+            text: file.hero.text.clone(),
+            button: file.hero.button.as_ref().map(Link::from),
+        },
+        light: palette(file.colours.light.as_ref(), "light", report),
+        dark: palette(file.colours.dark.as_ref(), "dark", report),
+        font: file.font,
+        links: file.links.iter().map(Link::from).collect(),
+        sections: file.sections.value.clone(),
+        delivery_times: file.delivery_times,
+        css: css(file, &files.css, report),
+    })
+}
+
+/// Three colours in which every text of a page can be read.
+fn palette(file: Option<&PaletteFile>, name: &str, report: &mut Report) -> Option<Palette> {
+    let file = file?;
+    let mut colour = |text: &At<String>, part: &str| {
+        let parsed = colours::parse(text);
+        if parsed.is_none() {
+            report.fault(
+                text.line,
+                format!("shop.colours.{name}.{part}"),
+                "must be a colour such as \"#b1380e\", in quotes",
+            );
+        }
+        parsed
+    };
+    let (accent, background, text) =
+        (colour(&file.accent, "accent"), colour(&file.background, "background"), colour(&file.text, "text"));
+    let palette = Palette { accent: accent?, background: background?, text: text? };
+    let (part, contrast) = Scheme::of(&palette).worst();
+    if contrast < colours::LEAST_CONTRAST {
+        let line = if part == "accent" { file.accent.line } else { file.text.line };
+        let shown = |contrast: u64| format!("{}.{} to 1", contrast / 1_000, contrast % 1_000 / 100);
+        let problem = format!(
+            "cannot be read well: its contrast with the background is {}, and must be {} on every part of a page",
+            shown(contrast),
+            shown(colours::LEAST_CONTRAST)
+        );
+        report.fault(line, format!("shop.colours.{name}.{part}"), problem);
+    }
+    Some(palette)
+}
+
+/// The owner's style sheet. It can load nothing: the policy of the pages allows the shop's own style sheets only.
+fn css(file: &ShopFile, text: &str, report: &mut Report) -> String {
+    let mut fault = |problem: &str| report.fault(file.css.line, "shop.css", problem);
+    if text.len() > LARGEST_CSS {
+        fault(&format!("may have at most {} KiB, because every visitor loads it first", LARGEST_CSS / 1024));
+    }
+    if text.to_ascii_lowercase().contains("@import") {
+        fault("must not have @import: browsers would refuse it; copy what it imports");
+    }
+    text.to_owned()
+}
+
+/// Reads the goals; the file being looked at is `store.yaml`.
+pub(super) fn goals(file: &StoreFile, site: &Site, categories: &[Category], report: &mut Report) -> Vec<Goal> {
+    let mut ids = Unique::new("goal id");
+    let read = |written: &GoalFile| {
+        check_id(*written.id, written.id.line, "goals.id", report);
+        ids.take(report, *written.id, written.id.line, "goals.id");
+        goal(written, site, categories, report)
+    };
+    file.goals.iter().map(read).collect()
+}
+
+fn goal(written: &GoalFile, site: &Site, categories: &[Category], report: &mut Report) -> Goal {
+    let path = format!("goals[{}].", *written.id);
+    check_name(&written.name, written.id.line, &format!("{path}name"), report);
+    let commands = commands::of_goal(written, site, report);
+    let faults = report.len();
+    let goal_amount = money(&written.amount, site.config.digits, &format!("{path}amount"), report);
+    if goal_amount == Money::ZERO && (written.repeat || !commands.is_empty()) {
+        let problem = "must be more than 0 for a goal that repeats or has commands";
+        report.fault(written.amount.line(), format!("{path}amount"), problem);
+    } else if goal_amount == Money::ZERO && report.len() == faults {
+        let problem = "is 0: the goal is reached before anything is given";
+        report.warn(written.amount.line(), format!("{path}amount"), problem);
+    }
+    let GoalFile { items, categories: of_categories, .. } = written;
+    let counted = (!items.is_empty() || !of_categories.is_empty()).then(|| {
+        items_in((items, of_categories), categories, |line, field, problem| {
+            report.fault(line, format!("{path}{field}"), problem);
+        })
+    });
+    Goal {
+        id: *written.id,
+        name: written.name.clone(),
+        goal_amount,
+        items: counted,
+        until: calendar::on_sale((None, written.until.as_ref()), &site.time_zone, &path, report).until,
+        repeat: written.repeat,
+        commands,
+    }
+}
+
+/// The most targets of a store: every function reads them with the active version.
+const MOST_TARGETS: usize = 10;
+const LONGEST_NAME: usize = 32;
+
+pub(super) fn targets(files: &[NotifyFile], report: &mut Report) -> Vec<NoticeTarget> {
+    if let Some(extra) = files.get(MOST_TARGETS) {
+        report.fault(extra.name.line, "notify", format!("a store has at most {MOST_TARGETS} targets: remove some"));
+    }
+    let mut names = Unique::new("target");
+    files.iter().map(|file| target(file, &mut names, report)).collect()
+}
+
+fn target(file: &NotifyFile, names: &mut Unique<String>, report: &mut Report) -> NoticeTarget {
+    let (name, line) = (&file.name.value, file.name.line);
+    let is_sign = |sign: u8| matches!(sign, b'a'..=b'z' | b'0'..=b'9' | b'-');
+    if !(1..=LONGEST_NAME).contains(&name.len()) || !name.bytes().all(is_sign) {
+        let problem = format!("must be 1 to {LONGEST_NAME} characters of [a-z0-9-], such as `sales`");
+        report.fault(line, "notify.name", problem);
+    }
+    names.take(report, name.clone(), line, "notify.name");
+    let events = events(file, report);
+    let mut texts = BTreeMap::new();
+    for (word, text) in &file.texts {
+        let field = format!("notify[{name}].texts.{word}");
+        match notice::event(word) {
+            None => report.fault(text.line, field, unknown(word)),
+            Some(event) if !events.contains(&event) => {
+                report.fault(text.line, field, format!("is not told: add {word} to `events`, or remove the text"));
+            }
+            Some(event) => {
+                if let Err(fault) = notice::check(event, text) {
+                    report.fault(text.line, field, fault.to_string());
+                }
+                texts.insert(event, text.value.clone());
+            }
+        }
+    }
+    NoticeTarget { name: name.clone(), kind: file.to, events, texts }
+}
+
+fn events(file: &NotifyFile, report: &mut Report) -> Vec<NoticeEvent> {
+    let field = format!("notify[{}].events", *file.name);
+    if file.events.is_empty() {
+        report.fault(file.name.line, &field, format!("must name one event or more of {}", known()));
+    }
+    let mut events = Vec::with_capacity(file.events.len());
+    for word in &file.events {
+        match notice::event(word) {
+            Some(event) if events.contains(&event) => {
+                report.fault(word.line, &field, format!("{} is there twice", **word));
+            }
+            Some(event) => events.push(event),
+            None => report.fault(word.line, &field, unknown(word)),
+        }
+    }
+    events
+}
+
+fn unknown(word: &str) -> String {
+    format!("there is no event {word}; there are {}", known())
+}
+
+fn known() -> String {
+    notice::EVENTS.map(|(word, _)| word).join(", ")
 }

@@ -1,18 +1,67 @@
-//! Items: prices, limits and what they refer to.
+//! Items: prices, limits and what they refer to. The fields of one item are read by [`ItemReader`], which notes faults under its
+//! name.
 
-use super::item_reader::{CategoryContext, ItemReader};
-use super::prices::{prices, virtual_price};
+use super::prices::{self, prices, virtual_price};
+use super::site::Site;
 use super::text::{check_image, check_long_text, check_name, check_plain_text};
-use super::{check_id, commands, limits, subscription, taxes};
+use super::{amount, check_id, commands, limits, payments};
 use crate::calendar;
 use crate::fault::{Report, Unique};
-use crate::files::{ItemFile, VariableFile};
+use crate::files::{At, Decimal, ItemFile, VariableFile};
 use shared::model::{
     Comparison, ComparisonValue, Conditions, Item, ItemDelivery, ItemId, ItemType, Money, OnSale, Server, ServerId,
     Variable, VariableKind,
 };
 use shared::rules::variable::LARGEST_INTEGER;
 use std::collections::BTreeMap;
+
+pub(super) struct CategoryContext<'a> {
+    /// The path of the category's fields in its file.
+    pub(super) prefix: &'a str,
+    pub(super) rows: &'a [Comparison],
+    /// Whether its items are steps of which a buyer pays the difference.
+    pub(super) cumulative: bool,
+    /// The time in which the category is on sale.
+    pub(super) on_sale: OnSale,
+    pub(super) site: &'a Site,
+}
+
+/// Notes faults of one item under its own name.
+pub(super) struct ItemReader<'a> {
+    pub(super) file: &'a ItemFile,
+    pub(super) category: &'a CategoryContext<'a>,
+    pub(super) report: &'a mut Report,
+}
+
+impl ItemReader<'_> {
+    pub(super) fn field(&self, name: &str) -> String {
+        format!("{}items[{}].{name}", self.category.prefix, *self.file.id)
+    }
+
+    /// Notes a fault of one of its fields; without a line that of the item's id.
+    pub(super) fn fault(&mut self, line: Option<u64>, name: &str, problem: &str) {
+        let field = self.field(name);
+        self.report.fault(line.or(self.file.id.line), field, problem);
+    }
+
+    pub(super) fn warn(&mut self, line: Option<u64>, name: &str, problem: &str) {
+        let field = self.field(name);
+        self.report.warn(line.or(self.file.id.line), field, problem);
+    }
+
+    /// An amount, 0 if it is left out; one that cannot be read is noted and is `None`.
+    pub(super) fn money(&mut self, written: Option<&Decimal>, name: &str) -> Option<Money> {
+        let (field, digits) = (self.field(name), self.category.site.config.digits);
+        written.map_or(Some(Money::ZERO), |written| amount(written, digits, &field, self.report))
+    }
+
+    pub(super) fn limit(&mut self, limit: Option<&At<u32>>, name: &str) -> Option<u32> {
+        if let Some(limit) = limit.filter(|limit| ***limit == 0) {
+            self.fault(limit.line, name, "must be at least 1; leave it out for no limit");
+        }
+        limit.map(|limit| **limit)
+    }
+}
 
 /// The most characters of an item's name. Payment pages take 250, with the player of a gift and the number of units.
 const LONGEST_NAME: usize = 180;
@@ -50,7 +99,7 @@ pub(super) fn item(file: &ItemFile, category: &CategoryContext<'_>, report: &mut
         // One word decides both: the item is delivered to the server that the buyer selects.
         kind: if file.select_server { ItemType::CmdServer } else { file.kind },
         is_subscription: file.subscription.is_some(),
-        plan: subscription::plan(&mut reader),
+        plan: prices::plan(&mut reader),
         any_price: file.any_price,
         min_price: prices.min_price,
         global_limit,
@@ -66,7 +115,7 @@ pub(super) fn item(file: &ItemFile, category: &CategoryContext<'_>, report: &mut
         needs_chat: needs_chat(&mut reader),
         comparison: cells(&mut reader),
         variables: variables(&mut reader),
-        tax_code: taxes::code_of(&mut reader),
+        tax_code: payments::code_of(&mut reader),
         promotion: prices.promotion,
         on_sale: on_sale(&mut reader),
         hidden: file.hidden,

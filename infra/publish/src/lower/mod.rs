@@ -3,28 +3,20 @@
 
 mod bundles;
 mod catalog;
-mod command_values;
+pub(crate) mod command_values;
 mod commands;
 mod content;
-mod currencies;
-mod goals;
 mod item;
-mod item_reader;
 mod likely;
 mod limits;
-mod notify;
 mod payments;
 mod prices;
 mod sales;
-mod sets;
-mod shop;
 mod site;
-mod subscription;
-mod taxes;
 mod text;
 
 pub use catalog::Category;
-pub(crate) use currencies::shown_rate;
+pub(crate) use payments::shown_rate;
 pub use site::Site;
 
 use crate::fault::Report;
@@ -48,18 +40,18 @@ pub fn lower(files: &StoreFiles, report: &mut Report) -> Lowered {
     let mut site = site::site(&files.store.content, report);
     site.images.clone_from(&files.images);
     site.config.shop_url.clone_from(&files.shop_url);
-    site.settings.shop = shop::shop(files, report);
+    site.settings.shop = content::shop(files, report);
     site.least_is_doubtful = payments::check_least(files, &site.config, report);
     let mut categories = catalog::categories(&files.categories, &site, report);
     report.enter(&files.sales.path);
     site.config.sales = sales::sales(&files.sales.content, &mut categories, &site, report);
-    sets::resolve(&files.categories, &mut categories, report);
+    limits::resolve(&files.categories, &mut categories, report);
     bundles::resolve(&files.categories, &mut categories, &site, report);
-    site.config.payments.tax_codes = taxes::codes(&categories);
+    site.config.payments.tax_codes = payments::codes(&categories);
     let pages = content::pages(&files.pages, report);
     report.enter(&files.store.path);
     site.config.delivery.commands = commands::of_store(&files.store.content, &files.categories, &site, report);
-    site.settings.goals = goals::goals(&files.store.content, &site, &categories, report);
+    site.settings.goals = content::goals(&files.store.content, &site, &categories, report);
     site::check_page_links(&files.store.content, &pages, report);
     content::check(files, &pages, report);
     report.enter(&files.staff.path);

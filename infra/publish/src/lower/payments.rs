@@ -1,12 +1,107 @@
-//! `payments` of `store.yaml`: how buyers pay.
+//! How buyers pay: the store's currency and those that they may pay in, `payments` of `store.yaml`, and taxes: what `payments`
+//! says of them, and the tax codes of items.
 
-use super::{amount, taxes};
+use super::amount;
+use super::catalog::Category;
+use super::item::ItemReader;
+use crate::currency::{self, Charged, MANAGED_CODES, METHODS, US_DOLLAR, is_known, usual_if_far_from};
 use crate::fault::{Report, Unique, nearest};
 use crate::files::{At, CategoryFile, Decimal, PaymentsFile, StoreFile, StoreFiles};
-use crate::provider::{self, Charged, METHODS};
-use shared::model::{Money, Payments, StoreConfig};
-use shared::money::CurrencyFormat;
+use shared::model::{Currency, Money, Payments, Rate, StoreConfig, TaxMode, TaxPrices, ThreeDSecure};
+use shared::money::{self, CurrencyFormat};
 use shared::rules::payment_methods::{METHODS as WAYS, Method, NOT_OFFERED};
+
+/// The rate of the US dollar, and of a store's currency if it is the only one.
+const PAR: Rate = Rate::from_millionths(1_000_000);
+
+pub(super) struct Currencies {
+    pub(super) own: Currency,
+    pub(super) listed: Vec<Currency>,
+}
+
+/// Reads the currencies and notes every code and rate that cannot be right.
+pub(super) fn currencies(file: &StoreFile, report: &mut Report) -> Currencies {
+    let code = &file.currency.code;
+    check_code(code, code.line, "currency.code", report);
+    let mut codes = Unique::new("currency");
+    let mut rates = Vec::with_capacity(file.currencies.len());
+    for entry in &file.currencies {
+        check_code(&entry.code, entry.code.line, "currencies.code", report);
+        codes.take(report, entry.code.value.clone(), entry.code.line, "currencies.code");
+        rates.push(rate(&entry.code, &entry.per_usd, &listed_field(&entry.code), report));
+    }
+    let twin = file.currencies.iter().zip(&rates).find(|(entry, _)| entry.code == *code);
+    let own = match (&file.currency.per_usd, twin) {
+        (Some(written), twin) => {
+            let own = rate(code, written, "currency.per_usd", report);
+            if let (Some(own), Some((entry, Some(other)))) = (own, twin)
+                && own != *other
+            {
+                let problem = format!("must be the same as currency.per_usd, {}", written.0.value);
+                report.fault(entry.per_usd.line(), listed_field(code), problem);
+            }
+            own
+        }
+        (None, Some((_, listed))) => *listed,
+        (None, None) => {
+            if !file.currencies.is_empty() && code.value != US_DOLLAR {
+                let problem = "is missing; prices in the other currencies are calculated from it";
+                report.fault(code.line, "currency.per_usd", problem);
+            }
+            None
+        }
+    };
+    if !file.currencies.is_empty() && twin.is_none() {
+        let problem = format!("the store's own {} is not listed, so buyers cannot choose it", code.value);
+        report.warn(code.line, "currencies", problem);
+    }
+    let currency =
+        |code: &At<String>, rate: Option<Rate>| Currency { name: code.value.clone(), value: rate.unwrap_or(PAR) };
+    let own = currency(code, own);
+    let listed: Vec<Currency> =
+        file.currencies.iter().zip(rates).map(|(entry, rate)| currency(&entry.code, rate)).collect();
+    Currencies { listed: if listed.is_empty() { vec![own.clone()] } else { listed }, own }
+}
+
+fn listed_field(code: &str) -> String {
+    format!("currencies[{code}].per_usd")
+}
+
+/// Notes a code that no currency has.
+fn check_code(code: &str, line: Option<u64>, field: &str, report: &mut Report) {
+    if code.trim().is_empty() {
+        report.fault(line, field, "must not be blank");
+    } else if !is_known(code) {
+        report.fault(line, field, format!("there is no currency {code}; write an ISO 4217 code such as EUR"));
+    }
+}
+
+/// Reads a rate; one that cannot be read is noted and is `None`.
+fn rate(code: &At<String>, value: &Decimal, field: &str, report: &mut Report) -> Option<Rate> {
+    let rate = match value.rate() {
+        Ok(rate) => rate,
+        Err(error) => {
+            report.fault(value.line(), field, error.to_string());
+            return None;
+        }
+    };
+    if code.value == US_DOLLAR && rate != PAR {
+        report.fault(value.line(), field, "must be 1: it is how many US dollars one US dollar buys");
+    } else if let Some(usual) = usual_if_far_from(code, rate.millionths()) {
+        let usual = shown_rate(Rate::from_millionths(usual));
+        let problem = format!(
+            "looks wrong: one US dollar buys about {usual} {}. Is it dollars per unit instead of units per dollar?",
+            code.value
+        );
+        report.warn(value.line(), field, problem);
+    }
+    Some(rate)
+}
+
+/// A rate with no more digits than it needs.
+pub(crate) fn shown_rate(rate: Rate) -> String {
+    money::rate(rate).to_string().trim_end_matches('0').trim_end_matches('.').to_owned()
+}
 
 /// The shortest hold in minutes that is not none: providers end no checkout earlier.
 const SHORTEST_HOLD: u32 = 30;
@@ -35,7 +130,7 @@ pub(super) fn payments(file: &StoreFile, digits: u8, report: &mut Report) -> Pay
     let least = least(written, charged, digits, &file.currency.code, report);
     let currency = if methods.is_empty() { String::new() } else { file.currency.code.value.clone() };
     let (only, except) = chosen(written, report);
-    taxes::check(written, report);
+    check(written, report);
     Payments {
         methods,
         currency,
@@ -137,7 +232,7 @@ fn there_is_no(what: &str, word: &str, known: &[&str]) -> String {
 /// How the provider charges the store's currency. Its amounts must be what the store's are.
 fn charged(file: &StoreFile, digits: u8, report: &mut Report) -> Option<Charged> {
     let code = &file.currency.code;
-    match provider::at_stripe(code) {
+    match currency::at_stripe(code) {
         Ok(charged) => {
             if charged.digits != digits {
                 let line = file.currency.digits.as_ref().map_or(code.line, |digits| digits.line);
@@ -192,4 +287,77 @@ fn least(file: &PaymentsFile, charged: Option<Charged>, digits: u8, code: &str, 
         report.warn(written.line(), FIELD, format!("is below {at}, the least amount that Stripe charges in {code}"));
     }
     least
+}
+
+const TAX_CODE: &str = "payments.tax_code";
+
+/// Notes what contradicts `tax`, and a tax code that is none.
+pub(super) fn check(file: &PaymentsFile, report: &mut Report) {
+    let prices = file.tax_prices.as_ref().filter(|prices| prices.value == TaxPrices::Exclusive);
+    if let (Some(prices), TaxMode::None) = (prices, file.tax.value) {
+        let problem = "exclusive needs tax: stripe or tax: managed, which work out what comes on top of the prices";
+        report.fault(prices.line, "payments.tax_prices", problem);
+    }
+    if let Some(code) = file.tax_code.as_ref().filter(|code| !is_code(code)) {
+        report.fault(code.line, TAX_CODE, not_a_code(code));
+    }
+    if file.tax.value != TaxMode::Managed {
+        return;
+    }
+    for (field, is_written) in [
+        ("only", !file.only.is_empty()),
+        ("except", !file.except.is_empty()),
+        ("invoices", file.invoices),
+        ("three_d_secure", file.three_d_secure != ThreeDSecure::Auto),
+    ] {
+        if is_written {
+            let problem = "is decided by Stripe where it sells in its own name: leave it out, or write tax: stripe";
+            report.fault(file.tax.line, format!("payments.{field}"), problem);
+        }
+    }
+}
+
+/// The tax code of an item: its own or the store's. An item that Stripe sells in its own name needs one that it takes.
+pub(super) fn code_of(reader: &mut ItemReader<'_>) -> Option<String> {
+    let (file, site) = (reader.file, reader.category.site);
+    if let Some(own) = file.tax_code.as_ref().filter(|own| !is_code(own)) {
+        reader.fault(own.line, "tax_code", &not_a_code(own));
+        return None;
+    }
+    let code = file.tax_code.as_ref().or(site.tax_code.as_ref()).filter(|code| is_code(code));
+    let mode = site.config.payments.tax;
+    if mode == TaxMode::Managed && !file.virtual_only && !code.is_some_and(is_managed) {
+        let line = file.tax_code.as_ref().and_then(|own| own.line);
+        let found = code.map_or_else(|| "is missing".to_owned(), |code| format!("{} is not digital goods", code.value));
+        let problem = format!(
+            "{found}: with tax: managed Stripe sells only what has one of its codes for digital goods, such as \
+             txcd_10201000, here or in payments.tax_code"
+        );
+        reader.fault(line, "tax_code", &problem);
+    }
+    code.filter(|_| mode != TaxMode::None).map(|code| code.value.clone())
+}
+
+/// Every tax code of the store's items, once.
+pub(super) fn codes(categories: &[Category]) -> Vec<String> {
+    let mut codes: Vec<String> =
+        Category::items_of(categories).values().filter_map(|item| item.tax_code.clone()).collect();
+    codes.sort_unstable();
+    codes.dedup();
+    codes
+}
+
+fn is_code(code: &str) -> bool {
+    code.strip_prefix("txcd_").is_some_and(|digits| digits.len() == 8 && digits.bytes().all(|one| one.is_ascii_digit()))
+}
+
+fn is_managed(code: &At<String>) -> bool {
+    code.strip_prefix("txcd_").is_some_and(|digits| MANAGED_CODES.contains(&digits))
+}
+
+fn not_a_code(code: &str) -> String {
+    format!(
+        "{code} is not a tax code: write txcd_ and eight digits, such as txcd_10201000, from \
+         https://docs.stripe.com/tax/tax-codes"
+    )
 }

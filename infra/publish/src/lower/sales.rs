@@ -9,7 +9,7 @@ use crate::fault::{Report, Unique};
 use crate::files::{At, Choice, Decimal, SaleFile, SalesFile, ScopeFile, WhoFile};
 use shared::model::{Discount, Item, ItemId, Money, NamedItem, Sale, SaleId};
 use shared::money::CurrencyFormat;
-use shared::rules::sale::price_in;
+use shared::rules::pricing::price_in;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The most sales of a store: every function reads them with the active version.

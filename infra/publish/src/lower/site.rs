@@ -1,9 +1,7 @@
 //! `store.yaml` as settings, config and patronage.
 
-use super::content::announcement;
-use super::currencies::currencies;
-use super::notify::targets;
-use super::payments::payments;
+use super::content::{announcement, targets};
+use super::payments::{currencies, payments};
 use super::text::{check_image, check_link, check_name};
 use super::{amount, check_id};
 use crate::calendar;

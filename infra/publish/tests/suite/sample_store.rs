@@ -1,10 +1,16 @@
-//! The sample store is whole: it reads, checks, compiles, publishes and seeds.
+//! The sample store is whole: it reads, checks, compiles, publishes and seeds. The JSON Schemas beside the crate are those of its
+//! types, and the sample store's files point to them. The page that explains the format names every field there is, and its examples
+//! are a store without faults. So are those of the page for newcomers.
 
-use crate::support::{self, NOW, compiled_in};
+use crate::support::{self, NOW, compiled_in, lines, store};
 use local::live::{self, Live, seed};
-use publish::{Compiled, Fault, check, read};
+use publish::files::{self, StoreFiles};
+use publish::schema::schemas;
+use publish::{Compiled, Fault, LARGEST_PAGE, check, read, warnings};
+use serde::de::DeserializeOwned;
 use shared::model::{Code, CommandEvent, OrderStatus, PublishedItem, UserId, VariableKind};
 use shared::table::{codec, keys};
+use std::fs;
 use std::path::{Path, PathBuf};
 use tests::TestTable;
 
@@ -121,4 +127,135 @@ async fn the_sample_store_is_seeded_in_the_shape_that_is_read() {
     assert_eq!(patrons.len(), live.derived.patrons.len());
     let top = shared::shop::statistics::top_patrons(&table.db).await.unwrap();
     assert_eq!(top.patrons.len(), live.derived.patrons.len());
+}
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("schema")
+}
+
+#[test]
+fn the_committed_schemas_are_fresh() {
+    fs::create_dir_all(folder()).unwrap();
+    let mut stale = Vec::new();
+    for (name, text) in schemas() {
+        let path = folder().join(name);
+        // As values: the order of members depends on which packages are built together.
+        let parse = |text: &str| serde_json::from_str::<serde_json::Value>(text).ok();
+        if fs::read_to_string(&path).ok().and_then(|text| parse(&text)) != parse(&text) {
+            // It is written again here: commit it, and the next run passes.
+            fs::write(&path, text).unwrap();
+            stale.push(name);
+        }
+    }
+    assert!(stale.is_empty(), "these schemas were stale and have been written again, commit them: {stale:?}");
+    let known: Vec<&str> = schemas().iter().map(|(name, _)| *name).collect();
+    for file in fs::read_dir(folder()).unwrap() {
+        let name = file.unwrap().file_name().into_string().unwrap();
+        assert!(known.contains(&name.as_str()), "{name} is not the schema of a type");
+    }
+}
+
+#[test]
+fn every_file_of_the_sample_store_points_to_its_schema() {
+    let store = Path::new(env!("CARGO_MANIFEST_DIR")).join("../sample-store");
+    let mut files = vec![store.join("store.yaml"), store.join("staff.yaml")];
+    for folder in ["categories", "pages"] {
+        files.extend(fs::read_dir(store.join(folder)).unwrap().map(|file| file.unwrap().path()));
+    }
+    for file in files {
+        let text = fs::read_to_string(&file).unwrap();
+        let first = text.lines().next().unwrap_or_default();
+        let target = first.strip_prefix("# yaml-language-server: $schema=").unwrap_or_else(|| panic!("{first}"));
+        let schema = file.parent().unwrap().join(target);
+        assert!(schema.is_file(), "{} points to {target}, which is not there", file.display());
+    }
+}
+
+const PAGE: &str = include_str!("../../../docs/store-format.md");
+const FIRST_SHOP: &str = include_str!("../../../docs/first-shop.md");
+
+/// The text below the heading of one file.
+fn section(heading: &str) -> &'static str {
+    let (_, rest) = PAGE.split_once(&format!("\n## {heading}\n")).unwrap_or_else(|| panic!("no heading {heading}"));
+    rest.split_once("\n## ").map_or(rest, |(section, _)| section)
+}
+
+/// The fields of a part of the format, as its parser names them when it meets one that it does not know.
+fn fields<T: DeserializeOwned>() -> Vec<&'static str> {
+    let Err(error) = serde_saphyr::from_str::<T>("no such field: 1") else { panic!("an unknown field was taken") };
+    match error.without_snippet() {
+        serde_saphyr::Error::SerdeUnknownField { expected, .. } => expected.clone(),
+        other => panic!("{other}"),
+    }
+}
+
+#[test]
+fn the_page_names_every_field_under_its_file() {
+    let all = [
+        ("store.yaml", fields::<files::StoreFile>()),
+        ("store.yaml", fields::<files::LanguageFile>()),
+        ("store.yaml", fields::<files::CurrencyFile>()),
+        ("store.yaml", fields::<files::RateFile>()),
+        ("store.yaml", fields::<files::LinkFile>()),
+        ("store.yaml", fields::<files::GameServerFile>()),
+        ("store.yaml", fields::<files::AnnouncementFile>()),
+        ("store.yaml", fields::<files::GoalFile>()),
+        ("store.yaml", fields::<files::ChatFile>()),
+        ("store.yaml", fields::<files::ChatClientFile>()),
+        ("store.yaml", fields::<files::VirtualCurrencyFile>()),
+        ("store.yaml", fields::<files::PaymentsFile>()),
+        ("store.yaml", fields::<files::ShopFile>()),
+        ("store.yaml", fields::<files::HeroFile>()),
+        ("store.yaml", fields::<files::ColoursFile>()),
+        ("store.yaml", fields::<files::PaletteFile>()),
+        ("store.yaml", fields::<files::PatronsFile>()),
+        ("store.yaml", fields::<files::ServerFile>()),
+        ("Commands", fields::<files::CommandFile>()),
+        ("categories/*.yaml", fields::<files::CategoryFile>()),
+        ("categories/*.yaml", fields::<files::ComparisonRow>()),
+        ("categories/*.yaml", fields::<files::ItemFile>()),
+        ("categories/*.yaml", fields::<files::IntervalFile>()),
+        ("categories/*.yaml", fields::<files::VariableFile>()),
+        ("categories/*.yaml", fields::<files::PromotionFile>()),
+        ("pages/*.yaml", fields::<files::PageFile>()),
+        ("sales.yaml", fields::<files::SaleFile>()),
+        ("sales.yaml", fields::<files::ScopeFile>()),
+        ("sales.yaml", fields::<files::WhoFile>()),
+        ("staff.yaml", fields::<files::StaffEntry>()),
+    ];
+    for (heading, fields) in all {
+        for field in fields {
+            assert!(section(heading).contains(&format!("`{field}`")), "{heading} does not explain {field}");
+        }
+    }
+}
+
+#[test]
+fn the_page_names_the_largest_category() {
+    assert_eq!(LARGEST_PAGE, 1_000_000);
+    assert!(PAGE.contains("may not be larger than 1,000,000 bytes"));
+}
+
+/// The files that are the examples of a page, without faults and warnings.
+fn examples(page: &str) -> (tempfile::TempDir, StoreFiles) {
+    let examples = page.split("```yaml\n# ").skip(1).map(|rest| {
+        let (path, rest) = rest.split_once('\n').unwrap();
+        (path, rest.split_once("```").unwrap().0)
+    });
+    let dir = store(&examples.collect::<Vec<_>>());
+    let files = read(dir.path()).unwrap_or_else(|faults| panic!("{}", lines(&faults)));
+    assert_eq!((lines(&check(&files)), lines(&warnings(&files))), (String::new(), String::new()));
+    (dir, files)
+}
+
+#[test]
+fn the_store_of_the_page_for_newcomers_has_no_faults_and_the_page_is_short() {
+    let (_dir, files) = examples(FIRST_SHOP);
+    assert_eq!(files.categories.len(), 3);
+    assert!(FIRST_SHOP.lines().count() <= 200);
+}
+
+#[test]
+fn the_examples_are_a_store_without_faults() {
+    examples(PAGE);
 }

@@ -1,14 +1,13 @@
 //! The OpenAPI 3.1 document of the interface, `infra/openapi.json`.
 
-mod components;
 mod operation;
 mod responses;
 
 use crate::Reference;
 use crate::samples::Sample;
-use components::Components;
 use delivery::INTERFACE_VERSION;
 use operation::Operation;
+use responses::Components;
 use serde_json::{Map, Value, json};
 use shared::token::STATE_SECONDS;
 use std::path::PathBuf;

@@ -1,6 +1,6 @@
 //! One operation: a method and a path of an endpoint.
 
-use super::components::Components;
+use super::responses::Components;
 use crate::samples::Sample;
 use crate::{Documented, json};
 use serde_json::{Map, Value, json};

@@ -2,11 +2,10 @@
 
 pub mod decide;
 pub mod queue;
-pub mod times;
 
 use crate::arguments::seconds;
 use crate::prelude::*;
-use crate::upgrade;
+use crate::table;
 use crate::user::if_any_as_at_login;
 use serde::Serialize;
 use shared::model::{
@@ -160,7 +159,7 @@ impl DeliveryCommand {
                 }
             },
             Self::Cancel(options) => decide::decide(at, console, options, decide::Decision::Cancel).await,
-            Self::Restored(options) => upgrade::restored(at, console, options.yes).await,
+            Self::Restored(options) => table::restored(at, console, options.yes).await,
             Self::Done(options) => decide::decide(at, console, options, decide::Decision::Done).await,
         }
     }

@@ -1,7 +1,10 @@
-//! The commands that wait for a game server.
+//! The commands that wait for a game server, and how long the commands of game servers took.
 
 use crate::prelude::*;
+use serde::Serialize;
 use shared::model::{ActiveVersion, Command, CommandState, Server, ServerId};
+use shared::rules::delivery_times::DeliveryTimes;
+use shared::shop::delivery::measures::{ServerTimes, times};
 use shared::shop::delivery::{OwnerOutcome, cancel, commands};
 use shared::table::StoreError;
 use shared::table::bulk::each;
@@ -105,4 +108,24 @@ pub fn find<'a>(active: &'a ActiveVersion, text: &str) -> Result<&'a Server> {
         };
         Failure::refused(what, "Add it to `servers` in store.yaml and publish.")
     })
+}
+
+/// The time that is shown, in seconds.
+const LAST: i64 = 86_400;
+
+/// The times of the last 24 hours of a game server: in milliseconds, and as people read it; `None` if nothing ran.
+pub async fn last_day(at: &Deployment, server: ServerId) -> Result<(impl Serialize, Option<String>)> {
+    let now = at.clock.seconds();
+    let ServerTimes { own, waited } = times(&at.db, server, now - LAST, now + 1).await?;
+    let said = |times: &DeliveryTimes, kind: &str| {
+        (times.commands() > 0).then(|| format!("{}{kind}: {times}", times.commands()))
+    };
+    let parts = [said(&own, " commands"), said(&waited, " that wait for players or have a delay")];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    let text = (!parts.is_empty()).then(|| format!("last 24 hours, from paid to run: {}", parts.join("; ")));
+    let facts = |times: &DeliveryTimes| {
+        facts! { commands: times.commands(), half_within: times.within(50), ninety_five_within: times.within(95),
+        slowest: times.slowest() }
+    };
+    Ok((facts! { #[serde(flatten)] own: facts(&own), waited: facts(&waited) }, text))
 }

@@ -1,7 +1,7 @@
-//! Which table is meant, and how it is reached.
+//! Which table is meant, and how it is reached. And the addresses of notices' targets and their keys: where they are read and written.
+//! They are never shown.
 
 mod aws;
-mod notices;
 mod secrets;
 
 pub use aws::{Bucket, Stack};
@@ -10,12 +10,12 @@ use crate::error::{Exit, Failure};
 use archive::running::{Running, ahead, clock_file, keys_file, notices_file};
 use aws_config::SdkConfig;
 use clap::Args;
-use notices::NoticeSource;
-use secrets::{ChatSecret, KeySource, PaymentSource};
+use secrets::{ChatSecret, KeySource, PaymentSource, Source};
 use shared::clock::{Clock, SystemClock};
+use shared::config::NoticeKeys;
 use shared::model::ActiveVersion;
 use shared::table::published::read_active_version;
-use shared::table::{Db, StoreError, shape};
+use shared::table::{Db, StoreError, bulk};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -173,7 +173,7 @@ impl Deployment {
         if self.is_local {
             return Ok(self.clock.seconds());
         }
-        Ok(shape::seconds(&self.db).await?.unwrap_or_else(|| self.clock.seconds()))
+        Ok(bulk::seconds(&self.db).await?.unwrap_or_else(|| self.clock.seconds()))
     }
 
     /// The active version; a table that nothing was published to is refused.
@@ -215,5 +215,42 @@ struct Ahead(Duration);
 impl Clock for Ahead {
     fn now(&self) -> Duration {
         SystemClock.now() + self.0
+    }
+}
+
+/// A file, the environment, or a deployed stack's secret.
+#[derive(Debug, Clone)]
+pub struct NoticeSource {
+    keys: Source,
+    /// Whether a target may be on this machine, as the table is.
+    pub allows_here: bool,
+}
+
+impl NoticeSource {
+    pub fn new(file: Option<&Path>, secret: Option<(SdkConfig, String)>, allows_here: bool) -> Self {
+        // The variable as the function has it.
+        Self { keys: Source::new(file, "NOTICE_KEYS", secret), allows_here }
+    }
+
+    /// Whether keys could be known here.
+    pub fn is_known(&self) -> bool {
+        self.keys.is_known()
+    }
+
+    /// The keys; none if there is no place for them, or it is empty.
+    pub async fn read(&self) -> Result<NoticeKeys, Failure> {
+        let Some((text, origin)) = self.keys.read().await? else { return Ok(NoticeKeys::default()) };
+        NoticeKeys::parse(&text).map_err(|error| {
+            let what = format!("The addresses of {origin} cannot be used: {error}.");
+            Failure::new(Exit::Denied, what, "Correct them, or empty them (`{}`) and connect every target again.")
+        })
+    }
+
+    pub async fn write(&self, keys: &NoticeKeys) -> Result<(), Failure> {
+        self.keys.write(&keys.expose()).await?.map(drop).ok_or_else(|| {
+            let next = "Name the deployed stack with --stack, the local server with --local, or add --notice-keys FILE. A \
+                        stack of an earlier version is deployed with this one's template first.";
+            Failure::new(Exit::Denied, "There is no place for the addresses of targets.", next)
+        })
     }
 }

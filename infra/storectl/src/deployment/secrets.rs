@@ -2,8 +2,7 @@
 
 use super::Deployment;
 use crate::error::{Exit, Failure, of_service};
-use archive::private::write_whole;
-use archive::running::Payments;
+use archive::running::{Payments, write_whole};
 use aws_config::SdkConfig;
 use shared::config::PaymentKeys;
 use shared::providers::Stripe;

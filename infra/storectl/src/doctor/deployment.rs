@@ -5,16 +5,16 @@ use crate::deployment::definition;
 use crate::prelude::*;
 use aws_sdk_dynamodb::types::{TableDescription, TableStatus, TimeToLiveStatus};
 use ipnet::IpNet;
+use shared::table::bulk;
 use shared::table::bulk::each;
 use shared::table::codec::{decode_live, key_of};
 use shared::table::keys::prefix;
-use shared::table::shape;
 use shared::token::LEEWAY;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 pub async fn shape(at: &Deployment) -> Found {
-    let described = shape::describe(&at.db).await?;
+    let described = bulk::describe(&at.db).await?;
     let Some(table) = described else { return Ok(Finding::bad("it is not described", "look in the console")) };
     match table.table_status() {
         None | Some(TableStatus::Active | TableStatus::Updating) => {}
@@ -55,7 +55,7 @@ fn differs(table: &TableDescription) -> Result<Option<String>> {
 pub async fn ttl(at: &Deployment) -> Found {
     let fix = "deploy the stack again, or switch it on for the attribute expires_at";
     let wanted = definition()?.ttl_attribute;
-    let found = shape::time_to_live(&at.db).await?;
+    let found = bulk::time_to_live(&at.db).await?;
     let status = found.as_ref().and_then(|found| found.time_to_live_status());
     let on = matches!(status, Some(TimeToLiveStatus::Enabled | TimeToLiveStatus::Enabling));
     let attribute = found.as_ref().and_then(|found| found.attribute_name()).map(str::to_owned);
@@ -72,7 +72,7 @@ pub async fn clock(at: &Deployment) -> Found {
     if at.is_local {
         return Ok(Finding::ok(format!("it is {} in the local store", Time(at.clock.seconds()))));
     }
-    let (theirs, ours) = (shape::seconds(&at.db).await?, at.clock.seconds());
+    let (theirs, ours) = (bulk::seconds(&at.db).await?, at.clock.seconds());
     Ok(match theirs.map(|theirs| ours - theirs) {
         None => Finding::ok("this database does not say what time it is"),
         Some(skew) if skew.abs() <= LEEWAY => Finding::ok(format!("{} s off, {LEEWAY} s are forgiven", skew.abs())),

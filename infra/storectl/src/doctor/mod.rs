@@ -12,7 +12,7 @@ use crate::prelude::*;
 use publish::LoadError;
 use serde::Serialize;
 use shared::model::SCHEMA;
-use shared::shop::accounts::name_index::complete;
+use shared::shop::accounts::names::complete;
 use shared::shop::notices::{MOST_LISTED, waiting};
 use shared::shop::upkeep::finish_statistics;
 use shared::table::published::read_active_version;

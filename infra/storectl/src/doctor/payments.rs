@@ -1,8 +1,7 @@
 //! Whether buyers can pay, whether anything is left undone.
 
 use super::{Finding, Found, named};
-use crate::payments::taxes::{TAXES, problem};
-use crate::payments::ways::{SWITCH_ON, ways};
+use crate::payments::ways::{SWITCH_ON, TAXES, tax_problem, ways};
 use crate::payments::{endpoints, missing_rights, shown_account, webhook_url};
 use crate::prelude::*;
 use bytes::Bytes;
@@ -222,7 +221,7 @@ async fn taxes(at: &Deployment, keys: &StripeKeys) -> Option<Finding> {
     if payments.tax == TaxMode::None {
         return None;
     }
-    Some(match problem(&at.payments.client(keys.key.clone()).ok()?, &payments).await {
+    Some(match tax_problem(&at.payments.client(keys.key.clone()).ok()?, &payments).await {
         Some(problem) => Finding::bad(problem, TAXES),
         None => Finding::ok("nothing is known to be missing for the taxes of payments"),
     })

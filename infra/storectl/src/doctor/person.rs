@@ -14,7 +14,7 @@ use shared::shop::delivery::{
 };
 use shared::shop::orders::StoredOrder;
 use shared::shop::payments::ANSWERED_BEFORE;
-use shared::shop::upkeep::attention::{Attention, attention};
+use shared::shop::upkeep::{Attention, attention};
 use shared::table::StoreError;
 use shared::table::keys::Key;
 use shared::table::published::read_active_version;

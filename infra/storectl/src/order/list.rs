@@ -12,7 +12,7 @@ use shared::money::CurrencyFormat;
 use shared::shop::accounts;
 use shared::shop::accounts::names;
 use shared::shop::orders::{StoredOrder, each_order};
-use shared::shop::upkeep::attention::needs_attention;
+use shared::shop::upkeep::needs_attention;
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::ops::Range;

@@ -11,12 +11,12 @@ use crate::user;
 use shared::model::{InternalId, LineId, Money, OrderLine, OrderStatus, UserId};
 use shared::money::CurrencyFormat;
 use shared::providers::Stripe;
-use shared::rules::line_refund::{LineUnits, line_id};
-use shared::rules::refund::RefundRefusal;
+use shared::rules::refund::{LineUnits, RefundRefusal, line_id};
 use shared::shop::delivery::{self, Given, RedeliverError, given_of};
 use shared::shop::orders as store;
-use shared::shop::orders::StoredOrder;
-use shared::shop::orders::{self, MoveError, Moved, NewPlayer, OrderRefusal, check_move, moved_lines, player_of};
+use shared::shop::orders::{
+    self, MoveError, Moved, NewPlayer, OrderRefusal, StoredOrder, check_move, moved_lines, player_of,
+};
 use shared::shop::payments::{Desk, LinesRefunded, OperatorError, RefundKind, Refunded};
 
 #[derive(Debug, Clone, Args)]

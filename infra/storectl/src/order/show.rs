@@ -12,8 +12,8 @@ use shared::model::{
 };
 use shared::money::CurrencyFormat;
 use shared::rules::dispute::is_over;
-use shared::rules::line_refund::line_id;
 use shared::rules::order::users;
+use shared::rules::refund::line_id;
 use shared::shop::delivery::{Listed, listed_of};
 use shared::shop::orders::StoredOrder;
 use shared::table::{keys, read_published};
@@ -336,7 +336,7 @@ pub fn refunded(stored: &StoredOrder) -> Money {
 
 /// The format of amounts in a currency in which the provider pays out.
 pub fn payout_format(currency: &str) -> CurrencyFormat {
-    CurrencyFormat::new(publish::provider::at_stripe(currency).map_or(2, |charged| charged.digits))
+    CurrencyFormat::new(publish::currency::at_stripe(currency).map_or(2, |charged| charged.digits))
 }
 
 /// Names, as they are now. An account that was erased and an item that is no longer published have none.

@@ -4,15 +4,14 @@
 //! tried by a call that has no effect: it names an object that does not exist, or only reads. Stripe looks at the rights before it
 //! looks for the object.
 
-use super::taxes;
 use super::ways::{lines as way_lines, ways};
-use super::{OURS, PortalFacts, deploy_keys, endpoints, no_keys, set_up_portal, shown_account, webhook_url};
+use super::{OURS, PortalFacts, deploy_keys, endpoints, no_keys, set_up_portal, shown_account, ways, webhook_url};
 use crate::arguments::secret;
 use crate::chat::shown;
 use crate::prelude::*;
 use crate::subscription::renewing;
 use futures_util::future::{BoxFuture, join_all};
-use publish::provider::at_stripe;
+use publish::currency::at_stripe;
 use serde::de::DeserializeOwned;
 use shared::config::{MOST_SECRETS, PaymentKeys, StripeKeys, is_account};
 use shared::model::{Payments, ProviderAccount, Settings};
@@ -90,7 +89,7 @@ pub async fn connect(at: &Deployment, console: &Console, options: &Connect) -> O
     if left_open.is_none() {
         stay(at, &own).await?;
     }
-    let (ways, taxes) = (ways(&client, &payments).await, taxes::problem(&client, &payments).await);
+    let (ways, taxes) = (ways(&client, &payments).await, ways::tax_problem(&client, &payments).await);
     let (charges_enabled, portal) = (account.charges_enabled, PortalFacts::from(set_up_portal(&client).await));
     let mut lines = vec![
         ok!("The key is accepted, of the account {}.", shown_account(&own)),
@@ -102,7 +101,7 @@ pub async fn connect(at: &Deployment, console: &Console, options: &Connect) -> O
     ];
     lines.extend(webhook.added.iter().map(|added| ok!("Its endpoint is now also sent {added}.")));
     lines.push(portal.line());
-    lines.extend(way_lines(ways.as_ref()).into_iter().chain(taxes::line(taxes.as_ref())));
+    lines.extend(way_lines(ways.as_ref()).into_iter().chain(ways::tax_line(taxes.as_ref())));
     lines.extend(left_open.iter().flat_map(|open| left(open)));
     lines.extend((!restricted).then(|| note!("A restricted key is safer: this one may do everything.")));
     if charges_enabled == Some(false) {

@@ -3,7 +3,6 @@
 
 mod connect;
 mod reconcile;
-pub mod taxes;
 pub mod ways;
 
 pub use connect::missing as missing_rights;
@@ -252,8 +251,8 @@ async fn ask(at: &Deployment, keys: &StripeKeys, payments: &Payments) -> Result<
     lines.push(portal.line());
     let ways = ways::ways(&client, payments).await;
     lines.extend(ways::lines(ways.as_ref()));
-    let taxes = taxes::problem(&client, payments).await;
-    lines.extend(taxes::line(taxes.as_ref()));
+    let taxes = ways::tax_problem(&client, payments).await;
+    lines.extend(ways::tax_line(taxes.as_ref()));
     let charges_enabled = known.map(|account| account.charges_enabled);
     Ok((lines, facts! { account, charges_enabled, endpoints, portal, ways, taxes }))
 }

@@ -1,8 +1,7 @@
 //! `report`: what was earned in a time, as a table, a CSV file and a page.
 
-mod html;
+mod files;
 
-use crate::csv;
 use crate::order::payout_format;
 use crate::prelude::*;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -78,7 +77,7 @@ pub async fn run(at: &Deployment, options: &ReportOptions) -> Outcome {
         write(path, &shown.csv())?;
     }
     if let Some(path) = &options.html {
-        write(path, &html::page(&shown))?;
+        write(path, &files::page(&shown))?;
     }
     let mut text = shown.text();
     for file in options.csv.iter().chain(&options.html) {
@@ -282,10 +281,10 @@ impl Shown {
     }
 
     fn csv(&self) -> String {
-        let mut text = csv::BEGINNING.to_owned();
-        text.push_str(&csv::row(self.report.by.word(), &COLUMNS.map(str::to_owned)));
+        let mut text = files::CSV_BEGINNING.to_owned();
+        text.push_str(&files::csv_row(self.report.by.word(), &COLUMNS.map(str::to_owned)));
         for row in self.rows() {
-            text.push_str(&csv::row(&row[0], &row[1..]));
+            text.push_str(&files::csv_row(&row[0], &row[1..]));
         }
         text
     }

@@ -8,7 +8,7 @@ use crate::payments::shown_account;
 use crate::prelude::*;
 use crate::user::{find, read};
 use change::{CancelSubscription, ExtendSubscriptions};
-use publish::provider::at_stripe;
+use publish::currency::at_stripe;
 use serde::Serialize;
 use shared::model::{
     Cancellation, ItemId, Plan, RunName, Subscription, SubscriptionState, SubscriptionStatus, User, UserId,

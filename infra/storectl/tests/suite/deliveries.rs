@@ -5,9 +5,10 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use serde_json::{Value, json};
 use shared::clock::{Clock as _, SystemClock};
 use shared::model::{CommandId, CommandState, InternalId, ServerId};
-use shared::shop::delivery::commands;
-use shared::shop::delivery::leases::Lease;
-use shared::shop::delivery::{Report, ReportedOutcome, ServerKey, add_key, delivered, executed, place_of, poll};
+use shared::shop::delivery::servers::Lease;
+use shared::shop::delivery::{
+    Report, ReportedOutcome, ServerKey, add_key, commands, delivered, executed, place_of, poll,
+};
 use shared::shop::orders;
 use shared::table::keys;
 use shared::table::transaction::{Write, send};

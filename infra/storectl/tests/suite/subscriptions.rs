@@ -7,8 +7,7 @@ use serde_json::json;
 use shared::clock::Clock as _;
 use shared::model::{Plan, Subscription, SubscriptionStatus, User};
 use shared::rules::subscription::with_entry;
-use shared::shop::accounts::users;
-use shared::shop::subscriptions;
+use shared::shop::{accounts, subscriptions};
 use shared::table::codec::encode_live;
 use shared::table::transaction::{Write, send};
 use shared::table::{keys, read_live};
@@ -33,7 +32,7 @@ pub async fn put(paying: &Paying, new: Subscription) {
     let user: User = read_live(db, &keys::user(new.user)).await.unwrap().unwrap();
     let with = with_entry(&user.subscriptions, &new, paying.bench.clock.seconds());
     let mut writes: Vec<Write> = subscriptions::put(None, new.clone()).unwrap();
-    writes.push(users::set_subscriptions(new.user, &user.subscriptions, &with, None).unwrap());
+    writes.push(accounts::set_subscriptions(new.user, &user.subscriptions, &with, None).unwrap());
     send(db, writes).await.unwrap();
 }
 

@@ -1,16 +1,14 @@
-//! The checks of every line of a cart, whether it is added or changed.
+//! The checks of every line of a cart, whether it is added or changed, and the reason why one is not.
 
 use super::CartInputs;
-use super::refusal::LineRefusal;
-use crate::model::{Item, Line, LineVariable, Money, PaymentType, PlayerName, PublishedItem, ServerId, UserName};
-use crate::rules::bundle::{self, parts};
-use crate::rules::cart::is_single;
-use crate::rules::command_servers::{MOST_PER_UNIT, runs_per_unit};
+use crate::model::{Cart, Item, Line, LineVariable, Money, PaymentType, PlayerName, PublishedItem, ServerId, UserName};
+use crate::money::date_and_time;
+use crate::rules::cart::{is_promoted, is_single};
+use crate::rules::command_servers::{MOST_COMMANDS, MOST_PER_UNIT, runs_per_unit};
 use crate::rules::limits;
-use crate::rules::missing::is_promoted;
 use crate::rules::pricing::{Buyer, availability};
-use crate::rules::sets::{Hindrance, exclude_each_other, is_own_choice, of_line, player};
-use crate::rules::variable;
+use crate::rules::sets::{self, Hindrance, exclude_each_other, is_own_choice, of_line, parts, player};
+use crate::rules::variable::{self, WrongValue};
 use std::collections::BTreeSet;
 
 /// Checks a line that takes the place of `old`, or is added if there is none.
@@ -34,7 +32,7 @@ pub(super) fn check(
     if line.count > Line::MAX_COUNT {
         return Err(LineRefusal::TooManyUnits);
     }
-    let mut given = bundle::items(published, line);
+    let mut given = sets::items(published, line);
     if line.count > MOST_PER_UNIT && given.any(|given| runs_per_unit(given, inputs.delivery)) {
         return Err(LineRefusal::AtOnce { most: MOST_PER_UNIT });
     }
@@ -179,7 +177,7 @@ fn check_apart(inputs: &CartInputs<'_>, published: &PublishedItem, line: &Line) 
     let apart = others.find(|(other, of)| {
         let is_replaced =
             is_own_choice(line, published) && is_own_choice(other, of) && of.category == published.category;
-        let given = |published, line| bundle::items(published, line).collect::<Vec<_>>();
+        let given = |published, line| sets::items(published, line).collect::<Vec<_>>();
         !is_replaced && exclude_each_other(&given(of.as_ref(), other), &given(published, line))
     });
     match apart {
@@ -195,4 +193,120 @@ fn counts_for(line: &Line) -> (bool, Option<&UserName>) {
 
 pub(super) fn recipients<'a>(lines: impl Iterator<Item = &'a Line>) -> usize {
     lines.filter_map(|line| Some(line.gift_to.as_ref()?.key())).collect::<BTreeSet<_>>().len()
+}
+
+/// Sentences of both cart/add and a checkout.
+pub(in crate::rules) const ALREADY_SUBSCRIBED: &str = "You already have this subscription.";
+pub(in crate::rules) const SUBSCRIPTION_NOT_ALONE: &str =
+    "A subscription is bought separately: it cannot be in a cart with other items.";
+
+/// The reason why a line is not placed or changed, in the order in which the reasons are checked. The text is a
+/// sentence for the buyer.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum LineRefusal {
+    /// The cart has no such line. Storefronts look for "does not exist".
+    #[error("This line does not exist.")]
+    NoSuchLine,
+    #[error("The quantity must be at least 1.")]
+    NoUnits,
+    #[error("This item is not available.")]
+    NotPublished,
+    #[error("This item is not on sale.")]
+    Inactive,
+    #[error("This item is on sale from {} UTC.", date_and_time(*.begins))]
+    NotYet {
+        /// Seconds since 1970 UTC.
+        begins: i64,
+    },
+    #[error("This item is sold for virtual currency, which this store does not use.")]
+    NoVirtualCurrency,
+    #[error("The quantity must be at most {}.", Line::MAX_COUNT)]
+    TooManyUnits,
+    /// More units than one order may have of the item.
+    #[error("At most {most} of this item can be bought at once.")]
+    AtOnce {
+        /// The most units.
+        most: u32,
+    },
+    #[error("This item is not a subscription.")]
+    NotASubscription,
+    #[error("This item can only be bought as a subscription.")]
+    SubscriptionOnly,
+    #[error("This item cannot be bought as a gift.")]
+    NoGifting,
+    #[error("The name of the player who receives the gift is missing.")]
+    NoRecipient,
+    #[error("Only a gift has a recipient.")]
+    NotAGift,
+    #[error("A gift must be for another player.")]
+    GiftToOneself,
+    #[error("This item has no variable {0}.")]
+    UnknownVariable(u64),
+    #[error("\"{name}\" is given twice.")]
+    DuplicateVariable { name: String },
+    #[error("\"{name}\" {wrong}.")]
+    WrongValue {
+        name: String,
+        /// The reason why it is not right.
+        wrong: WrongValue,
+    },
+    #[error("This item cannot be delivered to the selected server.")]
+    WrongServer(ServerId),
+    /// A chosen price for an item that has a price, or for a line at the promoted price.
+    #[error("The price of this item cannot be chosen.")]
+    FixedPrice,
+    #[error("The price is below this item's minimum.")]
+    BelowMinimum { minimum: Money },
+    #[error("The price is too high.")]
+    PriceTooHigh,
+    /// More than one unit of a subscription or of an item of a cumulative category.
+    #[error("Only one of this item can be bought.")]
+    OnlyOne,
+    /// A limit in time is reached.
+    #[error("No more can be bought until {} UTC.", date_and_time(*.at))]
+    Later {
+        /// Seconds since 1970 UTC.
+        at: i64,
+    },
+    /// More units than are left in all.
+    #[error("{}", only(*.left))]
+    GlobalLimit {
+        /// The units that can still be added.
+        left: u64,
+    },
+    /// More units than are left for the selected server.
+    #[error("{} The limit is per server: select another one.", only(*.left))]
+    ServerLimit {
+        /// The units that can still be added.
+        left: u64,
+    },
+    /// More units than the buyer may buy.
+    #[error("{} The limit is per buyer.", only(*.left))]
+    UserLimit {
+        /// The units that can still be added.
+        left: u64,
+    },
+    /// The buyer has the item as a subscription that gives access.
+    #[error("{ALREADY_SUBSCRIBED}")]
+    AlreadySubscribed,
+    #[error("This item cannot be bought: {0}.")]
+    Hindered(Hindrance),
+    /// The buyer owns the item, or one of its category whose regular price is not lower.
+    #[error("This item, or one that includes it, is owned already.")]
+    Owned,
+    #[error("This player cannot receive gifts.")]
+    Banned,
+    #[error("{SUBSCRIPTION_NOT_ALONE}")]
+    SubscriptionNotAlone,
+    #[error("A cart can have gifts for at most {} players.", Cart::MAX_RECIPIENTS)]
+    TooManyRecipients,
+    #[error("The cart is full: it has at most {} lines.", Cart::MAX_LINES)]
+    Full,
+    /// The lines would make more commands on game servers than an order may.
+    #[error("One order can run at most {MOST_COMMANDS} commands on game servers. Pay for what is in your cart first.")]
+    TooManyCommands,
+}
+
+fn only(left: u64) -> String {
+    if left == 0 { "No more can be bought.".to_owned() } else { format!("Only {left} more can be bought.") }
 }

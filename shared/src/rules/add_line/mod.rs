@@ -1,17 +1,14 @@
 //! Whether a line can be added to a cart or changed, and the cart with it (rules.md, "Adding and changing lines").
 
 mod check;
-mod refusal;
 
-pub use refusal::LineRefusal;
-pub(in crate::rules) use refusal::{ALREADY_SUBSCRIBED, SUBSCRIPTION_NOT_ALONE};
+pub use check::LineRefusal;
+pub(in crate::rules) use check::{ALREADY_SUBSCRIBED, SUBSCRIPTION_NOT_ALONE};
 
-use super::bundle;
-use super::cart::is_own_step;
+use super::cart::{is_own_step, with_valid_choices};
 use super::command_servers::are_too_many;
-use super::missing::with_valid_choices;
 use super::sets::is_own_choice;
-use super::variable;
+use super::{sets, variable};
 use crate::model::{
     Cart, Item, ItemId, Items, Line, LineId, LineVariable, Money, PaymentType, PlayerName, PublishedItem, ServerId,
     StoreDelivery, UserName,
@@ -20,7 +17,7 @@ use crate::rules::pricing::{Buyer, Terms};
 use check::{check, recipients};
 use std::borrow::Cow;
 
-/// A line that is to be added to a cart. It may lack choices, see [`missing`](super::missing::missing).
+/// A line that is to be added to a cart. It may lack choices, see [`missing`](super::cart::missing).
 #[derive(Debug, Clone)]
 pub struct LineToAdd {
     pub item: ItemId,
@@ -200,7 +197,7 @@ fn with(inputs: &CartInputs<'_>, placed: Line) -> Result<Placed, LineRefusal> {
 /// What a line gives, if its item is published: it, and the parts of a bundle.
 fn given<'a>(items: &'a Items, line: &'a Line) -> Vec<(&'a PublishedItem, &'a Line)> {
     let Some(published) = items.get(&line.item) else { return Vec::new() };
-    bundle::items(published, line).map(|given| (given, line)).collect()
+    sets::items(published, line).map(|given| (given, line)).collect()
 }
 
 /// Everything besides the line itself that decides about it.

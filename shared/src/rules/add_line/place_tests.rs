@@ -5,9 +5,8 @@ use crate::model::{
     CategoryId, Counted, ItemDelivery, Items, Ledger, Owned, PriceTier, PublishedItem, Sold, StoreDelivery,
     SubscriptionStatus, UserSubscription,
 };
-use crate::rules::cart::{PricedLine, price_lines, sums};
+use crate::rules::cart::{Missing, PricedLine, missing, price_lines, sums};
 use crate::rules::limits;
-use crate::rules::missing::{Missing, missing};
 use crate::rules::pricing::{Buyer, Limits, Terms};
 use proptest::collection::vec;
 use proptest::option;

@@ -5,7 +5,7 @@ mod making;
 pub use making::*;
 
 use crate::model::{Code, CodeKind, CodeText, Coupon, CouponUses, GiftCard, GiftCardPayment, Money, Referral, UserId};
-use crate::shop::accounts::users;
+use crate::shop::accounts;
 use crate::table::client::Rows;
 use crate::table::codec::{Item, Row, encode_live};
 use crate::table::keys::{self, Key};
@@ -221,7 +221,7 @@ pub enum Added {
 /// Gives an account a credit, once per key. Without a response it is not known whether it was given: the same call
 /// gives it only once.
 pub async fn credit(db: &Db, user: UserId, credit: &Addition) -> Result<Added, StoreError> {
-    let balance = users::credit_up_to(user, credit.amount, most(credit));
+    let balance = accounts::credit_up_to(user, credit.amount, most(credit));
     give(db, keys::credit(user, &credit.key), balance, user.get(), credit).await
 }
 

@@ -1,8 +1,8 @@
 //! Whether every command is where its game server finds it, and nothing of it is stuck; and the repair of what is not.
 
 use super::commands;
-use super::leases::Lease;
-use super::write::place_of;
+use super::commands::place_of;
+use super::servers::Lease;
 use crate::model::{
     Command, CommandId, CommandState, Delivery, Entitlement, InternalId, ItemEnds, Lasting, OrderStatus, OwnerRun,
     PendingLogin, ServerId, Try,

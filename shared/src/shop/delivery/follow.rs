@@ -1,10 +1,9 @@
 //! The delivery of an order after it was paid, refunded or disputed. It is done in steps, which are marked on
 //! the order: each is one transaction with the mark, so that any caller continues where another one stopped.
 
-use super::making::{Access, Making};
+use super::commands::{Decided, write_all};
+use super::making::{Access, Making, Players};
 use super::moving::{before_move, part_of};
-use super::players::Players;
-use super::write::{Decided, write_all};
 use super::{commands, deliveries};
 use crate::clock::Clock;
 use crate::model::{

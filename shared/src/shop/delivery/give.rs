@@ -1,11 +1,10 @@
 //! The step after a payment: the order holds the texts that take it back, and its commands are queued.
 
+use super::commands::{WRITES_AT_ONCE, place_of};
 use super::follow::{Following, Inputs, Step, id};
 use super::holding::{Rows, WRITES_OF_TEXT};
-use super::making::Making;
-use super::players::Players;
-use super::texts::{Ends, Text, ends, texts};
-use super::write::{WRITES_AT_ONCE, place_of};
+use super::making::{Making, Players};
+use super::take_back::{Ends, Text, ends, texts};
 use super::{commands, deliveries};
 use crate::model::{Command, CommandEvent, CommandId, DeliveryStep, LastingText, OrderDelivery, ServerId};
 use crate::rules::delivery::frozen::Expanded;

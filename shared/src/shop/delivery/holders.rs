@@ -5,9 +5,8 @@
 use super::deliveries;
 use super::follow::delivered;
 use super::holding::Rows;
-use super::making::Making;
-use super::players::Players;
-use super::texts::{Text, texts};
+use super::making::{Making, Players};
+use super::take_back::{Text, texts};
 use crate::model::{
     CommandEvent, DeliveryStep, FrozenCommands, InternalId, Lasting, OrderStatus, OrderSubscription, UserId,
 };

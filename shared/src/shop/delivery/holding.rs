@@ -3,9 +3,9 @@
 //! A line that is paid holds its texts ([`Lasting`]), so that neither another order's end nor its refund runs them. The last
 //! one to go runs them, if anything of what they take was given.
 
+use super::commands::{Decided, moved, place_of, waits};
 use super::making::Making;
-use super::texts::{Ends, Text};
-use super::write::{Decided, moved, place_of, waits};
+use super::take_back::{Ends, Text};
 use super::{commands, deliveries};
 use crate::model::{
     Command, CommandEvent, CommandId, Entitlement, Holder, InternalId, ItemEnds, Lasting, LastingText, Lasts,

@@ -7,54 +7,46 @@
 mod audit;
 pub mod commands;
 pub mod deliveries;
-mod extend;
+mod ends;
 mod follow;
-mod freeze;
 mod give;
 mod holders;
 mod holding;
-pub mod leases;
 mod making;
+pub mod measures;
 mod moving;
 mod owner;
-mod period;
-mod players;
 mod poll;
-mod redeliver;
 mod restored;
 pub mod run;
 mod season;
 pub mod servers;
-mod sweep;
 mod take_back;
 mod take_units;
-mod texts;
-pub mod times;
 pub mod trying;
 mod words;
-mod write;
 
 pub use audit::{DeliveryAudit, Silent, audit, remove_stray, requeue};
-pub use extend::{TimedEnd, extend_end, timed_ends};
+pub(in crate::shop) use commands::in_transactions;
+pub use commands::place_of;
+pub(in crate::shop) use deliveries::freeze;
+pub use ends::{TimedEnd, extend_end, timed_ends};
+pub(in crate::shop) use ends::{move_end, withdraw};
 pub use follow::{follow, follow_or_leave};
-pub(in crate::shop) use freeze::freeze;
 pub use holders::{HoldersAudit, audit_holders, hold_again};
+pub use measures::{READY_TOO_LONG, SILENT_TOO_LONG, ServerHealth, measure, sweep_servers};
 pub use moving::{Given, given_of};
 pub use owner::{
     Filter, LineDelivery, Listed, OwnerOutcome, StopReason, cancel, commands_of, done, lines_of, listed_of, matching,
     retry, stop, stop_banned,
 };
-pub(in crate::shop) use period::{move_end, withdraw};
 pub use poll::{MOST_ROWS, PollError, paynow, poll};
-pub use redeliver::{RedeliverError, redeliver};
 pub use restored::{Doubts, Restored, RestoredTable, restored};
 pub use run::{LeftOut, OrderRun, RunOrders, orders_of, preview, run_again};
 pub use season::{SeasonOrder, give_season, preview_season, season_orders};
 pub use servers::{ServerKey, add_key, revoke_key, server_of};
-pub use sweep::{READY_TOO_LONG, SILENT_TOO_LONG, ServerHealth, measure, sweep_servers};
+pub use take_back::{RedeliverError, redeliver};
 pub use words::{Answer, Report, ReportedOutcome, delivered, executed, validated};
-pub(in crate::shop) use write::in_transactions;
-pub use write::place_of;
 
 use crate::table::{Rows, StoreError};
 use servers::StoredKey;

@@ -2,10 +2,10 @@
 //! before the move, and then they are queued for the new player: every other line stays as it is. Lines are moved to a new
 //! season of a game server ([`super::season`]) in the same steps, of which the first ones run nothing.
 
+use super::commands::place_of;
 use super::follow::{Following, blocks, given_ids, is_given};
 use super::season::as_published;
-use super::texts::{ends, texts};
-use super::write::place_of;
+use super::take_back::{ends, texts};
 use super::{commands, deliveries};
 use crate::model::{Command, DeliveryStep, FrozenCommands, InternalId, Moving, OrderDelivery, Season, ServerId};
 use crate::rules::delivery::frozen::{when_paid, when_taken_back};

@@ -1,7 +1,7 @@
 //! Commands as an owner sees them, and the owner's decisions about them.
 
+use super::commands::{Decided, WRITES_AT_ONCE, in_transactions, place_of};
 use super::follow::{all_ids, given_ids};
-use super::write::{Decided, WRITES_AT_ONCE, in_transactions, place_of};
 use super::{commands, deliveries, holding};
 use crate::clock::Clock;
 use crate::model::{
@@ -10,7 +10,7 @@ use crate::model::{
 };
 use crate::rules::delivery::shown::{LineState, line_state};
 use crate::rules::delivery::{Word, state_at, waits_long};
-use crate::rules::line_refund::line_id;
+use crate::rules::refund::line_id;
 use crate::shop::orders::{self, StoredOrder};
 use crate::table::bulk::each;
 use crate::table::codec::{Row, decode_live, key_of, noted};

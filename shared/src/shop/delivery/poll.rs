@@ -1,10 +1,8 @@
 //! A poll of a game server, and the question after which its last one is given back.
 
-use super::commands::{self, Queued};
+use super::commands::{self, Decided, Queued, WRITES_AT_ONCE, in_transactions};
 use super::follow::{block, ended_alone};
-use super::leases::{AnotherAgent, Lease};
-use super::servers::{self, ServerKey, StoredKey};
-use super::write::{Decided, WRITES_AT_ONCE, in_transactions};
+use super::servers::{self, AnotherAgent, Lease, ServerKey, StoredKey};
 use super::{CallError, holding, known};
 use crate::clock::Clock;
 use crate::model::{AgentId, Command, CommandId, CommandState, Entitlement, ServerId};
@@ -213,7 +211,7 @@ fn without_command(Queued { key, command }: &Queued) -> Found {
 }
 
 fn look_at(Queued { key, command }: &Queued, word: Word, now: i64) -> Result<Found, StoreError> {
-    if super::write::place_of(command).as_ref() != Some(key) {
+    if super::commands::place_of(command).as_ref() != Some(key) {
         // It has moved, and was left here.
         return Ok(Found { row: None, writes: vec![Write::delete(key.clone())] });
     }

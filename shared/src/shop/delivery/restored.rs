@@ -1,8 +1,8 @@
 //! Deliveries after a restore (rules.md, "Delivery"): the game servers went on after the backup was made, so nothing
 //! of it becomes ready.
 
-use super::leases::Lease;
-use super::write::place_of;
+use super::commands::place_of;
+use super::servers::Lease;
 use super::{commands, deliveries};
 use crate::model::Command;
 use crate::rules::delivery;

@@ -1,11 +1,10 @@
 //! Named runs of the owner's, with a row for each name: a game server was reset, or lost what it had since a backup, and what it gave
 //! runs again.
 
+use super::commands::{Decided, WRITES_AT_ONCE, place_of};
 use super::follow::{access, delivered, given_ids, id};
-use super::making::{Access, Making};
+use super::making::{Access, Making, Players};
 use super::owner::{Filter, is_taken_back, matching, with_further};
-use super::players::Players;
-use super::write::{Decided, WRITES_AT_ONCE, place_of};
 use super::{commands, deliveries, holding};
 use crate::clock::Clock;
 use crate::model::{

@@ -5,13 +5,12 @@
 //! ([`super::moving`]), wherever it is interrupted: what has not run is recalled, the texts on the server are let go of without
 //! running, the commands are replaced, and what they give is queued.
 
+use super::commands::waits;
+use super::deliveries::published;
 use super::follow::{access, delivered, follow_or_leave, given_ids, is_own_end};
-use super::freeze::published;
-use super::making::{Access, Making};
-use super::players::Players;
+use super::making::{Access, Making, Players};
 use super::run::LeftOut;
-use super::texts::texts;
-use super::write::waits;
+use super::take_back::texts;
 use super::{commands, deliveries};
 use crate::clock::Clock;
 use crate::model::{

@@ -2,12 +2,11 @@
 //! line can run any more; the rest of the line goes on, and ends as the rest.
 
 use super::commands;
+use super::commands::{Decided, WRITES_AT_ONCE, place_of, waits, write_all};
 use super::follow::{Following, Inputs, Step, id, is_given, is_own_end};
 use super::holding::{Rows, WRITES_OF_TEXT};
 use super::making::Making;
-use super::take_back::{Back, backs};
-use super::texts::{Text, name_of, texts};
-use super::write::{Decided, WRITES_AT_ONCE, place_of, waits, write_all};
+use super::take_back::{Back, Text, backs, name_of, texts};
 use crate::model::{Command, CommandEvent, CommandId, Entitlement, Money, OrderDelivery, TakenUnits};
 use crate::rules::delivery::frozen::{Expanded, when_paid, when_taken_back};
 use crate::rules::delivery::{Word, can_still_run};

@@ -2,11 +2,10 @@
 //! that take back far in the future, with a row under a run's name: whoever finds it can end the try. At the end all of it is
 //! deleted (rules.md, "Trying an item").
 
+use super::commands::{Decided, moved, place_of, waits, write_all};
 use super::follow::block;
-use super::making::Making;
-use super::players::Players;
-use super::texts::texts;
-use super::write::{Decided, moved, place_of, waits, write_all};
+use super::making::{Making, Players};
+use super::take_back::texts;
 use super::{commands, deliveries};
 use crate::clock::Clock;
 use crate::model::{

@@ -1,9 +1,8 @@
 //! A game server's words about commands that it was served.
 
-use super::leases::Lease;
-use super::servers::ServerKey;
-use super::write::{Decided, WRITES_AT_ONCE, in_transactions, write_all};
-use super::{CallError, commands, holding, known, times};
+use super::commands::{Decided, WRITES_AT_ONCE, in_transactions, write_all};
+use super::servers::{Lease, ServerKey};
+use super::{CallError, commands, holding, known, measures};
 use crate::clock::Clock;
 use crate::model::{Command, CommandId, CommandState};
 use crate::rules::delivery::{FRESH, Word, is_fresh, is_on_disk};
@@ -168,7 +167,7 @@ impl Call {
             for (id, command) in std::mem::take(&mut found) {
                 let decided = decide(command, clock.seconds());
                 if decided.has_changed() {
-                    let took = times::took(&decided, clock.millis());
+                    let took = measures::took(&decided, clock.millis());
                     parts.push(((id, decided.answer, took), decided.writes()?));
                 } else {
                     answers.insert(id, decided.answer);
@@ -177,7 +176,7 @@ impl Call {
             let transactions =
                 in_transactions(parts, WRITES_AT_ONCE).into_iter().enumerate().map(|(part, (said, mut writes))| {
                     let took = said.iter().filter_map(|(_, _, took)| took.clone());
-                    writes.extend(times::count(key.server(), part, took, clock.seconds()));
+                    writes.extend(measures::count(key.server(), part, took, clock.seconds()));
                     async { Ok::<_, StoreError>((said, sent(db, writes).await?)) }
                 });
             let mut again = Vec::new();

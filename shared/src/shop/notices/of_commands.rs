@@ -6,7 +6,7 @@ use crate::clock::Clock;
 use crate::model::{About, Command, CommandState, NoticeEvent, Server, StoreConfig};
 use crate::rules::notice::id;
 use crate::shop::delivery::commands::{self, Queued};
-use crate::shop::delivery::leases::Lease;
+use crate::shop::delivery::servers::Lease;
 use crate::shop::delivery::trying::is_tried;
 use crate::shop::delivery::{SILENT_TOO_LONG, in_transactions};
 use crate::table::transaction::{Write, sent};

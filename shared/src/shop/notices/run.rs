@@ -3,12 +3,13 @@
 //! Targets are worked on at once, each at its own pace, so that none waits for another. A notice is written when the last of its
 //! targets is done with it. A sender that is killed before has noted nothing, and the next one sends it again, with the same id.
 
-use super::rows::{self, NoticeRow};
+use super::NoticeRow;
 use crate::clock::Clock;
 use crate::deadline::Stop;
 use crate::model::{Notice, NoticeTarget, Sending, TargetKind};
 use crate::notify::{Answer, Message, Targets};
 use crate::rules::sending::{self, GIVES_UP, Outcome};
+use crate::shop::notices;
 use crate::table::{Db, StoreError};
 use futures_util::future::join_all;
 use serde::Serialize;
@@ -67,7 +68,7 @@ pub async fn run(
     time: Duration,
 ) -> Result<Sent, StoreError> {
     let (stop, now) = (Stop::after(time), clock.seconds());
-    let (rows, paused) = tokio::try_join!(rows::due(db, now, MOST_NOTICES), rows::paused(db))?;
+    let (rows, paused) = tokio::try_join!(notices::due(db, now, MOST_NOTICES), notices::paused(db))?;
     let is_full = rows.len() == MOST_NOTICES;
     let entries = rows.into_iter().map(|row| Entry { notice: row.notice.clone(), row, open: 1 });
     let run = Run {
@@ -212,7 +213,7 @@ impl Run<'_> {
         };
         locked(state).clone_from(&after);
         if let (Outcome::Paused(..), State::Paused(until, _)) = (outcome, after)
-            && let Err(error) = rows::pause(self.db, &target.name, until).await
+            && let Err(error) = notices::pause(self.db, &target.name, until).await
         {
             tracing::warn!(target = target.name, %error, "the pause of a target was not noted");
         }
@@ -277,7 +278,7 @@ impl Run<'_> {
             return;
         }
         // If it has changed since it was read, another sender was faster.
-        if let Err(error) = rows::move_to(self.db, &row, &notice, place, now).await {
+        if let Err(error) = notices::move_to(self.db, &row, &notice, place, now).await {
             tracing::warn!(notice = notice.id, %error, "it was not noted how far a notice is: it may be sent again");
         }
     }

@@ -2,11 +2,10 @@
 //! (the buyer's cart without what was bought, the delivery, the statistics). Every change goes through [`plan`]: what it takes and gives
 //! back is decided there.
 
-use super::by_month;
 use super::counted::find_places;
 use super::effects::{Limits, OrderInputs, Taken, changes};
 use super::refusal::{Guarded, Limit, OrderRefusal};
-use super::{Payment, StoredOrder};
+use super::{Payment, StoredOrder, lists};
 use crate::clock::Clock;
 use crate::model::{
     Cart, CodeText, InternalId, ItemId, Money, Order, OrderLine, OrderStatus, PaymentFacts, PlayerName, Reviewed, Tax,
@@ -169,7 +168,7 @@ pub(in crate::shop) async fn plan(db: &Db, before: &StoredOrder, step: &Step<'_>
     others.extend(cart);
     others.extend(inputs.telling.changed(before, &order, step.now)?);
     if step.to == OrderStatus::Refunded {
-        others.push(by_month::put_refunded(before, step.now)?);
+        others.push(lists::put_refunded(before, step.now)?);
     }
     // What is known of the buyer's address follows, and the order forgets it.
     let counted = before.address().and_then(|address| Some((&address.hash, address.counted?)));

@@ -16,10 +16,9 @@ use crate::rules::dispute::is_taken_back;
 use crate::rules::limits;
 use crate::rules::order::{by_item, less_returned, users as users_of};
 use crate::rules::ownership::{Share, shares};
-use crate::shop::accounts::users;
 use crate::shop::notices::of_orders::Telling;
 use crate::shop::stock::ledgers::{self, Ends, LedgerChange, Times};
-use crate::shop::{carts, codes, stock};
+use crate::shop::{accounts, carts, codes, stock};
 use crate::table::transaction::Write;
 use crate::table::{Db, StoreError, keys};
 use std::collections::{BTreeMap, BTreeSet};
@@ -219,7 +218,7 @@ pub(in crate::shop) fn take_codes(order: &StoredOrder, inputs: &OrderInputs) -> 
         codes::charge_gift_card(payment).guarded_by(limit)
     }));
     if let Some((owner, amount)) = owner.zip(spent(order)) {
-        writes.push(users::spend(owner, amount).guarded_by(Limit::VirtualCurrency { amount }));
+        writes.push(accounts::spend(owner, amount).guarded_by(Limit::VirtualCurrency { amount }));
     }
     Ok(writes)
 }
@@ -227,7 +226,7 @@ pub(in crate::shop) fn take_codes(order: &StoredOrder, inputs: &OrderInputs) -> 
 /// The users of `order` must not be erased in the meantime. `written` is one whose account another write changes, and
 /// checks.
 pub(in crate::shop) fn users_exist(inputs: &OrderInputs, written: Option<UserId>) -> Vec<Guarded> {
-    to_check(inputs, written).map(|user| users::must_exist(user).into()).collect()
+    to_check(inputs, written).map(|user| accounts::must_exist(user).into()).collect()
 }
 
 /// The users of an order whose accounts no other of its writes checks. `written` is one whose account another write does.
@@ -275,7 +274,7 @@ fn give_back_money(
         .zip(card)
         .map(|(payment, amount)| codes::refund_gift_card(&GiftCardPayment { amount, ..payment.clone() }));
     let owner = order.order.owner.filter(|owner| inputs.users.contains(owner));
-    let owners = owner.zip(virtual_currency).map(|(owner, amount)| users::return_spent(owner, amount));
+    let owners = owner.zip(virtual_currency).map(|(owner, amount)| accounts::return_spent(owner, amount));
     card.into_iter().chain(owners)
 }
 

@@ -5,15 +5,12 @@
 //!
 //! Everything that decides about an order is read strongly consistent, never from a cache.
 
-pub(in crate::shop) mod answers;
-mod as_checkout;
-pub mod by_month;
 pub(in crate::shop) mod change;
 mod counted;
 pub(in crate::shop) mod effects;
+pub mod lists;
 mod moves;
 mod order_request;
-pub mod owned_orders;
 mod record;
 pub(in crate::shop) mod refunds;
 pub(in crate::shop) mod refusal;

@@ -12,10 +12,10 @@ use crate::model::{
     OrderSubscription, PlayerName, User, UserId, UserName,
 };
 use crate::rules::dispute::takes_back;
-use crate::rules::line_refund::line_id;
 use crate::rules::order::less_returned;
 use crate::rules::ownership::with_terms;
-use crate::shop::accounts::{names, users};
+use crate::rules::refund::line_id;
+use crate::shop::accounts::{self, names};
 use crate::shop::stock::ledgers;
 use crate::shop::subscriptions::of_orders::{NotMoved, move_to};
 use crate::shop::{delivery, orders};
@@ -112,7 +112,7 @@ pub async fn move_order(
                 None => return Err(MoveError::NoAccount),
             },
         };
-        let player = users::read(db, std::iter::once(user)).await?.remove(&user).ok_or(MoveError::NoAccount)?;
+        let player = accounts::read(db, std::iter::once(user)).await?.remove(&user).ok_or(MoveError::NoAccount)?;
         let limits = if force { Limits::Ignored } else { Limits::Guarded };
         write(db, clock, &stored, &places, (&player, to.name.as_ref()), limits).await?;
         Ok((read(db, id).await?, true))
@@ -206,7 +206,7 @@ async fn write(
     let (with, others) = begun.map_or((None, Vec::new()), |(own, others)| (Some(own), others));
     let mut writes: Vec<Guarded> = Vec::new();
     if subscription.is_empty() {
-        writes.push(users::must_exist(player.id).into());
+        writes.push(accounts::must_exist(player.id).into());
     }
     let own = stored.move_lines(&after, now, with)?;
     writes.extend(own.into_iter().chain(others).chain(subscription).map(Guarded::from));

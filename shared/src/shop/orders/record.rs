@@ -1,12 +1,11 @@
 //! Recording an order, with everything it takes, in one transaction.
 
-use super::by_month;
 use super::change::{Step, after_at_once, with_accounts};
 use super::counted::find_places;
 use super::effects::{OrderInputs, Taken, changes, check_codes, users_exist};
-use super::owned_orders::OwnedOrder;
+use super::lists::OwnedOrder;
 use super::refusal::{Guarded, OrderRefusal};
-use super::{Payment, StoredOrder, new_internal_id, next_number};
+use super::{Payment, StoredOrder, lists, new_internal_id, next_number};
 use crate::clock::Clock;
 use crate::model::{
     CodeText, GiftCardPayment, InternalId, ItemId, Ledger, Money, Order, OrderEffects, OrderLine, OrderNumber,
@@ -154,7 +153,7 @@ pub async fn record(db: &Db, clock: &dyn Clock, new: NewOrder) -> Result<Recorde
         writes.extend(draft.due_rows(draft.effects.due)?.into_iter().map(Guarded::from));
         writes.insert(0, draft.put_new()?.into());
         writes.extend(OwnedOrder::put(&draft.order)?.map(Guarded::from));
-        writes.extend(by_month::put(&draft)?.into_iter().map(Guarded::from));
+        writes.extend(lists::put(&draft)?.into_iter().map(Guarded::from));
         writes.extend(draft.intent().map(|intent| Payment::put(&draft.order, intent)).transpose()?.map(Guarded::from));
         if draft.order.status == OrderStatus::Paid && !is_recorded_late(&draft) {
             writes.extend(inputs.telling.paid(&draft, clock.seconds())?.map(Guarded::from));

@@ -1,13 +1,16 @@
-//! Rows for the sweep: orders, units and subscriptions with something left to do.
+//! Rows for the sweep: orders, units and subscriptions with something left to do; and the store's answers to the disputes of an order,
+//! which are written with the rows by which the sweep finds what is due.
 
-use crate::model::{InternalId, Order, Place, Units};
+use super::StoredOrder;
+use crate::model::{DisputeAnswer, InternalId, Order, Place, Units};
 use crate::shop::stock::reservations::Reservation;
 use crate::table::StoreError;
 use crate::table::client::Db;
-use crate::table::codec::Row;
+use crate::table::codec::{Row, encode_value};
 use crate::table::keys::{self, Key};
 use crate::table::transaction::Write;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// The row of an order with something left to do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -129,4 +132,47 @@ struct Attributes {
 pub async fn due(db: &Db, now: i64) -> Result<Vec<DueRow>, StoreError> {
     let rows = db.query_until(&keys::unfinished(), &keys::due_until(now)).await?;
     rows.into_iter().map(DueRow::decode).collect()
+}
+
+/// Answers by the provider's ids of the disputes.
+pub type Answers = BTreeMap<String, DisputeAnswer>;
+
+fn row(answers: &Answers, dispute: &str) -> Option<Key> {
+    Some(keys::unfinished_dispute(answers.get(dispute)?.due?, dispute))
+}
+
+impl StoredOrder {
+    /// The key of the row by which the sweep finds a dispute.
+    pub fn answer_row(&self, dispute: &str) -> Option<Key> {
+        row(&self.effects.answers, dispute)
+    }
+
+    /// The writes of other answers, on the condition that status, refunds, dispute and answers are as they were read.
+    pub fn set_answers(&self, next: &Answers) -> Result<Vec<Write>, StoreError> {
+        self.with_answers(self.if_returned_as_read(self.update("SET answers = :answers")), next)
+    }
+
+    /// A write that sets `:answers`, with its value and the condition that answers are as they were read, and those of rows.
+    pub(in crate::shop) fn with_answers(&self, write: Write, next: &Answers) -> Result<Vec<Write>, StoreError> {
+        let (key, read) = (self.key(), &self.effects.answers);
+        let write = write.value(":answers", encode_value(&key, next)?);
+        let write = if read.is_empty() {
+            write.and_if("attribute_not_exists(answers)")
+        } else {
+            write.and_if("answers = :read_answers").value(":read_answers", encode_value(&key, read)?)
+        };
+        let mut writes = vec![write];
+        for dispute in next.keys() {
+            let (before, after) = (row(read, dispute), row(next, dispute));
+            if before != after {
+                writes.extend(before.map(Write::delete));
+                let put = |key: Key| {
+                    let due = UnfinishedDispute { order: &self.order.internal_id, dispute };
+                    Write::put_live(key, &due)
+                };
+                writes.extend(after.map(put).transpose()?);
+            }
+        }
+        Ok(writes)
+    }
 }

@@ -9,13 +9,12 @@ use crate::model::{
     ActiveVersion, AnswerOutcome, DisputeAnswer, InternalId, LoginKind, Money, Order, OrderStatus, Settings, User,
 };
 use crate::money::CurrencyFormat;
-use crate::rules::dispute::needs_response;
-use crate::rules::evidence::{OrderFacts, evidence};
+use crate::rules::dispute::{OrderFacts, evidence, needs_response};
 use crate::rules::payment::{Origin, origin};
 use crate::rules::refund::SENDABLE;
 use crate::shop::delivery::commands_of;
-use crate::shop::orders::answers::Answers;
-use crate::shop::orders::{self, StoredOrder, active_version, owned_orders};
+use crate::shop::orders::unfinished::Answers;
+use crate::shop::orders::{self, StoredOrder, active_version, lists};
 use crate::shop::subscriptions;
 use crate::table::keys::{self, Key};
 use crate::table::transaction::{Write, send, sent};
@@ -259,7 +258,7 @@ impl<P: Provider> Desk<'_, &P> {
                 && one.effects.dispute.is_none()
                 && one.effects.refunded == Money::ZERO
         };
-        let ids = owned_orders::page(self.db, owner, None).await?.orders;
+        let ids = lists::page(self.db, owner, None).await?.orders;
         let mut rows = self.db.batch_get(ids.iter().map(keys::order).collect()).await?;
         let mut before = Vec::with_capacity(ids.len());
         for id in &ids {

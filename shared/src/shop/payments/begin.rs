@@ -7,17 +7,16 @@ use crate::model::{
 };
 use crate::rules::cart::PricedLine;
 use crate::rules::checkout::{Beneficiary, MayOwn, MustOwn, Sale, may_own, must_own};
-use crate::rules::held::held;
 use crate::rules::limits;
+use crate::rules::limits::held;
 use crate::rules::payment_methods::offered;
 use crate::rules::pricing::Buyer;
-use crate::shop::accounts::{logins, users};
+use crate::shop::accounts::{self, logins};
 use crate::shop::carts::{self, CartContext, LoadedCart};
-use crate::shop::orders::by_month;
 use crate::shop::orders::effects::{OrderInputs, spent, take_codes, to_check};
-use crate::shop::orders::owned_orders::OwnedOrder;
+use crate::shop::orders::lists::OwnedOrder;
 use crate::shop::orders::refusal::{Guarded, Limit, Needed, OrderRefusal, OwnedLimit};
-use crate::shop::orders::{StoredOrder, new_internal_id};
+use crate::shop::orders::{StoredOrder, lists, new_internal_id};
 use crate::shop::stock::ledgers;
 use crate::shop::stock::reservations::Reservation;
 use crate::table::keys::{self, Key};
@@ -246,12 +245,13 @@ pub(super) fn writes(
 ) -> Result<Vec<Guarded>, HoldError> {
     let mut writes = vec![order.put_new()?.into()];
     writes.extend(OwnedOrder::put(&order.order)?.map(Guarded::from));
-    writes.extend(by_month::put(order)?.into_iter().map(Guarded::from));
+    writes.extend(lists::put(order)?.into_iter().map(Guarded::from));
     writes.extend(order.due_rows(order.effects.due)?.into_iter().map(Guarded::from));
     writes.push(carts::write(&remembering(&context.cart, order))?.into());
     // A subscription is checked against the others that were read.
     let mut written = order.order.owner.filter(|_| order.effects.subscription.is_some());
-    let subscribed = written.map(|owner| users::must_have_subscriptions(owner, &context.subscriptions)).transpose()?;
+    let subscribed =
+        written.map(|owner| accounts::must_have_subscriptions(owner, &context.subscriptions)).transpose()?;
     writes.extend(subscribed.map(Guarded::from));
     if order.effects.held {
         writes.extend(reservation.map(|reservation| reservation.check().into()));
@@ -262,9 +262,9 @@ pub(super) fn writes(
     writes.extend(to_check(inputs, written).map(|user| {
         if recipient_accounts.contains(&user) {
             // A ban is of the present name: the one that was typed may be a former one.
-            return users::must_not_be_banned(user).guarded_by(Limit::Ban);
+            return accounts::must_not_be_banned(user).guarded_by(Limit::Ban);
         }
-        users::must_exist(user).into()
+        accounts::must_exist(user).into()
     }));
     writes.extend(ledger_checks(order, context, lines, recipients, first)?);
     let bans = recipients.values().map(|recipient| keys::ban(recipient.name.key()));

@@ -4,7 +4,7 @@ use super::desk::{Desk, SettleError};
 use super::provider::{Provider, ProviderError};
 use crate::model::{UserId, UserName};
 use crate::shop::accounts::bans;
-use crate::shop::orders::{self, StoredOrder, owned_orders};
+use crate::shop::orders::{self, StoredOrder, lists};
 use crate::table::published::card_salt;
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::Sha256;
@@ -36,7 +36,7 @@ impl<P: Provider> Desk<'_, &P> {
         let salt = card_salt(self.db).await?;
         let (mut cards, mut cursor) = (BTreeSet::new(), None);
         loop {
-            let page = owned_orders::page(self.db, user, cursor.as_deref()).await?;
+            let page = lists::page(self.db, user, cursor.as_deref()).await?;
             for id in &page.orders {
                 let stored = orders::get(self.db, id).await?;
                 let Some(stored) = stored else { continue };

@@ -2,10 +2,9 @@
 
 use super::begin::{self, HoldError, Recipient, Recipients, Request, inputs, order, with_checkout};
 use super::desk::{Desk, SettleError};
-use super::limits::BuyerLimits;
 use super::open::{Checkout, Existing, open, resume};
 use super::provider::{Provider, ProviderError};
-use super::reserve::{Place, confirm, has_limited, left_to_sweep, write};
+use super::reserve::{BuyerLimits, Place, confirm, has_limited, left_to_sweep, write};
 use crate::model::{Cart, Login, Money, ProviderAccount};
 use crate::rules::cart::PricedLine;
 use crate::rules::checkout::{CheckoutRefusal, Payer, check_commands, first_purchases, recipient_lacks, sale};

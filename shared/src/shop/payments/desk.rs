@@ -18,7 +18,7 @@ use crate::shop::notices::of_orders::Telling;
 use crate::shop::orders::change::{Step, after, complete, give_up, must_change, write_paid};
 use crate::shop::orders::{self, OrderRefusal, StoredOrder};
 use crate::shop::subscriptions::of_orders::end;
-use crate::shop::subscriptions::renew::without_order;
+use crate::shop::subscriptions::without_order;
 use crate::table::published::read_active_version;
 use crate::table::transaction::{Write, send, sent};
 use crate::table::{Db, LostRace, StoreError, TURNS, in_turns, keys, read_live};

@@ -12,7 +12,6 @@ pub(in crate::shop) mod cards;
 pub(in crate::shop) mod compare;
 pub(in crate::shop) mod create;
 pub(in crate::shop) mod desk;
-mod limits;
 pub(in crate::shop) mod open;
 pub(in crate::shop) mod operator;
 pub(in crate::shop) mod provider;

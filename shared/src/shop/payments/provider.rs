@@ -1,7 +1,7 @@
 //! The calls to a payment provider that checkouts need. It knows nothing of how a provider is called.
 
 use crate::model::{BalanceChange, Cancellation, InternalId, Order, ProviderAccount, RefundAttempt};
-use crate::rules::evidence::ConfirmedRefund;
+use crate::rules::dispute::ConfirmedRefund;
 use crate::rules::payment::PaymentState;
 use crate::rules::subscription::ProviderSubscription;
 use crate::shop::orders::StoredOrder;

@@ -7,15 +7,13 @@ use super::provider::Provider;
 use crate::clock::Clock;
 use crate::model::{DeliveryStep, InternalId, Money, Order, OrderDelivery, OrderStatus, TakenUnits};
 use crate::rules::dispute::takes_back;
-use crate::rules::line_refund::{LineUnits, with_returned};
 use crate::rules::order::less_returned;
 use crate::rules::payment::PaymentState;
-use crate::rules::refund::next_step;
+use crate::rules::refund::{LineUnits, next_step, with_returned};
 use crate::shop::delivery;
-use crate::shop::orders::by_month;
 use crate::shop::orders::change::{after, after_at_once};
 use crate::shop::orders::effects::{OrderInputs, change_ledgers, give_back_units};
-use crate::shop::orders::{SetStatusError, StoredOrder, set_status};
+use crate::shop::orders::{SetStatusError, StoredOrder, lists, set_status};
 use crate::table::transaction::{Write, send};
 use crate::table::{Db, StoreError, in_turns};
 
@@ -124,7 +122,7 @@ async fn write(
     let (with, others) = begun.map_or((None, Vec::new()), |(own, others)| (Some(own), others));
     let mut writes: Vec<Write> = stored.return_lines(&after.lines, refund_to, now, with)?;
     writes.extend(others);
-    writes.push(by_month::put_returned(stored, after, now)?);
+    writes.push(lists::put_returned(stored, after, now)?);
     writes.extend(give_back_units(stored, after, &inputs));
     let [before, then] = [&stored.order, after].map(|order| less_returned(order, &stored.effects));
     writes.extend(change_ledgers(&before, &then, &inputs.ledgers, now));

@@ -7,7 +7,7 @@ use crate::rules::dispute::{FRAUD_WARNING, LOST};
 use crate::shop::orders::{self, StoredOrder};
 use crate::shop::stock::addresses;
 use crate::shop::subscriptions;
-use crate::shop::subscriptions::renew::without_order;
+use crate::shop::subscriptions::without_order;
 use crate::table::client::Db;
 use crate::table::transaction::Write;
 use crate::table::{StoreError, keys, read_live};

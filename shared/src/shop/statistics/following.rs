@@ -1,16 +1,15 @@
 //! The statistics that follow from orders in a second transaction: goals, the month's top, recent donations, patrons.
 //! The mark on each order, whether the statistics count it, is part of that transaction, so that it is counted once.
 
-use super::{STATISTICS_TURNS, patrons};
-use super::{VersionedDonations, month_sums, newest, top_donors, write_month_sum};
+use super::{STATISTICS_TURNS, VersionedDonations, month_sums, newest, patrons, top_donors, write_month_sum};
 use crate::model::{
     Donations, Donor, Goal, GoalPart, InternalId, Money, MonthSum, Order, PaidOrder, RecentDonation, Settings, User,
     UserId,
 };
-use crate::rules::donations::{Adjustment, apply_to_goals, rank, ranking, rename};
 use crate::rules::goals::{Counted, apply_parts, counted, part_of, told_after};
 use crate::rules::order::without_refunded;
-use crate::shop::accounts::users;
+use crate::rules::statistics::{Adjustment, apply_to_goals, rank, ranking, rename};
+use crate::shop::accounts;
 use crate::shop::orders::{StoredOrder, active_version, is_recorded_late};
 use crate::table::keys::{self, Key};
 use crate::table::transaction::{Write, send};
@@ -178,8 +177,8 @@ async fn published_goals(db: &Db) -> Result<Vec<Goal>, StoreError> {
 
 /// The writes for the orders' users. A user who was erased stays erased.
 async fn users_writes(db: &Db, donations: &mut Donations, changes: &[Change]) -> Result<Vec<Write>, StoreError> {
-    let owners = users::read(db, changes.iter().filter_map(|change| change.user)).await?;
-    let mut writes: Vec<Write> = owners.keys().map(|owner| users::must_exist(*owner)).collect();
+    let owners = accounts::read(db, changes.iter().filter_map(|change| change.user)).await?;
+    let mut writes: Vec<Write> = owners.keys().map(|owner| accounts::must_exist(*owner)).collect();
     let (mut shown, mut known) = (Vec::new(), Vec::new());
     for change in changes {
         let order = &change.order;

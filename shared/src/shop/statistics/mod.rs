@@ -1,25 +1,31 @@
 //! Goals, donators and patrons: their rows, and how they follow from orders in a transaction of their own, guarded by a mark on each
 //! order, so that it is counted once and a busy row never blocks an order. Tools write it at once ([`catch_up`]); for the orders of
-//! functions the sweep does ([`catch_up_all`]).
+//! functions the sweep does ([`catch_up_all`]). How long commands took, as the shop's pages show it, is kept with the sums that they
+//! read anyway.
 
 mod following;
 mod goals;
 mod patrons;
-mod times;
 
 pub use following::{ORDERS_AT_ONCE, catch_up, catch_up_all, rename_in_statistics};
 pub use goals::tell_reached;
-pub use patrons::{Erased, erase_from_cart, erase_from_order, erase_names};
-pub use patrons::{differs as patrons_differ, repair as repair_patrons};
-pub use times::note_times;
+pub use patrons::{
+    Erased, differs as patrons_differ, erase_from_cart, erase_from_order, erase_names, repair as repair_patrons,
+};
 
-use crate::model::{Donations, Donor, Money, MonthSum, PaidOrder, RecentDonation, TopPatrons, UserId};
-use crate::shop::accounts::users;
-use crate::table::StoreError;
-use crate::table::client::{Db, Rows};
+use crate::clock::Clock;
+use crate::model::{
+    ActiveVersion, Donations, Donor, Money, MonthSum, PaidOrder, RecentDonation, Settings, ShownTimes, TopPatrons,
+    UserId,
+};
+use crate::rules::delivery_times::DeliveryTimes;
+use crate::shop::accounts;
+use crate::shop::delivery::measures::times;
+use crate::table::client::Rows;
 use crate::table::codec::{Row, decode_live, encode_live, number};
 use crate::table::keys::{self, Key};
-use crate::table::transaction::{VERSION, Write};
+use crate::table::transaction::{VERSION, Write, send};
+use crate::table::{Db, StoreError, in_turns};
 
 /// How often a transaction of the statistics is tried: all orders write the same item, and in each round one of them
 /// succeeds. If all rounds fail, the order's mark shows that the statistics are behind.
@@ -91,7 +97,7 @@ impl VersionedDonations {
 pub async fn top_donors(db: &Db, ranking: &[MonthSum]) -> Result<Vec<Donor>, StoreError> {
     let mut top = Vec::new();
     for part in ranking.chunks(USERS) {
-        let users = users::read(db, part.iter().map(|sum| sum.user)).await?;
+        let users = accounts::read(db, part.iter().map(|sum| sum.user)).await?;
         top.extend(part.iter().filter_map(|sum| Some(Donor::new(users.get(&sum.user)?, sum.amount))));
         if top.len() >= Donations::TOP {
             break;
@@ -147,7 +153,7 @@ pub async fn newest(
         rows.retain(|(_, row)| row.amount > Money::ZERO && !skip(row));
         let shown = |row: &PaidOrder| known.iter().find(|donation| donation.order == row.order);
         let unknown = rows.iter().filter(|(_, row)| shown(row).is_none()).map(|(_, row)| row.user);
-        let users = users::read(db, unknown).await?;
+        let users = accounts::read(db, unknown).await?;
         for (key, row) in rows {
             let donation = shown(&row).cloned().or_else(|| Some(RecentDonation::new(&row, users.get(&row.user)?)));
             found.extend(donation.map(|donation| (key, donation)));
@@ -158,4 +164,33 @@ pub async fn newest(
             return Ok(found);
         }
     }
+}
+
+/// Fewer commands than this in 24 hours say nothing.
+const LEAST_COMMANDS: u64 = 10;
+
+/// Notes the times of the last 24 hours, if the shop shows them and they have changed.
+pub async fn note_times(
+    db: &Db,
+    clock: &dyn Clock,
+    (active, settings): (&ActiveVersion, &Settings),
+) -> Result<(), StoreError> {
+    if settings.shop.as_ref().is_none_or(|shop| !shop.delivery_times) {
+        return Ok(());
+    }
+    let (mut all, now) = (DeliveryTimes::default(), clock.seconds());
+    for server in &active.config.delivery.servers {
+        all.add_all(&times(db, server.id, now - 86_400, now + 1).await?.own);
+    }
+    let shown = all.within(50).zip(all.within(95)).filter(|_| all.commands() >= LEAST_COMMANDS);
+    let delivery = shown.map(|(half, most)| ShownTimes { half, most });
+    in_turns(STATISTICS_TURNS, || async {
+        let mut read = VersionedDonations::read(db).await?;
+        if read.donations.delivery == delivery {
+            return Ok(());
+        }
+        read.donations.delivery = delivery;
+        send(db, vec![read.write()?]).await
+    })
+    .await
 }

@@ -1,11 +1,10 @@
 //! The patrons, who gave most, and a user who is erased from them, from the statistics and from orders.
 
-use super::STATISTICS_TURNS;
-use super::{VersionedDonations, month_sums, newest, top_donors};
+use super::{STATISTICS_TURNS, VersionedDonations, month_sums, newest, top_donors};
 use crate::model::{Cart, Donor, InternalId, Money, MonthSum, Patron, TopPatrons, User, UserId};
-use crate::rules::donations::{self, Adjustment, ranking};
 use crate::rules::erase::ErasedPlayer;
 use crate::rules::patrons::{largest, set};
+use crate::rules::statistics::{self as rule, Adjustment, ranking};
 use crate::shop::{carts, orders, statistics};
 use crate::table::transaction::{Write, send};
 use crate::table::{Db, StoreError, TURNS, in_turns, keys, read_all_live, read_live};
@@ -118,7 +117,7 @@ pub async fn erase_names(db: &Db, user: UserId) -> Result<Erased, StoreError> {
         let month = shown.donations.month.clone();
         let sums = if month.is_empty() { Vec::new() } else { month_sums(db, &month).await? };
         let gave = sums.iter().any(|sum| sum.user == user);
-        let was_shown = donations::forget(&mut shown.donations, user);
+        let was_shown = rule::forget(&mut shown.donations, user);
         let erased = Erased { was_shown, was_patron };
         if !(was_shown || was_patron || gave) {
             return Ok(erased);

@@ -9,12 +9,11 @@ use crate::rules::payment::PaidPeriod;
 use crate::rules::subscription::{
     access_until, cancelled, paid, rank_of, replaced, replaced_by, resumed, settled, with_entry,
 };
-use crate::shop::accounts::users;
 use crate::shop::notices::of_orders as notices;
 use crate::shop::orders::change::SetStatusError;
 use crate::shop::orders::refusal::OrderRefusal;
 use crate::shop::orders::{StoredOrder, active_version};
-use crate::shop::subscriptions;
+use crate::shop::{accounts, subscriptions};
 use crate::table::transaction::Write;
 use crate::table::{Db, StoreError, keys, read_live};
 use std::collections::BTreeMap;
@@ -177,7 +176,7 @@ fn of_user(user: &User, changed: &[Subscription], begins: Option<&StoredOrder>, 
         account: subscription.account.clone(),
         currency: subscription.currency.clone(),
     });
-    let write = users::set_subscriptions(user.id, &user.subscriptions, &entries, customer.as_ref())?;
+    let write = accounts::set_subscriptions(user.id, &user.subscriptions, &entries, customer.as_ref())?;
     // A ban that comes in between must find what it has to cancel.
     Ok(write.and_if(if user.banned { "attribute_exists(banned)" } else { "attribute_not_exists(banned)" }))
 }
@@ -261,7 +260,7 @@ pub(in crate::shop) async fn move_to(
     if read.newest != stored.order.internal_id {
         return Ok(Err(NotMoved::Older(read.newest)));
     }
-    let known = users::read(db, [read.user, user].into_iter()).await?;
+    let known = accounts::read(db, [read.user, user].into_iter()).await?;
     let entries = known.get(&user).map_or(&[][..], |user| &user.subscriptions);
     let gives = access_until(&read) > now;
     if gives && replaced(entries, read.item, read.rank_of).any(|other| other.has_access(now)) {
@@ -272,7 +271,7 @@ pub(in crate::shop) async fn move_to(
     if let Some(before) = known.get(&read.user) {
         let others: Vec<UserSubscription> =
             before.subscriptions.iter().filter(|entry| entry.id != read.id).cloned().collect();
-        writes.push(users::set_subscriptions(before.id, &before.subscriptions, &others, None)?);
+        writes.push(accounts::set_subscriptions(before.id, &before.subscriptions, &others, None)?);
     }
     writes.extend(known.get(&user).map(|user| of_user(user, &[next], None, now)).transpose()?);
     Ok(Ok(writes))

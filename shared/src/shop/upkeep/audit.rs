@@ -10,11 +10,10 @@
 use super::{Counter, Waiting};
 use crate::model::{Donor, Goal, InternalId, Money, Order, OrderLine, OrderStatus, Place, User, UserId};
 use crate::rules::limits::taken;
-use crate::rules::order::less_returned;
-use crate::rules::order::without_refunded;
+use crate::rules::order::{less_returned, without_refunded};
 use crate::rules::ownership::Ownership;
 use crate::rules::statistics::derive;
-use crate::shop::accounts::users;
+use crate::shop::accounts;
 use crate::shop::orders::StoredOrder;
 use crate::shop::statistics::VersionedDonations;
 use crate::shop::stock::{SOLD, ledgers, reservations};
@@ -307,7 +306,7 @@ async fn patron(db: &Db, differences: &[&Difference]) -> Result<Vec<Write>, Stor
     let (key, expected) = (&difference.key, Money::from_minor(difference.expected));
     let user = key.sk.strip_prefix(prefix::USER).and_then(|id| id.parse::<UserId>().ok());
     let user = match user {
-        Some(id) => users::read(db, std::iter::once(id)).await?.remove(&id),
+        Some(id) => accounts::read(db, std::iter::once(id)).await?.remove(&id),
         None => None,
     };
     let write = match user.filter(|_| difference.expected > 0) {

@@ -1,24 +1,31 @@
-//! Work of the owner's tool alone: it reads the whole table, compares it with its orders, upgrades it, erases a user.
+//! Work of the owner's tool alone: it reads the whole table, compares it with its orders, upgrades it, erases a user. It finds orders
+//! that lack a row (in their month, among the orders of their account, or by the provider's payment), and everything that waits for
+//! a decision of the store's owner, but for commands of game servers, which [`crate::shop::delivery::audit`] finds.
 
-pub mod attention;
 mod audit;
 pub mod erase;
-mod order_rows;
 pub mod subscription_lists;
 pub mod upgrade;
 
 pub use audit::{Audit, Difference, TableSums, repair, rewrite_donations};
-pub use order_rows::{missing_rows, write_rows};
 
-use crate::model::{Goal, InternalId, ItemId, OrderStatus, Place, Settings, Units, User};
+use crate::model::{
+    Goal, InternalId, ItemId, Money, OrderStatus, Place, ServerId, Settings, Subscription, SubscriptionState,
+    SubscriptionStatus, Units, User,
+};
+use crate::rules::dispute::{FRAUD_WARNING, is_over, needs_response};
 use crate::rules::referral::Credits;
-use crate::shop::orders::{StoredOrder, each_order};
+use crate::rules::subscription::shown_state;
+use crate::shop::delivery::servers::StoredKey;
+use crate::shop::orders::lists::{self, OwnedOrder};
+use crate::shop::orders::{Payment, StoredOrder, each_order};
 use crate::shop::statistics::{VersionedDonations, catch_up, repair_patrons};
 use crate::shop::stock::reservations::{self, Reservation};
 use crate::table::bulk::{OnProgress, all, each};
-use crate::table::codec::{Item, Row};
+use crate::table::codec::{Item, Row, decode_live, key_of, noted};
 use crate::table::keys::{self, Key, prefix};
 use crate::table::published::read_active_version;
+use crate::table::transaction::{Write, sent};
 use crate::table::{Db, StoreError, read_published};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -185,4 +192,119 @@ impl Waiting {
         }
         (all, stray)
     }
+}
+
+/// The most rows of one transaction.
+const ROWS_AT_ONCE: usize = 50;
+
+/// The rows by which orders are found that are missing. Reads every item.
+pub async fn missing_rows(db: &Db) -> Result<Vec<Write>, StoreError> {
+    let mut rows: BTreeMap<Key, Option<Write>> = BTreeMap::new();
+    each(db, "", |item| {
+        let key = key_of(&item)?;
+        if [prefix::SALES, prefix::ORDERS, prefix::PAYMENT].iter().any(|kind| key.pk.starts_with(kind)) {
+            rows.insert(key, None);
+        } else if keys::is_order(&key) {
+            for (key, write) in rows_of(&StoredOrder::decode(&key, Row::from(item))?)? {
+                rows.entry(key).or_insert(Some(write));
+            }
+        }
+        Ok::<(), StoreError>(())
+    })
+    .await?;
+    Ok(rows.into_values().flatten().collect())
+}
+
+/// The rows by which an order is found.
+fn rows_of(stored: &StoredOrder) -> Result<Vec<(Key, Write)>, StoreError> {
+    let own = OwnedOrder::item(&stored.order).transpose()?;
+    let rows = lists::items(stored)?.into_iter().chain(own).map(|(key, row)| (key.clone(), Write::put(key, row)));
+    let payment = |intent| Ok::<_, StoreError>((keys::payment(intent), Payment::put(&stored.order, intent)?));
+    let payment: Option<(Key, Write)> = stored.intent().map(payment).transpose()?;
+    Ok(rows.chain(payment).collect())
+}
+
+/// Writes such rows. Done again, they are the same.
+pub async fn write_rows(db: &Db, mut writes: Vec<Write>) -> Result<(), StoreError> {
+    while !writes.is_empty() {
+        let part = writes.split_off(writes.len().saturating_sub(ROWS_AT_ONCE));
+        if !sent(db, part).await? {
+            return Err(StoreError::Contended);
+        }
+    }
+    Ok(())
+}
+
+/// For how many seconds after an order was made its payment can be disputed.
+const DISPUTABLE: i64 = 120 * 86_400;
+
+/// What waits for the owner.
+#[derive(Debug, Default)]
+pub struct Attention {
+    /// Orders whose payment does not agree with them.
+    pub reviews: Vec<InternalId>,
+    /// Paid orders with a refund that failed and was not sent again.
+    pub refunds: Vec<InternalId>,
+    /// Orders with a dispute in which the bank waits for a response.
+    pub disputes: Vec<StoredOrder>,
+    /// Paid orders whose bank warns of fraud. A refund may prevent a dispute.
+    pub warnings: Vec<InternalId>,
+    /// Paid orders whose commands run for nobody, because they were recorded without an owner.
+    pub ownerless: Vec<InternalId>,
+    /// Subscriptions whose last renewal was not paid.
+    pub past_due: Vec<Subscription>,
+    /// The servers that have a key.
+    pub connected: BTreeSet<ServerId>,
+}
+
+/// Looks at every item once. Rows that cannot be read are left out.
+pub async fn attention(db: &Db, now: i64) -> Result<Attention, StoreError> {
+    let mut found = Attention::default();
+    each(db, "", |item| found.add(item, now)).await?;
+    found.past_due.sort_by_key(|subscription| subscription.paid_until);
+    Ok(found)
+}
+
+impl Attention {
+    fn add(&mut self, item: Item, now: i64) -> Result<(), StoreError> {
+        let key = key_of(&item)?;
+        if keys::is_order(&key) {
+            if let Some(stored) = noted(StoredOrder::decode(&key, Row::from(item))) {
+                self.add_order(stored, now);
+            }
+        } else if key.pk.starts_with(prefix::SUBSCRIPTION) {
+            let subscription: Option<Subscription> = noted(decode_live(&key, item));
+            self.past_due.extend(subscription.filter(is_past_due));
+        } else if key.pk.starts_with(prefix::SERVER) {
+            self.connected.extend(noted(decode_live::<StoredKey>(&key, item)).map(|key| key.server));
+        }
+        Ok(())
+    }
+
+    fn add_order(&mut self, stored: StoredOrder, now: i64) {
+        let StoredOrder { order, effects } = &stored;
+        let (id, is_paid) = (&order.internal_id, order.status == OrderStatus::Paid);
+        self.reviews.extend(effects.review.is_some().then(|| id.clone()));
+        self.refunds.extend((effects.unreturned > Money::ZERO).then(|| id.clone()));
+        let is_warned = effects.dispute.as_deref() == Some(FRAUD_WARNING) && now < order.created_at + DISPUTABLE;
+        self.warnings.extend((is_paid && is_warned).then(|| id.clone()));
+        let mut of_owner = order.lines.iter().filter(|line| !line.is_gift());
+        let lacks_owner = order.owner.is_none() && effects.delivery.is_some() && of_owner.any(|line| line.units() > 0);
+        self.ownerless.extend((is_paid && lacks_owner).then(|| id.clone()));
+        if effects.disputes.values().chain(&effects.dispute).any(|state| needs_response(state)) {
+            self.disputes.push(stored);
+        }
+    }
+}
+
+/// Whether an order is in review, has an open dispute, or waits for a refund to be sent again.
+pub fn needs_attention(StoredOrder { order, effects }: &StoredOrder) -> bool {
+    let is_open = |dispute: &String| !is_over(dispute) && order.status == OrderStatus::Paid;
+    effects.review.is_some() || effects.dispute.as_ref().is_some_and(is_open) || effects.unreturned > Money::ZERO
+}
+
+/// Whether the provider waits for a payment, or has given up on one, without having ended the subscription.
+fn is_past_due(subscription: &Subscription) -> bool {
+    subscription.status != SubscriptionStatus::Ended
+        && matches!(shown_state(subscription), SubscriptionState::PastDue | SubscriptionState::Unpaid)
 }

@@ -3,10 +3,9 @@
 
 use crate::model::{Subscription, User, UserId, UserSubscription};
 use crate::rules::subscription::with_entry;
-use crate::shop::accounts::users;
 use crate::shop::orders::unfinished;
 use crate::shop::orders::unfinished::Due;
-use crate::shop::subscriptions;
+use crate::shop::{accounts, subscriptions};
 use crate::table::bulk::all;
 use crate::table::keys::{Key, prefix};
 use crate::table::transaction::{Write, sent};
@@ -48,7 +47,7 @@ fn is_same(expected: &UserSubscription, stored: &UserSubscription) -> bool {
 
 /// Writes a user's list. `false` if it has changed since it was read.
 pub async fn rewrite(db: &Db, user: &User, expected: &[UserSubscription]) -> Result<bool, StoreError> {
-    let write: Write = users::set_subscriptions(user.id, &user.subscriptions, expected, None)?;
+    let write: Write = accounts::set_subscriptions(user.id, &user.subscriptions, expected, None)?;
     sent(db, vec![write]).await
 }
 

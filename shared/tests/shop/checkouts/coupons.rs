@@ -1,9 +1,9 @@
 //! Coupons that a user may use again after a time, and those for a first purchase.
 
-use crate::books::assert_books;
 use crate::shop::{
     DAY, FREE, GIFT, Instance, PLAIN, Refused, Shop, TWENTY, by_name, code, gift, item, line, paid, published_item,
 };
+use crate::sums::assert_books;
 use serde_json::{Value, json};
 use shared::model::{Line, LineVariable, OrderStatus, UserId};
 use shared::rules::checkout::CheckoutRefusal;

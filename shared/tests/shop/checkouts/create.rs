@@ -1,10 +1,10 @@
 //! Beginning a checkout.
 
 use crate::at_provider::{AWAY, SESSIONS};
-use crate::books::{assert_books, assert_quiet};
 use crate::shop::{
     BALANCE, FIVE, FREE, GIFT, PLAIN, PRICE, Refused, Shop, TWENTY, TWO_EACH, VIRTUAL, gift, line, load,
 };
+use crate::sums::{assert_books, assert_quiet};
 use shared::model::{InternalId, ItemId, Money, OrderStatus, Payments, UserId};
 use shared::rules::checkout::CheckoutRefusal;
 use shared::rules::payment::Progress;

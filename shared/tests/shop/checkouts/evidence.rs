@@ -1,8 +1,8 @@
 //! Evidence in disputes: it is sent by itself, once, a day before it is due, and never over what others have written.
 
 use crate::at_provider::{AWAY, LOST};
-use crate::books::assert_books;
 use crate::shop::Shop;
+use crate::sums::assert_books;
 use shared::model::{
     AnswerOutcome, DisputeAnswer, InternalId, LoginKind, OrderStatus, ReviewOutcome, Reviewed, UserId,
 };

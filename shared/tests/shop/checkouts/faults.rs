@@ -2,9 +2,9 @@
 //! rest, and nothing happens twice.
 
 use crate::at_provider::{AWAY, LOST, REFUSED};
-use crate::books::{assert_none_payable, assert_quiet};
 use crate::notices::{assert_notices, tell};
 use crate::shop::{FIVE, FREE, Instance, PLAIN, Refused, Shop, TWENTY, TWO_EACH, VIRTUAL, gift, line};
+use crate::sums::{assert_none_payable, assert_quiet};
 use shared::model::{InternalId, Money, OrderStatus};
 use shared::rules::checkout::CheckoutRefusal;
 use shared::rules::payment::Progress;

@@ -1,8 +1,8 @@
 //! What new buyers pay on their first day, by account and by address.
 
 use crate::at_provider::{LOST, SESSIONS};
-use crate::books::assert_books;
 use crate::shop::{DAY, FREE, GIFT, Instance, PLAIN, Refused, Shop, by_name, line, request, user};
+use crate::sums::assert_books;
 use futures_util::future::join_all;
 use serde_json::json;
 use shared::model::{InternalId, Money, OrderStatus, PaymentType, PlayerName, UserId};

@@ -4,7 +4,7 @@
 use crate::shop::{PLAIN, PRICE, STEPS, Shop, money};
 use crate::sums::assert_audit;
 use shared::model::{InternalId, LineId, OrderStatus};
-use shared::rules::line_refund::LineRefusal;
+use shared::rules::refund::LineRefusal;
 use shared::shop::payments::{Desk, LinesRefunded, OperatorError, RefundKind};
 use shared::shop::statistics::catch_up;
 use shared::table::Db;

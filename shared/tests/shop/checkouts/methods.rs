@@ -1,10 +1,10 @@
 //! The ways to pay: which are offered, which are refused by the provider, and how an order ends with each.
 
-use crate::books::{assert_books, assert_quiet};
 use crate::shop::{FIVE, PLAIN, Shop, line};
+use crate::sums::{assert_books, assert_quiet};
 use shared::model::{InternalId, LineId, OrderStatus, ThreeDSecure};
-use shared::rules::line_refund::LineUnits;
 use shared::rules::payment_methods::{METHODS, Method};
+use shared::rules::refund::LineUnits;
 use shared::shop::payments::{Desk, OperatorError, Provider as _, Settled, WebhookEvent};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,7 +1,7 @@
 //! Many buyers at once, over connections of their own.
 
-use crate::books::{assert_books, assert_none_payable, assert_quiet};
 use crate::shop::{BALANCE, FIVE, PLAIN, PRICE, Refused, Shop, line};
+use crate::sums::{assert_books, assert_none_payable, assert_quiet};
 use futures_util::future::join_all;
 use shared::model::{InternalId, Money, OrderStatus};
 use shared::rules::checkout::CheckoutRefusal;

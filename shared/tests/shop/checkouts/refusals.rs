@@ -1,10 +1,10 @@
 //! Refusals to pay a cart. None of them leaves anything behind.
 
-use crate::books::{assert_books, assert_quiet};
 use crate::shop::{
     BOTH, CHAT, FIVE, FREE, GIFT, GONE, Instance, PLAIN, Refused, STEPS, Shop, TWENTY, TWO_EACH, VIRTUAL, by_name,
     code, gift, line, money, paid,
 };
+use crate::sums::{assert_books, assert_quiet};
 use serde_json::json;
 use shared::model::{Line, Money, PaymentType, PlayerName, User, UserId};
 use shared::rules::checkout::CheckoutRefusal;

@@ -1,7 +1,7 @@
 //! Checkouts of items that require and exclude others.
 
-use crate::books::assert_books;
 use crate::shop::{Instance, Refused, Shop, gift, item, line, paid, published_item};
+use crate::sums::assert_books;
 use futures_util::future::join_all;
 use serde_json::json;
 use shared::model::OrderStatus;

@@ -1,8 +1,8 @@
 //! The scheduled sweep: what fails keeps nothing else waiting, and is never forgotten.
 
 use crate::at_provider::{AWAY, REFUSED, SESSIONS};
-use crate::books::assert_quiet;
 use crate::shop::{FIVE, PLAIN, PRICE, Shop};
+use crate::sums::assert_quiet;
 use futures_util::future::join_all;
 use shared::deadline;
 use shared::model::{InternalId, OrderStatus, UserId};

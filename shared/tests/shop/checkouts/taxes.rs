@@ -1,9 +1,8 @@
 //! Taxes: what the provider is asked, what an order keeps, and that price, refunds and tax agree with it to the minor unit.
 
 use crate::at_provider::REFUSED;
-use crate::books::{assert_books, assert_quiet};
 use crate::shop::{FIVE, PLAIN, Shop, money, paid, published_item};
-use crate::sums::assert_audit;
+use crate::sums::{assert_audit, assert_books, assert_quiet};
 use serde_json::json;
 use shared::model::{InternalId, LineId, Money, OrderStatus, Tax, TaxMode, TaxPrices};
 use shared::shop::orders::NewOrder;

@@ -1,7 +1,7 @@
 //! Limits in time and place: many buyers at once, what gives a place back, and what the table has then.
 
-use crate::books::{assert_books, assert_quiet, count_paid};
 use crate::shop::{DAY, Refused, Shop, gift, id, item, line, paid, published_item, user};
+use crate::sums::{assert_books, assert_quiet, count_paid};
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 use shared::model::{InternalId, ItemId, Line, OrderStatus, ServerId, UserId};

@@ -1,18 +1,25 @@
-//! Subscriptions to which something happens that the store does not expect: it changes nothing, waits for an operator, or ends.
+//! Subscriptions to which something unusual happens. What the store does not expect changes nothing, waits for an operator, or
+//! ends; the owner lets one last longer than what is paid, or moves it to another player.
 
 use crate::shop::{DAY, Refused, Shop};
-use crate::subscribers::{GRACE, MONTHLY_PRICE};
-use shared::model::{InternalId, Money, OrderStatus, ProviderAccount, Subscription, SubscriptionStatus};
+use crate::subscribers::{BUYER, GRACE, MONTHLY, MONTHLY_PRICE};
+use crate::sums::assert_audit;
+use shared::model::{
+    InternalId, Money, OrderStatus, ProviderAccount, RunName, Subscription, SubscriptionStatus, User, UserId,
+    UserSubscription,
+};
 use shared::rules::subscription::access_until;
-use shared::shop::delivery::redeliver;
+use shared::shop::delivery::{redeliver, timed_ends};
+use shared::shop::orders::{MoveError, Moved, NewPlayer, move_order};
 use shared::shop::payments::{
     NotPaid, Provider as _, ProviderError, SettleError, WebhookEvent, paid_checkout, return_payment,
 };
-use shared::shop::subscriptions;
+use shared::shop::subscriptions::{self, extend_subscription};
 use shared::table::transaction::{Write, send};
-use shared::table::{bulk, keys};
+use shared::table::{bulk, keys, read_live};
 use shared::telemetry::payment_events;
 use stripe_stand_in::Action;
+use tests::Fault;
 
 /// Stores a subscription otherwise than it was read.
 async fn change(shop: &Shop, read: &Subscription, next: Subscription) {
@@ -153,4 +160,119 @@ async fn what_is_delivered_again_after_a_won_dispute_lasts_to_the_end_of_what_is
     assert!(shop.has_access(), "{:?}", shop.ran);
     shop.run_after(GRACE / DAY).await;
     assert_eq!(shop.ran.last().unwrap(), "take user-1");
+}
+
+const THREE_DAYS: i64 = 3 * DAY;
+
+fn run(name: &str) -> RunName {
+    RunName::parse(name).unwrap()
+}
+
+#[tokio::test]
+async fn an_outage_is_given_back_once_when_the_subscription_ends() {
+    let (mut shop, first) = Shop::subscribed().await;
+    let before = shop.subscription(&first).await;
+    let outage = run("outage");
+    let clock = &shop.clock;
+    for fault in [Fault::Away, Fault::ResponseLost] {
+        for nth in 0..6 {
+            let instance = shop.failing(move |at, _| (at == nth).then_some(fault));
+            drop(extend_subscription(&instance.db, clock, &before.id, (&outage, THREE_DAYS)).await);
+        }
+    }
+    let again = extend_subscription(&shop.db, clock, &before.id, (&outage, THREE_DAYS)).await.unwrap();
+    assert_eq!(again, None, "it was done before");
+    let after = shop.subscription(&first).await;
+    assert_eq!((access_until(&after), after.paid_until), (access_until(&before) + THREE_DAYS, before.paid_until));
+    assert_eq!(shop.entries().await[0].access_until, Some(access_until(&after)));
+    assert_eq!(timed_ends(&shop.db, &outage, shop.now()).await.unwrap(), [], "its end is that of its access");
+    shop.sweep_and_run().await;
+    assert_eq!(shop.subscription(&first).await.scheduled, access_until(&after));
+    // A renewal is charged as before, and the days are still given.
+    shop.days(31);
+    shop.after(&first, Action::Renew).await;
+    shop.after(&first, Action::CancelAtPeriodEnd).await;
+    shop.sweep_and_run().await;
+    let ends = shop.subscription(&first).await;
+    assert_eq!(access_until(&ends), ends.paid_until + THREE_DAYS);
+    shop.sweep_after((ends.paid_until - shop.now()) / DAY + 2).await;
+    assert!(shop.has_access(), "{:?}", shop.ran);
+    shop.sweep_after(2).await;
+    assert!(!shop.has_access(), "{:?}", shop.ran);
+}
+
+#[tokio::test]
+async fn what_gives_no_access_is_not_extended() {
+    let (mut shop, first) = Shop::subscribed().await;
+    let id = shop.subscription(&first).await.id;
+    shop.after(&first, Action::CancelNow).await;
+    shop.sweep_after(31 + GRACE / DAY).await;
+    let clock = &shop.clock;
+    assert_eq!(extend_subscription(&shop.db, clock, &id, (&run("late"), THREE_DAYS)).await.unwrap(), None);
+    assert_eq!(extend_subscription(&shop.db, clock, "sub_none", (&run("late"), THREE_DAYS)).await.unwrap(), None);
+}
+
+const FRIEND: UserId = UserId::new(2);
+
+async fn move_to(shop: &Shop, order: &InternalId, to: UserId) -> Result<Moved, MoveError> {
+    let to = NewPlayer { user: Some(to), name: None };
+    move_order(&shop.db, &shop.clock, order, None, &to, false).await
+}
+
+async fn entries(shop: &Shop, user: UserId) -> Vec<UserSubscription> {
+    let user: Option<User> = read_live(&shop.db, &keys::user(user)).await.unwrap();
+    user.unwrap().subscriptions
+}
+
+#[tokio::test]
+async fn access_and_later_payments_are_the_new_players_and_who_paid_stays() {
+    let (mut shop, first) = Shop::subscribed().await;
+    assert!(move_to(&shop, &first, FRIEND).await.unwrap().is_new);
+    shop.run().await;
+    assert_eq!(shop.ran, ["give user-1", "take user-1", "give user-2"]);
+    assert_eq!((entries(&shop, BUYER).await.len(), entries(&shop, FRIEND).await.len()), (0, 1));
+    assert_eq!((shop.held(1, MONTHLY).await, shop.held(2, MONTHLY).await), (0, 1));
+    assert_audit(&shop.db).await;
+    shop.renew(&first).await;
+    let subscription = shop.subscription(&first).await;
+    let renewal = shop.order(&subscription.newest).await.order;
+    assert_eq!((subscription.user, renewal.owner, renewal.moved_to), (FRIEND, Some(BUYER), Some(FRIEND)));
+    assert_eq!(shop.ran[3..], ["thank user-2"]);
+    assert_audit(&shop.db).await;
+    shop.begin_again().await.unwrap();
+    shop.sweep_after(36).await;
+    assert_eq!(shop.ran[4..], ["take user-2"], "it was not paid again");
+}
+
+#[tokio::test]
+async fn a_renewed_one_is_moved_by_its_newest_order_and_gives_all_of_it() {
+    let (mut shop, first) = Shop::subscribed().await;
+    shop.renew(&first).await;
+    let newest = shop.subscription(&first).await.newest;
+    let refused = move_to(&shop, &first, FRIEND).await;
+    assert!(matches!(&refused, Err(MoveError::Older(id)) if *id == newest), "{refused:?}");
+    move_to(&shop, &newest, FRIEND).await.unwrap();
+    shop.run().await;
+    assert_eq!(shop.ran[2..], ["take user-1", "give user-2"]);
+    assert_eq!(shop.held(2, MONTHLY).await, 1);
+    assert_audit(&shop.db).await;
+    move_to(&shop, &newest, BUYER).await.unwrap();
+    shop.run().await;
+    assert_eq!(shop.ran[4..], ["take user-2", "give user-1"]);
+    assert_eq!((entries(&shop, BUYER).await.len(), entries(&shop, FRIEND).await.len()), (1, 0));
+    assert_audit(&shop.db).await;
+    shop.refund(&newest, None).await.unwrap();
+    shop.sweep_and_run().await;
+    assert_eq!(shop.ran[6..], ["take user-1"]);
+    assert_audit(&shop.db).await;
+}
+
+#[tokio::test]
+async fn a_player_who_has_it_already_gets_no_second_one() {
+    let (mut shop, first) = Shop::subscribed().await;
+    move_to(&shop, &first, FRIEND).await.unwrap();
+    let second = shop.subscribe().await;
+    let refused = move_to(&shop, &second, FRIEND).await;
+    assert!(matches!(refused, Err(MoveError::Subscribed)), "{refused:?}");
+    assert_eq!((entries(&shop, BUYER).await.len(), entries(&shop, FRIEND).await.len()), (1, 1));
 }

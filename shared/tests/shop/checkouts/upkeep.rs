@@ -1,10 +1,10 @@
 //! Doctor, repair and sweep after processes that were killed: what waits is neither bad nor repaired, and counters are
 //! what is paid and held.
 
-use crate::books::{assert_books, assert_quiet};
 use crate::shop::{
     BOTH, FIVE, FREE, GIFT, Instance, PLAIN, PRICE, Refused, Shop, TWENTY, TWO_EACH, VIRTUAL, gift, line, paid,
 };
+use crate::sums::{assert_books, assert_quiet};
 use futures_util::future::join_all;
 use proptest::prelude::*;
 use shared::model::{InternalId, ItemId, Line, OrderStatus, UserId};

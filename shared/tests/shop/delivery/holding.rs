@@ -6,7 +6,7 @@ use super::holders::audited;
 use super::shop::{
     BUYER, DAY, ITEM, OTHER, Shop, bought, expired, for_thirty_days, hat, on, online, permanent, refunded, sells,
 };
-use super::values::rename_buyer;
+use super::words::rename_buyer;
 use shared::model::{CommandEvent, CommandTemplate, InternalId, ItemDelivery};
 use shared::shop::delivery::{HoldersAudit, redeliver};
 

@@ -3,8 +3,8 @@
 
 use super::{Console, SWITCHES, Switch};
 use crate::game_server::rcon;
+use crate::gateway::listen;
 use crate::options::StartError;
-use crate::server::listen;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
