@@ -6,17 +6,45 @@
 
 mod access;
 mod attacks;
-mod auth;
+/// The auth function.
+mod auth {
+    mod account;
+    mod chat;
+    mod chat_callback;
+    mod game_login;
+    mod platform;
+    mod visitor;
+}
 mod bodies;
 mod budget;
 mod caching;
 mod cart;
-mod catalog;
-mod content;
+/// The catalog function.
+mod catalog {
+    mod calendar;
+    mod get_category;
+    mod get_category_lookup;
+    mod get_profile;
+    mod items;
+    mod list_categories;
+}
+/// The content function.
+mod content {
+    mod get_settings;
+    mod pages;
+    mod people;
+    mod shop;
+}
 mod contract;
 mod coverage;
 mod dashboard;
-mod delivery;
+/// The delivery function: the calls of game servers.
+mod delivery {
+    mod bad_input;
+    mod commands;
+    mod keys;
+    mod lists;
+}
 mod edge;
 mod events;
 mod faults;
