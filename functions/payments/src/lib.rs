@@ -11,6 +11,7 @@ mod list_methods;
 mod list_orders;
 mod provider_pages;
 mod stripe_webhook;
+mod sweep;
 
 use lambda_http::{Body, Request, Response};
 use shared::base::Base;
@@ -30,7 +31,7 @@ pub static ENDPOINTS: &[Route<State>] = &[
     Route::to::<provider_pages::Portal>(),
     Route::to::<provider_pages::Receipt>(),
     Route::to::<stripe_webhook::StripeWebhook>(),
-    Route::to::<stripe_webhook::Sweep>(),
+    Route::to::<sweep::Sweep>(),
 ];
 
 /// The state of the function, which lives as long as its process.

@@ -1,15 +1,13 @@
 //! POST /payments/webhook/stripe: webhook events of Stripe (api.md, "POST /payments/webhook/stripe"). A webhook event
-//! says only where to look. And the scheduled sweep (rules.md, "Checkout"), whose event has a route key that no request
-//! from outside can have.
+//! says only where to look.
 
 use crate::{DEADLINE, State};
 use lambda_http::http::StatusCode;
 use serde::Serialize;
 use shared::endpoint::{Endpoint, Error, Json, Refusal, RoundTrips, Signed};
-use shared::providers::{STRIPE_WEBHOOK, Stripe};
-use shared::shop::payments::{Desk, ProviderError, SettleError, Swept};
+use shared::providers::STRIPE_WEBHOOK;
+use shared::shop::payments::{Desk, ProviderError, SettleError};
 use shared::telemetry;
-use std::convert::Infallible;
 use std::time::Duration;
 
 pub struct StripeWebhook;
@@ -84,29 +82,4 @@ fn answered<R>(error: SettleError) -> Result<(), Error<R>> {
             Error::Provider(reason)
         }
     })
-}
-
-pub struct Sweep;
-
-impl Endpoint for Sweep {
-    type State = State;
-    type Caller = ();
-    type Input = ();
-    type Reply = Json<Swept>;
-    type Refusal = Infallible;
-
-    const NAME: &'static str = "payments/sweep";
-    const ROUTES: &'static [&'static str] = &["SCHEDULE payments/sweep"];
-    const SUMMARY: &'static str = "finishes what is left to do about orders, and their statistics, every minute";
-    const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 20, cold: 20 };
-    const DEADLINE: Duration = DEADLINE;
-
-    async fn handle(state: &State, (): (), (): ()) -> Result<Self::Reply, Error> {
-        let base = &state.base;
-        // Read again, unlike by `may_write`: a process that only sweeps would not notice that a restore has begun.
-        base.published.active_version().await?;
-        // Connections are kept for this sweep only.
-        let stripe = state.stripe.as_ref().map(Stripe::for_many_calls);
-        Ok(Json::of(&Desk::new(&base.db, base.clock.as_ref(), stripe.as_ref()).sweep().await?))
-    }
 }

@@ -292,7 +292,7 @@ pub async fn find_which(at: &Deployment, which: &WhichUser) -> Result<User> {
     }
 }
 
-/// Refuses a former name: the user may not be who is meant, and somebody else may play under the name by now.
+/// Refuses a former name: another player may have it in the game by now.
 pub async fn must_be_called(at: &Deployment, typed: &str, user: &User) -> Result<()> {
     let is_id = typed.parse::<UserId>().is_ok();
     let is_called = async || -> Result<bool> {
