@@ -24,6 +24,9 @@ const AFTER_ROWS: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_mins(1);
 /// The most commands of a round, and of a call.
 const COMMANDS_AT_ONCE: usize = 100;
+/// After so many commands that need a player the list is asked for again: many plugins also give to a player who has left, and
+/// nothing shows it.
+const COMMANDS_FOR_A_LIST: usize = 10;
 /// The most bytes of a response that are kept.
 const OUTPUT: usize = 1_024;
 /// How often a command waits again for a player who is in the list, and whom the game server does not know.
@@ -117,8 +120,12 @@ impl Agent {
         let (without_player, with_player): (Vec<Due>, Vec<Due>) = due.into_iter().partition(|due| !due.online);
         self.run_all(&without_player).await?;
         self.deliver(&online).await?;
-        let still_there = self.still_there(with_player, !without_player.is_empty()).await?;
-        self.run_all(&still_there).await?;
+        let mut is_later = !without_player.is_empty();
+        for due in with_player.chunks(COMMANDS_FOR_A_LIST) {
+            let still_there = self.still_there(due, is_later).await?;
+            self.run_all(&still_there).await?;
+            is_later = true;
+        }
         Ok(match (is_more, has_rows) {
             (true, _) => Duration::ZERO,
             (false, true) => AFTER_ROWS,
@@ -178,13 +185,13 @@ impl Agent {
     }
 
     /// Of these those whose players have not left meanwhile: the game server would respond that there is no such player.
-    async fn still_there(&mut self, due: Vec<Due>, is_later: bool) -> Result<Vec<Due>, RoundError> {
-        if due.is_empty() || !is_later {
-            return Ok(due);
+    async fn still_there(&mut self, due: &[Due], is_later: bool) -> Result<Vec<Due>, RoundError> {
+        if !is_later {
+            return Ok(due.to_vec());
         }
         let online = self.online().await?.unwrap_or_default();
         let now = self.journal.book.due(&online);
-        Ok(due.into_iter().filter(|due| now.contains(due)).collect())
+        Ok(due.iter().filter(|due| now.contains(due)).copied().collect())
     }
 
     /// The players on the game server; `None` if it responds, and not to the question for them.

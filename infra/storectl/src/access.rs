@@ -105,7 +105,7 @@ pub async fn revoke(at: &Deployment, which: &WhichUser) -> Outcome {
 /// The advice for a store in which a name is enough to log in.
 fn logs_in_again(name: &str) -> String {
     format!(
-        "\nThis store logs players in by name: anybody who enters {name} gets a new token at once. What does help:\n\
+        "\nThis store logs players in by name: anyone who enters {name} gets a new token at once. What does help:\n\
          - `storectl ban {name}` refuses every login of that name, the player's own too, until `storectl unban {name}`.\n\
          - `auth_type: ingame` in store.yaml ends logins by name for the whole store; publish it, then revoke again."
     )
@@ -176,13 +176,6 @@ async fn ban(at: &Deployment, name: &str, reason: Option<&str>, with_cards: bool
     let account =
         user.map_or_else(|| "it has no account".to_owned(), |id| format!("every token of user {id} is refused"));
     let mut text = ok!("{name} is banned; {account}.");
-    if user.is_none()
-        && let Some(holder) = holder(at, &name, now).await.after(format!("{name} is banned."))?
-    {
-        let (present, id) = (&holder.username, holder.id);
-        let state = if holder.banned { "is banned too" } else { "is not banned" };
-        _ = write!(text, "\n{}", note!("{name} is a former name of {present} (user {id}), who {state}."));
-    }
     if with_cards {
         _ = write!(text, " Cards that paid its orders and are banned: {cards}.");
     }
@@ -193,6 +186,13 @@ async fn ban(at: &Deployment, name: &str, reason: Option<&str>, with_cards: bool
         let until = |one: &Subscription| format!(" {} ({}) ends {}", one.name, one.id, Time(access_until(one)));
         let named = cancelled.iter().map(until).collect::<Vec<_>>().join(",");
         _ = write!(text, "\nNot renewed any more:{named}. The sweep asks the payment provider for it.");
+    }
+    if user.is_none()
+        && let Some(holder) = holder(at, &name, now).await.after(format!("{name} is banned."))?
+    {
+        let (present, id) = (&holder.username, holder.id);
+        let state = if holder.banned { "is banned too" } else { "is not banned" };
+        _ = write!(text, "\n{}", note!("{name} is a former name of {present} (user {id}), who {state}."));
     }
     Ok(Printed::new(text, &changed(&name, true, user, stopped, &cancelled)))
 }

@@ -59,6 +59,22 @@ async fn who_leaves_in_the_middle_of_a_batch_gets_the_rest_at_the_next_join() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_list_is_asked_for_again_in_a_long_batch_because_plugins_also_give_to_who_has_left() {
+    let (world, clock) = (World::new(0).await, Arc::new(MovedClock::default()));
+    world.game.console().join("Alex");
+    world.store.sell(1, "kick Alex", Some("Alex"));
+    for id in 2..=25 {
+        world.store.sell(id, &format!("crate key give Alex ember {id}"), Some("Alex"));
+    }
+    let (mut agent, ending) = world.agent(&clock);
+    world.work(&clock, &mut agent, &ending, || world.store.count(State::Kept) == 15).await;
+    assert_eq!(world.game.console().ran().len(), 10);
+    world.game.console().join("Alex");
+    world.work(&clock, &mut agent, &ending, || world.store.is_settled()).await;
+    assert_eq!(world.game.console().ran().len(), 25);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_player_whom_only_the_list_knows_is_waited_for_five_times() {
     let (world, clock) = (World::new(0).await, Arc::new(MovedClock::default()));
     world.game.console().join("Alex");
