@@ -164,7 +164,7 @@ async fn needs_of_a_checkout() -> Vec<Need> {
     configure(&store, |config| {
         config.ban_on_dispute = true;
         config.payments.answer_disputes = true;
-        // The owner is told of everything.
+        // The owner is notified of everything.
         config.notify = vec![NoticeTarget::new("all", TargetKind::Webhook, &EVENTS.map(|(_, event)| event))];
     })
     .await;

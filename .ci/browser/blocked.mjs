@@ -43,7 +43,7 @@ async function cookiesAreBlocked() {
   rmSync(profile, { recursive: true });
 }
 
-/** A filter blocks calls that pages are complete without; the store responds, and nobody says that it does not. */
+/** A filter blocks calls that pages are complete without; the store responds, and no one says that it does not. */
 async function optionalCallsAreBlocked() {
   const page = await visitor();
   await login(page, "Sundew");

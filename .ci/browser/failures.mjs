@@ -193,7 +193,7 @@ async function ordersThatAreLookedUpAgain() {
   page.on("request", (request) => { asked += request.url().endsWith("/payments/checkStatus") ? 1 : 0; });
   await hide(true);
   await page.clock.runFor(9000);
-  assert.equal(asked, 0, "a page that nobody looks at asks nothing");
+  assert.equal(asked, 0, "a page that no one looks at asks nothing");
   await hide(false);
   const looked = page.waitForResponse("**/api/payments/checkStatus");
   await page.clock.runFor(4000);

@@ -1,4 +1,4 @@
-"""What the deployed functions wrote: one JSON line per request with its metrics, and nothing about anybody."""
+"""What the deployed functions wrote: one JSON line per request with its metrics, and nothing about anyone."""
 
 import json
 

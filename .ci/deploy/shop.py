@@ -97,7 +97,7 @@ class Shop(Stack):
         return f"{refused} requests refused"
 
     def bucket(self):
-        """The edge reads it, and nobody else."""
+        """The edge reads it, and no one else."""
         bucket, storage, key = self.outputs["ShopBucket"], self.account.client("s3"), "img/deploy-test.svg"
         storage.put_object(Bucket=bucket, Key=key, Body=b"<svg/>", ContentType="image/svg+xml",
                            CacheControl="public, max-age=31536000, immutable")

@@ -174,7 +174,7 @@ def main():
             }
             watched = f"http://127.0.0.1:{free_port()}"
             command = ["cargo", "lambda", "watch", "--wait", "-A", "127.0.0.1", "-P", watched.rsplit(":", 1)[1]]
-            # Nobody reads what it prints: a pipe would fill up and stop it.
+            # No one reads what it prints: a pipe would fill up and stop it.
             with running(command, environment, log, log) as watch:
                 wait_for(watched, watch)
                 print(compare(ready["base_url"], watched, ready["tokens"], ready["shop"]))

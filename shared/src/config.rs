@@ -61,7 +61,7 @@ impl Config {
         Self::from_vars(|name| std::env::var(name).ok())
     }
 
-    /// The configuration of a function that takes no requests from outside, and so has no key but one that nobody knows.
+    /// The configuration of a function that takes no requests from outside, and so has no key but one that no one knows.
     pub fn of_table(var: impl Fn(&'static str) -> Option<String>) -> Result<Self, ConfigError> {
         let key = random::uuid().ok_or(ConfigError::NoEntropy)?;
         let keys = serde_json::json!({ "none": key }).to_string();

@@ -135,7 +135,7 @@ async fn nothing_begins_for_a_former_name_or_a_locked_account() {
     }
     assert_eq!(store.poll().await, json!([]));
     store.clock.advance(Duration::from_hours(30 * 24));
-    assert_eq!(init(&store, "Thornwick", "192.0.2.1").await["status"], true, "anybody may have it");
+    assert_eq!(init(&store, "Thornwick", "192.0.2.1").await["status"], true, "anyone may have it");
 }
 
 #[tokio::test]

@@ -22,7 +22,7 @@ pub struct Client {
     pub token: String,
     pub codes: [String; 3],
     pub recorder: Arc<Recorder>,
-    /// The orders that the buyer was told of, with their sessions, the oldest first.
+    /// The orders that the buyer was shown, with their sessions, the oldest first.
     pub orders: Mutex<Vec<(String, String)>>,
     /// How many events the provider had before.
     pub old_events: usize,

@@ -171,7 +171,7 @@ impl Run {
     }
 }
 
-/// When an order began: in the request that was told of it first, or in one before it of which nothing is known.
+/// When an order began: in the first request that was shown it, or in one before it of which nothing is known.
 fn begun(records: &[Record], buyer: usize, order: &str, last: u64) -> (u64, u64) {
     let (mut call, mut first) = (None, None);
     for record in records.iter().filter(|record| record.worker == buyer) {

@@ -109,7 +109,7 @@ pub fn events(records: &[Record], made: &[Made]) -> (Vec<Event<Step>>, Vec<usize
             | What::Renew(id)
             | What::Noticed(id)
             | What::Status(id, _) => {
-                // Only what was told of is paid or looked at; of an order that is gone, the creation says so.
+                // Only what was shown is paid or looked at; of an order that is gone, the creation says so.
                 let Some(order) = found(id) else { continue };
                 about(order, record, records, made)
             }

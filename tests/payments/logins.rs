@@ -1,4 +1,4 @@
-//! Logins at a checkout. A login by name, and what another login of the same account began: anybody who knows the name
+//! Logins at a checkout. A login by name, and what another login of the same account began: anyone who knows the name
 //! can log in (rules.md, "Logins"). And items that need a chat account: whose login counts, and for whom (rules.md,
 //! "Chat login").
 
@@ -286,7 +286,7 @@ async fn a_buyer_who_links_another_chat_account_pays_for_that_one() {
     assert_eq!(stored(&store, &second.order).await.effects.chat, Some(other.clone()));
     assert_eq!(stored(&store, &first.order).await.order.status, OrderStatus::Cancelled);
     assert_eq!(create(&store, &token).await.session, second.session, "a request without one is for the same");
-    // Of a login that nobody completed nothing is known.
+    // Of a login that no one completed nothing is known.
     assert_eq!(create_as(&store, &token, "418203377561042103").await.session, second.session);
 }
 

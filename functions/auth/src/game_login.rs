@@ -111,7 +111,7 @@ pub struct BeginReply<'a> {
     /// The outcome, as a text for people.
     message: &'a str,
     /// The secret by which this client is known from now on, if its request had the field `secret` and the player is asked: 32
-    /// digits from 0 to 9 and a to f. The client sends it with game_auth/check and the next game_auth/init, and shows it to nobody.
+    /// digits from 0 to 9 and a to f. The client sends it with game_auth/check and the next game_auth/init, and shows it to no one.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "String", regex(pattern = "^[0-9a-f]{32}$"))]
     secret: Option<&'a str>,

@@ -1,4 +1,4 @@
-//! The notices function: sends what owners are told of, every minute. It calls addresses of strangers, so it has none of the
+//! The notices function: sends what owners are notified of, every minute. It calls addresses of strangers, so it has none of the
 //! store's keys and reaches no row but notices and the active version.
 
 mod send;

@@ -24,7 +24,7 @@ impl Endpoint for SendNotices {
 
     const NAME: &'static str = "notices/send";
     const ROUTES: &'static [&'static str] = &["SCHEDULE notices/send"];
-    const SUMMARY: &'static str = "sends what owners are told of, every minute";
+    const SUMMARY: &'static str = "sends what owners are notified of, every minute";
     const ROUND_TRIPS: RoundTrips = RoundTrips { warm: 20, cold: 20 };
     const DEADLINE: Duration = DEADLINE;
 

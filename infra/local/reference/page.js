@@ -60,7 +60,7 @@ function note(response, ui) {
 
 async function start() {
   const tokens = await (await fetch("/reference/tokens.json")).json();
-  for (const { name, token } of [...tokens, { name: "nobody (no token)", token: "" }]) {
+  for (const { name, token } of [...tokens, { name: "anonymous (no token)", token: "" }]) {
     player.add(new Option(name, token));
   }
   const ui = SwaggerUIBundle({

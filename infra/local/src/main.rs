@@ -244,7 +244,7 @@ async fn fill(
 /// What to do about data of an earlier version: the functions respond 503 to everything.
 fn outdated(found: u32, options: &Options, endpoint: &str) -> String {
     if found < FIRST {
-        return UpgradeError::Before(found).to_string() + "; begin anew with another --data directory";
+        return UpgradeError::Before(found).to_string() + "; start again with another --data directory";
     }
     let target = options.data.as_ref().map(|dir| format!("--local {}", dir.display()));
     let target = target.unwrap_or_else(|| format!("--endpoint-url {endpoint}"));
@@ -311,7 +311,7 @@ async fn payment_provider(
     }
 }
 
-/// Starts what the schedules of a deployment do. The targets of a database elsewhere are told of nothing from here.
+/// Starts what the schedules of a deployment do. The targets of a database elsewhere are notified of nothing from here.
 fn start_schedules(functions: &Arc<Functions>, here: Option<&Db>, token_keys: &str) {
     let own_hash = TokenKeys::parse(token_keys).map(|keys| keys.hash_of_address(OWN_ADDRESS)).unwrap_or_default();
     tokio::spawn(sweep(Arc::clone(functions), here.map(|db| (db.clone(), own_hash))));
@@ -336,7 +336,7 @@ async fn sweep(functions: Arc<Functions>, here: Option<(Db, String)>) {
     }
 }
 
-/// Lets the notices function send what owners are told of, as its schedule does. The targets of a database elsewhere are not
+/// Lets the notices function send what owners are notified of, as its schedule does. The targets of a database elsewhere are not
 /// known here.
 async fn send_notices(functions: Arc<Functions>) {
     let mut ticks = tokio::time::interval(SWEEP);

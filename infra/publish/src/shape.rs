@@ -309,7 +309,7 @@ const ANYWHERE: [Word; 7] = [
 const GIFT_CARD: &str = "an item cannot be a gift card; meanwhile make the cards with `storectl gift add`, and send a code to who asks for one";
 const ROLES: &str = "a purchase gives no role of the chat platform; meanwhile let a bot on a game server give it, by a command \
                      with {chat_id} of an item with needs_chat: true";
-const SHARE: &str = "nobody is paid a share; meanwhile make a coupon for the buyers and a referral code for the creator, and pay \
+const SHARE: &str = "no one is paid a share; meanwhile make a coupon for the buyers and a referral code for the creator, and pay \
                      what `storectl referral report` shows";
 const LANGUAGES: &str = "a text is in one language; meanwhile write both into it, one after the other";
 

@@ -59,7 +59,7 @@ pub async fn credit(at: &Deployment, options: &CreditUser) -> Outcome {
     let config = at.published().await?.config;
     let (digits, format) = (config.digits, CurrencyFormat::new(config.digits));
     if !config.is_virtual_currency {
-        let what = "The store has no virtual currency: nobody could spend a credit.";
+        let what = "The store has no virtual currency: no one could spend a credit.";
         let next = "Write virtual_currency: {enabled: true} in store.yaml and publish it, or give a card: `storectl gift add`.";
         return Err(Failure::refused(what, next));
     }

@@ -128,7 +128,7 @@ macro_rules! facts {
 
 pub(crate) use {facts, note, ok, warning};
 
-/// The width of a terminal that nobody has made wider, in characters.
+/// The width of a terminal that no one has made wider, in characters.
 const WIDTH: u16 = 80;
 
 /// Rows as aligned columns below their headings, without a frame.

@@ -429,7 +429,7 @@ fn doubts(coupon: &Coupon, items: &[PublishedItem], digits: u8, now: i64) -> Vec
         Discount::Percentage(_) | Discount::Amount(_) => {}
     }
     if coupon.ends_at.is_some_and(|end| end <= now) {
-        found.push("has ended: nobody can use it any more".to_owned());
+        found.push("has ended: no one can use it any more".to_owned());
     }
     let mut covered = items.iter().filter(|item| item.item.active && covers(&coupon.scope, item)).peekable();
     if covered.peek().is_some() && covered.all(|item| item.item.is_subscription) {

@@ -53,7 +53,7 @@ pub struct AddGift {
     /// How many cards.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub count: u32,
-    /// For whom it is, for your own records; anybody who has the code may use it.
+    /// For whom it is, for your own records; anyone who has the code may use it.
     #[arg(long = "for", value_name = "NAME", value_parser = short_text)]
     pub made_for: Option<String>,
     /// The reason, for your own records; `gift show` and `gift list` show both.

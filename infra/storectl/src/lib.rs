@@ -258,7 +258,7 @@ pub enum Command {
     /// The payment provider.
     #[command(subcommand)]
     Payments(payments::PaymentsCommand),
-    /// What owners are told of, and where.
+    /// What owners are notified of, and where.
     #[command(subcommand)]
     Notify(notify::NotifyCommand),
     /// Game servers and their keys.

@@ -222,7 +222,7 @@ async fn list(at: &Deployment, only_waiting: bool) -> Outcome {
         text.push(columns(["TARGET", "KIND", "", "EVENTS"], rows));
     }
     if targets.is_empty() && found.is_empty() {
-        text.push(note!("The store tells nobody: name targets under `notify` in store.yaml."));
+        text.push(note!("No notices are sent: name targets under `notify` in store.yaml."));
     } else if found.is_empty() {
         text.push(if only_waiting { "No notice waits.".to_owned() } else { "Every notice is sent.".to_owned() });
     } else {

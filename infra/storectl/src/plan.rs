@@ -253,7 +253,7 @@ async fn warnings(at: &Deployment, diff: &Diff) -> Result<(Vec<String>, bool)> {
         is_asked = true;
         let units = sold.get(before).copied().unwrap_or_default();
         warnings.push(format!(
-            "{name} was sold {units} times as item {before} and becomes item {after}: nobody owns it then, and limits count from \
+            "{name} was sold {units} times as item {before} and becomes item {after}: no one owns it then, and limits count from \
              0. Write id: {before} again."
         ));
     }

@@ -236,7 +236,7 @@ async fn not_told(at: &Deployment, store: &Compiled) -> String {
         }
     };
     if !targets.is_empty() && at.stack.as_ref().is_some_and(|stack| !stack.sends_notices) {
-        notes = notes + "\n" + &note!("Nobody is told anything: the stack is deployed without `Notices=true`.");
+        notes = notes + "\n" + &note!("No notices are sent: the stack is deployed without `Notices=true`.");
     }
     notes
 }

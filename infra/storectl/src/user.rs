@@ -63,7 +63,7 @@ pub enum UserCommand {
     Credit(CreditUser),
     /// Give an account another name; its tokens, purchases and orders stay.
     #[command(after_help = "Example:\n  storectl user rename Thornwick Thornwick2 --stack storefront\n\n\
-                            The former name is free after 30 days. Until then nobody can log in with it or get it, but \
+                            The former name is free after 30 days. Until then no one can log in with it or get it, but \
                             this account can have it back. If it is interrupted, run it again: it completes what was \
                             begun.")]
     Rename(RenameUser),

@@ -77,7 +77,7 @@ pub struct StoreConfig {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ThreeDSecure {
-    /// For nobody.
+    /// For no one.
     #[default]
     Auto,
     /// For buyers of whom nothing that was bought is known: also for every login by name, since names of buyers are public.

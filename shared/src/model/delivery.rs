@@ -85,7 +85,7 @@ pub struct StoreDelivery {
     /// The commands of each line of every order, after those of its item.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub commands: Vec<CommandTemplate>,
-    /// The servers on which anybody may take a buyer's name.
+    /// The servers on which anyone may take a buyer's name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub free_names: Vec<FreeNames>,
     /// The servers whose consoles take spaces between double quotes as part of a word.
@@ -93,7 +93,7 @@ pub struct StoreDelivery {
     pub quotes: Vec<ServerId>,
 }
 
-/// A server on which anybody may take a buyer's name.
+/// A server on which anyone may take a buyer's name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FreeNames {
     pub server: ServerId,

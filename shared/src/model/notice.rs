@@ -1,10 +1,10 @@
-//! Notices: what owners are told of, as it is kept until every target knows it (rules.md, "Notices").
+//! Notices: what owners are notified of, as it is kept until every target knows it (rules.md, "Notices").
 
 use super::{InternalId, Money, ServerId};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// What owners can be told of, by the words of `notify` in `store.yaml`.
+/// What owners can be notified of, by the words of `notify` in `store.yaml`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum NoticeEvent {
@@ -59,7 +59,7 @@ pub enum TargetKind {
     Webhook,
 }
 
-/// An event that owners are told of.
+/// An event that owners are notified of.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Notice {
     /// Made of what happened, so that it never changes and the same event has one notice.

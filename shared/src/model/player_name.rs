@@ -226,7 +226,7 @@ mod tests {
             (".", "_Pebble", Some("_Pebble")),
             ("_", "Pebble_", Some("Pebble_")),
             (".", "BPlayer", Some("BPlayer")),
-            // Nobody's.
+            // No one's.
             (".", "*Quartz", None),
             (".", "+Quartz", None),
             ("*", ".Quartz", None),

@@ -122,7 +122,7 @@ pub struct KnownCaller {
     pub until: i64,
 }
 
-/// A login that game servers are told of.
+/// A login that game servers are notified of.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PendingLogin {
     /// From the sequence of the commands' ids.

@@ -86,7 +86,7 @@ pub fn next_issue(valid_after: Option<i64>, now: i64) -> i64 {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct UserName(String);
 
-/// Letters of Hangul that nobody sees.
+/// Letters of Hangul that no one sees.
 const BLANK_LETTERS: [char; 4] = ['\u{115f}', '\u{1160}', '\u{3164}', '\u{ffa0}'];
 
 /// The reason why a text is not a user name.

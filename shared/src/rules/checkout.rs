@@ -387,7 +387,7 @@ pub struct MayOwn {
 }
 
 impl MayOwn {
-    /// Whether a player has more than that, or would get more than anybody may own.
+    /// Whether a player has more than that, or would get more than anyone may own.
     pub fn is_exceeded(&self, player: Buyer<'_>) -> bool {
         let units = match self.since {
             None => u64::from(player.owned(self.item).units),

@@ -74,14 +74,14 @@ pub fn reached(goal: &Goal, sum: Money) -> Money {
     Money::from_minor(step.saturating_mul(if goal.repeat { times } else { times.min(1) }))
 }
 
-/// What counts as told of a goal of which `told` is, after an order that is not told of has raised its sum: what was due before
+/// What counts as reported of a goal of which `told` is, after an order that is not reported has raised its sum: what was due before
 /// stays due.
 pub fn told_after(goal: &Goal, (before, after): (Money, Money), told: Money) -> Money {
     let due = |sum| told.max(reached(goal, sum));
     told + (due(after) - due(before))
 }
 
-/// The next sum at which a goal is reached, and how often it is reached then, if it was told of `told` (zero if never) and
+/// The next sum at which a goal is reached, and how often it is reached then, if `told` of it was reported (zero if never) and
 /// `sum` is not below it.
 pub fn next(goal: &Goal, sum: Money, told: Money) -> Option<(Money, u64)> {
     let step = goal.goal_amount.minor();

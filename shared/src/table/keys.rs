@@ -42,7 +42,7 @@
 //! | paid orders with an owner and an amount above zero, newest last | `PAID` | *seconds*`#`*number* | Query, Put |
 //! | orders with something left to do, their disputes, and units on their way into one, by the second it is due | `UNFINISHED` | *seconds*`#`*number* | Query, Put, Delete |
 //! | the logins in the game of a name | `LOGIN#name`, lower-cased | `LOGIN` | Get, Put in transactions |
-//! | logins that game servers are told of, by their id | `LOGINS` | *id* | Get, Query; Put, Update and Delete in transactions |
+//! | logins that game servers are notified of, by their id | `LOGINS` | *id* | Get, Query; Put, Update and Delete in transactions |
 //! | how far the provider's webhook events were asked for, and which failed | `UNFINISHED` | `EVENTS` | Get, Put |
 //! | a subscription by the provider's id | `SUBSCRIPTION#id` | `SUBSCRIPTION` | Get, Put in transactions |
 //! | the order of a provider's payment | `PAYMENT#intent` | `PAYMENT` | Get, Put |
@@ -56,7 +56,7 @@
 //! | a game server by the hash of its key | `SERVER#hash` | `SERVER` | Get, BatchGet, Update; Put and Delete by the operations tool |
 //! | a text that takes something from an account on a server, and which orders hold it | `EXPIRY#user` | `TEXT#`*server*`#`*hash* | BatchGet; Put and Delete in transactions |
 //! | the texts that run when an item of an account ends | `EXPIRY#user` | `ITEM#`*item*`#`*hash* | BatchGet, Put in transactions |
-//! | what owners are told of, by the second it is due | `NOTICES` | *seconds*`#`*id* | Query; Put and Delete in transactions |
+//! | what owners are notified of, by the second it is due | `NOTICES` | *seconds*`#`*id* | Query; Put and Delete in transactions |
 //! | notices that every target knows, or that wait for the owner, by state | `NOTICES` | *state*`#`*seconds*`#`*id* | Query; Put and Delete in transactions |
 //! | the notice that was written last of something that lasts, such as a silent server | `NOTICES` | `TOLD#`*what* | Put in transactions |
 //! | a target of notices that takes nothing for a time | `NOTICES` | `TARGET#`*name* | Query; Put in transactions |
@@ -386,7 +386,7 @@ pub fn payment(intent: &str) -> Key {
     key(format!("{}{intent}", prefix::PAYMENT), "PAYMENT")
 }
 
-/// Partition of what owners are told of.
+/// Partition of what owners are notified of.
 pub fn notices() -> String {
     "NOTICES".to_owned()
 }

@@ -134,7 +134,7 @@ impl LostRace for StoreError {
 }
 
 impl StoreError {
-    /// Whether the same request may succeed in a moment, here or in another process. Otherwise it is a fault that somebody has to
+    /// Whether the same request may succeed in a moment, here or in another process. Otherwise it is a fault that someone has to
     /// mend: a bug, a missing permission, or a row that cannot be read.
     pub const fn may_pass(&self) -> bool {
         match self {

@@ -1,4 +1,4 @@
-//! Notices (rules.md): what an owner is told of, compared with what the orders are in the end.
+//! Notices (rules.md): what an owner is notified of, compared with what the orders are in the end.
 
 use crate::fixture::*;
 use crate::shop::{Shop, request};

@@ -1,5 +1,5 @@
 //! `pages/*.yaml`, `staff.yaml`, links, and commands that run on game servers for what is bought; and of `store.yaml`, how the
-//! shop's pages look (`shop`) and where the owner is told of what (`notify`).
+//! shop's pages look (`shop`) and where the owner is notified of what (`notify`).
 
 use super::At;
 use schemars::JsonSchema;
@@ -155,7 +155,7 @@ pub struct PaletteFile {
     pub text: At<String>,
 }
 
-/// A place that is told of events. Its address is a secret that `storectl notify connect` takes.
+/// A place that is notified of events. Its address is a secret that `storectl notify connect` takes.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NotifyFile {
@@ -163,7 +163,7 @@ pub struct NotifyFile {
     pub name: At<String>,
     /// `discord` for a channel of Discord, `webhook` for an HTTPS address of the owner's own.
     pub to: TargetKind,
-    /// The words of the events that it is told of.
+    /// The words of the events that it is notified of.
     pub events: Vec<At<String>>,
     /// By the word of an event, the text of its message.
     #[serde(default)]

@@ -105,7 +105,7 @@ pub struct StoreFile {
     /// The patrons list.
     #[serde(default)]
     pub patrons: PatronsFile,
-    /// The places where the owner is told of sales and troubles (rules.md, "Notices").
+    /// The places where the owner is notified of sales and troubles (rules.md, "Notices").
     #[serde(default)]
     pub notify: Vec<NotifyFile>,
     /// Servers that items can be delivered to.
@@ -429,7 +429,7 @@ pub const NO_ID: &str = "none";
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ServerPlayersFile {
-    /// If anybody may take a buyer's name: the variable in which buyers give the id that the server's list of players has,
+    /// If anyone may take a buyer's name: the variable in which buyers give the id that the server's list of players has,
     /// such as `"{var:7}"`, or `none`.
     #[serde(default)]
     pub id: Option<At<String>>,

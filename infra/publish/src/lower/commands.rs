@@ -275,7 +275,7 @@ fn runs_on(command: &CommandFile, server: u64) -> bool {
     command.servers.is_empty() || command.servers.iter().any(|id| id.value == server)
 }
 
-/// The commands that need a player where anybody may take the buyer's name, and no id says who it is.
+/// The commands that need a player where anyone may take the buyer's name, and no id says who it is.
 fn unknown_players(item: &ItemFile, of_store: &[CommandFile], site: &Site) -> impl Iterator<Item = Note> {
     let servers = delivered_to(item, site);
     let own = item.commands.iter().map(|command| (command.run.line, command));
@@ -286,7 +286,7 @@ fn unknown_players(item: &ItemFile, of_store: &[CommandFile], site: &Site) -> im
         for FreeNames { server, variable } in site.config.delivery.free_names.iter().filter(on) {
             let problem = match variable {
                 None => format!(
-                    "is not for server {server}, where anybody may take the buyer's name: give players.id of the server \
+                    "is not for server {server}, where anyone may take the buyer's name: give players.id of the server \
                      a variable in store.yaml, such as \"{{var:7}}\""
                 ),
                 Some(id) if item.variables.iter().any(|variable| *variable.id == *id) => continue,

@@ -82,7 +82,7 @@ pub(super) fn check(
             commands(&listed, store, report);
             missing_picture(&listed, files, report);
             if listed.item.virtual_only && store.auth_type == AuthType::Username {
-                let problem = "can be paid by nobody: with auth_type: username a name is all that a login proves, and virtual \
+                let problem = "can be paid by no one: with auth_type: username a name is all that a login proves, and virtual \
                                currency is spent by proven accounts only; write auth_type: ingame in store.yaml";
                 listed.warn(None, "virtual_only", problem, report);
             }

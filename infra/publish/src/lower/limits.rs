@@ -288,7 +288,7 @@ fn check_reachable(files: &[Source<CategoryFile>], all: &BTreeMap<ItemId, Condit
             let Some(circle) = circle(id, all, &reachable) else { continue };
             let shown: Vec<String> = circle.iter().map(ToString::to_string).collect();
             let line = written.item.requires.as_ref().and_then(|requires| requires.items().first());
-            let problem = format!("nobody could ever buy it: {} require each other", shown.join(", "));
+            let problem = format!("no one can ever buy it: {} require each other", shown.join(", "));
             written.fault(line.and_then(|id| id.line), "requires", problem, report);
         }
     }

@@ -37,7 +37,7 @@ pub(super) fn sales(file: &SalesFile, categories: &mut [Category], site: &Site, 
     sales
 }
 
-/// The items of a part of the catalog: ids of items, and of categories with their subcategories. `fault` is told of ids that do not
+/// The items of a part of the catalog: ids of items, and of categories with their subcategories. `fault` is called with ids that do not
 /// exist, with the field that they are in.
 pub(super) fn items_in(
     (of_items, of_categories): (&[At<u64>], &[At<u64>]),

@@ -137,7 +137,7 @@ fn a_command_for_a_player_who_is_there_needs_to_know_who_that_is() {
     let away = format!("commands: [{{run: a}}, {REFUNDED}]");
     let variable = format!("variables: [{{id: 7, name: Steam id}}], {online}");
     let at = "categories/a.yaml, line 5, items[1].commands.online: ";
-    let free = "is not for server 2, where anybody may take the buyer's name: give players.id of the server a variable in \
+    let free = "is not for server 2, where anyone may take the buyer's name: give players.id of the server a variable in \
                 store.yaml, such as \"{var:7}\"\n";
     assert_eq!(faults("none", "", &online), format!("{at}{free}"));
     assert_eq!(faults("none", "commands: [{run: a, online: true}]\n", &away), format!("{at}{free}"));

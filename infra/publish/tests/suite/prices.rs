@@ -161,7 +161,7 @@ async fn interrupted_at_every_write_a_publish_leaves_what_was_asked() {
         publish(&table.db, &selling("price: 8", "[]"), NOW + 50 * DAY).await.unwrap();
         let (third, last) = (selling("price: 9", "[]"), selling("price: 10, discount: 1", "[]"));
         let is_done = publish(&table.through(Faults::cut_after(let_through)), &third, NOW + 51 * DAY).await.is_ok();
-        // Another store is published next: of the third, nobody saw a price unless it was switched to.
+        // Another store is published next: of the third, no one saw a price unless it was switched to.
         publish(&table.db, &last, NOW + 60 * DAY).await.unwrap();
         let asked = &rows(&table.db).await[&ItemId::new(1)].history.prices;
         let asked: Vec<_> =

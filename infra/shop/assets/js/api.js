@@ -16,7 +16,7 @@ export class Refused extends Error {
 /** There was no response, or none that is whole. */
 export class Offline extends Error {}
 
-/** What a visitor is told of a refusal: the API's words, but of a fault of the store's the shop's own. */
+/** What a visitor is shown of a refusal: the API's words, but of a fault of the store's the shop's own. */
 function words(status, message) {
   if (status < 500) return message || t("status", status);
   return t(status === 500 ? "fault" : "busy");

@@ -203,7 +203,7 @@ for (const button of document.querySelectorAll("[data-copy]")) button.addEventLi
   say(t(isCopied ? "copied" : "copied.not", button.dataset.copy), isCopied ? "good" : "bad");
 });
 
-// A sign is in the place of a picture that is not there, such as that of a player whom nobody has drawn.
+// A sign is in the place of a picture that is not there, such as that of a player whom no one has drawn.
 const replaced = (image) => image.replaceWith(picture("", image.width));
 document.addEventListener("error", ({ target }) => target.tagName === "IMG" && replaced(target), true);
 for (const image of [...document.images]) if (image.complete && image.naturalWidth === 0) replaced(image);
@@ -223,7 +223,7 @@ if (here) here.parentElement.scrollLeft = here.offsetLeft - (here.parentElement.
 // A page that a browser kept is from before a logout, or before what was bought.
 addEventListener("pageshow", ({ persisted }) => persisted && location.reload());
 
-/** A link with `?ref=CODE` applies the referral code. The visitor did not enter it, and is not told of a refusal. */
+/** A link with `?ref=CODE` applies the referral code. The visitor did not enter it, and is not notified of a refusal. */
 async function captureReferral() {
   const address = new URL(location);
   const code = address.searchParams.get("ref");

@@ -146,7 +146,7 @@ export const wanted = {
   clear: () => tab.remove("wanted"),
 };
 
-/** Puts an item into the cart and says what the API says. Without a response nobody knows whether it is there, and it is not sent twice. */
+/** Puts an item into the cart and says what the API says. Without a response no one knows whether it is there, and it is not sent twice. */
 export async function put(item, choices, complain = (text) => text && say(text, "bad")) {
   const told = (text, error) => {
     if (error instanceof Offline) complain(t("add.unsure", item.name));

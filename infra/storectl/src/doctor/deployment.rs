@@ -110,7 +110,7 @@ fn is_origin(text: &str) -> bool {
 /// How many addresses are looked at: those that were counted last, so that a proxy that is trusted now is soon forgotten.
 const LOOKED_AT: usize = 10;
 
-/// The networks of proxies that anybody can put in front of a site, as their operators publish them.
+/// The networks of proxies that anyone can put in front of a site, as their operators publish them.
 const KNOWN: [(&str, &[&str]); 4] = [
     (
         "Cloudflare",

@@ -279,7 +279,7 @@ fn asked(
     names: &Names,
 ) -> String {
     let order = &stored.order;
-    let from = from.map_or_else(|| "nobody".to_owned(), |from| names.user(from));
+    let from = from.map_or_else(|| "no one".to_owned(), |from| names.user(from));
     let mut lines = vec![format!("Order {}, from {from} to {to}:", order.internal_id)];
     let at = |place: &u16| order.lines.get(usize::from(*place));
     let of_line = |line: &OrderLine| format!("  {} × {}", line.units(), names.item(line));

@@ -165,7 +165,7 @@ async fn confirm_people(
 ) -> Result<()> {
     let mut doubts = Vec::new();
     if options.owner.is_none() {
-        doubts.push("The order has no owner: nobody owns what it sells. --owner USER gives it one.".to_owned());
+        doubts.push("The order has no owner: no one owns what it sells. --owner USER gives it one.".to_owned());
     }
     for name in requests.iter().filter(|request| request.recipient.is_none()).filter_map(|line| line.gift_to.as_ref()) {
         // A former name finds its account too.

@@ -222,7 +222,7 @@ async fn the_name_of_who_paid_leaves_what_others_got() {
     assert_eq!(rows_with(&paying, "newt").await, [""; 0]);
 }
 
-/// Owners are told of sales, refunds and refused commands.
+/// Owners are notified of sales, refunds and refused commands.
 async fn tell_of_everything(bench: &Bench) {
     let events = [NoticeEvent::Paid, NoticeEvent::Refunded, NoticeEvent::RefusedCommand, NoticeEvent::GaveUp];
     let target = NoticeTarget::new("own", TargetKind::Webhook, &events);

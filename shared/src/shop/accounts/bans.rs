@@ -115,7 +115,7 @@ pub async fn unban(db: &Db, name: &UserName) -> Result<Option<Option<UserId>>, S
         writes.extend(ban.cards.iter().map(|card| of_card(card, "DELETE", name)));
         send(db, writes).await?;
         for card in &ban.cards {
-            // A row without names bans nobody; this only tidies up.
+            // A row without names bans no one; this only tidies up.
             let row = Write::delete(keys::card(card)).only_if("attribute_not_exists(#names)").name("#names", NAMES);
             sent(db, vec![row]).await?;
         }

@@ -139,8 +139,8 @@ pub async fn end(
     .await
 }
 
-/// The logins that a server has to be told of at `now`: each every [`rule::EVERY`] seconds, until it is confirmed or has ended.
-/// Those of known callers are first, then one of each network in turn: a crowd in one network, which costs nobody anything,
+/// The logins that a server has to be notified of at `now`: each every [`rule::EVERY`] seconds, until it is confirmed or has ended.
+/// Those of known callers are first, then one of each network in turn: a crowd in one network, which costs no one anything,
 /// keeps no other player waiting.
 pub async fn due(db: &Db, server: ServerId, now: i64) -> Result<Vec<PendingLogin>, StoreError> {
     let (before, server) = (now - rule::EVERY, server.to_string());

@@ -1,4 +1,4 @@
-//! Logins in the game, a row for each name and one for each login that game servers are told of; and chat accounts that completed the
+//! Logins in the game, a row for each name and one for each login that game servers are notified of; and chat accounts that completed the
 //! chat login (rules.md, "Chat login").
 
 #![expect(
@@ -42,7 +42,7 @@ pub fn forget(name: &UserName) -> Write {
     Write::delete(keys::game_login(name))
 }
 
-/// A login that game servers are told of, strongly consistent.
+/// A login that game servers are notified of, strongly consistent.
 pub async fn pending(db: &Db, auth_id: &AuthId) -> Result<Option<PendingLogin>, StoreError> {
     read_live(db, &keys::pending_login(auth_id)).await
 }
@@ -76,7 +76,7 @@ pub async fn save(
     send(db, writes).await
 }
 
-/// The logins that game servers are told of and that have not ended at `now`, in no order. If there are more than the most that
+/// The logins that game servers are notified of and that have not ended at `now`, in no order. If there are more than the most that
 /// are read, the last page begins anywhere, so that none stays unseen. If there is more than one page, some of those that have
 /// ended are removed: the table's own expiry can take days.
 pub async fn all_pending(db: &Db, now: i64) -> Result<Vec<PendingLogin>, StoreError> {

@@ -39,7 +39,7 @@ impl NameRow {
         self.held_until.is_none().then_some(self.user)
     }
 
-    /// Whether anybody may take the name at `now` (seconds since 1970 UTC). The row may outlive its time.
+    /// Whether anyone may take the name at `now` (seconds since 1970 UTC). The row may outlive its time.
     pub fn is_free(&self, now: i64) -> bool {
         self.held_until.is_some_and(|until| until <= now)
     }

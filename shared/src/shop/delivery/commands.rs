@@ -138,7 +138,7 @@ pub async fn open(
     db.query_first(&keys::queue(server), (&first, &last), most, |row| noted(decode_queued(row))).await
 }
 
-/// At most `most` commands of [`open`] that the owner was not told of. As [`due`].
+/// At most `most` commands of [`open`] that the owner was not notified of. As [`due`].
 pub async fn untold(
     db: &Db,
     server: ServerId,
@@ -154,7 +154,7 @@ pub async fn untold(
     db.query_first(&keys::queue(server), (&first, &last), most, untold).await
 }
 
-/// The write that notes on a row of a queue that the owner was told of its command, unless that is noted.
+/// The write that notes on a row of a queue that the owner was notified of its command, unless that is noted.
 pub fn set_told(place: &Key) -> Write {
     let write = Write::update(place.clone(), "SET told = :yes").only_if_present();
     write.and_if("attribute_not_exists(told)").flag(":yes", true)

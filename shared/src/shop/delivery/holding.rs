@@ -304,7 +304,7 @@ impl Rows {
     }
 }
 
-/// The writes of a text that nobody holds any more: the command for its end, if it had one, is recalled, and what is owed runs.
+/// The writes of a text that no one holds any more: the command for its end, if it had one, is recalled, and what is owed runs.
 fn let_go(
     making: &Making<'_>,
     (text, entry): (&Text<'_>, &Expanded<'_>),
@@ -325,7 +325,7 @@ fn let_go(
         // Its end came while another order held it.
         next.owed |= has_ended;
     }
-    // Nothing is on a server that begins anew.
+    // Nothing is on a server that starts again.
     if std::mem::take(&mut next.owed) && making.season().is_none() {
         let mut command = making.command(id, entry, player);
         command.lasting = Some(text.name.clone());

@@ -253,7 +253,7 @@ enum Replaced {
     ByAnother,
 }
 
-/// Replaces a command that takes something back by one under another id, which waits until nobody holds its text.
+/// Replaces a command that takes something back by one under another id, which waits until no one holds its text.
 async fn replace(db: &Db, command: &Command, by: CommandId, now: i64) -> Result<Replaced, StoreError> {
     let takes = !matches!(command.event, CommandEvent::Bought | CommandEvent::Renewed);
     let Some(key) = holding::texts_of(command).next().filter(|_| takes) else { return Ok(Replaced::Not) };

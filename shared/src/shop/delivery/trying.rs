@@ -23,7 +23,7 @@ use crate::table::transaction::{Write, send, sent};
 use crate::table::{Db, StoreError, TURNS, in_turns, read_live};
 use std::collections::BTreeSet;
 
-/// After how many seconds what takes back would run if nobody ended the try: never, in the life of a store.
+/// After how many seconds what takes back would run if no one ended the try: never, in the life of a store.
 const NEVER: i64 = 100 * 365 * 86_400;
 /// The most commands of a try: one transaction makes them.
 pub const MOST_COMMANDS: usize = 45;

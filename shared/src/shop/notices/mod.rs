@@ -1,4 +1,4 @@
-//! What owners are told of (rules.md, "Notices"): its rows, and the day before, once a day after midnight of the store's zone.
+//! What owners are notified of (rules.md, "Notices"): its rows, and the day before, once a day after midnight of the store's zone.
 //!
 //! Every write of the sender removes the row as it was read and puts it under another key: the condition is that the row still has
 //! the subject that was read. An erasure changes the subject in its place.
@@ -31,7 +31,7 @@ use serde_json::json;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// Whether one of the targets is told of an event.
+/// Whether one of the targets is notified of an event.
 pub fn tells(targets: &[NoticeTarget], event: NoticeEvent) -> bool {
     targets.iter().any(|target| target.events.contains(&event))
 }
@@ -189,7 +189,7 @@ struct ToldDay {
     day: i64,
 }
 
-/// The write of the day, on the condition that the owner was told of no later one.
+/// The write of the day, on the condition that the owner was notified of no later one.
 fn put_told(day: i64) -> Result<Write, StoreError> {
     let write = Write::put_live(keys::told_day(), &ToldDay { day })?;
     Ok(write.only_if("attribute_not_exists(#day) OR #day < :day").name("#day", "day").number(":day", day))

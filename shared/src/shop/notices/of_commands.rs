@@ -14,7 +14,7 @@ use crate::table::{Db, StoreError, keys};
 use crate::telemetry::unreadable_row;
 use futures_util::future::join_all;
 
-/// How many commands of a state are told of in one sweep; the next one goes on.
+/// How many commands of a state are reported in one sweep; the next one goes on.
 const COMMANDS_AT_ONCE: usize = 300;
 /// The most writes of one transaction.
 const WRITES: usize = 90;
@@ -28,7 +28,7 @@ pub(in crate::shop) async fn tell(db: &Db, clock: &dyn Clock, config: &StoreConf
         let told = tell_of(db, now, config, server).await;
         told.inspect_err(|error| match error {
             StoreError::Unreadable { .. } => unreadable_row(error),
-            _ => tracing::error!(server = %server.id, %error, "the owner was not told of a game server"),
+            _ => tracing::error!(server = %server.id, %error, "the owner was not notified of a game server"),
         })
     };
     join_all(config.delivery.servers.iter().map(of_server)).await.into_iter().collect()

@@ -15,7 +15,7 @@ use crate::table::codec::Row;
 use crate::table::transaction::Write;
 use crate::table::{Db, StoreError, keys};
 
-/// The write of a notice, if somebody is told.
+/// The write of a notice, if someone is told.
 type Told = Result<Option<Write>, StoreError>;
 
 /// Who is told, and what the player is called.
@@ -97,7 +97,7 @@ impl Telling {
         self.put(NoticeEvent::Refunded, id, now, NoticeOrder { refund: Some(refund), ..self.order(after) })
     }
 
-    /// The notice of units of lines that were returned and of which nothing comes back at the provider: that part is told of when the
+    /// The notice of units of lines that were returned and of which nothing comes back at the provider: that part is reported when the
     /// provider has it.
     pub(in crate::shop) fn returned(&self, before: &StoredOrder, lines: &[OrderLine], now: i64) -> Told {
         let order = Order { lines: lines.to_vec(), ..before.order.clone() };
@@ -194,7 +194,7 @@ pub(in crate::shop) fn cancels(before: &Subscription, after: &Subscription) -> b
     ends(after) && !ends(before)
 }
 
-/// The notice of a subscription that [`cancels`]. Who buys it again and cancels again is told of again.
+/// The notice of a subscription that [`cancels`]. Who buys it again and cancels again is reported again.
 pub(in crate::shop) fn cancelled(
     config: &StoreConfig,
     (before, after): (&Subscription, &Subscription),

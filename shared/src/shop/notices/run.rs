@@ -232,7 +232,7 @@ impl Run<'_> {
             }
             State::Working { .. } => {
                 locked(&self.tally).left += 1;
-                // If more is due than is read, what nobody had time for must not keep the rest from being read.
+                // If more is due than is read, what no one had time for must not keep the rest from being read.
                 if self.is_full {
                     self.postpone(place, target, self.clock.seconds().saturating_add(LATER), "there was no time");
                 }

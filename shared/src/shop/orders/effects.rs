@@ -45,7 +45,7 @@ pub(in crate::shop) struct OrderInputs {
     pub(in crate::shop) has_address: bool,
     /// The key of the hashes of banned cards, if there are any.
     pub(in crate::shop) card_salt: Option<String>,
-    /// Who is told of the order.
+    /// Who is notified of the order.
     pub(in crate::shop) telling: Telling,
 }
 

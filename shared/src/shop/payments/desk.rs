@@ -361,7 +361,7 @@ fn taken_back(stored: &StoredOrder) -> Option<OrderDelivery> {
     (is_given && stored.order.status == OrderStatus::Paid).then_some(next)
 }
 
-/// Bans the name of an order's buyer, if the store does so on disputes. Not after a login by name: anybody could have a
+/// Bans the name of an order's buyer, if the store does so on disputes. Not after a login by name: anyone could have a
 /// player banned by it.
 async fn ban_buyer(db: &Db, clock: &dyn Clock, stored: &StoredOrder) -> Result<(), StoreError> {
     let Some(owner) = stored.order.owner.filter(|_| stored.effects.via != Some(LoginKind::Name)) else { return Ok(()) };

@@ -133,7 +133,7 @@ async fn in_time<P: Provider>(desk: &Desk<'_, Option<&P>>, rows: Vec<DueRow>, ti
         tracing::warn!(%error, "the changes of the provider's balance could not be asked for");
     }
     if let Err(error) = tell_daily(db, clock, stop).await {
-        tracing::warn!(%error, "the owner could not be told of yesterday");
+        tracing::warn!(%error, "the owner could not be notified of yesterday");
     }
     tally.swept.left += queue.len() + tally.uncounted.len();
     (tally.swept, overdue)

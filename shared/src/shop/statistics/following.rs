@@ -185,7 +185,7 @@ async fn users_writes(db: &Db, donations: &mut Donations, changes: &[Change]) ->
         let Some(id) = change.user else { continue };
         let (key, row) = (keys::paid_order(order.created_at, order.id), PaidOrder::new(order, id));
         let owner = owners.get(&id);
-        // Anybody can order what costs nothing, under any name.
+        // Anyone can order what costs nothing, under any name.
         let is_shown = change.adjustment != Adjustment::Remove && row.amount > Money::ZERO;
         match owner {
             Some(owner) if is_shown => {

@@ -14,7 +14,7 @@ use crate::table::transaction::{Write, send};
 use crate::table::{Db, StoreError, in_turns};
 use std::collections::BTreeMap;
 
-/// How often goals are told of as reached in one sweep: the next one goes on.
+/// How often reached goals are reported in one sweep: the next one goes on.
 const MOST_TOLD: usize = 50;
 /// The player of a command that no player has caused: no account can have this name.
 const NO_PLAYER: &str = "-";
@@ -56,7 +56,7 @@ impl Telling<'_> {
         let Some((goal, (sum, times))) = self.settings.goals.iter().find_map(due) else { return Ok(false) };
         let has_notice = notices::tells(&self.active.config.notify, NoticeEvent::Goal);
         if goal.commands.is_empty() && !has_notice {
-            // Nobody is told: what is reached by now needs no turn of its own.
+            // No one is told: what is reached by now needs no turn of its own.
             let all = reached(goal, of(sums, goal));
             shown.donations.reached.insert(goal.id.to_string(), all);
             send(self.db, vec![shown.write()?]).await?;

@@ -57,7 +57,7 @@ impl<P: Provider> Desk<'_, &P> {
     }
 }
 
-/// How a subscription is cancelled that nobody is to be charged for any more: its account was erased, or is banned.
+/// How a subscription is cancelled that no one is to be charged for any more: its account was erased, or is banned.
 async fn unwanted(db: &Db, subscription: &Subscription) -> Result<Option<Cancellation>, StoreError> {
     Ok(match read_live::<User>(db, &keys::user(subscription.user)).await? {
         None => Some(Cancellation::Now),

@@ -102,7 +102,7 @@ pub async fn stop_commands(db: &Db, clock: &dyn Clock, player: &ErasedPlayer) ->
     stop(db, clock, &ids, StopReason::Erased).await
 }
 
-/// Removes an erased player's names from what owners are told of, whether it waits or is kept; a name may have been another player's,
+/// Removes an erased player's names from what owners are notified of, whether it waits or is kept; a name may have been another player's,
 /// who is not named any more then either. Notices that the sender moves at the same time are looked at again. Returns how many
 /// had one.
 pub async fn erase_notices(db: &Db, player: &ErasedPlayer) -> Result<usize, StoreError> {

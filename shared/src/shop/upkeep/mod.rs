@@ -249,7 +249,7 @@ pub struct Attention {
     pub disputes: Vec<StoredOrder>,
     /// Paid orders whose bank warns of fraud. A refund may prevent a dispute.
     pub warnings: Vec<InternalId>,
-    /// Paid orders whose commands run for nobody, because they were recorded without an owner.
+    /// Paid orders whose commands run for no one, because they were recorded without an owner.
     pub ownerless: Vec<InternalId>,
     /// Subscriptions whose last renewal was not paid.
     pub past_due: Vec<Subscription>,

@@ -14,7 +14,7 @@ pub fn is_order(key: &Key) -> bool {
 }
 
 /// Whether a key is that of something brief, which a backup leaves out and a restore does not bring back: requests of an
-/// address, chat logins, leases, times of commands, logins in the game, and what owners are told of.
+/// address, chat logins, leases, times of commands, logins in the game, and what owners are notified of.
 pub fn is_brief(key: &Key) -> bool {
     use super::prefix::{CHAT, LEASE, LOGIN, RATE};
     [RATE, CHAT, LEASE, LOGIN].iter().any(|kind| key.pk.starts_with(kind))
@@ -105,12 +105,12 @@ pub fn game_login(name: &UserName) -> Key {
     key(format!("LOGIN#{name}"), "LOGIN")
 }
 
-/// Partition of the logins that game servers are told of.
+/// Partition of the logins that game servers are notified of.
 pub fn pending_logins() -> String {
     "LOGINS".to_owned()
 }
 
-/// A login that game servers are told of.
+/// A login that game servers are notified of.
 pub fn pending_login(id: &AuthId) -> Key {
     key(pending_logins(), id.as_str())
 }

@@ -196,7 +196,7 @@ async fn a_dispute_of_a_payment_by_a_login_by_name_bans_nobody() {
     let by_name = Write::update(keys::order(&paid), "SET via = :name").text(":name", "name");
     sent(&shop.db, vec![by_name]).await.unwrap();
     assert_eq!(after(&shop, &paid, Action::Dispute(None)).await, "needs_response");
-    assert!(!is_banned(&shop.db, &name).await, "anybody can log in under a name");
+    assert!(!is_banned(&shop.db, &name).await, "anyone can log in under a name");
 }
 
 #[tokio::test]

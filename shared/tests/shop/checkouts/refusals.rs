@@ -75,7 +75,7 @@ async fn a_gift_for_the_buyers_own_name_beside_the_same_item_is_refused() {
 async fn the_recipient_of_a_gift_must_be_able_to_own_it() {
     let shop = Shop::open().await;
     shop.name(2, "Receiver").await;
-    // More at once than anybody may own, for who owns nothing: with an account, without one, and in two lines.
+    // More at once than anyone may own, for who owns nothing: with an account, without one, and in two lines.
     for name in ["receiver", "Nobody_yet"] {
         for lines in [vec![Line { count: 2, ..gift(1, GIFT, name) }], vec![gift(1, GIFT, name), gift(2, GIFT, name)]] {
             shop.fill_with(1, lines, None).await;

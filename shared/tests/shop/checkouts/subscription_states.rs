@@ -68,7 +68,7 @@ async fn a_payment_of_what_was_replaced_is_refunded_by_itself_and_gives_nothing(
     let (mut shop, first) = unpaid_for(5).await;
     let old = shop.subscription(&first).await;
     let second = shop.begin().await;
-    // The card is tried again meanwhile, and nobody hears of it.
+    // The card is tried again meanwhile, and no one hears of it.
     shop.act(&first, Action::Recover);
     let late = shop.stand_in.invoices().pop().unwrap();
     shop.after_alone(&second, Action::Pay).await;

@@ -100,7 +100,7 @@ async fn of_many_checkouts_for_one_player_one_is_paid_in_seven_days() {
     assert_eq!((count_paid(&shop).await, shop.times(1).await.len(), shop.held(1, ITEM).await), (1, 1, 1));
     shop.sweep_later().await;
     assert_quiet(&shop).await;
-    // What the others have paid is returned, and nobody can begin another one until the time is over.
+    // What the others have paid is returned, and no one can begin another one until the time is over.
     assert!(shop.stand_in.sessions().len() >= orders.len());
     shop.fill_server(1, 1).await;
     let refusal = shop.refusal(1).await;

@@ -135,7 +135,7 @@ impl World {
         self.seasons += 1;
     }
 
-    /// As `storectl restore`, of the last backup. Nobody restores it twice within a minute.
+    /// As `storectl restore`, of the last backup. No one restores it twice within a minute.
     async fn restore(&mut self) {
         let Some(backup) = self.backup.clone() else { return };
         self.shop.wait(60);

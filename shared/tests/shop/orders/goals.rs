@@ -1,4 +1,4 @@
-//! Goals: whatever is bought and refunded, and wherever a sweep is killed, each is told of as often as it was reached, and its
+//! Goals: whatever is bought and refunded, and wherever a sweep is killed, each is reported as often as it was reached, and its
 //! commands and notices are there once for each time.
 
 use crate::notices::{ids, tell_of};

@@ -322,7 +322,7 @@ function checkout(sums, items, methods, changed, required, every) {
     methods.length === 0 && h("p", { class: "note" }, t("method.none")));
 }
 
-/** Whether the account was made by this login, of a name that nobody has logged in with before, and the visitor was not asked about it. */
+/** Whether the account was made by this login, of a name that no one has logged in with before, and the visitor was not asked about it. */
 const isNewName = () => session.isByName && Math.abs(session.since - Date.parse(store.user.created_at)) < 5000 && kept.get("name") !== store.user.username;
 
 /** Asks once whether a new name is that of the player: what is bought for a name that is misspelt arrives nowhere. */

@@ -55,7 +55,7 @@ export function needsLogin(again, message = "") {
   return { view: [h("h1", {}, t("login.needed")), panel], leave };
 }
 
-/** The question whether a player plays Java or Bedrock. Nothing is chosen at first: a wrong name is somebody else's, or nobody's. */
+/** The question whether a player plays Java or Bedrock. Nothing is chosen at first: a wrong name is another user's, or no one's. */
 function editions(username) {
   const known = username ? (username.startsWith(shop.bedrock) ? "bedrock" : "java") : kept.get("edition");
   const one = (value) => h("label", { class: "tick" },

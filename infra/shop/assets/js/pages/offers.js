@@ -66,7 +66,7 @@ function bind({ box, item }) {
 function change(box, item) {
   const shownPrice = box.querySelector("[data-price]");
   shownPrice.replaceChildren(...price(item), ...shownPrice.querySelectorAll("[data-keep]"));
-  // The visitor has the price that others are told of.
+  // The visitor has the price that others are shown.
   for (const note of shownPrice.querySelectorAll("[data-owners]")) if (note.dataset.owners === item.running?.name) note.remove();
   box.querySelector("[data-badges]").replaceChildren(...badges(item));
   hinder(box, item, hindrance(item));

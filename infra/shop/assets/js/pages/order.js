@@ -47,7 +47,7 @@ export default async function order(again) {
   const wait = (text) => {
     if (waits.textContent !== text) waits.textContent = text;
   };
-  /** Asks again later. A page that nobody looks at asks nothing. */
+  /** Asks again later. A page that no one looks at asks nothing. */
   const later = (seconds, text) => {
     wait(text);
     timer = setTimeout(() => (document.hidden ? later(seconds, text) : ask()), seconds * 1000);
