@@ -337,8 +337,13 @@ pub async fn as_at_login(at: &Deployment, typed: &str) -> Result<String> {
     if names::find(&at.db, &name).await?.is_some() {
         return Ok(typed);
     }
+    Ok(on_servers(at, player).await?.map_or(typed, String::from))
+}
+
+/// The name that a player has on the store's game servers; `None` if no player can be called so.
+pub async fn on_servers(at: &Deployment, player: PlayerName) -> Result<Option<PlayerName>> {
     let bedrock = read_active_version(&at.db).await?.and_then(|active| active.config.bedrock);
-    Ok(player.on_servers(bedrock).map_or(typed, String::from))
+    Ok(player.on_servers(bedrock))
 }
 
 /// [`as_at_login`] of a name that may be left out.

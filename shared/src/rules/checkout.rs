@@ -100,7 +100,7 @@ pub enum CheckoutRefusal {
         /// The most units.
         most: u32,
     },
-    #[error("\"{name}\" cannot be given: its recipient owns it or has reached the limit.")]
+    #[error("\"{name}\" cannot be given: its recipient owns it, or would have more than the limit.")]
     Recipient { name: String },
     #[error(
         "Your coupon is for a first purchase, and the player who gets \"{name}\" has bought before. Remove the coupon, or the gift."

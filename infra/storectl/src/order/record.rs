@@ -5,7 +5,7 @@ use super::show::facts;
 use super::{notes, status, unknown};
 use crate::arguments::{beginning, money};
 use crate::prelude::*;
-use crate::user::{as_at_login, find, near_user};
+use crate::user::{as_at_login, find, near_user, on_servers};
 use shared::model::{
     CodeText, GiftCardPayment, InternalId, ItemId, LineVariable, Money, OrderLine, OrderStatus, PlayerName, ServerId,
     Settings, UserId,
@@ -363,7 +363,12 @@ pub async fn player(at: &Deployment, text: &str) -> Result<(Option<UserId>, Opti
         return Ok((Some(user.id), PlayerName::parse(&user.username).ok()));
     }
     if let Ok(name) = PlayerName::parse(&as_at_login(at, text).await?) {
-        return Ok((names::owner(&at.db, name.key()).await?, Some(name)));
+        let owner = names::owner(&at.db, name.key()).await?;
+        if owner.is_none() && on_servers(at, name.clone()).await?.is_none() {
+            let what = format!("No player can be called {name}: names of this store do not begin with that sign.");
+            return Err(Failure::refused(what, "Correct it; `players: {bedrock: …}` in store.yaml allows a sign."));
+        }
+        return Ok((owner, Some(name)));
     }
     // An account that was not made by a login may have another name.
     Ok((Some(find(at, text).await?.id), None))

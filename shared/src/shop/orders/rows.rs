@@ -189,6 +189,15 @@ impl StoredOrder {
             .text(":url", url)
     }
 
+    /// The write that removes the URL of the provider's checkout, while the order waits: nothing can be paid there any more.
+    pub fn forget_url(&self) -> Write {
+        Write::update(self.key(), "REMOVE provider.#url")
+            .only_if("attribute_exists(provider) AND #status = :pending")
+            .name("#url", "url")
+            .name("#status", "status")
+            .text(":pending", OrderStatus::Pending.as_str())
+    }
+
     /// The write that notes that it is not paid because the card is banned.
     pub fn set_card_banned(&self) -> Write {
         Write::update(self.key(), "SET card_banned = :yes").only_if_present().flag(":yes", true)

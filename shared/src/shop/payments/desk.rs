@@ -247,8 +247,13 @@ async fn abandon<P: Provider>(provider: &P, state: &PaymentState) -> Result<(), 
 }
 
 /// Writes the order of a payment as soon as the payment is known: later refunds and disputes name only the payment. And what has
-/// become known of it since.
+/// become known of it since. A buyer whose payment is confirmed later is not sent to its page again.
 async fn note_payment(db: &Db, stored: &StoredOrder, state: &PaymentState) -> Result<(), StoreError> {
+    let has_url = stored.effects.provider.as_ref().is_some_and(|provider| provider.url.is_some());
+    if state.progress == Progress::Processing && has_url {
+        // Another request may have settled the order.
+        sent(db, vec![stored.forget_url()]).await?;
+    }
     if let Some(intent) = unknown_intent(stored, state) {
         send(db, stored.set_intent(intent)?).await?;
     }

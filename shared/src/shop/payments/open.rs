@@ -58,8 +58,8 @@ pub(super) enum Existing {
     Ended,
 }
 
-/// Finds the checkout that a cart remembers. If the cart has changed since, another login began it, or the buyer has linked another
-/// chat account, that checkout is ended first.
+/// Finds the checkout that a cart remembers. One that does not sell this cart, that another login began, that is for another chat
+/// account than the one that is linked now, or that is paid and not confirmed yet, is ended first, or settled.
 pub(super) async fn resume<P: Provider>(
     desk: &Desk<'_, &P>,
     remembered: &OpenCheckout,
@@ -77,6 +77,7 @@ pub(super) async fn resume<P: Provider>(
                 // One that was stored without a login is of no login by name.
                 && stored.effects.login.unwrap_or_default() == request.login
                 && !is_for_another_chat(&stored, request.chat)
+                && !is_awaited(&stored)
                 && stored.is_open(desk.clock.seconds()) =>
         {
             let url = stored.effects.provider.as_ref().and_then(|provider| provider.url.clone());
@@ -112,6 +113,11 @@ pub(super) async fn resume<P: Provider>(
             Ok(Existing::Ended)
         }
     }
+}
+
+/// Whether the buyer has paid by a method that is confirmed later: then the order has no URL any more.
+fn is_awaited(stored: &StoredOrder) -> bool {
+    stored.effects.provider.as_ref().is_some_and(|provider| provider.session.is_some() && provider.url.is_none())
 }
 
 /// Whether an order gives something to another chat account than the one that the buyer has linked now.

@@ -89,6 +89,8 @@ async fn a_payment_that_is_being_processed_keeps_the_buyer_waiting() {
     shop.fill(1, &[(PLAIN, 2)], None).await;
     let first = shop.create(1).await.unwrap();
     shop.act(&first.order, Action::PayDelayed);
+    shop.settle(&first.order).await;
+    assert!(matches!(shop.create(1).await, Err(Refused::Refused(CheckoutRefusal::Processing))), "the same cart");
     shop.fill(1, &[(PLAIN, 1)], None).await;
     assert!(matches!(shop.create(1).await, Err(Refused::Refused(CheckoutRefusal::Processing))));
     shop.sweep_later().await;

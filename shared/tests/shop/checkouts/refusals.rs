@@ -68,7 +68,8 @@ async fn a_gift_for_the_buyers_own_name_beside_the_same_item_is_refused() {
     let shop = Shop::open().await;
     shop.name(1, "Receiver").await;
     shop.fill_with(1, vec![gift(1, GIFT, "receiver"), line(2, GIFT, 1)], None).await;
-    assert_refused(&shop, "\"item 21\" cannot be given: its recipient owns it or has reached the limit.").await;
+    assert_refused(&shop, "\"item 21\" cannot be given: its recipient owns it, or would have more than the limit.")
+        .await;
 }
 
 #[tokio::test]
@@ -79,19 +80,24 @@ async fn the_recipient_of_a_gift_must_be_able_to_own_it() {
     for name in ["receiver", "Nobody_yet"] {
         for lines in [vec![Line { count: 2, ..gift(1, GIFT, name) }], vec![gift(1, GIFT, name), gift(2, GIFT, name)]] {
             shop.fill_with(1, lines, None).await;
-            assert_refused(&shop, "\"item 21\" cannot be given: its recipient owns it or has reached the limit.").await;
+            assert_refused(
+                &shop,
+                "\"item 21\" cannot be given: its recipient owns it, or would have more than the limit.",
+            )
+            .await;
         }
     }
     shop.fill_with(1, vec![gift(1, GIFT, "receiver"), line(2, PLAIN, 1)], None).await;
     let mut owned = paid("owned", Some(3), &[(GIFT, 1, 10)]);
     owned.lines = owned.lines.into_iter().map(|line| line.gift_for(UserId::new(2))).collect();
     shop.record(owned).await.unwrap();
-    let text = "\"item 21\" cannot be given: its recipient owns it or has reached the limit.";
+    let text = "\"item 21\" cannot be given: its recipient owns it, or would have more than the limit.";
     assert_refused(&shop, text).await;
     let [low, high] = STEPS;
     shop.record(paid("high", Some(2), &[(high, 1, 10)])).await.unwrap();
     shop.fill_with(1, vec![gift(1, low, "Receiver")], None).await;
-    assert_refused(&shop, "\"item 24\" cannot be given: its recipient owns it or has reached the limit.").await;
+    assert_refused(&shop, "\"item 24\" cannot be given: its recipient owns it, or would have more than the limit.")
+        .await;
     let banned = PlayerName::parse("Villain").unwrap();
     shop.put(&keys::ban(banned.key()), &json!({})).await;
     shop.fill_with(1, vec![gift(1, GIFT, "VILLAIN")], None).await;

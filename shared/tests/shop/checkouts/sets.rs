@@ -224,6 +224,9 @@ async fn a_given_bundle_is_its_recipients() {
     shop.pay(&order).await;
     assert_eq!((shop.held(3, PARTS[0]).await, shop.held(3, PARTS[1]).await, shop.held(2, PARTS[0]).await), (1, 1, 0));
     shop.fill_with(4, vec![gift(1, BUNDLE, "user-3")], None).await;
-    assert_eq!(shop.refusal(4).await, "\"Set\" cannot be given: its recipient owns it or has reached the limit.");
+    assert_eq!(
+        shop.refusal(4).await,
+        "\"Set\" cannot be given: its recipient owns it, or would have more than the limit."
+    );
     assert_books(&shop).await;
 }
