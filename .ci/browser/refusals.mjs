@@ -205,6 +205,7 @@ async function everyKindOfPayment() {
     if (state === "paid") continue;
     const order = page.url();
     await page.getByText(/Bank debits and vouchers take some days/).waitFor();
+    assert.equal(await page.getByRole("link", { name: "Pay now" }).count(), 0, "it is paid, and not confirmed yet");
     await open(page, checkout).catch(() => {});
     await page.getByRole("button", { name: "Let the payment succeed" }).click();
     await open(page, order);
