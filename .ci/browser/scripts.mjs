@@ -183,7 +183,7 @@ async function aScriptFails() {
   }
 }
 
-/** A tap before the scripts are there counts. What was wanted is put into the cart after the login that it led to, and not after another one. */
+/** A tap before the scripts are there counts, as does a choice of the currency. What was wanted is put into the cart after the login that it led to, and not after another one. */
 async function aTapBeforeTheLogin() {
   const page = await visitor();
   const wants = async () => {
@@ -191,9 +191,11 @@ async function aTapBeforeTheLogin() {
     const arrive = new Promise((resolve) => { scripts = resolve; });
     await page.route("**/js/app.js", (route) => arrive.then(() => route.continue()), { times: 1 });
     await page.goto(`${shop.url}/category/crates/keys`, { waitUntil: "commit" });
+    await page.getByLabel("Currency").selectOption("GBP");
     await page.getByRole("button", { name: "Add to cart Ember Key" }).click();
     scripts();
     await page.getByText("Log in, and Ember Key is put into your cart.").waitFor();
+    assert.equal(await page.getByLabel("Currency").inputValue(), "GBP");
   };
   const enter = async () => {
     await page.getByLabel("Your name in the game").fill("Sanicle");

@@ -183,6 +183,8 @@ connection.restored = () => (isFailure ? show() : refreshUser());
 addEventListener("login", show);
 
 const chooser = byId("currency");
+// What was chosen before this script ran.
+if (chooser.selectedOptions[0]?.defaultSelected === false) currency.choose(chooser.value);
 chooser.value = currency.shown.name;
 chooser.addEventListener("change", () => {
   currency.choose(chooser.value);
