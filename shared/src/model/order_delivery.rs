@@ -92,7 +92,7 @@ pub struct Moving {
     pub season: Option<Season>,
 }
 
-/// A game server starts again: nothing is there that could be taken back, and what is given is what is published now.
+/// A game server is wiped: nothing is there that could be taken back, and what is given is what is published now.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Season {
     pub server: ServerId,

@@ -325,7 +325,7 @@ fn let_go(
         // Its end came while another order held it.
         next.owed |= has_ended;
     }
-    // Nothing is on a server that starts again.
+    // Nothing is on a server that was wiped.
     if std::mem::take(&mut next.owed) && making.season().is_none() {
         let mut command = making.command(id, entry, player);
         command.lasting = Some(text.name.clone());

@@ -1,4 +1,4 @@
-//! A new season: a game server starts again, and orders that are paid are given there what their items give as they are
+//! A new season: a game server is wiped, and orders that are paid are given there what their items give as they are
 //! published now, with what ends it and takes it back.
 //!
 //! An order begins in one write, which notes the run, the lines and when they end. The steps of a move do the rest

@@ -206,7 +206,7 @@ impl Following<'_> {
             // It has given something before it was moved, or delivered again.
             let is_again = is_dispute && !self.delivery.earlier.is_empty();
             let may_have_run = may_have_run || is_again && entry.template.on == CommandEvent::ChargedBack;
-            // Nothing is on a server that starts again.
+            // Nothing is on a server that was wiped.
             let may_have_run = may_have_run && self.season().is_none();
             let new = id(first, place)?;
             match (text, making.player(entry)) {

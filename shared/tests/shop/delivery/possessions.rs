@@ -32,7 +32,7 @@ enum Op {
     Dispute(usize),
     /// The owner moves an order to the other player.
     Move(usize),
-    /// The game server starts again.
+    /// The game server is wiped.
     Season,
     /// What is published of the item becomes richer, and at last permanent.
     Publish,
@@ -208,7 +208,7 @@ impl World {
         self.orders.insert(place, order);
     }
 
-    /// All that waits runs, and the game server starts again. What is permanent has no command that would end what was timed.
+    /// All that waits runs, and the game server is wiped. What is permanent has no command that would end what was timed.
     async fn begin_season(&mut self) {
         if self.stage == 2 {
             return;

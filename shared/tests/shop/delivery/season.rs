@@ -1,4 +1,4 @@
-//! A new season: a game server starts again, and paid orders are given what is published now, with what takes that back.
+//! A new season: a game server is wiped, and paid orders are given what is published now, with what takes that back.
 
 use super::game_server::{GameServer, Trouble};
 use super::holders::audited;
