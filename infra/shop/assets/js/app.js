@@ -184,7 +184,7 @@ addEventListener("login", show);
 
 const chooser = byId("currency");
 // What was chosen before this script ran.
-if (chooser.selectedOptions[0]?.defaultSelected === false) currency.choose(chooser.value);
+if (chooser.querySelector("[selected]:not(:checked)")) currency.choose(chooser.value);
 chooser.value = currency.shown.name;
 chooser.addEventListener("change", () => {
   currency.choose(chooser.value);
