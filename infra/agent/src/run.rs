@@ -117,15 +117,13 @@ impl Agent {
         let mut due = self.journal.book.due(&online);
         let is_more = due.len() > COMMANDS_AT_ONCE;
         due.truncate(COMMANDS_AT_ONCE);
-        let (without_player, with_player): (Vec<Due>, Vec<Due>) = due.into_iter().partition(|due| !due.online);
+        let (without_player, mut with_player): (Vec<Due>, Vec<Due>) = due.into_iter().partition(|due| !due.online);
         self.run_all(&without_player).await?;
         self.deliver(&online).await?;
-        let mut is_later = !without_player.is_empty();
-        for due in with_player.chunks(COMMANDS_FOR_A_LIST) {
-            let still_there = self.still_there(due, is_later).await?;
-            self.run_all(&still_there).await?;
-            is_later = true;
+        if !without_player.is_empty() && !with_player.is_empty() {
+            with_player = self.still_there(&with_player).await?;
         }
+        self.run_all(&with_player).await?;
         Ok(match (is_more, has_rows) {
             (true, _) => Duration::ZERO,
             (false, true) => AFTER_ROWS,
@@ -184,11 +182,9 @@ impl Agent {
         response
     }
 
-    /// Of these those whose players have not left meanwhile: the game server would respond that there is no such player.
-    async fn still_there(&mut self, due: &[Due], is_later: bool) -> Result<Vec<Due>, RoundError> {
-        if !is_later {
-            return Ok(due.to_vec());
-        }
+    /// Of these those whose players have not left meanwhile: the game server would respond that there is no such player. None of
+    /// them without a list.
+    async fn still_there(&mut self, due: &[Due]) -> Result<Vec<Due>, RoundError> {
         let online = self.online().await?.unwrap_or_default();
         let now = self.journal.book.due(&online);
         Ok(due.iter().filter(|due| now.contains(due)).copied().collect())
@@ -283,19 +279,25 @@ impl Agent {
     }
 
     async fn run_fresh(&mut self, due: &[Due]) -> Result<(), RoundError> {
-        for Due { id, .. } in due {
-            if self.is_ending() {
-                break;
+        let mut rest = due.to_vec();
+        while !rest.is_empty() {
+            for Due { id, .. } in rest.drain(..rest.len().min(COMMANDS_FOR_A_LIST)) {
+                if self.is_ending() {
+                    return Ok(());
+                }
+                let Some(row) = self.journal.book.row(id).cloned() else { continue };
+                if let Err(why) = rcon::check(&row.text) {
+                    tracing::error!(id, why, "a command cannot be sent by RCON: it did not run");
+                    self.end(id, Outcome::Refused, &format!("the agent did not send it: {why}"));
+                    continue;
+                }
+                self.connect().await?;
+                if self.journal.book.is_fresh(id, self.clock.elapsed()) {
+                    self.execute(row).await?;
+                }
             }
-            let Some(row) = self.journal.book.row(*id).cloned() else { continue };
-            if let Err(why) = rcon::check(&row.text) {
-                tracing::error!(id, why, "a command cannot be sent by RCON: it did not run");
-                self.end(*id, Outcome::Refused, &format!("the agent did not send it: {why}"));
-                continue;
-            }
-            self.connect().await?;
-            if self.journal.book.is_fresh(*id, self.clock.elapsed()) {
-                self.execute(row).await?;
+            if rest.iter().any(|due| due.online) {
+                rest = self.still_there(&rest).await?;
             }
         }
         Ok(())

@@ -77,7 +77,7 @@ pub(super) async fn resume<P: Provider>(
                 // One that was stored without a login is of no login by name.
                 && stored.effects.login.unwrap_or_default() == request.login
                 && !is_for_another_chat(&stored, request.chat)
-                && !is_awaited(&stored)
+                && !is_unconfirmed(&stored)
                 && stored.is_open(desk.clock.seconds()) =>
         {
             let url = stored.effects.provider.as_ref().and_then(|provider| provider.url.clone());
@@ -116,7 +116,7 @@ pub(super) async fn resume<P: Provider>(
 }
 
 /// Whether the buyer has paid by a method that is confirmed later: then the order has no URL any more.
-fn is_awaited(stored: &StoredOrder) -> bool {
+fn is_unconfirmed(stored: &StoredOrder) -> bool {
     stored.effects.provider.as_ref().is_some_and(|provider| provider.session.is_some() && provider.url.is_none())
 }
 
