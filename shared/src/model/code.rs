@@ -142,7 +142,7 @@ pub struct GiftCard {
     pub balance: Money,
     /// Everything that was put on it.
     pub start_balance: Money,
-    /// For whom it was made, in the owner's words. Anyone who has the code may use it.
+    /// Who it was made for, in the owner's words. Anyone who has the code may use it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub made_for: Option<String>,
     /// The owner's note.

@@ -74,8 +74,8 @@ pub fn reached(goal: &Goal, sum: Money) -> Money {
     Money::from_minor(step.saturating_mul(if goal.repeat { times } else { times.min(1) }))
 }
 
-/// What counts as reported of a goal of which `told` is, after an order that is not reported has raised its sum: what was due before
-/// stays due.
+/// The sum up to which a goal counts as reported, after an order that is not reported has raised its sum. `told` is the one of before; what was
+/// due before stays due.
 pub fn told_after(goal: &Goal, (before, after): (Money, Money), told: Money) -> Money {
     let due = |sum| told.max(reached(goal, sum));
     told + (due(after) - due(before))

@@ -143,7 +143,7 @@ fn integer(value: &str) -> Option<i64> {
     value.parse().ok().filter(|_| is_written && value.len() <= LONGEST_WORD)
 }
 
-/// 32 hexadecimal digits, all together or in the usual groups. The one of zeros is no one's.
+/// 32 hexadecimal digits, all together or in the usual groups. The one of zeros is not a player's.
 fn uuid(value: &str) -> Option<Uuid> {
     let is_written = matches!(value.len(), 32 | 36);
     Uuid::try_parse(value).ok().filter(|id| is_written && !id.is_nil())

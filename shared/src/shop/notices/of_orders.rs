@@ -15,7 +15,7 @@ use crate::table::codec::Row;
 use crate::table::transaction::Write;
 use crate::table::{Db, StoreError, keys};
 
-/// The write of a notice, if someone is told.
+/// The write of a notice, if a target wants it.
 type Told = Result<Option<Write>, StoreError>;
 
 /// Who is told, and what the player is called.

@@ -56,7 +56,7 @@ impl Telling<'_> {
         let Some((goal, (sum, times))) = self.settings.goals.iter().find_map(due) else { return Ok(false) };
         let has_notice = notices::tells(&self.active.config.notify, NoticeEvent::Goal);
         if goal.commands.is_empty() && !has_notice {
-            // No one is told: what is reached by now needs no turn of its own.
+            // No target wants it: what is reached by now needs no turn of its own.
             let all = reached(goal, of(sums, goal));
             shown.donations.reached.insert(goal.id.to_string(), all);
             send(self.db, vec![shown.write()?]).await?;
